@@ -1,0 +1,87 @@
+//! A plain request → a plain response: what an operator and `gatewayctl` may ask a running gateway.
+//!
+//! It knows no socket: `proxy` mounts it on the control socket, whose file rights are its guard, and on
+//! the admin listener, which answers less and asks who is there.
+
+mod guard;
+mod status;
+
+pub use status::{SiteStatus, Status};
+
+use crate::policy::{Reloader, Trigger};
+use crate::record::{Journal, Totals};
+use http::{Method, Request, Response, StatusCode, header};
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// The control socket: only the owner of the gateway can open it.
+    Control,
+    /// The admin listener.
+    Listener,
+}
+
+/// What there is to ask about.
+#[derive(Debug)]
+pub struct Admin {
+    /// The policy in force, and how to replace it.
+    pub reloader: Arc<Reloader>,
+    /// The journal.
+    pub journal: Arc<Journal>,
+    /// The counters.
+    pub totals: Arc<Totals>,
+    /// When the gateway started.
+    pub started: Instant,
+    /// What the admin listener asks for as a bearer token.
+    pub token: Option<String>,
+}
+
+impl Admin {
+    /// Answers one request.
+    #[must_use]
+    pub fn answer(&self, door: Door, request: &Request<()>) -> Response<Vec<u8>> {
+        if door == Door::Listener
+            && let Err((status, sentence)) = guard::admit(request, self.token.as_deref())
+        {
+            return text(status, sentence);
+        }
+        let path = request.uri().path();
+        match (door, path, request.method()) {
+            (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
+            (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ready"),
+            (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
+            (Door::Control, "/reload", &Method::POST) => self.reload(request),
+            (_, "/healthz" | "/readyz" | "/status", _) => text(StatusCode::METHOD_NOT_ALLOWED, "use GET"),
+            (Door::Control, "/reload", _) => text(StatusCode::METHOD_NOT_ALLOWED, "use POST"),
+            _ => text(StatusCode::NOT_FOUND, "no such page"),
+        }
+    }
+
+    fn reload(&self, request: &Request<()>) -> Response<Vec<u8>> {
+        let accept_empty = request.uri().query() == Some("accept-empty");
+        json(StatusCode::OK, &self.reloader.reload(Trigger::Control, accept_empty))
+    }
+}
+
+fn text(status: StatusCode, sentence: &str) -> Response<Vec<u8>> {
+    response(status, "text/plain; charset=utf-8", format!("{sentence}\n").into_bytes())
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Response<Vec<u8>> {
+    let mut body = serde_json::to_vec(value).unwrap_or_default();
+    body.push(b'\n');
+    response(status, "application/json", body)
+}
+
+fn response(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Response<Vec<u8>> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    fields.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    fields.insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+    response
+}

@@ -1,0 +1,77 @@
+//! What a running gateway says of itself.
+
+use super::Admin;
+use crate::policy::{LastReload, Policy, Reloader, Site};
+use crate::record::{TotalsSnapshot, timestamp};
+use serde::Serialize;
+
+/// The answer of `gatewayctl status`; its field names are public API.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Rises with every policy that comes into force.
+    pub generation: u64,
+    /// Seconds since the gateway started.
+    pub uptime_seconds: u64,
+    /// Version of the program.
+    pub version: &'static str,
+    /// All sites.
+    pub sites: Vec<SiteStatus>,
+    /// The last reload that changed or refused something.
+    pub last_reload: Option<LastReload>,
+    /// Events waiting for the journal.
+    pub queue: usize,
+    /// Events whose details were lost; they are counted all the same.
+    pub details_dropped: u64,
+    /// Requests missing from the totals.
+    pub counts_lost: u64,
+    /// Counts since the start.
+    pub totals: TotalsSnapshot,
+}
+
+/// One site in a [`Status`].
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteStatus {
+    /// Its name.
+    pub site: String,
+    /// Its mode.
+    pub mode: &'static str,
+    /// The version in force; null for a site without a file.
+    pub robots_version: Option<String>,
+    /// When that version came into force.
+    pub since: Option<String>,
+    /// Why the file on disk is not the version in force.
+    pub error: Option<String>,
+    /// How many findings of the version in force deserve a look; `gatewayctl check` prints them.
+    pub findings: usize,
+    /// From when on the version in force is enforced for everyone, and who has read it.
+    pub notice: String,
+}
+
+pub(super) fn status(admin: &Admin) -> Status {
+    let policy = admin.reloader.current();
+    let journal = admin.journal.status();
+    Status {
+        generation: policy.generation,
+        uptime_seconds: admin.started.elapsed().as_secs(),
+        version: env!("CARGO_PKG_VERSION"),
+        sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
+        last_reload: admin.reloader.last(),
+        queue: journal.queue,
+        details_dropped: journal.details_dropped,
+        // The totals live in memory and depend on no queue.
+        counts_lost: 0,
+        totals: admin.totals.snapshot(),
+    }
+}
+
+fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
+    SiteStatus {
+        site: site.config.name.clone(),
+        mode: site.modes.site.as_str(),
+        robots_version: site.version().map(|id| id.to_string()),
+        since: site.version().map(|_| timestamp(site.since)),
+        error: site.error.clone(),
+        findings: site.warnings().count(),
+        notice: reloader.notice(policy, site),
+    }
+}

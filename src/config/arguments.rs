@@ -1,0 +1,56 @@
+//! The daemon's options. Without a configuration file they suffice; with one they override it.
+
+use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue};
+use clap::Parser;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  robots-gateway --demo
+  robots-gateway --origin http://127.0.0.1:3000 --robots robots.txt
+  robots-gateway --config /etc/robots-gateway/gateway.toml";
+
+/// A reverse proxy that makes robots.txt binding.
+#[derive(Clone, Debug, Default, Parser)]
+#[command(name = "robots-gateway", version, about, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Configuration file; the other options override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address to listen on; may be repeated [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Vec<ListenValue>,
+    /// Origin of the site, such as http://127.0.0.1:3000
+    #[arg(long, value_name = "URL")]
+    pub origin: Option<String>,
+    /// The site's robots.txt
+    #[arg(long, value_name = "FILE")]
+    pub robots: Option<PathBuf>,
+    /// Mode of all sites that set none of their own: off, audit or enforce [default: audit]
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<ModeValue>,
+    /// How long a replaced robots.txt still excuses a crawler [default: 24h]
+    #[arg(long, value_name = "TIME")]
+    pub notice: Option<DurationValue>,
+    /// Folder for the journal and other state
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Journal of violations, or - for standard output [default: journal.jsonl in the state folder]
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<String>,
+    /// Address of the admin listener, or off [default: 127.0.0.1:9309]
+    #[arg(long, value_name = "ADDR")]
+    pub admin: Option<AdminValue>,
+    /// Control socket for gatewayctl
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
+    /// Network of proxies whose X-Forwarded-For is believed; may be repeated
+    #[arg(long, value_name = "CIDR")]
+    pub trusted_proxy: Vec<NetworkValue>,
+    /// Worker threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Run over a built-in origin with a sample robots.txt, and print commands to try
+    #[arg(long)]
+    pub demo: bool,
+}

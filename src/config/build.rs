@@ -1,0 +1,338 @@
+//! The file as written, and the options, made into a [`Config`].
+
+use super::arguments::Arguments;
+use super::defaults;
+use super::error::{ConfigError, ConfigErrors};
+use super::file::{AddressesKey, ClientsTable, File, LogFormatKey, LogTable, TimeoutsTable};
+use super::host_pattern::HostPattern;
+use super::origin::Origin;
+use super::site::SiteConfig;
+use super::values::{DurationValue, ListenValue, ModeValue};
+use super::{Config, Timeouts};
+use crate::decide::NoticePeriod;
+use crate::enforce::{ClientModes, Mode};
+use crate::record::{AddressDetail, JournalOptions, JournalTarget, LogFormat, LogOptions};
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+use toml::Spanned;
+
+/// The faults found so far, so that an operator sees all of them at once.
+pub(super) struct Faults<'a> {
+    path: &'a Path,
+    text: &'a str,
+    found: Vec<ConfigError>,
+}
+
+impl Faults<'_> {
+    pub(super) fn push(&mut self, span: Range<usize>, message: impl Into<String>, hint: &str) {
+        self.found.push(ConfigError::at(self.path, self.text, Some(span), message).with_hint(hint));
+    }
+
+    /// The value, or a fault at `span`.
+    pub(super) fn one<T, E: Display>(&mut self, span: Range<usize>, result: Result<T, E>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.found.push(ConfigError::at(self.path, self.text, Some(span), error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// All values, or a fault for each bad one.
+    pub(super) fn all<T, E: Display>(
+        &mut self,
+        results: impl Iterator<Item = (Range<usize>, Result<T, E>)>,
+    ) -> Option<Vec<T>> {
+        let values: Vec<Option<T>> = results.map(|(span, result)| self.one(span, result)).collect();
+        values.into_iter().collect()
+    }
+
+    fn whole(&mut self, message: impl Into<String>, hint: &str) {
+        self.found.push(ConfigError::whole(self.path, message).with_hint(hint));
+    }
+}
+
+pub(super) fn build(
+    path: Option<&Path>,
+    text: &str,
+    mut file: File,
+    arguments: &Arguments,
+) -> Result<Config, ConfigErrors> {
+    let mut faults = Faults { path: path.unwrap_or(Path::new("")), text, found: Vec::new() };
+    let base = path.and_then(Path::parent).unwrap_or(Path::new(""));
+    let listen = listen(file.listen.take(), arguments, &mut faults);
+    let admin = admin(&file, arguments, &mut faults);
+    let threads = threads(file.threads.take(), arguments, &mut faults);
+    let robots_max_size = robots_max_size(&file, &mut faults);
+    let log = log(std::mem::take(&mut file.log), &mut faults);
+    let sites = sites(&mut file, base, arguments, &mut faults);
+    if !faults.found.is_empty() {
+        return Err(ConfigErrors(faults.found));
+    }
+    let state_dir = arguments
+        .state_dir
+        .clone()
+        .or_else(|| file.state_dir.take().map(|folder| base.join(folder)))
+        .unwrap_or_else(defaults::state_dir);
+    Ok(Config {
+        path: path.map(Path::to_owned),
+        listen,
+        mode: arguments.mode.or(file.mode).map_or(Mode::Audit, |mode| mode.0),
+        period: period(&file, arguments),
+        journal: journal(&file, arguments, &state_dir),
+        control: arguments
+            .control
+            .clone()
+            .or_else(|| file.control.take().map(|socket| base.join(socket)))
+            .unwrap_or_else(defaults::control),
+        state_dir,
+        admin,
+        admin_token: file.admin_token,
+        threads,
+        trusted_proxies: file
+            .trusted_proxies
+            .iter()
+            .chain(&arguments.trusted_proxy)
+            .map(|value| value.0)
+            .collect(),
+        exempt: file.exempt.iter().map(|value| value.0).collect(),
+        addresses: match file.addresses {
+            Some(AddressesKey::None) => AddressDetail::None,
+            Some(AddressesKey::Truncated) => AddressDetail::Truncated,
+            Some(AddressesKey::Full) | None => AddressDetail::Full,
+        },
+        log_allowed: file.log_allowed,
+        verdict_headers: file.verdict_headers,
+        robots_max_age: duration(file.robots_max_age, defaults::ROBOTS_MAX_AGE),
+        robots_max_size,
+        catalogue: file.catalogue.map(|catalogue| base.join(catalogue)),
+        grace: duration(file.grace, defaults::GRACE),
+        log,
+        timeouts: timeouts(&file.timeouts),
+        clients: clients(&file.clients),
+        crawlers: file
+            .crawlers
+            .iter()
+            .map(|(name, table)| (name.to_ascii_lowercase(), table.mode.0))
+            .collect(),
+        sites,
+    })
+}
+
+fn duration(value: Option<DurationValue>, default: Duration) -> Duration {
+    value.map_or(default, |value| value.0)
+}
+
+fn listen(
+    written: Option<Vec<Spanned<ListenValue>>>,
+    arguments: &Arguments,
+    faults: &mut Faults<'_>,
+) -> Vec<SocketAddr> {
+    if !arguments.listen.is_empty() {
+        return arguments.listen.iter().map(|value| value.0).collect();
+    }
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for value in written.into_iter().flatten() {
+        let address = value.as_ref().0;
+        if addresses.contains(&address) && address.port() != 0 {
+            faults.push(value.span(), format!("`{address}` is listened on twice"), "remove one of the two");
+        }
+        addresses.push(address);
+    }
+    if addresses.is_empty() {
+        addresses.extend(defaults::LISTEN.parse::<SocketAddr>());
+    }
+    addresses
+}
+
+/// The admin listener shows who visits the site; off the loopback it needs a token.
+fn admin(file: &File, arguments: &Arguments, faults: &mut Faults<'_>) -> Option<SocketAddr> {
+    let default = || defaults::ADMIN.parse().ok();
+    let span = file.admin.as_ref().map_or(0..0, Spanned::span);
+    let written = file.admin.as_ref().map(|value| value.as_ref().0);
+    let address = arguments.admin.map(|value| value.0).or(written).unwrap_or_else(default)?;
+    let has_token = file.admin_token.as_ref().is_some_and(|token| !token.is_empty());
+    if !address.ip().is_loopback() && !has_token {
+        faults.push(
+            span,
+            format!(
+                "the admin listener `{address}` can be reached from elsewhere, and no `admin_token` is set"
+            ),
+            "set `admin_token`, or listen on 127.0.0.1",
+        );
+    }
+    Some(address)
+}
+
+fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
+    let span = written.as_ref().map_or(0..0, Spanned::span);
+    let threads = arguments.threads.or(written.map(Spanned::into_inner)).unwrap_or_else(defaults::threads);
+    if !(1..=1_024).contains(&threads) {
+        faults.push(
+            span,
+            format!("`{threads}` is no number of worker threads"),
+            "write a number from 1 to 1024",
+        );
+    }
+    threads
+}
+
+fn robots_max_size(file: &File, faults: &mut Faults<'_>) -> usize {
+    let Some(size) = &file.robots_max_size else {
+        return usize::try_from(defaults::ROBOTS_MAX_SIZE).unwrap_or(usize::MAX);
+    };
+    if size.as_ref().0 < defaults::ROBOTS_MAX_SIZE {
+        faults.push(
+            size.span(),
+            "`robots_max_size` is below 500KiB, which RFC 9309 §2.5 asks for at least",
+            "write `500KiB` or more",
+        );
+    }
+    usize::try_from(size.as_ref().0).unwrap_or(usize::MAX)
+}
+
+fn log(table: LogTable, faults: &mut Faults<'_>) -> LogOptions {
+    if let Some(level) = &table.level
+        && level.as_ref().parse::<tracing::metadata::LevelFilter>().is_err()
+    {
+        let message = format!("`{}` is no level of the log", level.as_ref());
+        faults.push(level.span(), message, "write off, error, warn, info, debug or trace");
+    }
+    LogOptions {
+        format: match table.format {
+            Some(LogFormatKey::Text) => LogFormat::Text,
+            Some(LogFormatKey::Json) => LogFormat::Json,
+            Some(LogFormatKey::Auto) | None => LogFormat::Auto,
+        },
+        level: table.level.map(Spanned::into_inner),
+    }
+}
+
+/// A read settles after `settle`, but never so late that the notice would be over first.
+fn period(file: &File, arguments: &Arguments) -> NoticePeriod {
+    let notice = duration(arguments.notice.or(file.notice), defaults::NOTICE);
+    NoticePeriod { notice, settle: duration(file.settle, defaults::SETTLE).min(notice / 10) }
+}
+
+fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptions {
+    let name = arguments.journal.as_deref().or(file.journal.as_deref());
+    let target = match (name, &arguments.journal) {
+        (Some("-"), _) => JournalTarget::Stdout,
+        (Some(path), Some(_)) => JournalTarget::File(path.into()),
+        (name, _) => JournalTarget::File(state_dir.join(name.unwrap_or(defaults::JOURNAL))),
+    };
+    JournalOptions {
+        target,
+        max_bytes: file.journal_max_size.map_or(defaults::JOURNAL_MAX_SIZE, |size| size.0),
+        keep: file.journal_keep.unwrap_or(defaults::JOURNAL_KEEP),
+    }
+}
+
+fn timeouts(table: &TimeoutsTable) -> Timeouts {
+    Timeouts {
+        keepalive: duration(table.keepalive, defaults::KEEPALIVE),
+        client_read: duration(table.client_read, defaults::CLIENT_READ),
+        client_write: duration(table.client_write, defaults::CLIENT_WRITE),
+        origin_connect: duration(table.origin_connect, defaults::ORIGIN_CONNECT),
+        origin_read: duration(table.origin_read, defaults::ORIGIN_READ),
+        origin_write: duration(table.origin_write, defaults::ORIGIN_WRITE),
+        origin_idle: duration(table.origin_idle, defaults::ORIGIN_IDLE),
+    }
+}
+
+fn clients(table: &ClientsTable) -> ClientModes {
+    let default = ClientModes::default();
+    let set = |value: Option<ModeValue>, default: Option<Mode>| value.map(|mode| mode.0).or(default);
+    ClientModes {
+        crawler: set(table.crawler, default.crawler),
+        special_case: set(table.special_case, default.special_case),
+        fetcher: set(table.fetcher, default.fetcher),
+        tool: set(table.tool, default.tool),
+        monitor: set(table.monitor, default.monitor),
+        unnamed: set(table.unnamed, default.unnamed),
+    }
+}
+
+fn sites(file: &mut File, base: &Path, arguments: &Arguments, faults: &mut Faults<'_>) -> Vec<SiteConfig> {
+    let tables = std::mem::take(&mut file.sites);
+    check_hosts(&tables, faults);
+    let mut sites: Vec<SiteConfig> = tables
+        .into_iter()
+        .filter_map(|table| SiteConfig::from_table(table.into_inner(), base, faults))
+        .collect();
+    apply_options(&mut sites, arguments, faults);
+    if sites.is_empty() && faults.found.is_empty() {
+        faults.whole(
+            "no site: there is nothing to stand in front of",
+            "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo",
+        );
+    }
+    sites
+}
+
+/// Two sites may not claim one host, nor may two sites claim the rest.
+fn check_hosts(tables: &[Spanned<super::file::SiteTable>], faults: &mut Faults<'_>) {
+    let mut seen: HashMap<Option<HostPattern>, usize> = HashMap::new();
+    for (index, table) in tables.iter().enumerate() {
+        let hosts = &table.as_ref().hosts;
+        if hosts.is_empty() && seen.insert(None, index).is_some() {
+            faults.push(
+                table.span(),
+                "a second site without `hosts`",
+                "only one site can be the default; give this one `hosts`",
+            );
+        }
+        for host in hosts {
+            let Ok(pattern) = host.as_ref().parse::<HostPattern>() else { continue };
+            match seen.insert(Some(pattern), index) {
+                Some(other) if other == index => {
+                    faults.push(
+                        host.span(),
+                        format!("`{}` is listed twice", host.as_ref()),
+                        "remove one of the two",
+                    );
+                }
+                Some(_) => faults.push(
+                    host.span(),
+                    format!("`{}` belongs to another site already", host.as_ref()),
+                    "a host belongs to one site; remove it from the other or from this one",
+                ),
+                None => {}
+            }
+        }
+    }
+}
+
+/// `--origin` and `--robots` speak of the default site, or of the only one.
+fn apply_options(sites: &mut Vec<SiteConfig>, arguments: &Arguments, faults: &mut Faults<'_>) {
+    let origin = match arguments.origin.as_deref().map(str::parse::<Origin>) {
+        Some(Ok(origin)) => Some(origin),
+        Some(Err(error)) => {
+            faults.found.push(ConfigError::whole(Path::new(""), format!("--origin: {error}")));
+            return;
+        }
+        None => None,
+    };
+    let only = sites.len() == 1;
+    let named = sites.iter_mut().find(|site| only || site.hosts.is_empty());
+    match (named, origin, &arguments.robots) {
+        (_, None, None) => {}
+        (Some(site), origin, robots) => {
+            if let Some(origin) = origin {
+                site.origin = origin;
+            }
+            if let Some(robots) = robots {
+                site.robots = Some(robots.clone());
+            }
+        }
+        (None, Some(origin), robots) => sites.push(SiteConfig::from_options(origin, robots.clone())),
+        (None, None, Some(_)) => {
+            faults.whole("--robots without an origin", "add --origin http://127.0.0.1:3000")
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What the catalogue files say, as the plain data of `identify`.
+//!
+//! The bundled files are `rules/crawlers.toml` and the word lists `rules/*.txt`.
+//! An operator's own file has the form of `crawlers.toml` and may also hold a
+//! `[words]` table; it adds crawlers, or changes the fields it writes of those it
+//! names. Unknown keys are refused, and every error of a file is reported at
+//! once, with its line and column. Not here: recognition (`identify`).
+
+mod entry;
+mod error;
+mod reader;
+mod word_lists;
+
+pub use error::FileError;
+
+use crate::identify::Knowledge;
+use reader::Reader;
+use std::path::Path;
+use toml::de::DeTable;
+
+/// The crawlers and words this version of the gateway ships with.
+#[must_use]
+pub fn bundled() -> Knowledge {
+    bundled_with_errors().0
+}
+
+/// The bundled knowledge with what an operator's own file, `text` read from
+/// `path`, adds and changes.
+///
+/// # Errors
+/// Every error of the file, in order. The bundled knowledge is then still whole.
+pub fn merge(text: &str, path: &Path) -> Result<Knowledge, Vec<FileError>> {
+    let mut knowledge = bundled();
+    let errors = read_into(&mut knowledge, text, path);
+    if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
+}
+
+fn bundled_with_errors() -> (Knowledge, Vec<FileError>) {
+    let mut knowledge = Knowledge::default();
+    let crawlers = include_str!("../../rules/crawlers.toml");
+    let mut errors = read_into(&mut knowledge, crawlers, Path::new("rules/crawlers.toml"));
+    word_lists::read_bundled(&mut knowledge.words, &mut errors);
+    (knowledge, errors)
+}
+
+/// Reads one file of crawlers, control tokens and words into `knowledge`.
+fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path) -> Vec<FileError> {
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    let mut reader = Reader::new(text, path);
+    for error in &syntax {
+        reader.refuse(error.span().unwrap_or_default(), error.message().to_owned());
+    }
+    if syntax.is_empty() {
+        reader.known_keys(document.get_ref(), &["crawler", "control", "words"]);
+        entry::read_crawlers(&mut reader, document.get_ref(), &mut knowledge.catalogue);
+        entry::read_control(&mut reader, document.get_ref(), &mut knowledge.catalogue);
+        word_lists::read_table(&mut reader, document.get_ref(), &mut knowledge.words);
+    }
+    reader.into_errors()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identify::{Client, Purpose};
+
+    fn refused(text: &str) -> Vec<String> {
+        let errors = merge(text, Path::new("own.toml")).unwrap_err();
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_bundled_files_have_no_error() {
+        let (knowledge, errors) = bundled_with_errors();
+        assert!(errors.is_empty(), "{}", errors.iter().map(|e| format!("{e}\n")).collect::<String>());
+        assert!(knowledge.catalogue.crawlers().len() >= 300);
+        let words = &knowledge.words;
+        for list in [
+            &words.crawler_signs,
+            &words.tool_signs,
+            &words.app_marks,
+            &words.device_marks,
+            &words.platforms,
+            &words.compatible,
+        ] {
+            assert!(list.len() >= 5);
+        }
+        assert!(words.human_words.len() >= 500 && !words.guards.is_empty());
+    }
+
+    #[test]
+    fn an_own_file_adds_and_changes() {
+        let text = "[[crawler]]\nname = \"OurProbe\"\nclient = \"monitor\"\n\
+                    [[crawler]]\nname = \"gptbot\"\npurpose = \"other\"\n\
+                    [words]\nguards = [\"robotics-browser\"]\n";
+        let knowledge = merge(text, Path::new("own.toml")).unwrap();
+        let probe = knowledge.catalogue.get("OurProbe").unwrap();
+        assert_eq!((probe.client, probe.star, probe.signs.len()), (Client::Monitor, false, 1));
+        let gptbot = knowledge.catalogue.get("GPTBot").unwrap();
+        assert_eq!(gptbot.purpose, Purpose::Other);
+        assert_eq!(&*gptbot.tokens, [Box::from("GPTBot")]);
+        assert_eq!(knowledge.words.guards.len(), bundled().words.guards.len() + 1);
+    }
+
+    #[test]
+    fn every_error_is_reported_with_its_place() {
+        let errors = refused(
+            "[[crawler]]\nname = \"A1\"\nclient = \"human\"\ntokns = []\n\n[[crawler]]\nclient = \"tool\"\nsigns = [\"x\", 7]\n",
+        );
+        assert_eq!(errors.len(), 5, "{errors:#?}");
+        assert!(
+            errors[0].starts_with("own.toml:3:10: ") && errors[0].contains("`special-case`"),
+            "{}",
+            errors[0]
+        );
+        assert!(errors[1].starts_with("own.toml:4:1: unknown key `tokns`"), "{}", errors[1]);
+        assert!(errors[1].contains("hint: did you mean `tokens`"), "{}", errors[1]);
+        assert!(
+            errors.iter().any(|e| e.starts_with("own.toml:6:1: ") && e.contains("`name`")),
+            "{errors:#?}"
+        );
+        assert!(errors.iter().any(|e| e.starts_with("own.toml:8:10: ")), "{errors:#?}");
+        assert!(errors.iter().any(|e| e.starts_with("own.toml:8:15: ")), "{errors:#?}");
+    }
+
+    #[test]
+    fn a_broken_file_is_refused_whole() {
+        assert!(refused("[[crawler]]\nname = \n")[0].starts_with("own.toml:2:"));
+        assert!(refused("[words]\nguards = 1")[0].starts_with("own.toml:2:10: "));
+        assert!(refused("crawlers = []")[0].contains("unknown key `crawlers`"));
+        assert!(
+            refused("[[crawler]]\nname = \"X9\"\nsigns = [\"GPTBot\"]")[0]
+                .contains("already belongs to `GPTBot`")
+        );
+        assert!(refused("[[crawler]]\nname = \"X9\"\nclient = \"monitor\"\nstar = true")[0].contains("`*`"));
+    }
+}

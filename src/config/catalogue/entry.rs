@@ -1,0 +1,309 @@
+//! `[[crawler]]` and `[[control]]`: one entry each.
+//!
+//! A field that is not written keeps the value of the known entry of that name;
+//! for a new name it has the default that its client kind gives.
+
+use super::reader::Reader;
+use crate::identify::{
+    Catalogue, Client, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
+};
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+use toml::Spanned;
+use toml::de::DeTable;
+
+const KEYS: [&str; 13] = [
+    "name",
+    "operator",
+    "client",
+    "purpose",
+    "signs",
+    "tokens",
+    "star",
+    "obeys",
+    "basis",
+    "docs",
+    "checked",
+    "verify",
+    "shares_cache_with",
+];
+
+pub(super) fn read_crawlers(reader: &mut Reader<'_>, document: &DeTable<'_>, catalogue: &mut Catalogue) {
+    let mut seen = HashSet::new();
+    for (span, table) in reader.tables(document, "crawler") {
+        reader.known_keys(table, &KEYS);
+        let name = reader.text(table, "name");
+        if name.is_none() && !table.contains_key("name") {
+            reader.refuse(span.clone(), "a crawler needs a `name`".into());
+        }
+        if let Some(name) = &name
+            && !seen.insert(name.get_ref().to_ascii_lowercase())
+        {
+            reader.refuse(name.span(), format!("`{}` is named twice in this file", name.get_ref()));
+        }
+        let crawler = read_crawler(reader, table, name.as_ref(), catalogue);
+        if name.is_some() {
+            catalogue.insert(crawler);
+        }
+    }
+}
+
+fn read_crawler(
+    reader: &mut Reader<'_>,
+    table: &DeTable<'_>,
+    name: Option<&Spanned<String>>,
+    catalogue: &Catalogue,
+) -> Crawler {
+    let written = name.map(|name| name.get_ref().as_str()).unwrap_or_default();
+    let known = catalogue.get(written);
+    let client = client(reader, table).or(known.map(|k| k.client)).unwrap_or(Client::Crawler);
+    let signs = signs(reader, table, written, catalogue);
+    let tokens = tokens(reader, table);
+    let star = star(reader, table, client);
+    let purpose: Option<Purpose> = reader.word(table, "purpose");
+    let Word(obeys) = reader.word(table, "obeys").unwrap_or(Word(None));
+    let Word(basis) = reader.word(table, "basis").unwrap_or(Word(None));
+    let mut crawler = known.cloned().unwrap_or_else(|| plain(written, client));
+    crawler.client = client;
+    crawler.purpose = purpose.unwrap_or(crawler.purpose);
+    crawler.star = star.unwrap_or(if known.is_some_and(|k| k.client == client) {
+        crawler.star
+    } else {
+        star_by_default(client)
+    });
+    crawler.obeys = obeys.unwrap_or(crawler.obeys);
+    crawler.basis = basis.unwrap_or(crawler.basis);
+    crawler.signs = signs.unwrap_or(crawler.signs);
+    crawler.tokens = tokens.map_or(crawler.tokens, Into::into);
+    crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
+    crawler.docs = url(reader, table, "docs").or(crawler.docs);
+    crawler.checked = date(reader, table).or(crawler.checked);
+    crawler.verify = verify(reader, table).unwrap_or(crawler.verify);
+    crawler.shares_cache_with = reader
+        .texts(table, "shares_cache_with")
+        .map_or(crawler.shares_cache_with, |names| names.into_iter().map(boxed).collect());
+    crawler
+}
+
+/// A new entry with nothing but a name: the name is its sign, and its token
+/// where robots.txt could name it.
+fn plain(name: &str, client: Client) -> Crawler {
+    let named = token_is_legal(name) && client != Client::App;
+    Crawler {
+        name: name.into(),
+        operator: None,
+        client,
+        purpose: match client {
+            Client::Tool => Purpose::Tool,
+            Client::Monitor => Purpose::Monitor,
+            _ => Purpose::Other,
+        },
+        signs: Sign::parse(name).into_iter().collect(),
+        tokens: if named { std::iter::once(Box::from(name)).collect() } else { [].into() },
+        star: star_by_default(client),
+        obeys: Obeys::Unknown,
+        docs: None,
+        checked: None,
+        verify: Verify::default(),
+        shares_cache_with: Vec::new(),
+        basis: TokenBasis::Inferred,
+    }
+}
+
+fn star_by_default(client: Client) -> bool {
+    matches!(client, Client::Crawler | Client::Tool)
+}
+
+fn client(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Client> {
+    let client: Client = reader.word(table, "client")?;
+    if matches!(client, Client::Browser | Client::Unnamed) {
+        let span = table.get("client").map_or(0..0, Spanned::span);
+        reader.refuse(span, format!("`client` is `{client}`, which no entry can be"));
+        return None;
+    }
+    Some(client)
+}
+
+fn star(reader: &mut Reader<'_>, table: &DeTable<'_>, client: Client) -> Option<bool> {
+    let star = reader.flag(table, "star")?;
+    if *star.get_ref() && matches!(client, Client::SpecialCase | Client::Monitor | Client::App) {
+        reader.refuse(star.span(), format!("the `*` group never applies to client `{client}`"));
+        return None;
+    }
+    Some(*star.get_ref())
+}
+
+fn signs(
+    reader: &mut Reader<'_>,
+    table: &DeTable<'_>,
+    name: &str,
+    catalogue: &Catalogue,
+) -> Option<Vec<Sign>> {
+    let mut signs = Vec::new();
+    for written in reader.texts(table, "signs")? {
+        match Sign::parse(written.get_ref()) {
+            Ok(sign) => {
+                if let Some(owner) = owner(catalogue, &sign).filter(|owner| !owner.eq_ignore_ascii_case(name))
+                {
+                    reader.refuse_with_hint(
+                        written.span(),
+                        format!("sign `{sign}` already belongs to `{owner}`"),
+                        Some(format!("to change that crawler, write `name = \"{owner}\"`")),
+                    );
+                }
+                signs.push(sign);
+            }
+            Err(error) => reader.refuse(written.span(), format!("sign `{}`: {error}", written.get_ref())),
+        }
+    }
+    Some(signs)
+}
+
+fn owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
+    let same = |known: &Sign| known.text().eq_ignore_ascii_case(sign.text());
+    let owner = catalogue.crawlers().iter().find(|crawler| crawler.signs.iter().any(same))?;
+    Some(&owner.name)
+}
+
+fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<Box<str>>> {
+    let mut tokens: Vec<Box<str>> = Vec::new();
+    for written in reader.texts(table, "tokens")? {
+        let token = written.get_ref();
+        if !token_is_legal(token) {
+            reader.refuse(written.span(), format!("`{token}` is no product token: only letters, digits, `-`, `_`, `.`, `!` and single spaces"));
+        } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
+            reader.refuse(written.span(), format!("token `{token}` is written twice"));
+        } else {
+            tokens.push(boxed(written));
+        }
+    }
+    Some(tokens)
+}
+
+fn verify(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Verify> {
+    let value = table.get("verify")?;
+    let Some(inner) = value.get_ref().as_table() else {
+        reader.refuse(
+            value.span(),
+            "`verify` must be a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`".into(),
+        );
+        return None;
+    };
+    reader.known_keys(inner, &["rdns", "ranges", "forward"]);
+    let mut verify = Verify {
+        forward: reader.flag(inner, "forward").is_none_or(Spanned::into_inner),
+        ..Verify::default()
+    };
+    for suffix in reader.texts(inner, "rdns").unwrap_or_default() {
+        if is_suffix(suffix.get_ref()) {
+            verify.rdns.push(boxed(suffix));
+        } else {
+            reader.refuse(
+                suffix.span(),
+                format!("`{}` is no host suffix: write it as `.example.com`", suffix.get_ref()),
+            );
+        }
+    }
+    for link in reader.texts(inner, "ranges").unwrap_or_default() {
+        if let Some(link) = checked_url(reader, link, "ranges") {
+            verify.ranges.push(link);
+        }
+    }
+    Some(verify)
+}
+
+fn is_suffix(text: &str) -> bool {
+    let label =
+        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    text.strip_prefix('.').is_some_and(|rest| rest.contains('.') && rest.split('.').all(label))
+}
+
+fn url(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<Box<str>> {
+    let text = reader.text(table, key)?;
+    checked_url(reader, text, key)
+}
+
+fn checked_url(reader: &mut Reader<'_>, text: Spanned<String>, key: &str) -> Option<Box<str>> {
+    let rest = text.get_ref().strip_prefix("https://").or_else(|| text.get_ref().strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    let plain = text.get_ref().bytes().all(|b| b.is_ascii_graphic());
+    if plain && host.is_some_and(|host| is_suffix(&format!(".{host}"))) {
+        return Some(boxed(text));
+    }
+    reader.refuse(text.span(), format!("`{key}` is `{}`, which is no http or https address", text.get_ref()));
+    None
+}
+
+fn date(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Box<str>> {
+    let text = reader.text(table, "checked")?;
+    let parts: Vec<&str> = text.get_ref().split('-').collect();
+    let number = |part: &str, len: usize, range: Range<u32>| {
+        part.len() == len
+            && part.bytes().all(|b| b.is_ascii_digit())
+            && part.parse().is_ok_and(|n| range.contains(&n))
+    };
+    if let [year, month, day] = parts.as_slice()
+        && number(year, 4, 2000..3000)
+        && number(month, 2, 1..13)
+        && number(day, 2, 1..32)
+    {
+        return Some(boxed(text));
+    }
+    reader.refuse(text.span(), format!("`checked` is `{}`, not a date as `2026-01-31`", text.get_ref()));
+    None
+}
+
+fn boxed(text: Spanned<String>) -> Box<str> {
+    text.into_inner().into()
+}
+
+pub(super) fn read_control(reader: &mut Reader<'_>, document: &DeTable<'_>, catalogue: &mut Catalogue) {
+    for (span, table) in reader.tables(document, "control") {
+        reader.known_keys(table, &["token", "operator", "governs", "docs"]);
+        let docs = url(reader, table, "docs");
+        let fields = ["token", "operator", "governs"].map(|key| reader.text(table, key));
+        match fields {
+            [Some(token), Some(operator), Some(governs)] => {
+                catalogue.insert_control(ControlToken {
+                    token: boxed(token),
+                    operator: boxed(operator),
+                    governs: boxed(governs),
+                    docs,
+                });
+            }
+            _ => reader.refuse(span, "a control token needs `token`, `operator` and `governs`".into()),
+        }
+    }
+}
+
+/// Words of `obeys` and `basis`, read here because only files write them.
+struct Word<T>(Option<T>);
+
+macro_rules! words_of {
+    ($type:ty, $all:expr) => {
+        impl FromStr for Word<$type> {
+            type Err = Expected;
+
+            fn from_str(word: &str) -> Result<Self, Expected> {
+                let all = $all;
+                let found = all.iter().find(|value| value.as_str() == word);
+                found
+                    .map(|value| Self(Some(*value)))
+                    .ok_or_else(|| Expected(all.iter().map(|value| value.as_str()).collect()))
+            }
+        }
+    };
+}
+
+words_of!(Obeys, [Obeys::Yes, Obeys::No, Obeys::Partly, Obeys::Unknown]);
+words_of!(TokenBasis, [TokenBasis::Documented, TokenBasis::Listed, TokenBasis::Inferred]);
+
+struct Expected(Vec<&'static str>);
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected one of `{}`", self.0.join("`, `"))
+    }
+}

@@ -1,0 +1,165 @@
+//! Reads typed values out of a TOML table, and goes on after an error, so that
+//! an operator sees all of them at once.
+
+use super::error::{FileError, place};
+use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A file being read, and what was wrong with it so far.
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    path: &'t Path,
+    errors: Vec<FileError>,
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str, path: &'t Path) -> Self {
+        Self { text, path, errors: Vec::new() }
+    }
+
+    /// The errors, in the order of the file.
+    pub(super) fn into_errors(mut self) -> Vec<FileError> {
+        self.errors.sort_by_key(|error| (error.line, error.column));
+        self.errors
+    }
+
+    pub(super) fn refuse(&mut self, span: Range<usize>, message: String) {
+        self.refuse_with_hint(span, message, None);
+    }
+
+    pub(super) fn refuse_with_hint(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
+        let (line, column) = place(self.text, span.start);
+        self.errors.push(FileError { path: self.path.into(), line, column, message, hint });
+    }
+
+    /// Refuses every key that is not one of `known`.
+    pub(super) fn known_keys(&mut self, table: &DeTable<'_>, known: &[&str]) {
+        for (key, _) in table {
+            let name = key.get_ref();
+            if !known.contains(&&**name) {
+                let hint = nearest(name, known).map_or_else(
+                    || format!("known keys: {}", known.join(", ")),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                self.refuse_with_hint(key.span(), format!("unknown key `{name}`"), Some(hint));
+            }
+        }
+    }
+
+    /// The tables of an array of tables, each with its place.
+    pub(super) fn tables<'d, 'i>(
+        &mut self,
+        table: &'d DeTable<'i>,
+        key: &str,
+    ) -> Vec<(Range<usize>, &'d DeTable<'i>)> {
+        let Some(value) = table.get(key) else {
+            return Vec::new();
+        };
+        let Some(array) = value.get_ref().as_array() else {
+            self.refuse(value.span(), format!("`{key}` is written `[[{key}]]`"));
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for element in array {
+            match element.get_ref().as_table() {
+                Some(inner) => tables.push((element.span(), inner)),
+                None => self.refuse(element.span(), format!("`{key}` is written `[[{key}]]`")),
+            }
+        }
+        tables
+    }
+
+    pub(super) fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<Spanned<String>> {
+        let value = table.get(key)?;
+        self.string(key, value)
+    }
+
+    pub(super) fn flag(&mut self, table: &DeTable<'_>, key: &str) -> Option<Spanned<bool>> {
+        let value = table.get(key)?;
+        let Some(flag) = value.get_ref().as_bool() else {
+            self.wrong_type(key, "`true` or `false`", value);
+            return None;
+        };
+        Some(Spanned::new(value.span(), flag))
+    }
+
+    pub(super) fn texts(&mut self, table: &DeTable<'_>, key: &str) -> Option<Vec<Spanned<String>>> {
+        let value = table.get(key)?;
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(key, "an array of strings", value);
+            return None;
+        };
+        Some(array.iter().filter_map(|element| self.string(key, element)).collect())
+    }
+
+    /// A word of an enumeration, as its `FromStr` reads it.
+    pub(super) fn word<T>(&mut self, table: &DeTable<'_>, key: &str) -> Option<T>
+    where
+        T: FromStr<Err: std::fmt::Display>,
+    {
+        let word = self.text(table, key)?;
+        match word.get_ref().parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.refuse(word.span(), format!("`{key}` is `{}`: {error}", word.get_ref()));
+                None
+            }
+        }
+    }
+
+    fn string(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Spanned<String>> {
+        let Some(text) = value.get_ref().as_str() else {
+            self.wrong_type(key, "a string", value);
+            return None;
+        };
+        Some(Spanned::new(value.span(), text.to_owned()))
+    }
+
+    fn wrong_type(&mut self, key: &str, wanted: &str, value: &Spanned<DeValue<'_>>) {
+        let found = value.get_ref().type_str();
+        self.refuse(value.span(), format!("`{key}` must be {wanted}, found {found}"));
+    }
+}
+
+/// The known key that differs least, when it differs little.
+fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let close = known.iter().map(|key| (distance(name, key), *key)).min()?;
+    (close.0 <= 2).then_some(close.1)
+}
+
+/// Edits (insert, delete, replace) from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.bytes().enumerate() {
+        let mut corner = i;
+        let mut left = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(to.bytes()) {
+            let replaced = corner + usize::from(a != b);
+            corner = *cell;
+            left = replaced.min(corner + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("tokns", "tokens"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+        assert_eq!(distance("crawlers", "crawler"), 1);
+        assert_eq!(nearest("tokns", &["name", "tokens"]), Some("tokens"));
+        assert_eq!(nearest("something", &["name", "tokens"]), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! The defaults, and why each is what it is.
+//!
+//! `conf/gateway.toml` shows the same values; a test compares the two.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Loopback: a gateway started to be tried out is not on the internet by accident.
+pub const LISTEN: &str = "127.0.0.1:8080";
+/// Loopback, and a port that recalls RFC 9309.
+pub const ADMIN: &str = "127.0.0.1:9309";
+/// RFC 9309 §2.4: a crawler should not use a cached copy for more than 24 hours.
+pub const NOTICE: Duration = Duration::from_secs(24 * 3_600);
+/// The time between a crawler's read and the moment its queues can know of it.
+pub const SETTLE: Duration = Duration::from_secs(60);
+/// Long enough to spare the origin of questions, short beside the notice.
+pub const ROBOTS_MAX_AGE: Duration = Duration::from_secs(3_600);
+/// RFC 9309 §2.5: at least 500 kibibytes must be parsed.
+pub const ROBOTS_MAX_SIZE: u64 = 500 * 1024;
+/// The journal's name in the state folder.
+pub const JOURNAL: &str = "journal.jsonl";
+/// Size at which the journal is rotated: some 150,000 lines.
+pub const JOURNAL_MAX_SIZE: u64 = 100 * 1024 * 1024;
+/// How many rotated journals are kept.
+pub const JOURNAL_KEEP: usize = 5;
+/// How long requests in flight may take to finish after SIGTERM.
+pub const GRACE: Duration = Duration::from_secs(30);
+/// Idle time of a client's connection; browsers open a new one without a murmur.
+pub const KEEPALIVE: Duration = Duration::from_secs(60);
+/// Silence of a client within a request.
+pub const CLIENT_READ: Duration = Duration::from_secs(60);
+/// Time for a client to take what is sent to it.
+pub const CLIENT_WRITE: Duration = Duration::from_secs(60);
+/// A connection to an origin in the same network is there at once or not at all.
+pub const ORIGIN_CONNECT: Duration = Duration::from_secs(5);
+/// Silence of the origin, long enough for a slow page.
+pub const ORIGIN_READ: Duration = Duration::from_secs(60);
+/// Time for the origin to take what is sent to it.
+pub const ORIGIN_WRITE: Duration = Duration::from_secs(60);
+/// Below the 60 to 75 seconds after which common origins close an idle connection themselves.
+pub const ORIGIN_IDLE: Duration = Duration::from_secs(50);
+
+/// Where state is kept when nobody says where.
+#[must_use]
+pub fn state_dir() -> PathBuf {
+    if let Some(folder) = folder_variable("STATE_DIRECTORY") {
+        return folder;
+    }
+    if runs_as_root() {
+        return PathBuf::from("/var/lib/robots-gateway");
+    }
+    xdg("XDG_STATE_HOME", ".local/state").join("robots-gateway")
+}
+
+/// Where the control socket is when nobody says where.
+#[must_use]
+pub fn control() -> PathBuf {
+    let folder = folder_variable("RUNTIME_DIRECTORY").unwrap_or_else(|| {
+        if runs_as_root() {
+            PathBuf::from("/run/robots-gateway")
+        } else {
+            folder_variable("XDG_RUNTIME_DIR").map_or_else(state_dir, |run| run.join("robots-gateway"))
+        }
+    });
+    folder.join("control.sock")
+}
+
+/// One worker for each processor.
+#[must_use]
+pub fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn folder_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn xdg(variable: &str, below_home: &str) -> PathBuf {
+    folder_variable(variable)
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| folder_variable("HOME").map(|home| home.join(below_home)))
+        .unwrap_or_else(std::env::temp_dir)
+}
+
+/// Whether this process is root's, told by the owner of its own entry in `/proc`.
+fn runs_as_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}

@@ -1,0 +1,111 @@
+//! What is wrong with a configuration, said so that it can be mended: file, line, column, remedy.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// One fault of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file, as the operator named it.
+    pub path: PathBuf,
+    /// Line and column of the fault, both counted from 1; `None` where the whole file is meant.
+    pub position: Option<(usize, usize)>,
+    /// What is wrong. One line, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl ConfigError {
+    /// A fault of the whole file, or of something that is no file.
+    pub fn whole(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), position: None, message: message.into(), hint: None }
+    }
+
+    /// A fault at a span of octets of `text`.
+    pub fn at(path: &Path, text: &str, span: Option<Range<usize>>, message: impl Into<String>) -> Self {
+        let position = span.map(|span| position(text, span.start));
+        Self { path: path.to_owned(), position, message: message.into(), hint: None }
+    }
+
+    /// The same fault with a remedy.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.as_os_str().is_empty() {
+            write!(out, "{}", self.path.display())?;
+            if let Some((line, column)) = self.position {
+                write!(out, ":{line}:{column}")?;
+            }
+            out.write_str(": ")?;
+        }
+        out.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(out, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Every fault that was found, never none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                out.write_str("\n")?;
+            }
+            write!(out, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl From<ConfigError> for ConfigErrors {
+    fn from(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+}
+
+/// Line and column, counted in characters from 1, of an octet of `text`.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let text = "a = 1\n\u{e9}\u{e9} = 2\n";
+        assert_eq!(position(text, 0), (1, 1));
+        assert_eq!(position(text, 4), (1, 5));
+        assert_eq!(position(text, 10), (2, 3));
+        assert_eq!(position(text, 999), (3, 1));
+    }
+
+    #[test]
+    fn an_error_reads_path_line_column_message_hint() {
+        let error =
+            ConfigError::at(Path::new("g.toml"), "x\nyz", Some(3..4), "no `z`").with_hint("write `y`");
+        assert_eq!(error.to_string(), "g.toml:2:2: no `z`\n  hint: write `y`");
+        assert_eq!(ConfigError::whole(Path::new(""), "no origin").to_string(), "no origin");
+    }
+}

@@ -1,0 +1,186 @@
+//! The configuration file as it is written: every table refuses keys it does not know.
+//!
+//! Private to `config`. Nothing past it sees a raw value; [`super::build`] turns this into [`super::Config`].
+
+use super::error::ConfigError;
+use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct File {
+    pub(super) listen: Option<Vec<Spanned<ListenValue>>>,
+    pub(super) mode: Option<ModeValue>,
+    pub(super) notice: Option<DurationValue>,
+    pub(super) settle: Option<DurationValue>,
+    pub(super) state_dir: Option<PathBuf>,
+    pub(super) control: Option<PathBuf>,
+    pub(super) journal: Option<String>,
+    pub(super) journal_max_size: Option<SizeValue>,
+    pub(super) journal_keep: Option<usize>,
+    pub(super) admin: Option<Spanned<AdminValue>>,
+    pub(super) admin_token: Option<String>,
+    pub(super) threads: Option<Spanned<usize>>,
+    pub(super) trusted_proxies: Vec<NetworkValue>,
+    pub(super) exempt: Vec<NetworkValue>,
+    pub(super) addresses: Option<AddressesKey>,
+    pub(super) log_allowed: bool,
+    pub(super) verdict_headers: bool,
+    pub(super) robots_max_age: Option<DurationValue>,
+    pub(super) robots_max_size: Option<Spanned<SizeValue>>,
+    pub(super) catalogue: Option<PathBuf>,
+    pub(super) grace: Option<DurationValue>,
+    pub(super) log: LogTable,
+    pub(super) timeouts: TimeoutsTable,
+    pub(super) clients: ClientsTable,
+    pub(super) crawlers: BTreeMap<String, CrawlerTable>,
+    pub(super) sites: Vec<Spanned<SiteTable>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AddressesKey {
+    Full,
+    Truncated,
+    None,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LogTable {
+    pub(super) format: Option<LogFormatKey>,
+    pub(super) level: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LogFormatKey {
+    Auto,
+    Text,
+    Json,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TimeoutsTable {
+    pub(super) keepalive: Option<DurationValue>,
+    pub(super) client_read: Option<DurationValue>,
+    pub(super) client_write: Option<DurationValue>,
+    pub(super) origin_connect: Option<DurationValue>,
+    pub(super) origin_read: Option<DurationValue>,
+    pub(super) origin_write: Option<DurationValue>,
+    pub(super) origin_idle: Option<DurationValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct ClientsTable {
+    pub(super) crawler: Option<ModeValue>,
+    pub(super) special_case: Option<ModeValue>,
+    pub(super) fetcher: Option<ModeValue>,
+    pub(super) tool: Option<ModeValue>,
+    pub(super) monitor: Option<ModeValue>,
+    pub(super) unnamed: Option<ModeValue>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CrawlerTable {
+    pub(super) mode: ModeValue,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SiteTable {
+    #[serde(default)]
+    pub(super) hosts: Vec<Spanned<String>>,
+    pub(super) origin: Spanned<String>,
+    pub(super) robots: Option<PathBuf>,
+    pub(super) mode: Option<ModeValue>,
+    pub(super) contradicted: Option<ContradictedKey>,
+    pub(super) variants: Option<VariantsKey>,
+    pub(super) path_parameters: Option<PathParametersKey>,
+    #[serde(default)]
+    pub(super) refusal: RefusalTable,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ContradictedKey {
+    Refuse,
+    Audit,
+    Ignore,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum VariantsKey {
+    Refuse,
+    Forward,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PathParametersKey {
+    Keep,
+    Drop,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RefusalTable {
+    pub(super) status: Option<Spanned<u16>>,
+    pub(super) contact: Option<String>,
+    pub(super) retry_after: Option<DurationValue>,
+}
+
+impl File {
+    /// Parses the text of a configuration file.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text)
+            .map_err(|error| ConfigError::at(path, text, error.span(), one_line(error.message())))
+    }
+}
+
+/// `toml` words some messages over two lines; an operator's log has one.
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        File::parse(Path::new("gateway.toml"), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_place() {
+        let message = fault("mode = \"audit\"\nlisten_on = []\n");
+        assert!(
+            message.starts_with("gateway.toml:2:1: unknown field `listen_on`, expected one of"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_or_value_is_named_with_its_place() {
+        assert!(
+            fault("threads = \"two\"").starts_with("gateway.toml:1:11: invalid type"),
+            "{}",
+            fault("threads = \"two\"")
+        );
+        let message = fault("\nnotice = \"soon\"");
+        assert!(message.starts_with("gateway.toml:2:10: `soon` is no duration"), "{message}");
+        assert!(fault("[clients]\nbrowser = \"audit\"").contains("unknown field `browser`"));
+    }
+
+    #[test]
+    fn an_empty_file_is_a_file() {
+        assert!(File::parse(Path::new("gateway.toml"), "").is_ok());
+    }
+}

@@ -1,0 +1,87 @@
+//! Host names of a site as an operator writes them: exact, or with a leading `*.`.
+
+use crate::request::host;
+use std::fmt;
+use std::str::FromStr;
+
+/// `example.org`, or `*.example.org` for every name below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HostPattern {
+    /// One host.
+    Exact(Box<str>),
+    /// All hosts below a domain, the domain itself not among them.
+    Below(Box<str>),
+}
+
+/// Why a text is no [`HostPattern`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPatternError(String);
+
+impl fmt::Display for HostPatternError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "`{}` is no host; write a name such as `example.org` or `*.example.org`, without scheme and port",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for HostPatternError {}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(name) => out.write_str(name),
+            Self::Below(domain) => write!(out, "*.{domain}"),
+        }
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = HostPatternError;
+
+    fn from_str(text: &str) -> Result<Self, HostPatternError> {
+        let error = || HostPatternError(text.to_owned());
+        let (name, below) = match text.strip_prefix("*.") {
+            Some(domain) => (domain, true),
+            None => (text, false),
+        };
+        let is_ipv6 = name.starts_with('[') && name.ends_with(']');
+        if name.contains('*') || (!is_ipv6 && name.contains([':', '/', '@', ' '])) {
+            return Err(error());
+        }
+        // Punycode, so that a name written in Unicode matches the header a client sends (RFC 5891 §5).
+        let ascii =
+            if is_ipv6 { name.to_owned() } else { idna::domain_to_ascii(name).map_err(|_| error())? };
+        let normal = host::normalise(&ascii);
+        if normal.is_empty() {
+            return Err(error());
+        }
+        Ok(if below { Self::Below(normal.into()) } else { Self::Exact(normal.into()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        text.parse::<HostPattern>().ok().map(|pattern| pattern.to_string())
+    }
+
+    #[test]
+    fn names_are_brought_to_the_form_a_client_sends() {
+        assert_eq!(shown("Example.ORG.").as_deref(), Some("example.org"));
+        assert_eq!(shown("*.Example.org").as_deref(), Some("*.example.org"));
+        assert_eq!(shown("b\u{fc}cher.example").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(shown("[::1]").as_deref(), Some("[::1]"));
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for bad in ["", "*", "*.", "a.*.b", "http://example.org", "example.org:80", "a b", "."] {
+            assert_eq!(shown(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `gateway.toml` and options → [`Config`]: complete, typed, every default filled in.
+//!
+//! Configuration knows the domain; the domain never knows configuration. The file as written
+//! (`file`) becomes values that can only be good (`values`), and those become the configuration
+//! (`build`). The reasons for the defaults stand in [`defaults`].
+
+mod arguments;
+mod build;
+pub mod catalogue;
+pub mod defaults;
+mod error;
+mod file;
+mod host_pattern;
+mod origin;
+mod site;
+mod values;
+
+pub use arguments::Arguments;
+pub use error::{ConfigError, ConfigErrors};
+pub use host_pattern::{HostPattern, HostPatternError};
+pub use origin::{Origin, OriginError};
+pub use site::SiteConfig;
+pub use values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue, ValueError};
+
+use crate::decide::NoticePeriod;
+use crate::enforce::{ClientModes, Mode};
+use crate::record::{AddressDetail, JournalOptions, LogOptions};
+use crate::request::address::Networks;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Everything an operator can choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The file this came from, if one did.
+    pub path: Option<PathBuf>,
+    /// Addresses to listen on.
+    pub listen: Vec<SocketAddr>,
+    /// Mode of every site that has none of its own.
+    pub mode: Mode,
+    /// How long former versions of a robots.txt excuse a crawler.
+    pub period: NoticePeriod,
+    /// Folder for state.
+    pub state_dir: PathBuf,
+    /// Control socket.
+    pub control: PathBuf,
+    /// The journal.
+    pub journal: JournalOptions,
+    /// Admin listener; `None` is off.
+    pub admin: Option<SocketAddr>,
+    /// What the admin listener asks for as a bearer token.
+    pub admin_token: Option<String>,
+    /// Worker threads.
+    pub threads: usize,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Networks,
+    /// Clients that are never judged.
+    pub exempt: Networks,
+    /// How much of an address is recorded.
+    pub addresses: AddressDetail,
+    /// Whether plainly allowed requests are recorded too.
+    pub log_allowed: bool,
+    /// Whether the origin is told of the verdict.
+    pub verdict_headers: bool,
+    /// `max-age` of robots.txt.
+    pub robots_max_age: Duration,
+    /// How much of a robots.txt is parsed, in octets.
+    pub robots_max_size: usize,
+    /// The operator's own crawlers.
+    pub catalogue: Option<PathBuf>,
+    /// How long requests in flight may take after SIGTERM.
+    pub grace: Duration,
+    /// The operational log.
+    pub log: LogOptions,
+    /// Time limits.
+    pub timeouts: Timeouts,
+    /// Modes by kind of client.
+    pub clients: ClientModes,
+    /// Modes by crawler, the names in lower case.
+    pub crawlers: HashMap<String, Mode>,
+    /// The sites; at least one.
+    pub sites: Vec<SiteConfig>,
+}
+
+/// Time limits towards clients and origins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Idle time of a client's connection between requests.
+    pub keepalive: Duration,
+    /// Silence of a client within a request.
+    pub client_read: Duration,
+    /// Time for a client to take a piece of an answer.
+    pub client_write: Duration,
+    /// Time to connect to an origin.
+    pub origin_connect: Duration,
+    /// Silence of an origin.
+    pub origin_read: Duration,
+    /// Time for an origin to take a piece of a request.
+    pub origin_write: Duration,
+    /// How long an idle connection to an origin is kept.
+    pub origin_idle: Duration,
+}
+
+impl Config {
+    /// Reads the configuration file, if `arguments` names one, and applies the options over it.
+    ///
+    /// # Errors
+    /// Every fault that can be told at once, each with file, line and column where there is one.
+    pub fn load(arguments: &Arguments) -> Result<Self, ConfigErrors> {
+        let Some(path) = &arguments.config else {
+            return build::build(None, "", file::File::default(), arguments);
+        };
+        let text = read(path)?;
+        let file = file::File::parse(path, &text)?;
+        build::build(Some(path), &text, file, arguments)
+    }
+
+    /// Every file whose change is to be noticed: configuration, catalogue, robots.txt of every site.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let robots = self.sites.iter().filter_map(|site| site.robots.as_deref());
+        self.path.as_deref().into_iter().chain(self.catalogue.as_deref()).chain(robots)
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let octets = std::fs::read(path)
+        .map_err(|error| ConfigError::whole(path, format!("cannot read the configuration: {error}")))?;
+    String::from_utf8(octets).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes().get(..at).unwrap_or_default()).into_owned();
+        ConfigError::at(path, &text, Some(at..at), "the configuration is not UTF-8")
+    })
+}

@@ -1,0 +1,108 @@
+//! One site of the configuration.
+
+use super::build::Faults;
+use super::file::{ContradictedKey, PathParametersKey, RefusalTable, SiteTable, VariantsKey};
+use super::host_pattern::HostPattern;
+use super::origin::Origin;
+use crate::enforce::{Choices, Contradicted, Mode, RefusalPolicy, Variants};
+use crate::request::target::PathParameters;
+use std::path::{Path, PathBuf};
+
+/// The name of the site without hosts.
+const DEFAULT_SITE: &str = "default";
+
+/// A refusal may only say "not this, and it is not the server's fault" (RFC 9110 §15.5).
+const REFUSAL_STATUS: [u16; 5] = [403, 404, 410, 429, 451];
+
+/// A site: its hosts, where its requests go, and by which file they are judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteConfig {
+    /// Its first host, or `default`.
+    pub name: String,
+    /// Its hosts; none for the default site.
+    pub hosts: Vec<HostPattern>,
+    /// Its origin.
+    pub origin: Origin,
+    /// Its robots.txt; `None` allows everything and answers 404.
+    pub robots: Option<PathBuf>,
+    /// Its own mode.
+    pub mode: Option<Mode>,
+    /// What it does where the rules leave a choice.
+    pub choices: Choices,
+    /// Whether its origin drops path parameters.
+    pub path_parameters: PathParameters,
+    /// How it refuses.
+    pub refusal: RefusalPolicy,
+}
+
+impl SiteConfig {
+    /// A site that only options speak of.
+    pub(super) fn from_options(origin: Origin, robots: Option<PathBuf>) -> Self {
+        Self {
+            name: DEFAULT_SITE.to_owned(),
+            hosts: Vec::new(),
+            origin,
+            robots,
+            mode: None,
+            choices: Choices::default(),
+            path_parameters: PathParameters::default(),
+            refusal: RefusalPolicy::default(),
+        }
+    }
+
+    /// Checks a site's table; faults are collected, and a site with one is left out.
+    pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
+        let hosts =
+            faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
+        let origin = faults.one(table.origin.span(), table.origin.as_ref().parse::<Origin>());
+        let refusal = refusal(table.refusal, faults);
+        let (hosts, origin) = (hosts?, origin?);
+        Some(Self {
+            name: hosts.first().map_or_else(|| DEFAULT_SITE.to_owned(), ToString::to_string),
+            hosts,
+            origin,
+            robots: table.robots.map(|path| base.join(path)),
+            mode: table.mode.map(|mode| mode.0),
+            choices: choices(table.contradicted, table.variants),
+            path_parameters: match table.path_parameters {
+                Some(PathParametersKey::Drop) => PathParameters::Drop,
+                Some(PathParametersKey::Keep) | None => PathParameters::Keep,
+            },
+            refusal,
+        })
+    }
+}
+
+fn choices(contradicted: Option<ContradictedKey>, variants: Option<VariantsKey>) -> Choices {
+    Choices {
+        variants: match variants {
+            Some(VariantsKey::Forward) => Variants::Forward,
+            Some(VariantsKey::Refuse) | None => Variants::Refuse,
+        },
+        contradicted: match contradicted {
+            Some(ContradictedKey::Refuse) => Contradicted::Refuse,
+            Some(ContradictedKey::Ignore) => Contradicted::Ignore,
+            Some(ContradictedKey::Audit) | None => Contradicted::Audit,
+        },
+    }
+}
+
+fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {
+    let mut policy = RefusalPolicy::default();
+    if let Some(status) = table.status {
+        if REFUSAL_STATUS.contains(status.as_ref()) {
+            policy.status = status.into_inner();
+        } else {
+            faults.push(
+                status.span(),
+                format!("`{}` is no status to refuse with", status.as_ref()),
+                "write 403, 404, 410, 429 or 451",
+            );
+        }
+    }
+    if let Some(retry_after) = table.retry_after {
+        policy.retry_after_seconds = retry_after.0.as_secs();
+    }
+    policy.contact = table.contact;
+    policy
+}

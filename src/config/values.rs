@@ -1,0 +1,190 @@
+//! Values of the configuration file: newtypes that can only hold good ones.
+//!
+//! Each says in its error what to write instead, and `toml` adds the line and column.
+
+use crate::enforce::{Mode, UnknownMode};
+use crate::request::address::{Network, NetworkError};
+use serde::Deserialize;
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A duration such as `"24h"`, `"1m"`, `"200ms"`, `"0s"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct DurationValue(pub Duration);
+
+/// A size such as `"500KiB"`, `"100MiB"`, `"1GiB"` or `"4096B"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct SizeValue(pub u64);
+
+/// An address to listen on: `"127.0.0.1:8080"`, `"[::]:80"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ListenValue(pub SocketAddr);
+
+/// An address to listen on, or `"off"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AdminValue(pub Option<SocketAddr>);
+
+/// A network: `"10.0.0.0/8"`, `"192.0.2.1"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct NetworkValue(pub Network);
+
+/// A mode: `"off"`, `"audit"`, `"enforce"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ModeValue(pub Mode);
+
+/// Why a text is no good value; says what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueError(String);
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+/// Splits `12ms` into its number and its unit.
+fn split_number(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits)?;
+    Some((number.parse().ok()?, unit))
+}
+
+impl FromStr for DurationValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let error = || {
+            ValueError(format!(
+                "`{text}` is no duration; write a number with ms, s, m, h or d, such as `24h`"
+            ))
+        };
+        let (number, unit) = split_number(text).ok_or_else(error)?;
+        let scale = match unit {
+            "ms" => return Ok(Self(Duration::from_millis(number))),
+            "s" => 1,
+            "m" => 60,
+            "h" => 3_600,
+            "d" => 86_400,
+            _ => return Err(error()),
+        };
+        number.checked_mul(scale).map(|seconds| Self(Duration::from_secs(seconds))).ok_or_else(error)
+    }
+}
+
+impl FromStr for SizeValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let error = || {
+            ValueError(format!(
+                "`{text}` is no size; write a number with B, KiB, MiB or GiB, such as `500KiB`"
+            ))
+        };
+        let (number, unit) = split_number(text).ok_or_else(error)?;
+        let shift = match unit {
+            "B" => 0,
+            "KiB" => 10,
+            "MiB" => 20,
+            "GiB" => 30,
+            _ => return Err(error()),
+        };
+        number.checked_mul(1 << shift).map(Self).ok_or_else(error)
+    }
+}
+
+impl FromStr for ListenValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let message =
+            "is no address to listen on; write an IP address and a port, such as `0.0.0.0:80` or `[::]:80`";
+        text.parse().map(Self).map_err(|_| ValueError(format!("`{text}` {message}")))
+    }
+}
+
+impl FromStr for AdminValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "off" => Ok(Self(None)),
+            _ => text.parse().map(|address| Self(Some(address))).map_err(|_| {
+                ValueError(format!("`{text}` is neither an address such as `127.0.0.1:9309` nor `off`"))
+            }),
+        }
+    }
+}
+
+impl FromStr for NetworkValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        text.parse().map(Self).map_err(|error: NetworkError| ValueError(error.to_string()))
+    }
+}
+
+impl FromStr for ModeValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        text.parse().map(Self).map_err(|error: UnknownMode| ValueError(error.to_string()))
+    }
+}
+
+macro_rules! from_string {
+    ($($value:ty),*) => {$(
+        impl TryFrom<String> for $value {
+            type Error = ValueError;
+
+            fn try_from(text: String) -> Result<Self, ValueError> {
+                text.parse()
+            }
+        }
+    )*};
+}
+
+from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, ModeValue);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit() {
+        let duration = |text: &str| text.parse::<DurationValue>().map(|value| value.0).ok();
+        assert_eq!(duration("24h"), Some(Duration::from_secs(86_400)));
+        assert_eq!(duration("200ms"), Some(Duration::from_millis(200)));
+        assert_eq!(duration("0s"), Some(Duration::ZERO));
+        assert_eq!(duration("2d"), Some(Duration::from_secs(172_800)));
+        for bad in ["", "24", "h", "-1s", "1.5h", "1 h", "99999999999999999999s", "18446744073709551615d"] {
+            assert_eq!(duration(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        let size = |text: &str| text.parse::<SizeValue>().map(|value| value.0).ok();
+        assert_eq!(size("500KiB"), Some(512_000));
+        assert_eq!(size("1MiB"), Some(1_048_576));
+        for bad in ["500", "500KB", "500 KiB", "KiB", "18446744073709551615GiB"] {
+            assert_eq!(size(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_admin_listener_can_be_off() {
+        assert_eq!("off".parse(), Ok(AdminValue(None)));
+        assert!("127.0.0.1:9309".parse::<AdminValue>().is_ok_and(|value| value.0.is_some()));
+        assert!("localhost:9309".parse::<AdminValue>().is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! Verbs, options and their help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  gatewayctl check --config gateway.toml
+  gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
+  gatewayctl reload
+  gatewayctl status --format json
+
+Exit codes: 0 fine; 1 findings, disallowed or refused; 2 could not answer.";
+
+/// Ask and steer robots-gateway.
+#[derive(Debug, Parser)]
+#[command(name = "gatewayctl", version, about, after_help = EXAMPLES)]
+pub(super) struct Cli {
+    /// Configuration file of the gateway [default: /etc/robots-gateway/gateway.toml, where it exists]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Control socket of the running gateway [default: the one of the configuration]
+    #[arg(long, global = true, value_name = "SOCKET")]
+    pub(super) control: Option<PathBuf>,
+    /// State folder of the gateway [default: the one of the configuration]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) state_dir: Vec<PathBuf>,
+    /// Shape of the answer
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, hide_default_value = false)]
+    pub(super) format: Format,
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+/// Shape of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    #[value(alias = "table")]
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Load everything as the gateway would, and print every error and finding
+    Check(CheckArgs),
+    /// Say how a request would be judged, and why
+    Explain(ExplainArgs),
+    /// Print the findings of one robots.txt
+    Lint(LintArgs),
+    /// Have the running gateway read its files again, and wait for the result
+    Reload(ReloadArgs),
+    /// Show what the running gateway is doing
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Let warnings fail the check
+    #[arg(long, value_name = "WHAT")]
+    pub(super) deny: Option<Deny>,
+    /// Do not ask the origins for their own robots.txt
+    #[arg(long)]
+    pub(super) offline: bool,
+}
+
+/// What makes a check fail beside errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Deny {
+    /// Warnings.
+    Warnings,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LintArgs {
+    /// The robots.txt
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Let warnings fail the lint
+    #[arg(long, value_name = "WHAT")]
+    pub(super) deny: Option<Deny>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReloadArgs {
+    /// Take an empty or missing robots.txt for what it says: everything is allowed
+    #[arg(long)]
+    pub(super) accept_empty: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The User-Agent header, whole
+    #[arg(long, value_name = "UA", conflicts_with = "token")]
+    pub(super) user_agent: Option<String>,
+    /// A product token, in place of a header
+    #[arg(long, value_name = "T")]
+    pub(super) token: Option<String>,
+    /// The request target: path and query
+    #[arg(long, value_name = "PATH", required_unless_present = "batch")]
+    pub(super) target: Option<String>,
+    /// Judge by this file instead of the configured one
+    #[arg(long, value_name = "FILE")]
+    pub(super) robots: Option<PathBuf>,
+    /// Host of the site that is asked [default: the default site, or the only one]
+    #[arg(long, value_name = "HOST")]
+    pub(super) site: Option<String>,
+    /// Address of the client
+    #[arg(long, value_name = "IP")]
+    pub(super) address: Option<IpAddr>,
+    /// Answer JSON lines from a file, or standard input (-)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
+          conflicts_with_all = ["user_agent", "token", "target"])]
+    pub(super) batch: Option<PathBuf>,
+}

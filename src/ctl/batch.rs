@@ -1,0 +1,161 @@
+//! `gatewayctl explain --batch`: JSON lines in, JSON lines out, in order.
+//!
+//! A line with a `token` asks the RFC 9309 matcher alone, target as given; one with a `user_agent` goes
+//! through the whole pipeline. A line that cannot be read is answered too, and makes the exit code 2.
+
+use super::args::{Cli, ExplainArgs};
+use super::explain::{Answer, facts, judged};
+use super::output::Output;
+use super::trial::Trial;
+use super::{Failure, Outcome};
+use crate::policy::Site;
+use crate::record::printable;
+use crate::request::target::Target;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+/// One question.
+#[derive(Debug, Deserialize)]
+struct Question {
+    #[serde(default)]
+    id: Value,
+    robots: Option<String>,
+    robots_b64: Option<String>,
+    token: Option<String>,
+    user_agent: Option<String>,
+    user_agent_b64: Option<String>,
+    target: String,
+}
+
+#[derive(Serialize)]
+struct Answered {
+    id: Value,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+#[derive(Serialize)]
+struct Unreadable {
+    id: Value,
+    error: String,
+}
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ExplainArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let mut batch = Batch { trial: Trial::load(cli, arguments)?, last: None };
+    let has_rules = arguments.robots.is_some() || cli.config_file().is_some();
+    let mut unreadable = 0_u64;
+    for line in lines(arguments.batch.as_deref().unwrap_or(Path::new("-")))? {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match batch.answer(&line, has_rules) {
+            Ok(answered) => output.json(&answered)?,
+            Err(error) => {
+                unreadable += 1;
+                output.json(&error)?;
+            }
+        }
+    }
+    match unreadable {
+        0 => Ok(Outcome::Fine),
+        count => {
+            output.flush()?;
+            Err(Failure(format!("{count} lines could not be read")))
+        }
+    }
+}
+
+/// The lines of a file or of standard input; octets, since a line need not be UTF-8.
+fn lines(path: &Path) -> Result<Box<dyn Iterator<Item = io::Result<Vec<u8>>>>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock().split(b'\n')));
+    }
+    let file = File::open(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    Ok(Box::new(BufReader::new(file).split(b'\n')))
+}
+
+struct Batch {
+    trial: Trial,
+    /// The rules of the line before: most batches ask the same file many times.
+    last: Option<(Vec<u8>, Site)>,
+}
+
+impl Batch {
+    fn answer(&mut self, line: &[u8], has_rules: bool) -> Result<Answered, Unreadable> {
+        let question: Question = serde_json::from_slice(line).map_err(|error| {
+            let id = serde_json::from_slice::<Value>(line).ok().and_then(|value| value.get("id").cloned());
+            Unreadable { id: id.unwrap_or_default(), error: error.to_string() }
+        })?;
+        let id = question.id.clone();
+        let unreadable = |error: String| Unreadable { id: id.clone(), error };
+        let robots = bytes(question.robots.as_deref(), question.robots_b64.as_deref()).map_err(unreadable)?;
+        if robots.is_none() && !has_rules {
+            return Err(unreadable("no `robots` in the line, and neither --robots nor --config".to_owned()));
+        }
+        let answer = self.ask(&question, robots).map_err(unreadable)?;
+        Ok(Answered { id, answer })
+    }
+
+    fn ask(&mut self, question: &Question, robots: Option<Vec<u8>>) -> Result<Answer, String> {
+        let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
+        let trial = &self.trial;
+        let site = match robots {
+            None => &trial.site,
+            Some(robots) => {
+                let known = self.last.take().filter(|(bytes, _)| *bytes == robots);
+                let entry = known.unwrap_or_else(|| {
+                    let site = trial.site.judging_by(&robots, &trial.limits);
+                    (robots, site)
+                });
+                &self.last.insert(entry).1
+            }
+        };
+        match (&question.token, user_agent) {
+            (Some(_), Some(_)) => Err("give either `token` or `user_agent`".to_owned()),
+            (Some(token), None) => Ok(by_matcher(site, token, question.target.as_bytes())),
+            (None, user_agent) => {
+                let facts = facts(&trial.host, question.target.as_bytes(), user_agent.as_deref(), None)
+                    .ok_or_else(|| format!("`{}` is no request target", question.target))?;
+                let target = Target::new(&facts.target, site.config.path_parameters);
+                Ok(Answer::of(&judged(&trial.policy, site, &facts, &target, None)))
+            }
+        }
+    }
+}
+
+/// The octets of a field that may come as text or as base64.
+fn bytes(text: Option<&str>, base64: Option<&str>) -> Result<Option<Vec<u8>>, String> {
+    match (text, base64) {
+        (Some(_), Some(_)) => Err("a field is given twice, as text and as base64".to_owned()),
+        (Some(text), None) => Ok(Some(text.as_bytes().to_vec())),
+        (None, Some(base64)) => STANDARD.decode(base64).map(Some).map_err(|error| error.to_string()),
+        (None, None) => Ok(None),
+    }
+}
+
+/// RFC 9309 §2.2 alone: one product token, the target as given.
+fn by_matcher(site: &Site, token: &str, target: &[u8]) -> Answer {
+    let judgement = site.rules.current().robots.judge(&[token], true, target);
+    let group = judgement.group.as_ref();
+    Answer {
+        verdict: if judgement.allow { "allow" } else { "disallow" },
+        client: None,
+        crawler: None,
+        tokens: vec![token.to_owned()],
+        token: group.map(|group| group.matched().to_owned()),
+        group: group.map_or_else(Vec::new, |group| group.tokens().map(str::to_owned).collect()),
+        line: judgement.rule.map(|rule| rule.line),
+        rule: judgement.rule.map(|rule| printable(rule.text)),
+        reason: judgement.reason.as_str(),
+    }
+}

@@ -1,0 +1,108 @@
+//! `gatewayctl check`: loads everything as the daemon would, and prints every error and finding.
+
+use super::args::{CheckArgs, Cli};
+use super::lint::{Complaint, report};
+use super::output::Output;
+use super::{Failure, Outcome, origin_copy, setting};
+use crate::config::{ConfigError, ConfigErrors};
+use crate::policy::{self, Policy, Site};
+use crate::robots::Severity;
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &CheckArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let path = cli.needed_config_file()?;
+    let loaded = setting::load(&path).and_then(|config| policy::check(config, SystemTime::now()));
+    let complaints = match &loaded {
+        Ok(policy) => findings(&path, policy, arguments.offline),
+        Err(ConfigErrors(errors)) => errors.iter().map(error).collect(),
+    };
+    let outcome = report(&complaints, arguments.deny, output)?;
+    if let Ok(policy) = &loaded
+        && !output.is_json()
+    {
+        let sites = policy.sites().len();
+        let plural = if sites == 1 { "site" } else { "sites" };
+        output.line(format!("{}: fine, {sites} {plural}", path.display()))?;
+    }
+    Ok(outcome)
+}
+
+fn error(error: &ConfigError) -> Complaint {
+    Complaint {
+        path: error.path.display().to_string(),
+        line: error.position.map(|(line, _)| line),
+        column: error.position.map(|(_, column)| column),
+        severity: Severity::Error.as_str(),
+        code: "configuration",
+        message: error.message.clone(),
+        hint: error.hint.clone(),
+    }
+}
+
+fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
+    let mut complaints = of_configuration(path, policy);
+    for site in policy.sites() {
+        complaints.extend(of_refusals(path, site));
+        if let Some(robots) = &site.config.robots {
+            complaints.extend(site.findings.iter().map(|finding| Complaint::of(robots, finding)));
+        }
+        if !offline {
+            complaints.extend(origin_copy::compare(path, site));
+        }
+    }
+    complaints
+}
+
+fn warning(path: &Path, code: &'static str, message: String, hint: &str) -> Complaint {
+    Complaint {
+        path: path.display().to_string(),
+        line: None,
+        column: None,
+        severity: Severity::Warning.as_str(),
+        code,
+        message,
+        hint: Some(hint.to_owned()),
+    }
+}
+
+fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
+    let config = &policy.config;
+    let mut complaints = Vec::new();
+    if config.robots_max_age > config.period.notice {
+        complaints.push(warning(
+            path,
+            "max-age",
+            "`robots_max_age` is longer than `notice`: a crawler that keeps the file as long as it may can be accused".to_owned(),
+            "make `notice` at least as long",
+        ));
+    }
+    let mut unknown: Vec<&str> = config.crawlers.keys().map(String::as_str).collect();
+    unknown.retain(|name| policy.identifier.catalogue().get(name).is_none());
+    unknown.sort_unstable();
+    for name in unknown {
+        complaints.push(warning(
+            path,
+            "unknown-crawler",
+            format!("`[crawlers.{name}]`: the catalogue knows no crawler of this name"),
+            "the mode applies to a client that calls itself by this name; check the spelling",
+        ));
+    }
+    complaints
+}
+
+fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
+    let name = &site.config.name;
+    let (message, hint) = match site.config.refusal.status {
+        404 | 410 => ("removes pages from search indexes", "403 leaves what a search engine knows in place"),
+        429 => ("slows crawlers down on the whole site", "403 says that this page alone is meant"),
+        _ => return None,
+    };
+    let status = site.config.refusal.status;
+    Some(warning(path, "refusal-status", format!("site `{name}`: refusing with {status} {message}"), hint))
+}

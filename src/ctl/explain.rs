@@ -1,0 +1,238 @@
+//! `gatewayctl explain`: one request through the gateway's own stages, with every step.
+
+use super::args::{Cli, ExplainArgs};
+use super::output::{Output, harmless};
+use super::trial::Trial;
+use super::{Failure, Outcome};
+use crate::decide::{SiteRules, Version};
+use crate::enforce::Mode;
+use crate::identify::Identity;
+use crate::policy::{Judged, Policy, Site, judge, judge_as};
+use crate::record::printable;
+use crate::request::target::{Target, origin_form};
+use crate::request::{RequestFacts, Scheme};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The answer; field names and order are public API.
+#[derive(Debug, Serialize)]
+struct Explanation {
+    #[serde(flatten)]
+    ruling: Answer,
+    site: String,
+    robots_version: Option<String>,
+    proof: &'static str,
+    action: Actions,
+    steps: Vec<String>,
+}
+
+/// The part of an explanation that `--batch` answers too.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    pub(super) verdict: &'static str,
+    pub(super) client: Option<&'static str>,
+    pub(super) crawler: Option<String>,
+    pub(super) tokens: Vec<String>,
+    pub(super) token: Option<String>,
+    pub(super) group: Vec<String>,
+    pub(super) line: Option<u32>,
+    pub(super) rule: Option<String>,
+    pub(super) reason: &'static str,
+}
+
+/// What the gateway would do in either mode of the site; rows and crawlers with a mode of their own keep it.
+#[derive(Debug, Serialize)]
+struct Actions {
+    audit: &'static str,
+    enforce: &'static str,
+}
+
+impl Answer {
+    pub(super) fn of(judged: &Judged<'_>) -> Self {
+        let ruling = judged.verdict.ruling.as_ref();
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        let owned = |text: &str| text.to_owned();
+        Self {
+            verdict: if judged.verdict.allows() { "allow" } else { "disallow" },
+            client: Some(judged.identity.client.as_str()),
+            crawler: judged.identity.crawler.as_deref().map(owned),
+            tokens: judged.identity.tokens.iter().map(|token| owned(token)).collect(),
+            token: ruling.map(|ruling| owned(ruling.token)),
+            group: ruling
+                .map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| owned(token)).collect()),
+            line: rule.map(|rule| rule.line),
+            rule: rule.map(|rule| printable(rule.text)),
+            reason: judged.verdict.reason.as_str(),
+        }
+    }
+}
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ExplainArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let trial = Trial::load(cli, arguments)?;
+    let sent = arguments.target.as_deref().unwrap_or("/");
+    let facts = facts(
+        &trial.host,
+        sent.as_bytes(),
+        arguments.user_agent.as_deref().map(str::as_bytes),
+        arguments.address,
+    )
+    .ok_or_else(|| {
+        Failure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
+    })?;
+    let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
+    let explanation = explain(&trial, &facts, named.as_ref());
+    let outcome = if explanation.ruling.verdict == "allow" { Outcome::Fine } else { Outcome::Objection };
+    if output.is_json() {
+        output.json(&explanation)?;
+    } else {
+        text(&explanation, output)?;
+    }
+    Ok(outcome)
+}
+
+/// The facts of a request that nobody sent; `None` when the target names no path.
+pub(super) fn facts<'a>(
+    host: &'a str,
+    sent: &'a [u8],
+    user_agent: Option<&'a [u8]>,
+    address: Option<IpAddr>,
+) -> Option<RequestFacts<'a>> {
+    let target = origin_form(sent)?;
+    Some(RequestFacts {
+        scheme: Scheme::Http,
+        method: "GET",
+        host: Cow::Borrowed(host),
+        target,
+        user_agent,
+        address,
+    })
+}
+
+/// Judges without fair notice: a trial has neither former versions nor reads.
+pub(super) fn judged<'p>(
+    policy: &'p Policy,
+    site: &'p Site,
+    facts: &RequestFacts<'_>,
+    target: &Target<'_>,
+    named: Option<&Arc<Identity>>,
+) -> Judged<'p> {
+    let now = SystemTime::now();
+    match named {
+        Some(identity) => judge_as(policy, site, facts, target, identity, now),
+        None => judge(policy, site, facts, target, |_, _| Vec::new(), now),
+    }
+}
+
+fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
+    let target = Target::new(&facts.target, trial.site.config.path_parameters);
+    let judged_here = judged(&trial.policy, &trial.site, facts, &target, named);
+    let action = |mode| {
+        let mut site = trial.site.clone();
+        site.modes.site = mode;
+        judged(&trial.policy, &site, facts, &target, named).action.as_str()
+    };
+    let action = Actions { audit: action(Mode::Audit), enforce: action(Mode::Enforce) };
+    let mut steps = identity_steps(trial, facts, named);
+    steps.extend(target_steps(facts, &target));
+    steps.extend(verdict_steps(&trial.site.rules, &judged_here));
+    steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));
+    Explanation {
+        ruling: Answer::of(&judged_here),
+        site: trial.site.config.name.clone(),
+        robots_version: judged_here.verdict.version.map(|id| id.to_string()),
+        proof: judged_here.proof.as_str(),
+        action,
+        steps,
+    }
+}
+
+fn identity_steps(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Vec<String> {
+    if let Some(identity) = named {
+        return vec![format!("asked for by token: {}", tokens(identity))];
+    }
+    let identifier = &trial.policy.identifier;
+    let (identity, steps) = identifier.explain(facts.user_agent);
+    let mut steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
+    let version: &Version = trial.site.rules.current();
+    let (identity, step) = version.tokens.explain(identity, facts.user_agent, identifier);
+    steps.extend(step.map(|step| step.as_str().to_owned()));
+    if identity.client.is_judged() {
+        steps.push(format!("its product tokens, in order: {}", tokens(&identity)));
+    }
+    steps
+}
+
+fn tokens(identity: &Identity) -> String {
+    let mut tokens: Vec<&str> = identity.tokens.iter().map(|token| &**token).collect();
+    if identity.star {
+        tokens.push("*");
+    }
+    if tokens.is_empty() { "none".to_owned() } else { tokens.join(", ") }
+}
+
+fn target_steps(facts: &RequestFacts<'_>, target: &Target<'_>) -> Vec<String> {
+    let mut steps = Vec::new();
+    if target.judged() != &*facts.target {
+        steps.push(format!("dot segments resolved: the path judged is {}", printable(target.judged())));
+    }
+    if let Some(folded) = target.folded() {
+        steps.push(format!("an origin may read the path as {}", printable(folded)));
+    }
+    steps
+}
+
+fn verdict_steps(rules: &SiteRules, judged: &Judged<'_>) -> Vec<String> {
+    let reason = judged.verdict.reason;
+    let mut steps = Vec::new();
+    match &judged.verdict.ruling {
+        Some(ruling) => {
+            steps.push(format!(
+                "the group of {} applies, chosen by {}",
+                ruling.group.join(", "),
+                ruling.token
+            ));
+            steps.push(ruling.rule.as_ref().map_or_else(
+                || "no rule of the group matches".to_owned(),
+                |rule| format!("line {} is the most specific match: {}", rule.line, printable(rule.text)),
+            ));
+        }
+        None if judged.verdict.is_judged() => {
+            let file =
+                if rules.current().id.is_some() { "robots.txt has" } else { "there is no robots.txt, so" };
+            steps.push(format!("{file} no group for this client"));
+        }
+        None => {}
+    }
+    let verdict = if judged.verdict.allows() { "allow" } else { "disallow" };
+    steps.push(format!("verdict: {verdict} ({})", reason.as_str()));
+    steps
+}
+
+fn text(explanation: &Explanation, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let ruling = &explanation.ruling;
+    output.line(ruling.verdict)?;
+    let mut field = |name: &str, value: Option<String>| match value {
+        Some(value) => output.line(format!("  {name:<8} {}", harmless(&value))),
+        None => Ok(()),
+    };
+    field("client", ruling.client.map(str::to_owned))?;
+    field("crawler", ruling.crawler.clone())?;
+    field("group", Some(ruling.group.join(", ")).filter(|group| !group.is_empty()))?;
+    field("rule", ruling.line.zip(ruling.rule.as_ref()).map(|(line, rule)| format!("line {line}: {rule}")))?;
+    field("reason", Some(ruling.reason.to_owned()))?;
+    field("site", Some(explanation.site.clone()))?;
+    field("version", explanation.robots_version.clone())?;
+    output.line("steps")?;
+    for step in &explanation.steps {
+        output.line(format!("  - {}", harmless(step)))?;
+    }
+    Ok(())
+}

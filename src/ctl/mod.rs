@@ -1,0 +1,79 @@
+//! `gatewayctl`: the library's own functions, and a running gateway's control socket, on a command line.
+//!
+//! Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 findings, disallowed or
+//! refused, 2 could not answer.
+
+mod args;
+mod batch;
+mod check;
+mod control;
+mod explain;
+mod lint;
+mod origin_copy;
+mod output;
+mod reload;
+mod setting;
+mod status;
+mod trial;
+
+use args::{Cli, Verb};
+use clap::Parser as _;
+use output::Output;
+use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// What a verb came to, where it came to anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// 0
+    Fine,
+    /// 1: findings, disallowed, refused.
+    Objection,
+}
+
+/// Why a verb could not answer: exit code 2.
+#[derive(Debug)]
+struct Failure(String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let stdout = io::stdout();
+    let mut output = Output::new(cli.format, stdout.lock());
+    let result =
+        run(&cli, &mut output).and_then(|outcome| output.flush().map(|()| outcome).map_err(Failure::from));
+    match result {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Objection) => ExitCode::from(1),
+        Err(failure) => {
+            // Without standard error there is nobody to tell.
+            let _ = writeln!(io::stderr(), "gatewayctl: error: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+    match &cli.verb {
+        Verb::Check(arguments) => check::run(cli, arguments, output),
+        Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
+        Verb::Explain(arguments) => explain::run(cli, arguments, output),
+        Verb::Lint(arguments) => lint::run(arguments, output),
+        Verb::Reload(arguments) => reload::run(cli, arguments, output),
+        Verb::Status => status::run(cli, output),
+    }
+}

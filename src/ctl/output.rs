@@ -1,0 +1,90 @@
+//! Standard output in the shape that was asked for.
+
+use super::args::Format;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Writes answers; a reader that has gone away (`| head`) is no error.
+pub(super) struct Output<W: Write> {
+    format: Format,
+    writer: io::BufWriter<W>,
+    closed: bool,
+}
+
+impl<W: Write> Output<W> {
+    pub(super) fn new(format: Format, writer: W) -> Self {
+        Self { format, writer: io::BufWriter::new(writer), closed: false }
+    }
+
+    pub(super) const fn is_json(&self) -> bool {
+        matches!(self.format, Format::Json)
+    }
+
+    /// One line of text.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) -> io::Result<()> {
+        self.write(text.as_ref().as_bytes())?;
+        self.write(b"\n")
+    }
+
+    /// One JSON value on a line of its own.
+    pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_vec(value)?;
+        self.write(&text)?;
+        self.write(b"\n")
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        let result = self.writer.flush();
+        self.unless_gone(result)
+    }
+
+    fn write(&mut self, octets: &[u8]) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let result = self.writer.write_all(octets);
+        self.unless_gone(result)
+    }
+
+    fn unless_gone(&mut self, result: io::Result<()>) -> io::Result<()> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            result => result,
+        }
+    }
+}
+
+/// Text from a file or a client, made harmless for a terminal: control characters are spelt out.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars()
+        .flat_map(|symbol| {
+            let escaped: Box<dyn Iterator<Item = char>> = if is_harmful(symbol) {
+                Box::new(symbol.escape_default())
+            } else {
+                Box::new(std::iter::once(symbol))
+            };
+            escaped
+        })
+        .collect()
+}
+
+/// Controls, and the marks that turn the direction of writing.
+fn is_harmful(symbol: char) -> bool {
+    symbol.is_control()
+        || matches!(symbol, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_do_not_reach_the_terminal() {
+        assert_eq!(harmless("a\u{1b}[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(harmless("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(harmless("caf\u{e9}"), "caf\u{e9}");
+    }
+}

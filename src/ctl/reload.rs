@@ -1,0 +1,53 @@
+//! `gatewayctl reload`: waits, and says what changed or why nothing did.
+
+use super::args::{Cli, ReloadArgs};
+use super::output::Output;
+use super::status::{fault_line, string};
+use super::{Failure, Outcome, control};
+use serde_json::Value;
+use std::io;
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ReloadArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let path = if arguments.accept_empty { "/reload?accept-empty" } else { "/reload" };
+    let report = control::ask(&cli.control_socket(), "POST", path)?;
+    if output.is_json() {
+        output.json(&report)?;
+    } else {
+        text(&report, output)?;
+    }
+    let refused = report.get("result").and_then(Value::as_str) == Some("refused");
+    Ok(if refused { Outcome::Objection } else { Outcome::Fine })
+}
+
+fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    output.line(string(report, "result"))?;
+    for site in report.get("sites").and_then(Value::as_array).into_iter().flatten() {
+        let (old, new) = (string(site, "old_version"), string(site, "new_version"));
+        let number = |name: &str| site.get(name).and_then(Value::as_u64).unwrap_or_default();
+        if old == new {
+            output.line(format!("{}: {new}, unchanged", string(site, "site")))?;
+        } else {
+            output.line(format!(
+                "{}: {old} -> {new}, {} rules added, {} removed; {}",
+                string(site, "site"),
+                number("added"),
+                number("removed"),
+                string(site, "notice")
+            ))?;
+        }
+        for warning in site.get("warnings").and_then(Value::as_array).into_iter().flatten() {
+            output.line(format!(
+                "  warning: {}",
+                super::output::harmless(warning.as_str().unwrap_or_default())
+            ))?;
+        }
+    }
+    for fault in report.get("errors").and_then(Value::as_array).into_iter().flatten() {
+        output.line(format!("error: {}", fault_line(fault)))?;
+    }
+    Ok(())
+}

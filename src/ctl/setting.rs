@@ -1,0 +1,34 @@
+//! Which configuration a verb works on.
+
+use super::Failure;
+use super::args::Cli;
+use crate::config::{Arguments, Config, ConfigErrors, defaults};
+use std::path::{Path, PathBuf};
+
+/// Where a packaged gateway has its configuration.
+const PACKAGED: &str = "/etc/robots-gateway/gateway.toml";
+
+impl Cli {
+    /// The configuration file that was named or, where it exists, the packaged one.
+    pub(super) fn config_file(&self) -> Option<PathBuf> {
+        self.config.clone().or_else(|| Some(PathBuf::from(PACKAGED)).filter(|path| path.exists()))
+    }
+
+    /// The configuration file, or how to name one.
+    pub(super) fn needed_config_file(&self) -> Result<PathBuf, Failure> {
+        self.config_file().ok_or_else(|| {
+            Failure(format!("no configuration: there is no {PACKAGED}\n  hint: name one with --config FILE"))
+        })
+    }
+
+    /// The control socket: as named, as configured, or where it is by default.
+    pub(super) fn control_socket(&self) -> PathBuf {
+        let configured = || self.config_file().and_then(|path| load(&path).ok()).map(|config| config.control);
+        self.control.clone().or_else(configured).unwrap_or_else(defaults::control)
+    }
+}
+
+/// Loads a configuration file as the daemon would without further options.
+pub(super) fn load(path: &Path) -> Result<Config, ConfigErrors> {
+    Config::load(&Arguments { config: Some(path.to_owned()), ..Arguments::default() })
+}

@@ -1,0 +1,85 @@
+//! A policy without a gateway: what `explain` judges with.
+
+use super::args::{Cli, ExplainArgs};
+use super::{Failure, setting};
+use crate::config::Arguments;
+use crate::config::Config;
+use crate::policy::{self, Policy, RobotsFile, Site};
+use crate::request::host;
+use crate::robots::Limits;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// An origin nobody is ever sent to: a trial judges and does not forward.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+/// A policy and the site of it that is asked.
+pub(super) struct Trial {
+    pub(super) policy: Policy,
+    pub(super) site: Site,
+    pub(super) host: String,
+    pub(super) limits: Limits,
+}
+
+impl Trial {
+    /// Loads the configuration, or makes one around `--robots`.
+    pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, Failure> {
+        let config = match cli.config_file() {
+            Some(path) => setting::load(&path).map_err(|errors| Failure(errors.to_string()))?,
+            None => bare()?,
+        };
+        let named = cli.config_file().is_some();
+        let limits = Limits { max_bytes: config.robots_max_size };
+        if !named && arguments.robots.is_none() && arguments.batch.is_none() {
+            return Err(Failure(
+                "no rules to judge by\n  hint: name them with --robots FILE or --config FILE".to_owned(),
+            ));
+        }
+        let config = if arguments.robots.is_some() { without_files(config) } else { config };
+        let policy =
+            policy::check(config, SystemTime::now()).map_err(|errors| Failure(errors.to_string()))?;
+        let site = asked_site(&policy, arguments.site.as_deref())?;
+        let host = arguments
+            .site
+            .as_deref()
+            .map_or_else(|| site.config.name.clone(), |name| host::normalise(name).into_owned());
+        let site = match &arguments.robots {
+            Some(path) => site.judging_by(&read(path)?, &limits),
+            None => (*site).clone(),
+        };
+        Ok(Self { policy, site, host, limits })
+    }
+}
+
+fn bare() -> Result<Config, Failure> {
+    let arguments = Arguments { origin: Some(NOWHERE.to_owned()), ..Arguments::default() };
+    Config::load(&arguments).map_err(|errors| Failure(errors.to_string()))
+}
+
+/// `--robots` replaces the sites' own files, which need not even be there.
+fn without_files(mut config: Config) -> Config {
+    for site in &mut config.sites {
+        site.robots = None;
+    }
+    config
+}
+
+fn asked_site(policy: &Policy, name: Option<&str>) -> Result<Arc<Site>, Failure> {
+    let only = || policy.sites().first().filter(|_| policy.sites().len() == 1);
+    let found = match name {
+        Some(name) => policy.site(&host::normalise(name)),
+        None => policy.sites().iter().find(|site| site.config.hosts.is_empty()).or_else(only),
+    };
+    found.cloned().ok_or_else(|| match name {
+        Some(name) => Failure(format!("no site serves `{name}`")),
+        None => {
+            Failure("several sites, and none is the default\n  hint: name one with --site HOST".to_owned())
+        }
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let file = RobotsFile::read(path).map_err(|unfit| Failure(format!("{}: {unfit}", path.display())))?;
+    Ok(file.bytes)
+}

@@ -1,0 +1,131 @@
+//! Rules, identity, target, reads and time → verdict.
+//!
+//! One pure function, [`decide`]. The daemon, `gatewayctl explain` and every other tool call it, so they
+//! cannot disagree. It reads no clock and no socket, and it knows no mode: what is done about a verdict
+//! is the next stage's business.
+
+mod notice;
+mod verdict;
+mod version;
+
+pub use notice::{Notice, NoticePeriod, Read};
+pub use verdict::{Outcome, Reason, Ruling, Verdict};
+pub use version::{Former, SiteRules, Version, VersionId};
+
+use crate::identify::{Identifier, Identity};
+use crate::request::target::Target;
+use crate::robots::Judgement;
+use notice::Holdings;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Everything about one request that a verdict depends on, beside the rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The target in the forms it is judged in.
+    pub target: &'a Target<'a>,
+    /// The `User-Agent` octets; former versions may name other tokens found in it.
+    pub user_agent: Option<&'a [u8]>,
+    /// Knows crawlers and words; asked again only for former versions.
+    pub identifier: &'a Identifier,
+    /// Who the client is, by the catalogue and the signs alone.
+    pub recognised: &'a Arc<Identity>,
+    /// Who it is with the tokens of the version in force.
+    pub identity: &'a Identity,
+    /// Whether the operator exempted the client's address.
+    pub exempt: bool,
+    /// What this client has read.
+    pub reads: &'a [Read],
+    /// The time of the request.
+    pub now: SystemTime,
+}
+
+/// Judges one request.
+///
+/// The order matters: `/robots.txt` is open to everyone, exempt addresses and people are never judged,
+/// and only then do the rules speak (RFC 9309 §2.2).
+#[must_use]
+pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &Case<'_>) -> Verdict<'r> {
+    let current = rules.current();
+    let unjudged = |reason| Verdict { outcome: Outcome::Allow, reason, ruling: None, version: current.id };
+    if case.target.is_robots_txt() {
+        return unjudged(Reason::RobotsTxt);
+    }
+    if case.exempt {
+        return unjudged(Reason::Exempt);
+    }
+    if !case.identity.client.is_judged() {
+        return unjudged(Reason::NotJudged);
+    }
+    let in_force = Judged::new(current, case.identity, case.target);
+    let holdings = Holdings::new(rules, case.reads, period, case.now);
+    let outcome = weigh(&in_force, &holdings, case);
+    let decisive = match (outcome, &in_force.folded) {
+        (Outcome::Variant, Some(folded)) => folded,
+        _ => &in_force.direct,
+    };
+    let reason = if outcome == Outcome::Variant { Reason::Variant } else { reason_of(decisive) };
+    Verdict { outcome, reason, ruling: Ruling::of(decisive), version: current.id }
+}
+
+/// One version's answers for the target as judged and, where it differs, as folded.
+struct Judged<'r> {
+    direct: Judgement<'r>,
+    folded: Option<Judgement<'r>>,
+}
+
+impl<'r> Judged<'r> {
+    fn new(version: &'r Version, identity: &Identity, target: &Target<'_>) -> Self {
+        let judge = |path| version.robots.judge(&identity.tokens, identity.star, path);
+        Self { direct: judge(target.judged()), folded: target.folded().map(judge) }
+    }
+
+    const fn disallows(&self) -> bool {
+        !self.direct.allow
+    }
+
+    /// Whether the page would be disallowed in either spelling.
+    fn disallows_folded(&self) -> bool {
+        self.disallows() || self.folded.as_ref().is_some_and(|folded| !folded.allow)
+    }
+}
+
+/// All versions the client could hold against the one in force.
+fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, case: &Case<'_>) -> Outcome {
+    let (mut all, mut any) = (in_force.disallows(), in_force.disallows());
+    let mut all_folded = in_force.disallows_folded();
+    for version in holdings.former() {
+        let (disallows, disallows_folded) = judged_by_former(version, case);
+        all &= disallows;
+        any |= disallows;
+        all_folded &= disallows_folded;
+    }
+    if holdings.holds_unknown() {
+        all = false;
+        all_folded = false;
+    }
+    match (all, any) {
+        (true, _) => Outcome::Violation(holdings.of_violation()),
+        (false, true) => Outcome::Stale,
+        (false, false) if all_folded => Outcome::Variant,
+        (false, false) => Outcome::Allow,
+    }
+}
+
+fn judged_by_former(version: &Version, case: &Case<'_>) -> (bool, bool) {
+    let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
+    if !identity.client.is_judged() {
+        return (false, false);
+    }
+    let judged = Judged::new(version, &identity, case.target);
+    (judged.disallows(), judged.disallows_folded())
+}
+
+const fn reason_of(judgement: &Judgement<'_>) -> Reason {
+    match judgement.reason {
+        crate::robots::Reason::Rule => Reason::Rule,
+        crate::robots::Reason::NoRule => Reason::NoRule,
+        crate::robots::Reason::NoGroup => Reason::NoGroup,
+        crate::robots::Reason::RobotsTxt => Reason::RobotsTxt,
+    }
+}

@@ -1,0 +1,108 @@
+//! What the rules say of one request. The same in every mode: whether it is refused is decided later.
+
+use super::notice::Notice;
+use super::version::VersionId;
+use crate::robots::{Judgement, Rule};
+
+/// Why a verdict is what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A rule matched.
+    Rule,
+    /// The group has no rule for the path (RFC 9309 §2.2.2).
+    NoRule,
+    /// No group is meant for the client (RFC 9309 §2.2.1).
+    NoGroup,
+    /// `/robots.txt` itself, always allowed (RFC 9309 §2.2.2).
+    RobotsTxt,
+    /// A browser, an app, or a request without a path.
+    NotJudged,
+    /// The client's address is exempt.
+    Exempt,
+    /// Only the folded path is disallowed.
+    Variant,
+}
+
+impl Reason {
+    /// The name used in the journal and by `gatewayctl explain`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::NoRule => "no-rule",
+            Self::NoGroup => "no-group",
+            Self::RobotsTxt => "robots-txt",
+            Self::NotJudged => "not-judged",
+            Self::Exempt => "exempt",
+            Self::Variant => "variant",
+        }
+    }
+}
+
+/// What the rules come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Nothing speaks against the request.
+    Allow,
+    /// A version the client could hold disallows it, another does not: no accusation.
+    Stale,
+    /// Allowed as sent, but an origin that folds the path would serve a disallowed page.
+    Variant,
+    /// Every version the client could hold disallows it.
+    Violation(Notice),
+}
+
+/// The group and rule a verdict rests on, always of the version in force.
+#[derive(Clone, Debug)]
+pub struct Ruling<'r> {
+    /// The user-agent values of the group, as written.
+    pub group: Vec<&'r str>,
+    /// The product token, or `*`, that chose the group.
+    pub token: &'r str,
+    /// The most specific rule that matched.
+    pub rule: Option<Rule<'r>>,
+}
+
+impl<'r> Ruling<'r> {
+    pub(super) fn of(judgement: &Judgement<'r>) -> Option<Self> {
+        let group = judgement.group.as_ref()?;
+        Some(Self { group: group.tokens().collect(), token: group.matched(), rule: judgement.rule })
+    }
+}
+
+/// The verdict on one request.
+#[derive(Clone, Debug)]
+pub struct Verdict<'r> {
+    /// What the rules come to.
+    pub outcome: Outcome,
+    /// Why.
+    pub reason: Reason,
+    /// By which group and rule, where one applied.
+    pub ruling: Option<Ruling<'r>>,
+    /// The version in force, where the site has a file.
+    pub version: Option<VersionId>,
+}
+
+impl Verdict<'_> {
+    /// Whether the rules allow the request. A stale one counts as allowed: nobody is accused of it.
+    #[must_use]
+    pub const fn allows(&self) -> bool {
+        matches!(self.outcome, Outcome::Allow | Outcome::Stale)
+    }
+
+    /// Whether the client was judged at all.
+    #[must_use]
+    pub const fn is_judged(&self) -> bool {
+        !matches!(self.reason, Reason::NotJudged | Reason::Exempt | Reason::RobotsTxt)
+    }
+
+    /// What notice the client had, where it matters.
+    #[must_use]
+    pub const fn notice(&self) -> Option<Notice> {
+        match self.outcome {
+            Outcome::Violation(notice) => Some(notice),
+            Outcome::Stale => Some(Notice::Pending),
+            Outcome::Allow | Outcome::Variant => None,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Mode and verdict → action.
+//!
+//! Pure. Audit forwards everything; enforce refuses what is both disallowed and safe to refuse. The
+//! guards here are the last ones: whatever a stage before got wrong, a person is not refused, nor is a
+//! certificate authority's check of this host.
+
+mod mode;
+mod refusal;
+
+pub use mode::{ClientModes, Mode, Modes, UnknownMode};
+pub use refusal::{Refusal, RefusalPolicy, Reply};
+
+use crate::decide::{Outcome, Verdict};
+use crate::identify::{Identity, Proof};
+
+/// Paths below it prove control of the host to a certificate authority (RFC 8555 §8.3).
+const ACME_CHALLENGE: &[u8] = b"/.well-known/acme-challenge/";
+
+/// What was done with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Sent on to the origin.
+    Forward,
+    /// Answered by the gateway with a refusal.
+    Refuse,
+}
+
+impl Action {
+    /// The name used in the journal.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Forward => "forwarded",
+            Self::Refuse => "refused",
+        }
+    }
+}
+
+/// What a site does about variants of a disallowed path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variants {
+    /// Refuse them in enforce mode.
+    #[default]
+    Refuse,
+    /// Record and forward them.
+    Forward,
+}
+
+/// What a site does about clients that borrow a crawler's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contradicted {
+    /// Refuse them, whatever they ask for, in enforce mode.
+    Refuse,
+    /// Record them, and judge them like the crawler they claim to be.
+    #[default]
+    Audit,
+    /// Take no notice of the contradiction.
+    Ignore,
+}
+
+/// A site's choices where the rules leave one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Variants of a disallowed path.
+    pub variants: Variants,
+    /// Clients that borrow a name.
+    pub contradicted: Contradicted,
+}
+
+/// Turns a verdict into an action. `path` is the path as judged.
+#[must_use]
+pub fn enforce(
+    mode: Mode,
+    choices: Choices,
+    verdict: &Verdict<'_>,
+    identity: &Identity,
+    proof: Proof,
+    path: &[u8],
+) -> Action {
+    let may_be_refused = mode == Mode::Enforce
+        && verdict.is_judged()
+        && identity.client.is_judged()
+        && !identity.second_opinion()
+        && !path.starts_with(ACME_CHALLENGE);
+    let disallowed = match verdict.outcome {
+        Outcome::Violation(_) => true,
+        Outcome::Variant => choices.variants == Variants::Refuse,
+        Outcome::Allow | Outcome::Stale => false,
+    };
+    let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
+    if may_be_refused && (disallowed || borrowed_name) { Action::Refuse } else { Action::Forward }
+}

@@ -1,0 +1,134 @@
+//! Modes, and which of them applies to a client.
+
+use crate::identify::{Client, Identity};
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// What is done about a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Neither record nor refuse.
+    Off,
+    /// Record, and forward.
+    Audit,
+    /// Record, and refuse.
+    Enforce,
+}
+
+impl Mode {
+    /// The name used in the configuration and the journal.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Audit => "audit",
+            Self::Enforce => "enforce",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        match text {
+            "off" => Ok(Self::Off),
+            "audit" => Ok(Self::Audit),
+            "enforce" => Ok(Self::Enforce),
+            _ => Err(UnknownMode(text.to_owned())),
+        }
+    }
+}
+
+/// A text that names no [`Mode`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownMode(String);
+
+impl fmt::Display for UnknownMode {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "`{}` is no mode; write `off`, `audit` or `enforce`", self.0)
+    }
+}
+
+impl std::error::Error for UnknownMode {}
+
+/// The modes of one site. The most specific one that is set wins: crawler, client, site, global.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// The site's own mode or, where it has none, the global one.
+    pub site: Mode,
+    /// Modes set for a kind of client.
+    pub clients: ClientModes,
+    /// Modes set for a crawler by name, in lower case.
+    pub crawlers: HashMap<String, Mode>,
+}
+
+impl Modes {
+    /// The mode that applies to `identity`.
+    #[must_use]
+    pub fn of(&self, identity: &Identity) -> Mode {
+        self.of_crawler(identity).or_else(|| self.clients.of(identity.client)).unwrap_or(self.site)
+    }
+
+    fn of_crawler(&self, identity: &Identity) -> Option<Mode> {
+        if self.crawlers.is_empty() {
+            return None;
+        }
+        let name = identity.crawler.as_deref()?;
+        self.crawlers.get(&name.to_ascii_lowercase()).copied()
+    }
+}
+
+/// The modes set for kinds of client.
+///
+/// Crawlers follow their site unless the operator says otherwise. Everything that a person may have set
+/// off, or that has no name to be called by, is only recorded: a refusal there hurts the wrong one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientModes {
+    /// `crawler`
+    pub crawler: Option<Mode>,
+    /// `special-case`
+    pub special_case: Option<Mode>,
+    /// `fetcher`
+    pub fetcher: Option<Mode>,
+    /// `tool`
+    pub tool: Option<Mode>,
+    /// `monitor`
+    pub monitor: Option<Mode>,
+    /// `unnamed`
+    pub unnamed: Option<Mode>,
+}
+
+impl Default for ClientModes {
+    fn default() -> Self {
+        Self {
+            crawler: None,
+            special_case: None,
+            fetcher: Some(Mode::Audit),
+            tool: Some(Mode::Audit),
+            monitor: Some(Mode::Audit),
+            unnamed: Some(Mode::Audit),
+        }
+    }
+}
+
+impl ClientModes {
+    const fn of(&self, client: Client) -> Option<Mode> {
+        match client {
+            Client::Crawler => self.crawler,
+            Client::SpecialCase => self.special_case,
+            Client::Fetcher => self.fetcher,
+            Client::Tool => self.tool,
+            Client::Monitor => self.monitor,
+            Client::Unnamed => self.unnamed,
+            Client::App | Client::Browser => Some(Mode::Off),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a refused crawler is told: which rule, of which group, on which line, and whom to ask.
+//!
+//! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
+
+use crate::decide::{Verdict, VersionId};
+use serde::Serialize;
+
+/// How a site refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusalPolicy {
+    /// 403, 404, 410, 429 or 451.
+    pub status: u16,
+    /// Whom a crawler's operator may ask, as a URI or plain text.
+    pub contact: Option<String>,
+    /// Seconds after which to come back, sent with 429 (RFC 9110 §10.2.3).
+    pub retry_after_seconds: u64,
+}
+
+impl Default for RefusalPolicy {
+    fn default() -> Self {
+        Self { status: 403, contact: None, retry_after_seconds: 86_400 }
+    }
+}
+
+/// The content of a refusal, field by field.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refusal {
+    error: &'static str,
+    crawler: Option<String>,
+    group: Vec<String>,
+    line: Option<u32>,
+    rule: Option<String>,
+    robots: String,
+    robots_version: Option<String>,
+    contact: Option<String>,
+}
+
+/// A refusal ready to be sent: a status, header fields and a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Status code.
+    pub status: u16,
+    /// Header fields in lower case, `content-length` among them.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body; not sent in answer to HEAD.
+    pub body: String,
+}
+
+impl Refusal {
+    /// Gathers what the refused client is told. `robots` is where the rules can be read.
+    #[must_use]
+    pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, robots: &str, contact: Option<&str>) -> Self {
+        let ruling = verdict.ruling.as_ref();
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        Self {
+            error: "disallowed by robots.txt",
+            crawler: crawler.map(str::to_owned),
+            group: ruling.map_or_else(Vec::new, |ruling| {
+                ruling.group.iter().map(|token| (*token).to_owned()).collect()
+            }),
+            line: rule.map(|rule| rule.line),
+            rule: rule.map(|rule| String::from_utf8_lossy(rule.text).into_owned()),
+            robots: robots.to_owned(),
+            robots_version: verdict.version.as_ref().map(VersionId::to_string),
+            contact: contact.map(str::to_owned),
+        }
+    }
+
+    /// Renders the refusal for a client that sent `accept`.
+    #[must_use]
+    pub fn reply(&self, policy: &RefusalPolicy, accept: Option<&[u8]>) -> Reply {
+        let (content_type, body) = if prefers_json(accept) {
+            ("application/json", self.json())
+        } else {
+            ("text/plain; charset=utf-8", self.text())
+        };
+        let mut headers = vec![
+            ("content-type", content_type.to_owned()),
+            ("content-length", body.len().to_string()),
+            // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
+            ("cache-control", "private, no-store".to_owned()),
+            ("cdn-cache-control", "no-store".to_owned()),
+            ("vary", "User-Agent".to_owned()),
+            ("link", "</robots.txt>; rel=\"describedby\"".to_owned()),
+        ];
+        if policy.status == 429 {
+            headers.push(("retry-after", policy.retry_after_seconds.to_string()));
+        }
+        Reply { status: policy.status, headers, body }
+    }
+
+    fn json(&self) -> String {
+        let mut body = serde_json::to_string(self).unwrap_or_default();
+        body.push('\n');
+        body
+    }
+
+    fn text(&self) -> String {
+        let mut body = format!("error: {}\n", self.error);
+        let mut field = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                body.push_str(name);
+                body.push_str(": ");
+                body.push_str(value);
+                body.push('\n');
+            }
+        };
+        let group = self.group.join(", ");
+        field("crawler", self.crawler.as_deref());
+        field("group", Some(group.as_str()).filter(|group| !group.is_empty()));
+        field("line", self.line.map(|line| line.to_string()).as_deref());
+        field("rule", self.rule.as_deref());
+        field("robots", Some(&self.robots));
+        field("robots_version", self.robots_version.as_deref());
+        field("contact", self.contact.as_deref());
+        body
+    }
+}
+
+/// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
+fn prefers_json(accept: Option<&[u8]>) -> bool {
+    let Some(accept) = accept else { return false };
+    accept.split(|octet| *octet == b',').any(|range| {
+        let mut parts = range.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
+        let named = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"));
+        named && !parts.any(|parameter| matches!(parameter, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"))
+    })
+}

@@ -1,0 +1,187 @@
+//! A bounded, sharded cache from header bytes to an answer.
+//!
+//! Bounded twice: in entries, and in the length of a header it keeps, so that a
+//! client that makes headers up cannot make it grow. The hash is keyed with a
+//! random seed, and a set has few places, so that it cannot make it slow either.
+//! No lock is held while an answer is computed.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::{Mutex, PoisonError};
+
+const SHARDS: usize = 32;
+const WAYS: usize = 4;
+
+/// The longest header that is kept, in bytes.
+pub(super) const LONGEST: usize = 512;
+
+#[derive(Debug)]
+struct Entry<V> {
+    hash: u64,
+    header: Box<[u8]>,
+    value: V,
+    used: bool,
+}
+
+type Set<V> = [Option<Entry<V>>; WAYS];
+
+/// Answers by header bytes.
+#[derive(Debug)]
+pub(super) struct Cache<V> {
+    seeds: [u64; 2],
+    shards: Box<[Mutex<Box<[Set<V>]>>]>,
+}
+
+impl<V: Clone> Cache<V> {
+    /// Room for at least `entries` answers.
+    pub(super) fn new(entries: usize) -> Self {
+        let state = RandomState::new();
+        let sets = entries.div_ceil(SHARDS * WAYS).next_power_of_two();
+        let shard = || Mutex::new((0..sets).map(|_| Set::<V>::default()).collect());
+        Self {
+            seeds: [state.hash_one(1_u8), state.hash_one(2_u8)],
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+        }
+    }
+
+    /// The answer for `header`: the kept one, or what `compute` says.
+    pub(super) fn get_or_compute(&self, header: &[u8], compute: impl FnOnce() -> V) -> V {
+        if header.len() > LONGEST {
+            return compute();
+        }
+        let hash = hash(self.seeds, header);
+        if let Some(value) = self.get(hash, header) {
+            return value;
+        }
+        let value = compute();
+        self.put(hash, header, value.clone());
+        value
+    }
+
+    fn get(&self, hash: u64, header: &[u8]) -> Option<V> {
+        self.with_set(hash, |set| {
+            let entry =
+                set.iter_mut().flatten().find(|entry| entry.hash == hash && *entry.header == *header)?;
+            entry.used = true;
+            Some(entry.value.clone())
+        })
+        .flatten()
+    }
+
+    /// Puts an answer into a free place, else into the first place that was not
+    /// used since the last round, else into the first.
+    fn put(&self, hash: u64, header: &[u8], value: V) {
+        let entry = Entry { hash, header: header.into(), value, used: false };
+        let replaced = self.with_set(hash, |set| {
+            let same = |place: &Option<Entry<V>>| {
+                place.as_ref().is_some_and(|old| old.hash == hash && old.header == entry.header)
+            };
+            let at = set
+                .iter()
+                .position(same)
+                .or_else(|| set.iter().position(Option::is_none))
+                .or_else(|| set.iter().position(|place| place.as_ref().is_some_and(|old| !old.used)));
+            if at.is_none() {
+                set.iter_mut().flatten().for_each(|old| old.used = false);
+            }
+            set.get_mut(at.unwrap_or_default()).and_then(|place| place.replace(entry))
+        });
+        drop(replaced);
+    }
+
+    fn with_set<T>(&self, hash: u64, act: impl FnOnce(&mut Set<V>) -> T) -> Option<T> {
+        let [.., high] = hash.to_le_bytes();
+        let shard = self.shards.get(usize::from(high) % SHARDS)?;
+        let mut sets = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mask = u64::try_from(sets.len()).ok()?.wrapping_sub(1);
+        let set = sets.get_mut(usize::try_from(hash & mask).ok()?)?;
+        Some(act(set))
+    }
+
+    /// How many answers are kept.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        let count = |sets: &[Set<V>]| sets.iter().flatten().flatten().count();
+        self.shards.iter().map(|shard| count(&shard.lock().unwrap())).sum()
+    }
+}
+
+/// A keyed multiply-and-fold hash, eight bytes a step.
+fn hash(seeds: [u64; 2], bytes: &[u8]) -> u64 {
+    let [first, second] = seeds;
+    let fold = |state: u64, word: u64| {
+        let product = u128::from(state ^ word) * u128::from(second | 1);
+        low(product) ^ low(product >> 64)
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut state = first ^ low(bytes.len() as u128);
+    for word in words {
+        state = fold(state, u64::from_le_bytes(*word));
+    }
+    let tail = rest.iter().fold(0, |tail, byte| (tail << 8) | u64::from(*byte));
+    fold(fold(state, tail), first.rotate_left(32))
+}
+
+/// The low half.
+fn low(wide: u128) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = wide.to_le_bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn computes_once_and_keeps_headers_apart() {
+        let cache = Cache::new(64);
+        let calls = Cell::new(0);
+        let ask = |header: &[u8]| {
+            cache.get_or_compute(header, || {
+                calls.set(calls.get() + 1);
+                header.to_vec()
+            })
+        };
+        for _ in 0..3 {
+            assert_eq!(ask(b"one"), b"one");
+            assert_eq!(ask(b"another, longer than eight bytes"), b"another, longer than eight bytes");
+            assert_eq!(ask(b""), b"");
+        }
+        assert_eq!(calls.get(), 3);
+    }
+
+    #[test]
+    fn stays_bounded() {
+        let cache = Cache::new(256);
+        for i in 0..10_000_u32 {
+            cache.get_or_compute(&i.to_le_bytes(), || i);
+        }
+        assert!(cache.len() <= 256, "{}", cache.len());
+        let long = vec![b'a'; LONGEST + 1];
+        let before = cache.len();
+        assert_eq!(cache.get_or_compute(&long, || 7), 7);
+        assert_eq!(cache.len(), before);
+    }
+
+    #[test]
+    fn what_is_used_survives_a_flood() {
+        let cache = Cache::new(1024);
+        cache.get_or_compute(b"kept", || 0);
+        for i in 0..4_096_u32 {
+            cache.get_or_compute(&i.to_le_bytes(), || 1);
+            cache.get_or_compute(b"kept", || 2);
+        }
+        assert_eq!(cache.get_or_compute(b"kept", || 2), 0);
+    }
+
+    #[test]
+    fn the_hash_spreads() {
+        let seeds = [1, 2];
+        let mut seen: Vec<_> = (0..10_000_u32).map(|i| hash(seeds, &i.to_le_bytes())).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 10_000);
+        assert_ne!(hash([1, 2], b"abc"), hash([3, 4], b"abc"));
+    }
+}

@@ -1,0 +1,241 @@
+//! The shape of a `User-Agent` (RFC 9110 §10.1.5): its opening, its comments,
+//! the words and links around a find.
+//!
+//! Works on bytes: a header that is not UTF-8 is read like any other. Not here:
+//! what a shape means (`classify`).
+
+use super::identity::Identity;
+use super::scan::Hit;
+use super::sign::ends_with_ignore_case;
+use memchr::memmem;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How many bytes of a header are looked at. Longer ones exist only to be long.
+pub(super) const LIMIT: usize = 2048;
+
+/// The part of a header that is looked at; empty when there is none.
+pub(super) fn prepare(user_agent: Option<&[u8]>) -> &[u8] {
+    let bytes = user_agent.unwrap_or_default();
+    bytes.get(..LIMIT).unwrap_or(bytes).trim_ascii()
+}
+
+/// Whether the header says nothing: no letter, no digit, nothing beyond ASCII.
+pub(super) fn is_blank(header: &[u8]) -> bool {
+    !header.iter().any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())
+}
+
+/// Whether the header opens as browsers do, with `Mozilla` or `Opera`.
+pub(super) fn opens_as_browser(header: &[u8]) -> bool {
+    let quotes = header.iter().take_while(|b| matches!(b, b'"' | b'\'')).count();
+    let rest = header.get(quotes..).unwrap_or_default();
+    [&b"mozilla"[..], b"opera"].iter().any(|name| {
+        rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+            && !rest.get(name.len()).is_some_and(u8::is_ascii_alphabetic)
+    })
+}
+
+/// The comment around `at`, outermost parentheses matched by depth. A comment
+/// that is never closed runs to the end.
+pub(super) fn comment_around(header: &[u8], at: usize) -> Option<Range<usize>> {
+    let mut depth = 0_usize;
+    let mut open = 0;
+    for (i, byte) in header.iter().enumerate() {
+        match byte {
+            b'(' if depth == 0 => {
+                if i > at {
+                    return None;
+                }
+                open = i;
+                depth = 1;
+            }
+            b'(' => depth += 1,
+            b')' if depth == 1 => {
+                depth = 0;
+                if i > at {
+                    return Some(open..i);
+                }
+            }
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    (depth > 0 && open <= at).then_some(open..header.len())
+}
+
+/// The run of bytes around `at` without a blank or a separator.
+fn segment(header: &[u8], at: usize) -> &[u8] {
+    let separator =
+        |b: &u8| matches!(b, b' ' | b'\t' | b'(' | b')' | b';' | b',' | b'"' | b'<' | b'>' | b'[' | b']');
+    let start = header.get(..at).and_then(|head| head.iter().rposition(separator)).map_or(0, |i| i + 1);
+    let rest = header.get(start..).unwrap_or_default();
+    let len = rest.iter().skip(at - start).position(separator).map_or(rest.len(), |n| at - start + n);
+    rest.get(..len).unwrap_or_default()
+}
+
+/// Whether the find lies inside a link or a mail address.
+pub(super) fn in_link(header: &[u8], hit: Hit) -> bool {
+    let around = segment(header, hit.start);
+    let bare = around.strip_prefix(b"+").unwrap_or(around);
+    memmem::find(around, b"://").is_some()
+        || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))
+        || in_mail_address(header, hit)
+}
+
+fn in_mail_address(header: &[u8], hit: Hit) -> bool {
+    let head = header.get(..hit.start).unwrap_or_default();
+    let tail = header.get(hit.end..).unwrap_or_default();
+    let after = tail.iter().find(|b| !is_word(**b));
+    let before = head.iter().rfind(|b| !is_word(**b));
+    after == Some(&b'@') || before == Some(&b'@')
+}
+
+/// Whether the `.com` at `hit` ends a host name. Packages of apps turn it round
+/// (`com.example.app`), versions look like one (`1.7412.EU`).
+pub(super) fn is_host_name(header: &[u8], hit: Hit) -> bool {
+    let range = word_range(header, hit);
+    let ends = range.end == hit.end;
+    let first = header.get(range.start..hit.start).and_then(|host| host.split(|b| *b == b'.').next());
+    let reversed = first.is_some_and(|label| [&b"com"[..], b"org", b"net", b"io", b"de"].contains(&label));
+    ends && !reversed && first.is_some_and(|label| label.iter().any(u8::is_ascii_alphabetic))
+}
+
+/// Whether the `@` at `at` is that of a mail address, `name@host.tld`. Apps send
+/// `android@111.0`, locales `th-TH@calendar=gregorian`.
+pub(super) fn is_mail_address(header: &[u8], at: usize) -> bool {
+    let local = at.checked_sub(1).and_then(|i| header.get(i)).is_some_and(u8::is_ascii_alphanumeric);
+    let rest = header.get(at + 1..).unwrap_or_default();
+    let host = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'-' | b'.');
+    let len = rest.iter().take_while(host).count();
+    let mut labels =
+        rest.get(..len).unwrap_or_default().rsplit(|b| *b == b'.').filter(|label| !label.is_empty());
+    let alphabetic = |label: &[u8]| label.len() >= 2 && label.iter().all(u8::is_ascii_alphabetic);
+    local && labels.next().is_some_and(alphabetic) && labels.next().is_some()
+}
+
+/// Whether the find is only what the client compares itself with: `like X`,
+/// `treat as X`, `compatible with X`.
+pub(super) fn is_likeness(header: &[u8], start: usize) -> bool {
+    let before = header.get(..start).unwrap_or_default();
+    let trimmed = before.trim_ascii_end();
+    trimmed.len() < before.len()
+        && [&b"like"[..], b"as", b"with"].iter().any(|word| {
+            ends_with_ignore_case(trimmed, word)
+                && trimmed
+                    .len()
+                    .checked_sub(word.len() + 1)
+                    .and_then(|i| trimmed.get(i))
+                    .is_none_or(|b| !b.is_ascii_alphanumeric())
+        })
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'!')
+}
+
+/// The word around the find.
+pub(super) fn word_range(header: &[u8], hit: Hit) -> Range<usize> {
+    let head = header.get(..hit.start).unwrap_or_default();
+    let start = hit.start - head.iter().rev().take_while(|b| is_word(**b)).count();
+    let tail = header.get(hit.end..).unwrap_or_default();
+    start..hit.end + tail.iter().take_while(|b| is_word(**b)).count()
+}
+
+/// The name around the find: its word, with the word before it when the find is
+/// all there is (`Cliqz Bot`, but `FooBot` alone).
+pub(super) fn name_at(header: &[u8], hit: Hit) -> Option<Arc<str>> {
+    let mut range = word_range(header, hit);
+    let before = header.get(..range.start).unwrap_or_default();
+    if range == (hit.start..hit.end) && before.ends_with(b" ") {
+        let head = before.trim_ascii_end();
+        let len = head.iter().rev().take_while(|b| is_word(**b)).count();
+        let opened = head.len().checked_sub(len + 1).and_then(|i| head.get(i));
+        if len > 0 && opened.is_none_or(|b| matches!(b, b' ' | b'(' | b';')) {
+            range.start = head.len() - len;
+        }
+    }
+    name(header.get(range)?)
+}
+
+/// The word that begins at `start`, blanks skipped.
+pub(super) fn name_from(header: &[u8], start: usize) -> Option<Arc<str>> {
+    let rest = header.get(start..)?.trim_ascii_start();
+    let len = rest.iter().take_while(|b| is_word(**b)).count();
+    name(rest.get(..len)?)
+}
+
+fn name(word: &[u8]) -> Option<Arc<str>> {
+    let word = word.get(..Identity::MAX_NAME).unwrap_or(word);
+    let text = str::from_utf8(word).ok()?;
+    let text = text.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    (!text.is_empty() && text.bytes().any(|b| b.is_ascii_alphabetic())).then(|| text.into())
+}
+
+/// What stands between `start` and the next `;` or `)`, blanks trimmed.
+pub(super) fn field_from(header: &[u8], start: usize) -> &[u8] {
+    let rest = header.get(start..).unwrap_or_default();
+    let len = memchr::memchr2(b';', b')', rest).unwrap_or(rest.len());
+    rest.get(..len).unwrap_or_default().trim_ascii()
+}
+
+/// Whether the header can be the name of a program. Free text beyond ASCII, and
+/// a placeholder that only says what the field is, is nobody's name.
+pub(super) fn names_a_program(header: &[u8]) -> bool {
+    let product = |word: &[u8]| memchr::memchr(b'/', word).is_some_and(|i| i > 0 && i + 1 < word.len());
+    let placeholder = b"your user agent";
+    let says = || header.windows(placeholder.len()).any(|at| at.eq_ignore_ascii_case(placeholder));
+    header.split(u8::is_ascii_whitespace).any(product) || header.is_ascii() && !says()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(header: &str, text: &str) -> Hit {
+        let start = header.find(text).unwrap();
+        Hit { pattern: 0, start, end: start + text.len() }
+    }
+
+    #[test]
+    fn comments_nest() {
+        let header = b"Mozilla/5.0 (Linux; Android 11; moto g power (2022)) X (KHTML, like Gecko) y";
+        let at = memmem::find(header, b"Android").unwrap();
+        let range = comment_around(header, at).unwrap();
+        assert_eq!(&header[range], b"(Linux; Android 11; moto g power (2022)");
+        assert_eq!(comment_around(header, header.len() - 1), None);
+        assert_eq!(comment_around(b"a (b", 3), Some(2..4));
+        assert_eq!(comment_around(b"a ) b (c)", 4), None);
+    }
+
+    #[test]
+    fn links_and_likeness_are_seen() {
+        let header = "X (+http://www.bing.com/bingbot.htm) like Googlebot, bot@x.org, Foo";
+        assert!(in_link(header.as_bytes(), hit(header, "bingbot")));
+        assert!(in_link(header.as_bytes(), hit(header, "bot@")));
+        assert!(!in_link(header.as_bytes(), hit(header, "Googlebot")));
+        assert!(is_likeness(header.as_bytes(), hit(header, "Googlebot").start));
+        assert!(is_mail_address(b"a@b.com)", 1) && is_mail_address(b"a@b.c.org.", 1));
+        assert!(!is_mail_address(b"android@111.0.5", 7) && !is_mail_address(b"TH@calendar=x", 2));
+        assert!(!is_likeness(b"unlike Foo", 7) && !is_likeness(b"likeFoo", 4));
+    }
+
+    #[test]
+    fn names_are_bounded_and_printable() {
+        assert_eq!(name_at(b"Cliqz Bot (+x)", hit("Cliqz Bot", "Bot")).as_deref(), Some("Cliqz Bot"));
+        assert_eq!(name_at(b"x; FooBot/1", hit("x; FooBot", "Bot")).as_deref(), Some("FooBot"));
+        assert_eq!(name_at(b"Mozilla/5.0 bot", hit("Mozilla/5.0 bot", "bot")).as_deref(), Some("bot"));
+        let long = format!("{}bot", "a".repeat(300));
+        assert_eq!(name_at(long.as_bytes(), hit(&long, "bot")).unwrap().len(), Identity::MAX_NAME);
+        assert_eq!(name_from(b"  12.5", 0), None);
+    }
+
+    #[test]
+    fn openings_and_blanks() {
+        assert!(opens_as_browser(b"Mozilla/5.0") && opens_as_browser(b"'mozilla 5.0"));
+        assert!(!opens_as_browser(b"MozillaBot/1") && opens_as_browser(b"Opera/9"));
+        assert!(is_blank(b"-") && is_blank(b"") && !is_blank(b"\xff"));
+        assert_eq!(prepare(Some(&[b'a'; 9000])).len(), LIMIT);
+        assert!(names_a_program(b"Foo/1 (x)") && names_a_program(b"Xenu Link Sleuth"));
+        assert!(!names_a_program(b"YOUR USER AGENT") && !names_a_program("t\u{e9}l\u{e9}phone".as_bytes()));
+    }
+}

@@ -1,0 +1,322 @@
+//! `Identifier`: header in, `Identity` out, with a bounded cache in between.
+//!
+//! Built once per policy generation from the catalogue and the word lists; a
+//! changed robots.txt does not rebuild it (`operator_tokens`). Not here: proof.
+
+use super::cache::Cache;
+use super::catalogue::{Catalogue, Crawler};
+use super::classify::{Outcome, Rules, Silent, Trace};
+use super::client::Client;
+use super::header;
+use super::identity::{Basis, Identity};
+use super::scan::{BuildError, Scanner};
+use super::user_agent::SecondOpinion;
+use super::words::{Knowledge, Words};
+use std::fmt;
+use std::sync::Arc;
+
+/// How many headers are remembered.
+const REMEMBERED: usize = 8192;
+
+/// One step that led to an answer, as a sentence for the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step(String);
+
+impl Step {
+    pub(super) fn new(sentence: String) -> Self {
+        Self(sentence)
+    }
+
+    /// The sentence: lower case, without a full stop.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Recognises clients by their `User-Agent`.
+#[derive(Debug)]
+pub struct Identifier {
+    knowledge: Knowledge,
+    scanner: Scanner,
+    entries: Box<[Arc<Identity>]>,
+    unnamed: Arc<Identity>,
+    app: Arc<Identity>,
+    browser: Arc<Identity>,
+    opinion: SecondOpinion,
+    cache: Cache<Arc<Identity>>,
+}
+
+impl Identifier {
+    /// Compiles what is known.
+    ///
+    /// # Errors
+    /// When the signs make an automaton that is too large: many millions of bytes of them.
+    pub fn new(knowledge: Knowledge) -> Result<Self, BuildError> {
+        let scanner = Scanner::new(&knowledge)?;
+        let entries = knowledge.catalogue.crawlers().iter().map(|crawler| Arc::new(of_entry(crawler)));
+        let plain = |client| Arc::new(Identity::nameless(client, Basis::Shape));
+        Ok(Self {
+            entries: entries.collect(),
+            unnamed: plain(Client::Unnamed),
+            app: plain(Client::App),
+            browser: plain(Client::Browser),
+            opinion: SecondOpinion::new(),
+            cache: Cache::new(REMEMBERED),
+            scanner,
+            knowledge,
+        })
+    }
+
+    /// Who a request with this header says it is from. `None` when the request
+    /// has no `User-Agent`. Never fails, on any bytes; only the first 2,048 count.
+    #[must_use]
+    pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
+        let header = header::prepare(user_agent);
+        if header.is_empty() {
+            return Arc::clone(&self.unnamed);
+        }
+        self.cache.get_or_compute(header, || self.answer(header, &mut Silent))
+    }
+
+    /// The same answer without the cache and without the second opinion: what
+    /// our own rules say. For measurements.
+    #[must_use]
+    pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
+        let header = header::prepare(user_agent);
+        self.identity(Rules::new(&self.knowledge, &self.scanner, header).classify(&mut Silent))
+    }
+
+    /// The same answer as [`Self::recognise`], computed afresh.
+    #[must_use]
+    pub fn recognise_uncached(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
+        self.answer(header::prepare(user_agent), &mut Silent)
+    }
+
+    /// The answer of [`Self::recognise`] with every step that led to it.
+    #[must_use]
+    pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<Step>) {
+        let mut steps = Vec::new();
+        if user_agent.is_some_and(|bytes| bytes.len() > header::LIMIT) {
+            steps.push(format!("only the first {} bytes are looked at", header::LIMIT));
+        }
+        let identity = self.answer(header::prepare(user_agent), &mut steps);
+        steps.push(conclusion(&identity));
+        (identity, steps.into_iter().map(Step).collect())
+    }
+
+    /// The identity of a crawler that calls itself by this product token.
+    #[must_use]
+    pub fn by_token(&self, token: &str) -> Arc<Identity> {
+        let known = self.knowledge.catalogue.by_token(token).map(of_entry);
+        Arc::new(known.unwrap_or_else(|| Identity {
+            tokens: Arc::new([Box::from(token)]),
+            ..Identity::from_word(Client::Crawler, Some(token.into()), Basis::OperatorToken)
+        }))
+    }
+
+    /// The crawlers known by name.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.knowledge.catalogue
+    }
+
+    /// The word lists.
+    #[must_use]
+    pub fn words(&self) -> &Words {
+        &self.knowledge.words
+    }
+
+    /// The memory that the automaton holds, in bytes.
+    #[must_use]
+    pub fn automaton_bytes(&self) -> usize {
+        self.scanner.memory()
+    }
+
+    pub(super) fn scanner(&self) -> &Scanner {
+        &self.scanner
+    }
+
+    fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
+        let rules = Rules::new(&self.knowledge, &self.scanner, header);
+        let outcome = rules.classify(trace);
+        match &outcome {
+            Outcome::Kind(Client::Browser | Client::Unnamed, ..)
+                if self.is_crawler_to_other(header, &rules) =>
+            {
+                trace.note(|| {
+                    "our rules see nothing, but woothee calls it a crawler: audited, never refused".into()
+                });
+                let word =
+                    (!header::opens_as_browser(header)).then(|| header::name_from(header, 0)).flatten();
+                Arc::new(Identity::from_word(Client::Crawler, word, Basis::SecondOpinion))
+            }
+            _ => self.identity(outcome),
+        }
+    }
+
+    /// The second opinion is not heard where model names stand: it takes the
+    /// phones of CUBOT for crawlers.
+    fn is_crawler_to_other(&self, header: &[u8], rules: &Rules<'_>) -> bool {
+        !header.is_empty() && !rules.is_guarded() && self.opinion.is_crawler(header)
+    }
+
+    fn identity(&self, outcome: Outcome) -> Arc<Identity> {
+        match outcome {
+            Outcome::Entry(entry) => Arc::clone(self.entries.get(entry).unwrap_or(&self.unnamed)),
+            Outcome::Kind(Client::Browser, None, Basis::Shape) => Arc::clone(&self.browser),
+            Outcome::Kind(Client::App, None, Basis::Shape) => Arc::clone(&self.app),
+            Outcome::Kind(Client::Unnamed, None, Basis::Shape) => Arc::clone(&self.unnamed),
+            Outcome::Kind(client, word, basis) => Arc::new(Identity::from_word(client, word, basis)),
+        }
+    }
+}
+
+fn of_entry(crawler: &Crawler) -> Identity {
+    Identity {
+        client: crawler.client,
+        crawler: Some(Arc::clone(&crawler.name)),
+        purpose: Some(crawler.purpose),
+        tokens: Arc::clone(&crawler.tokens),
+        star: crawler.star,
+        basis: Basis::Catalogue,
+    }
+}
+
+fn conclusion(identity: &Identity) -> String {
+    let name = identity.crawler.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
+    let judged = match (identity.is_judged(), identity.star) {
+        (false, _) => ", never judged by robots.txt",
+        (true, true) => ", judged by its own group, else by `*`",
+        (true, false) => ", judged by its own group only",
+    };
+    format!("{}{name} ({}){judged}", identity.client, identity.basis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::{Obeys, TokenBasis, Verify};
+    use super::super::identity::Purpose;
+    use super::super::sign::Sign;
+    use super::*;
+
+    fn identifier() -> Identifier {
+        let sign = |written: &str| Sign::parse(written).unwrap();
+        let entry = |name: &str, client, star| Crawler {
+            name: name.into(),
+            operator: None,
+            client,
+            purpose: Purpose::Search,
+            signs: vec![sign(name)],
+            tokens: Arc::new([name.into()]),
+            star,
+            obeys: Obeys::Yes,
+            docs: None,
+            checked: None,
+            verify: Verify::default(),
+            shares_cache_with: Vec::new(),
+            basis: TokenBasis::Documented,
+        };
+        let crawlers = vec![
+            entry("FooBot", Client::Crawler, true),
+            entry("FooBot-Image", Client::Crawler, true),
+            entry("FooAds", Client::SpecialCase, false),
+            entry("libfoo", Client::Tool, true),
+        ];
+        let words = Words {
+            crawler_signs: vec![sign("*bot"), sign("crawl*")],
+            tool_signs: vec![sign("*preview")],
+            guards: vec![],
+            app_marks: vec![sign("CFNetwork/")],
+            device_marks: vec![sign("MIDP-")],
+            handhelds: vec![sign("*Android*")],
+            desktops: vec![sign("Windows")],
+            engines: vec![sign("AppleWebKit/")],
+            platforms: vec![sign("Linux")],
+            compatible: vec![sign("^MSIE")],
+            human_words: ["chrome".into()].into(),
+        };
+        Identifier::new(Knowledge { catalogue: Catalogue::new(crawlers, Vec::new()), words }).unwrap()
+    }
+
+    fn told(header: &str) -> (Client, Option<String>) {
+        let identity = identifier().recognise(Some(header.as_bytes()));
+        (identity.client, identity.crawler.as_deref().map(str::to_owned))
+    }
+
+    #[test]
+    fn names_come_first_and_the_longest_wins() {
+        assert_eq!(told("FooBot-Image/1.0"), (Client::Crawler, Some("FooBot-Image".into())));
+        assert_eq!(
+            told("Mozilla/5.0 (compatible; fooads; +http://x/FooBot)"),
+            (Client::SpecialCase, Some("FooAds".into()))
+        );
+        assert_eq!(told("BarBot (like FooBot)"), (Client::Crawler, Some("BarBot".into())));
+        assert_eq!(told("libfoo/1 FooBot/2").1.as_deref(), Some("FooBot"));
+        assert_eq!(told("MyCrawler/1 libfoo/2").0, Client::Tool);
+        assert_eq!(told("My-crawler/1 libfoo/2"), (Client::Crawler, Some("My-crawler".into())));
+    }
+
+    #[test]
+    fn model_names_convict_nobody() {
+        let phone = "Mozilla/5.0 (Linux; Android 7.0; M bot 54) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/78 Safari/537.36";
+        assert_eq!(told(phone).0, Client::Browser);
+        assert_eq!(told(&format!("{phone} (compatible; FooBot/2.1)")).1.as_deref(), Some("FooBot"));
+        assert_eq!(told(&phone.replace("M bot 54", "FooBot/1.0")).1.as_deref(), Some("FooBot"));
+        assert_eq!(told(&phone.replace("M bot 54", "FooBot")).0, Client::Browser);
+    }
+
+    #[test]
+    fn shapes() {
+        assert_eq!(told("Mozilla/5.0 (Windows NT 6.1) Firefox/4"), (Client::Browser, None));
+        assert_eq!(told("Mozilla/5.0 (compatible; Unheard; Windows)").1.as_deref(), Some("Unheard"));
+        assert_eq!(told("Mozilla/4.0 (compatible;)"), (Client::Unnamed, None));
+        assert_eq!(told("Mozilla/5.0"), (Client::Tool, None));
+        assert_eq!(told("MyShop/12 CFNetwork/1410"), (Client::App, None));
+        assert_eq!(told("NOKIA-1 MIDP-2.0"), (Client::Browser, None));
+        assert_eq!(told("unheard-of/1.0"), (Client::Tool, Some("unheard-of".into())));
+        assert_eq!(told("x (+http://x.org)").0, Client::Crawler);
+        assert_eq!(told("just some words"), (Client::Unnamed, None));
+        assert_eq!(told(" - ").0, Client::Unnamed);
+        assert_eq!(identifier().recognise(None).client, Client::Unnamed);
+    }
+
+    #[test]
+    fn steps_end_in_the_answer() {
+        let (identity, steps) = identifier().explain(Some(b"BarBot (like FooBot)"));
+        assert_eq!(identity.crawler.as_deref(), Some("BarBot"));
+        assert!(steps.iter().any(|s| s.as_str().contains("only compares itself")));
+        assert!(steps.last().unwrap().as_str().starts_with("crawler `BarBot` (sign)"));
+    }
+
+    #[test]
+    fn a_token_is_an_identity() {
+        let identifier = identifier();
+        assert!(!identifier.by_token("fooads").star);
+        let other = identifier.by_token("Other");
+        assert_eq!((&*other.tokens, other.star), (&[Box::from("Other")][..], true));
+    }
+
+    #[test]
+    fn any_bytes_get_an_answer() {
+        let identifier = identifier();
+        let mut state = 1_u32;
+        for len in (0..4096).step_by(7) {
+            let bytes: Vec<u8> = (0..len)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    state.to_le_bytes()[3]
+                })
+                .collect();
+            let identity = identifier.recognise(Some(&bytes));
+            assert_eq!(identity, identifier.recognise_uncached(Some(&bytes)));
+            assert!(identity.crawler.as_ref().is_none_or(|name| name.len() <= Identity::MAX_NAME));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Who is asking: from a `User-Agent` (RFC 9110 §10.1.5) to an [`Identity`].
+//!
+//! One pass of one automaton over the bytes, a few rules, a bounded cache. The
+//! answer is what a client *says* it is. RFC 9309 §2.2.1 has crawlers put their
+//! product token into the identification string they send; this stage finds it.
+//! The side on which it may err is fixed: what could be a person's browser or
+//! app is one.
+//!
+//! Pure apart from its cache: no clock, no I/O, no log, no configuration. Not
+//! here: whether the claim is true, and what follows from it.
+//!
+//! - [`Knowledge`]: the catalogue and the word lists, as plain data.
+//! - [`Identifier`]: recognises, remembers, explains.
+//! - [`OperatorTokens`]: what a site's own robots.txt adds.
+
+mod cache;
+mod catalogue;
+mod classify;
+mod client;
+mod header;
+mod identifier;
+mod identity;
+mod operator_tokens;
+mod scan;
+mod sign;
+mod user_agent;
+mod words;
+
+pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
+pub use client::{Client, Proof, UnknownClient};
+pub use identifier::{Identifier, Step};
+pub use identity::{Basis, Identity, Purpose, UnknownPurpose};
+pub use operator_tokens::OperatorTokens;
+pub use scan::BuildError;
+pub use sign::{Sign, SignError};
+pub use words::{Guard, Knowledge, Words};

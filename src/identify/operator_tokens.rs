@@ -1,0 +1,201 @@
+//! The product tokens that a site's own robots.txt names.
+//!
+//! They choose the group of a client already known to be automated. Alone they
+//! convict a browser-shaped header only where a product stands, outside the
+//! model names of phones, and never with a word that people's headers use:
+//! robots.txt files in use name `Silk`, `Odin`, `fast`, and those are browsers
+//! and phones. Rebuilt when robots.txt changes; the catalogue's automaton is not.
+
+use super::cache::Cache;
+use super::catalogue::token_is_legal;
+use super::client::Client;
+use super::header;
+use super::identifier::{Identifier, Step};
+use super::identity::{Basis, Identity};
+use super::scan::Hit;
+use aho_corasick::AhoCorasick;
+use std::sync::Arc;
+
+/// How many headers each site remembers.
+const REMEMBERED: usize = 2048;
+
+/// The tokens of one robots.txt.
+#[derive(Debug)]
+pub struct OperatorTokens {
+    tokens: Box<[Box<str>]>,
+    automaton: Option<AhoCorasick>,
+    cache: Cache<Arc<Identity>>,
+}
+
+impl OperatorTokens {
+    /// Compiles the tokens of the user-agent lines, as written. `*`, and what
+    /// no header could hold, is left out.
+    #[must_use]
+    pub fn new<'a>(tokens: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut kept: Vec<Box<str>> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for token in tokens {
+            let token = token.trim();
+            if token_is_legal(token) && seen.insert(token.to_ascii_lowercase()) {
+                kept.push(token.into());
+            }
+        }
+        // Longest first, so that the order of finds is the order of precedence.
+        kept.sort_by_key(|token| std::cmp::Reverse(token.len()));
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(kept.iter().map(|token| &**token))
+            .ok()
+            .filter(|_| !kept.is_empty());
+        Self { tokens: kept.into(), automaton, cache: Cache::new(REMEMBERED) }
+    }
+
+    /// The tokens, longest first.
+    #[must_use]
+    pub fn tokens(&self) -> &[Box<str>] {
+        &self.tokens
+    }
+
+    /// Adds what the site's own tokens say to `identity`, which `identifier`
+    /// gave for this header. Returns the same value when they say nothing.
+    #[must_use]
+    pub fn refine(
+        &self,
+        identity: Arc<Identity>,
+        user_agent: Option<&[u8]>,
+        identifier: &Identifier,
+    ) -> Arc<Identity> {
+        let header = header::prepare(user_agent);
+        if self.automaton.is_none() || header.is_empty() {
+            return identity;
+        }
+        self.cache.get_or_compute(header, || self.refined(&identity, header, identifier))
+    }
+
+    /// As [`Self::refine`], with the step that changed the answer, if one did.
+    #[must_use]
+    pub fn explain(
+        &self,
+        identity: Arc<Identity>,
+        user_agent: Option<&[u8]>,
+        identifier: &Identifier,
+    ) -> (Arc<Identity>, Option<Step>) {
+        let refined = self.refine(Arc::clone(&identity), user_agent, identifier);
+        if refined == identity {
+            return (refined, None);
+        }
+        let added: Vec<&str> = refined
+            .tokens
+            .iter()
+            .map(|t| &**t)
+            .filter(|t| !identity.tokens.iter().any(|known| **known == **t))
+            .collect();
+        let step = if refined.client == identity.client {
+            format!("robots.txt names `{}`, which the header holds", added.join("`, `"))
+        } else {
+            format!("robots.txt names `{}`, which stands in product position: a crawler", added.join("`, `"))
+        };
+        (refined, Some(Step::new(step)))
+    }
+
+    fn refined(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
+        if identity.client.is_automated() {
+            self.with_tokens(identity, header, identifier)
+        } else {
+            self.promoted(identity, header, identifier)
+        }
+    }
+
+    fn with_tokens(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
+        let mut tokens: Vec<Box<str>> = identity.tokens.to_vec();
+        for hit in self.finds(header) {
+            let Some(token) = self.tokens.get(hit.pattern) else {
+                continue;
+            };
+            // A catalogued crawler answers to whole words only: `AdsBot-Google` is not `Google`.
+            let part =
+                identity.basis == Basis::Catalogue && header::word_range(header, hit) != (hit.start..hit.end);
+            let known = tokens.iter().any(|known| known.eq_ignore_ascii_case(token));
+            if !part && !known && !is_human_word(token, identifier) {
+                tokens.push(token.clone());
+            }
+        }
+        if tokens.len() == identity.tokens.len() {
+            return Arc::clone(identity);
+        }
+        Arc::new(Identity { tokens: tokens.into(), ..Identity::clone(identity) })
+    }
+
+    fn promoted(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
+        let accused = self.finds(header).into_iter().find(|hit| {
+            in_product_position(header, *hit)
+                && !among_models(header, *hit, identifier)
+                && self.tokens.get(hit.pattern).is_some_and(|token| !is_human_word(token, identifier))
+        });
+        let Some(token) = accused.and_then(|hit| self.tokens.get(hit.pattern)) else {
+            return Arc::clone(identity);
+        };
+        Arc::new(Identity::from_word(Client::Crawler, Some(Arc::from(&**token)), Basis::OperatorToken))
+    }
+
+    /// The tokens in the header: whole words, outside links, not as likeness;
+    /// longest first, then the first.
+    fn finds(&self, header: &[u8]) -> Vec<Hit> {
+        let Some(automaton) = &self.automaton else {
+            return Vec::new();
+        };
+        let whole = |hit: &Hit| {
+            let byte =
+                |at: Option<usize>| at.and_then(|at| header.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+            !byte(hit.start.checked_sub(1)) && !byte(Some(hit.end))
+        };
+        let mut hits: Vec<Hit> = automaton
+            .find_overlapping_iter(header)
+            .map(|found| Hit { pattern: found.pattern().as_usize(), start: found.start(), end: found.end() })
+            .filter(whole)
+            .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start))
+            .collect();
+        hits.sort_by_key(|hit| (hit.pattern, hit.start));
+        hits.dedup_by_key(|hit| hit.pattern);
+        hits
+    }
+}
+
+/// `; Tok/1`, ` Tok/1.0`, or after `compatible;`.
+fn in_product_position(header: &[u8], hit: Hit) -> bool {
+    let before = header.get(..hit.start).unwrap_or_default();
+    let opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
+    let versioned = header.get(hit.end) == Some(&b'/')
+        && header.get(hit.end + 1).is_some_and(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'v'));
+    let compatible = super::sign::ends_with_ignore_case(before.trim_ascii_end(), b"compatible;");
+    opened && (versioned || compatible)
+}
+
+fn among_models(header: &[u8], hit: Hit, identifier: &Identifier) -> bool {
+    identifier
+        .scanner()
+        .scan(header)
+        .model
+        .and_then(|model| header::comment_around(header, model.start))
+        .is_some_and(|zone| zone.contains(&hit.start))
+}
+
+/// Whether people's headers use the word, or hold it as a mark of an app, a
+/// device or a platform; control tokens are never looked for in headers.
+fn is_human_word(token: &str, identifier: &Identifier) -> bool {
+    let found = identifier.scanner().scan(token.as_bytes());
+    identifier.words().human_words.contains(&*token.to_ascii_lowercase())
+        || identifier.catalogue().control_token(token).is_some()
+        || [
+            found.app,
+            found.device,
+            found.handheld,
+            found.desktop,
+            found.platform,
+            found.engine,
+            found.compatible_word,
+            found.whole_guard,
+        ]
+        .iter()
+        .any(Option::is_some)
+}

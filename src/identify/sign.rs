@@ -1,0 +1,179 @@
+//! A `Sign`: a literal that a header is searched for, with its boundaries.
+//!
+//! Written form, in the rule files:
+//! - `FooBot`: the whole word. No letter or digit before it, no letter after it
+//!   (no digit either when it ends in one): finds `FooBot/1` and `FooBot2`.
+//! - `*bot`: anything may stand before. `crawl*`: anything may follow.
+//! - `^Java/`: only where a product can open a header: at its start, or right
+//!   after `compatible;`.
+//!
+//! Letters match in either case (RFC 9309 §2.2.1 compares tokens that way).
+//! Not a regular expression: every sign of every file is found in one pass.
+
+use std::fmt;
+
+/// A literal with its boundaries.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Sign {
+    text: Box<str>,
+    opening: bool,
+    left: bool,
+    right: bool,
+}
+
+/// Why a sign cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignError {
+    /// Fewer than two characters: would be found nearly everywhere.
+    TooShort,
+    /// More than 120 characters.
+    TooLong,
+    /// A character outside printable ASCII, which no header name holds.
+    NotPrintable,
+    /// `*` or `^` anywhere but at the ends.
+    StrayMark,
+}
+
+impl fmt::Display for SignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooShort => "a sign needs at least two characters",
+            Self::TooLong => "a sign has at most 120 characters",
+            Self::NotPrintable => "a sign may contain only printable ASCII characters",
+            Self::StrayMark => "`^` may only open a sign, `*` only open or close it",
+        })
+    }
+}
+
+impl std::error::Error for SignError {}
+
+impl Sign {
+    /// Reads the written form.
+    ///
+    /// # Errors
+    /// When the literal is too short, too long, not printable ASCII, or has a
+    /// mark inside.
+    pub fn parse(written: &str) -> Result<Self, SignError> {
+        let (opening, rest) = match written.strip_prefix('^') {
+            Some(rest) => (true, rest),
+            None => (false, written),
+        };
+        let (left, rest) = match rest.strip_prefix('*') {
+            Some(rest) => (false, rest),
+            None => (true, rest),
+        };
+        let (right, text) = match rest.strip_suffix('*') {
+            Some(text) => (false, text),
+            None => (true, rest),
+        };
+        if text.contains(['*', '^']) || (opening && !left) {
+            return Err(SignError::StrayMark);
+        }
+        if !text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
+            return Err(SignError::NotPrintable);
+        }
+        match text.trim().len() {
+            0 | 1 => Err(SignError::TooShort),
+            2..=120 => Ok(Self { text: text.into(), opening, left, right }),
+            _ => Err(SignError::TooLong),
+        }
+    }
+
+    /// The sign of a mail address, shorter than a file may write.
+    pub(super) fn at_sign() -> Self {
+        Self { text: "@".into(), opening: false, left: false, right: false }
+    }
+
+    /// The literal, as written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the literal found at `start..end` of `header` keeps its boundaries.
+    pub(super) fn holds(&self, header: &[u8], start: usize, end: usize) -> bool {
+        let before = start.checked_sub(1).and_then(|i| header.get(i)).copied();
+        let after = header.get(end).copied();
+        (!self.left || left_boundary(before, header.get(start).copied()))
+            && (!self.right || right_boundary(end.checked_sub(1).and_then(|i| header.get(i)).copied(), after))
+            && (!self.opening || opens(header, start))
+    }
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.opening { "^" } else { "" })?;
+        f.write_str(if self.left { "" } else { "*" })?;
+        f.write_str(&self.text)?;
+        f.write_str(if self.right { "" } else { "*" })
+    }
+}
+
+fn left_boundary(before: Option<u8>, first: Option<u8>) -> bool {
+    !(before.is_some_and(|b| b.is_ascii_alphanumeric()) && first.is_some_and(|b| b.is_ascii_alphanumeric()))
+}
+
+fn right_boundary(last: Option<u8>, after: Option<u8>) -> bool {
+    let (Some(last), Some(after)) = (last, after) else {
+        return true;
+    };
+    !(last.is_ascii_alphabetic() && after.is_ascii_alphabetic()
+        || last.is_ascii_digit() && after.is_ascii_digit())
+}
+
+/// Whether a product can open the header at `start`.
+pub(super) fn opens(header: &[u8], start: usize) -> bool {
+    let before = header.get(..start).unwrap_or_default().trim_ascii_end();
+    let bare = before.iter().all(|b| matches!(b, b'"' | b'\'' | b'(' | b' ' | b'\t'));
+    bare || ends_with_ignore_case(before, b"compatible;")
+}
+
+/// Whether `text` ends in `tail`, letters in either case.
+pub(super) fn ends_with_ignore_case(text: &[u8], tail: &[u8]) -> bool {
+    text.len()
+        .checked_sub(tail.len())
+        .and_then(|at| text.get(at..))
+        .is_some_and(|end| end.eq_ignore_ascii_case(tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(sign: &str, header: &str) -> bool {
+        let sign = Sign::parse(sign).unwrap();
+        let text = sign.text().to_ascii_lowercase();
+        header
+            .to_ascii_lowercase()
+            .match_indices(&text)
+            .any(|(at, _)| sign.holds(header.as_bytes(), at, at + text.len()))
+    }
+
+    #[test]
+    fn boundaries_hold() {
+        assert!(found("FooBot", "FooBot/1.0") && found("FooBot", "a foobot2"));
+        assert!(!found("FooBot", "FooBots/1.0") && !found("FooBot", "myFooBot"));
+        assert!(found("*bot", "FooBot/1.0") && !found("*bot", "bottle"));
+        assert!(found("crawl*", "crawler") && !found("crawl*", "xcrawl"));
+        assert!(found("MJ12", "MJ12bot") && !found("MJ12", "MJ123"));
+    }
+
+    #[test]
+    fn an_opening_sign_stands_first_or_after_compatible() {
+        assert!(found("^Java/", "Java/17") && found("^Java/", "\"Java/17"));
+        assert!(found("^Java/", "Mozilla/5.0 (Compatible; Java/17)"));
+        assert!(!found("^Java/", "LG-GT505 Java/ASVM"));
+    }
+
+    #[test]
+    fn the_written_form_round_trips_and_is_checked() {
+        for written in ["FooBot", "*bot", "crawl*", "^got", "*x y*"] {
+            assert_eq!(Sign::parse(written).unwrap().to_string(), written);
+        }
+        assert_eq!(Sign::parse("*a*"), Err(SignError::TooShort));
+        assert_eq!(Sign::parse("a*b"), Err(SignError::StrayMark));
+        assert_eq!(Sign::parse("^*ab"), Err(SignError::StrayMark));
+        assert_eq!(Sign::parse("Spïder"), Err(SignError::NotPrintable));
+        assert_eq!(Sign::parse(&"a".repeat(121)), Err(SignError::TooLong));
+    }
+}

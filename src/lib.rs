@@ -1,0 +1,52 @@
+//! # robots-gateway
+//!
+//! A reverse proxy that makes robots.txt binding. It serves `/robots.txt` itself, recognises the crawler
+//! behind each request from its `User-Agent`, judges the request by RFC 9309, and records the violation
+//! (audit) or refuses the request (enforce) before anything reaches the origin.
+//!
+//! ## Data flow
+//!
+//! ```text
+//! Session ─▶ RequestFacts ─▶ Identity ─▶ Verdict ─▶ Action ─▶ Session
+//!           (proxy::facts)   (identify)  (decide)   (enforce)  (proxy::respond)
+//!                                           └─────────┴──▶ Event ─▶ record
+//! ```
+//!
+//! The stages in the middle are pure functions: no clock, no socket, no log; the time is an argument. The
+//! daemon and `gatewayctl explain` call the very same functions, so the tool cannot disagree with the
+//! gateway.
+//!
+//! ## Layers
+//!
+//! A module names only modules on lower lines; `tests/layering.rs` holds the code to it.
+//!
+//! ```text
+//! 8  main.rs  bin/gatewayctl.rs
+//! 7  proxy  admin  ctl            never each other
+//! 6  policy
+//! 5  config
+//! 4  record
+//! 3  enforce
+//! 2  decide
+//! 1  identify
+//! 0  robots   request             no I/O
+//! ```
+//!
+//! ## Words
+//!
+//! *Product token*, *group*, *rule*, *path pattern* and *most specific match* are RFC 9309's words.
+//! *Downstream* is the client's side and *upstream* the origin's. A *verdict* is what the rules say, the
+//! same in every *mode*; an *action* is what was done about it. A *violation* is a disallowed request that
+//! no version of the file the client could hold would allow; a *refusal* is the answer to one.
+
+pub mod admin;
+pub mod config;
+pub mod ctl;
+pub mod decide;
+pub mod enforce;
+pub mod identify;
+pub mod policy;
+pub mod proxy;
+pub mod record;
+pub mod request;
+pub mod robots;

@@ -1,0 +1,106 @@
+//! The daemon: options → log → policy → sockets → serve. Kinds of failure → exit code.
+
+use clap::Parser as _;
+use robots_gateway::admin::{Admin, Door};
+use robots_gateway::config::{Arguments, Config};
+use robots_gateway::policy::{self, CurrentPolicy, Reloader};
+use robots_gateway::proxy::{self, DemoOrigin, Gateway, Pages, Server};
+use robots_gateway::record::{Journal, JournalTarget, ReadBook, Totals, start_log};
+use std::error::Error;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+/// Why the gateway does not run, by exit code.
+enum Failure {
+    /// 2: what the operator wrote.
+    Configuration(Box<dyn Error>),
+    /// 1: what the system refused.
+    Running(Box<dyn Error>),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let (code, error) = match run(arguments) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Configuration(error)) => (2, error),
+        Err(Failure::Running(error)) => (1, error),
+    };
+    fatal(&*error);
+    ExitCode::from(code)
+}
+
+fn run(mut arguments: Arguments) -> Result<(), Failure> {
+    let started = Instant::now();
+    let demo = demo(&mut arguments)?;
+    let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
+    start_log(&config.log);
+    let policy =
+        policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
+    let config = Arc::clone(&policy.config);
+    let running = |error: Box<dyn Error>| Failure::Running(error);
+    let mut listeners = Vec::new();
+    for address in &config.listen {
+        listeners.push(proxy::bind(*address).map_err(|error| running(error.into()))?);
+    }
+    if matches!(config.journal.target, JournalTarget::File(_)) {
+        make_state_dir(&config).map_err(running)?;
+    }
+    let journal = Arc::new(Journal::open(config.journal.clone()).map_err(|error| running(error.into()))?);
+    let current = Arc::new(CurrentPolicy::new(policy));
+    let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
+    let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads)));
+    policy::watch(&reloader).map_err(|error| running(error.into()))?;
+    if let Some(demo) = &demo {
+        demo.introduce(&config, &listeners);
+    }
+    let admin = Arc::new(Admin {
+        reloader: Arc::clone(&reloader),
+        journal: Arc::clone(&journal),
+        totals: Arc::clone(&totals),
+        started,
+        token: config.admin_token.clone(),
+    });
+    let server = Server {
+        gateway: Gateway { current, journal: Arc::clone(&journal), totals, reads },
+        listeners,
+        admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
+        control: (config.control.clone(), pages(&admin, Door::Control)),
+        demo,
+        reloader,
+    };
+    let served = server.run();
+    journal.close();
+    served.map_err(|error| running(error.into()))
+}
+
+fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
+    if !arguments.demo {
+        return Ok(None);
+    }
+    DemoOrigin::prepare(arguments).map(Some).map_err(|error| Failure::Running(error.into()))
+}
+
+/// The last word on standard error: what is wrong, and its causes.
+fn fatal(error: &dyn Error) {
+    let mut message = format!("robots-gateway: error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
+    let admin = Arc::clone(admin);
+    Pages::new(move |request| admin.answer(door, request))
+}
+
+fn make_state_dir(config: &Config) -> Result<(), Box<dyn Error>> {
+    let folder = &config.state_dir;
+    std::fs::create_dir_all(folder)
+        .map_err(|error| format!("{}: cannot make the state folder: {error}", folder.display()).into())
+}

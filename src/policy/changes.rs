@@ -1,0 +1,137 @@
+//! What a reload changed: the answer of `gatewayctl reload`.
+
+use super::Site;
+use crate::config::ConfigError;
+use crate::robots::Robots;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// What came of a reload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReloadResult {
+    /// A new policy is in force.
+    Changed,
+    /// The files say what is in force already.
+    Unchanged,
+    /// At least one file was refused; what it was to replace is still in force.
+    Refused,
+}
+
+/// A reload, told in full.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReloadReport {
+    /// What came of it.
+    pub result: ReloadResult,
+    /// Every site, changed or not.
+    pub sites: Vec<SiteChange>,
+    /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
+    /// the configuration or the catalogue keeps the whole policy.
+    pub errors: Vec<Fault>,
+}
+
+/// What a reload did to one site.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteChange {
+    /// The site.
+    pub site: String,
+    /// The version that was in force.
+    pub old_version: Option<String>,
+    /// The version that is in force.
+    pub new_version: Option<String>,
+    /// How many rules came.
+    pub added: usize,
+    /// How many rules went.
+    pub removed: usize,
+    /// What is odd in the version in force, as `path:line:column: message`.
+    pub warnings: Vec<String>,
+    /// From when on the version in force is enforced for everyone, and who has read it already.
+    pub notice: String,
+}
+
+/// A fault as it stands in a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The file.
+    pub path: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
+    /// What is wrong, and what to do about it.
+    pub message: String,
+}
+
+impl From<&ConfigError> for Fault {
+    fn from(error: &ConfigError) -> Self {
+        let hint = error.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+        Self {
+            path: error.path.display().to_string(),
+            line: error.position.map(|(line, _)| line),
+            column: error.position.map(|(_, column)| column),
+            message: format!("{}{hint}", error.message),
+        }
+    }
+}
+
+impl SiteChange {
+    pub(super) fn new(old: Option<&Site>, new: &Site, notice: String) -> Self {
+        let (added, removed) = match old {
+            Some(old) if old.version() == new.version() => (0, 0),
+            Some(old) => rule_delta(&old.rules.current().robots, &new.rules.current().robots),
+            None => (new.rules.current().robots.rules().count(), 0),
+        };
+        let path = new.config.robots.as_deref().unwrap_or(Path::new(""));
+        let shown = |version: Option<crate::decide::VersionId>| version.map(|id| id.to_string());
+        Self {
+            site: new.config.name.clone(),
+            old_version: old.and_then(Site::version).and_then(|id| shown(Some(id))),
+            new_version: shown(new.version()),
+            added,
+            removed,
+            warnings: new
+                .warnings()
+                .map(|finding| format!("{}:{}:{}: {finding}", path.display(), finding.line, finding.column))
+                .collect(),
+            notice,
+        }
+    }
+}
+
+/// How many rules `new` has that `old` had not, and the other way round. A rule is the same when group,
+/// kind and pattern are; moving it to another line changes nothing.
+fn rule_delta(old: &Robots, new: &Robots) -> (usize, usize) {
+    let mut balance: HashMap<(Vec<&str>, &str, &[u8]), i64> = HashMap::new();
+    for (group, rule) in new.rules() {
+        *balance.entry((group.collect(), rule.kind.as_str(), rule.pattern)).or_default() += 1;
+    }
+    for (group, rule) in old.rules() {
+        *balance.entry((group.collect(), rule.kind.as_str(), rule.pattern)).or_default() -= 1;
+    }
+    let sum = |counts: &mut dyn Iterator<Item = i64>| usize::try_from(counts.sum::<i64>()).unwrap_or(0);
+    let added = sum(&mut balance.values().copied().filter(|count| *count > 0));
+    let removed = sum(&mut balance.values().copied().filter(|count| *count < 0).map(i64::abs));
+    (added, removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::Limits;
+
+    fn robots(text: &str) -> Robots {
+        Robots::parse(text.as_bytes(), &Limits::default()).robots
+    }
+
+    #[test]
+    fn the_delta_counts_rules_not_lines() {
+        let old = robots("User-agent: *\nDisallow: /a\nDisallow: /b\n");
+        let moved = robots("# comment\nUser-agent: *\nDisallow: /b\nDisallow: /a\n");
+        assert_eq!(rule_delta(&old, &moved), (0, 0));
+        let changed = robots("User-agent: *\nDisallow: /a\nAllow: /b\nDisallow: /c\n");
+        assert_eq!(rule_delta(&old, &changed), (2, 1));
+        let regrouped = robots("User-agent: x\nDisallow: /a\nDisallow: /b\n");
+        assert_eq!(rule_delta(&old, &regrouped), (2, 2));
+    }
+}

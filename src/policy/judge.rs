@@ -1,0 +1,106 @@
+//! One request through identify, decide and enforce, under one policy.
+//!
+//! Pure but for the book of reads it looks into. The daemon and `gatewayctl explain` judge through this
+//! one function.
+
+use super::{Policy, Site};
+use crate::decide::{Case, Read, Verdict, decide};
+use crate::enforce::{Action, Mode, enforce};
+use crate::identify::{Identity, Proof};
+use crate::request::RequestFacts;
+use crate::request::target::Target;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What the stages made of a request.
+#[derive(Clone, Debug)]
+pub struct Judged<'p> {
+    /// Who it was.
+    pub identity: Arc<Identity>,
+    /// What supports that.
+    pub proof: Proof,
+    /// What the rules say.
+    pub verdict: Verdict<'p>,
+    /// The mode in force for the client.
+    pub mode: Mode,
+    /// What is to be done.
+    pub action: Action,
+}
+
+impl Judged<'_> {
+    /// The name a client's reads and violations are kept under: the crawler's, or the kind of client.
+    #[must_use]
+    pub fn crawler_or_kind(&self) -> &str {
+        crawler_or_kind(&self.identity)
+    }
+}
+
+fn crawler_or_kind(identity: &Identity) -> &str {
+    identity.crawler.as_deref().unwrap_or_else(|| identity.client.as_str())
+}
+
+/// Judges a request to `site`. `reads` is asked for the reads of the client by the name they are kept
+/// under, and only where a former version makes them matter or a rule is broken.
+pub fn judge<'p>(
+    policy: &'p Policy,
+    site: &'p Site,
+    facts: &RequestFacts<'_>,
+    target: &Target<'_>,
+    reads: impl FnOnce(&str, Proof) -> Vec<Read>,
+    now: SystemTime,
+) -> Judged<'p> {
+    let recognised = policy.identifier.recognise(facts.user_agent);
+    let tokens = &site.rules.current().tokens;
+    let identity = tokens.refine(Arc::clone(&recognised), facts.user_agent, &policy.identifier);
+    Subject { policy, site, facts, target, recognised, identity, now }.judged(reads)
+}
+
+/// Judges a request as if `identity` were beyond doubt. Nobody has read anything.
+#[must_use]
+pub fn judge_as<'p>(
+    policy: &'p Policy,
+    site: &'p Site,
+    facts: &RequestFacts<'_>,
+    target: &Target<'_>,
+    identity: &Arc<Identity>,
+    now: SystemTime,
+) -> Judged<'p> {
+    let (recognised, identity) = (Arc::clone(identity), Arc::clone(identity));
+    Subject { policy, site, facts, target, recognised, identity, now }.judged(|_, _| Vec::new())
+}
+
+/// A request whose sender is known.
+struct Subject<'p, 'a> {
+    policy: &'p Policy,
+    site: &'p Site,
+    facts: &'a RequestFacts<'a>,
+    target: &'a Target<'a>,
+    recognised: Arc<Identity>,
+    identity: Arc<Identity>,
+    now: SystemTime,
+}
+
+impl<'p> Subject<'p, '_> {
+    fn judged(self, reads: impl FnOnce(&str, Proof) -> Vec<Read>) -> Judged<'p> {
+        let Self { policy, site, facts, target, recognised, identity, now } = self;
+        // Nothing is asked for proof yet, and what nobody asked is unchecked.
+        let proof = Proof::Unchecked;
+        let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
+        let is_judged = identity.client.is_judged() && !exempt;
+        let reads = if is_judged { reads(crawler_or_kind(&identity), proof) } else { Vec::new() };
+        let case = Case {
+            target,
+            user_agent: facts.user_agent,
+            identifier: &policy.identifier,
+            recognised: &recognised,
+            identity: &identity,
+            exempt,
+            reads: &reads,
+            now,
+        };
+        let verdict = decide(&site.rules, policy.config.period, &case);
+        let mode = site.modes.of(&identity);
+        let action = enforce(mode, site.config.choices, &verdict, &identity, proof, target.judged());
+        Judged { identity, proof, verdict, mode, action }
+    }
+}

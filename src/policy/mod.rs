@@ -1,0 +1,61 @@
+//! Everything a request needs, in one immutable value, and the one place where it is replaced.
+//!
+//! A request takes its [`Policy`] once and keeps it to the end, so it never sees two. [`Reloader`] builds
+//! the next one from the files and swaps it in; what may not replace a good policy does not.
+
+mod changes;
+mod current;
+mod judge;
+mod load;
+mod reload;
+mod resolve;
+mod robots_file;
+mod site;
+mod watch;
+
+pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
+pub use current::CurrentPolicy;
+pub use judge::{Judged, judge, judge_as};
+pub use load::{LoadError, check};
+pub use reload::{LastReload, Reloader, Trigger};
+pub use robots_file::{RobotsFile, Unfit};
+pub use site::{HostTable, Site};
+pub use watch::{WatchError, watch};
+
+use crate::config::Config;
+use crate::identify::Identifier;
+use std::sync::Arc;
+
+/// Configuration, recognition and the compiled rules of all sites.
+#[derive(Debug)]
+pub struct Policy {
+    /// Rises by one with every policy that comes into force.
+    pub generation: u64,
+    /// What the operator chose.
+    pub config: Arc<Config>,
+    /// Recognises clients.
+    pub identifier: Arc<Identifier>,
+    /// The operator's own catalogue as last read, to tell whether it changed.
+    catalogue: Option<String>,
+    sites: Vec<Arc<Site>>,
+    hosts: HostTable,
+}
+
+impl Policy {
+    /// The site that serves `host`, which is in normal form: exact, then the longest wildcard, then the
+    /// default site.
+    #[must_use]
+    pub fn site(&self, host: &str) -> Option<&Arc<Site>> {
+        self.sites.get(self.hosts.find(host)?)
+    }
+
+    /// All sites in the order of the configuration.
+    #[must_use]
+    pub fn sites(&self) -> &[Arc<Site>] {
+        &self.sites
+    }
+
+    fn named(&self, name: &str) -> Option<&Arc<Site>> {
+        self.sites.iter().find(|site| site.config.name == name)
+    }
+}

@@ -1,0 +1,199 @@
+//! Replacing the policy of a running gateway: one at a time, whole, or not at all.
+
+use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
+use super::load::{Acceptance, Loaded, load};
+use super::{CurrentPolicy, Policy, Site};
+use crate::config::{Arguments, Config, ConfigErrors};
+use crate::record::{ReadBook, timestamp};
+use serde::Serialize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// What set a reload off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// A file changed.
+    Watch,
+    /// SIGHUP.
+    Signal,
+    /// `gatewayctl reload`.
+    Control,
+}
+
+/// The last reload that changed or refused something, for `status`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LastReload {
+    time: String,
+    trigger: Trigger,
+    result: ReloadResult,
+    errors: Vec<Fault>,
+}
+
+/// Rebuilds the policy from the files it came from.
+#[derive(Debug)]
+pub struct Reloader {
+    current: Arc<CurrentPolicy>,
+    arguments: Arguments,
+    reads: Arc<ReadBook>,
+    last: Mutex<Option<LastReload>>,
+}
+
+impl Reloader {
+    /// A reloader for the policy that `arguments` led to.
+    #[must_use]
+    pub const fn new(current: Arc<CurrentPolicy>, arguments: Arguments, reads: Arc<ReadBook>) -> Self {
+        Self { current, arguments, reads, last: Mutex::new(None) }
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn current(&self) -> Arc<Policy> {
+        self.current.get()
+    }
+
+    /// The last reload that did or refused something.
+    #[must_use]
+    pub fn last(&self) -> Option<LastReload> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads every file again and, if anything changed, puts one new policy in force.
+    ///
+    /// Waits for a reload that is under way: two never interleave.
+    pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> ReloadReport {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = self.attempt(accept_empty);
+        let repeated = last.as_ref().is_some_and(|last| last.errors == report.errors);
+        if report.result != ReloadResult::Unchanged
+            || last.as_ref().is_some_and(|last| !last.errors.is_empty())
+        {
+            log(trigger, &report, repeated);
+            let (result, errors) = (report.result, report.errors.clone());
+            *last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
+        }
+        report
+    }
+
+    fn attempt(&self, accept_empty: bool) -> ReloadReport {
+        let previous = self.current.get();
+        let now = SystemTime::now();
+        let loaded = Config::load(&self.arguments)
+            .and_then(|config| load(config, Some(&previous), &Acceptance { empty: accept_empty }, now));
+        match loaded {
+            Ok(loaded) => self.adopt(&previous, loaded),
+            Err(ConfigErrors(errors)) => ReloadReport {
+                result: ReloadResult::Refused,
+                sites: self.changes(&previous, &previous),
+                errors: errors.iter().map(Fault::from).collect(),
+            },
+        }
+    }
+
+    fn adopt(&self, previous: &Policy, loaded: Loaded) -> ReloadReport {
+        let errors: Vec<Fault> = loaded.unfit.iter().map(Fault::from).collect();
+        let sites = self.changes(previous, &loaded.policy);
+        let changed = differs(previous, &loaded.policy);
+        if changed {
+            warn_of_restart(&previous.config, &loaded.policy.config);
+            self.current.replace(loaded.policy);
+        }
+        let result = match (errors.is_empty(), changed) {
+            (false, _) => ReloadResult::Refused,
+            (true, true) => ReloadResult::Changed,
+            (true, false) => ReloadResult::Unchanged,
+        };
+        ReloadReport { result, sites, errors }
+    }
+
+    fn changes(&self, previous: &Policy, next: &Policy) -> Vec<SiteChange> {
+        let sites = next.sites().iter();
+        sites
+            .map(|site| {
+                let old = previous.named(&site.config.name);
+                SiteChange::new(old.map(|site| &**site), site, self.notice(next, site))
+            })
+            .collect()
+    }
+
+    /// "in force; enforced for everyone from TIME; N crawlers have read it".
+    #[must_use]
+    pub fn notice(&self, policy: &Policy, site: &Site) -> String {
+        let notice = policy.config.period.notice;
+        let latest = site.rules.former().first().map(|former| former.replaced).max(site.rules.dropped());
+        let until = latest.and_then(|replaced| replaced.checked_add(notice));
+        let since = until.filter(|end| *end > SystemTime::now()).map_or_else(
+            || "enforced for everyone".to_owned(),
+            |end| format!("enforced for everyone from {}", timestamp(end)),
+        );
+        let readers = site.version().map_or(0, |version| self.reads.readers_of(&site.config.name, version));
+        let have_read = if readers == 1 {
+            "1 crawler has read it".to_owned()
+        } else {
+            format!("{readers} crawlers have read it")
+        };
+        format!("in force; {since}; {have_read}")
+    }
+}
+
+/// Whether a request could be treated differently under `next`.
+fn differs(previous: &Policy, next: &Policy) -> bool {
+    let same_site = |(old, new): (&Arc<Site>, &Arc<Site>)| {
+        old.version() == new.version()
+            && old.config == new.config
+            && old.modes == new.modes
+            && old.origin == new.origin
+            && old.error == new.error
+    };
+    previous.config != next.config
+        || !Arc::ptr_eq(&previous.identifier, &next.identifier)
+        || previous.sites().len() != next.sites().len()
+        || !previous.sites().iter().zip(next.sites()).all(same_site)
+}
+
+/// Sockets, threads and folders are taken when the process starts.
+fn warn_of_restart(old: &Config, new: &Config) {
+    let keys = [
+        ("listen", old.listen != new.listen),
+        ("admin", old.admin != new.admin || old.admin_token != new.admin_token),
+        ("control", old.control != new.control),
+        ("state_dir", old.state_dir != new.state_dir),
+        ("journal", old.journal != new.journal),
+        ("threads", old.threads != new.threads),
+        ("log", old.log != new.log),
+    ];
+    for (key, _) in keys.into_iter().filter(|(_, changed)| *changed) {
+        tracing::warn!(key, "this key changed and takes effect when the gateway is started again");
+    }
+}
+
+fn log(trigger: Trigger, report: &ReloadReport, repeated: bool) {
+    for site in report.sites.iter().filter(|site| site.old_version != site.new_version) {
+        tracing::info!(
+            site = site.site,
+            old_version = site.old_version,
+            new_version = site.new_version,
+            added = site.added,
+            removed = site.removed,
+            "robots.txt changed: {}",
+            site.notice
+        );
+    }
+    match report.result {
+        ReloadResult::Refused if !repeated => {
+            for fault in &report.errors {
+                tracing::error!(?trigger, "reload refused, the last good policy is kept: {}", shown(fault));
+            }
+        }
+        ReloadResult::Refused => {}
+        ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
+        ReloadResult::Unchanged => tracing::info!(?trigger, "the files say again what is in force"),
+    }
+}
+
+fn shown(fault: &Fault) -> String {
+    match (fault.line, fault.column) {
+        (Some(line), Some(column)) => format!("{}:{line}:{column}: {}", fault.path, fault.message),
+        _ => format!("{}: {}", fault.path, fault.message),
+    }
+}

@@ -1,0 +1,166 @@
+//! A robots.txt on disk: read, looked at, and either fit to come into force or not.
+//!
+//! Nearly every sequence of octets parses as a robots.txt, and most accidents parse as "allow
+//! everything". So what is plainly an accident may not replace a good version.
+
+use crate::decide::VersionId;
+use crate::robots::Robots;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// More than any site needs, and little enough to be kept in memory and sent to every crawler.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The bytes that are served and enforced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RobotsFile {
+    /// Where they came from.
+    pub path: PathBuf,
+    /// The bytes, whole.
+    pub bytes: Vec<u8>,
+    /// Their version.
+    pub id: VersionId,
+    /// When the file was last changed, as its folder says.
+    pub modified: Option<SystemTime>,
+}
+
+/// Why a file may not come into force.
+#[derive(Debug)]
+pub enum Unfit {
+    /// It is not there.
+    Missing,
+    /// It cannot be read.
+    Unreadable(io::Error),
+    /// It has no octet.
+    Empty,
+    /// It holds NUL octets.
+    Nul,
+    /// It is UTF-16.
+    Utf16,
+    /// It is a web page without a single record.
+    Html,
+    /// It is larger than what is kept in memory.
+    TooLarge,
+}
+
+impl Unfit {
+    /// How to mean what the file seems to say.
+    #[must_use]
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Missing | Self::Empty => {
+                "to allow everything, write `User-agent: *` and `Allow: /`, or run `gatewayctl reload --accept-empty`"
+            }
+            Self::Unreadable(_) => "make the file readable for the user the gateway runs as",
+            Self::Nul | Self::Utf16 => "save the file as UTF-8 text",
+            Self::Html => {
+                "save the text file itself, not a web page; to allow everything, write `User-agent: *` and `Allow: /`"
+            }
+            Self::TooLarge => "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file",
+        }
+    }
+
+    /// Whether `reload --accept-empty` may take it for an empty file.
+    #[must_use]
+    pub const fn can_be_meant(&self) -> bool {
+        matches!(self, Self::Missing | Self::Empty)
+    }
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => out.write_str("there is no such robots.txt"),
+            Self::Unreadable(error) => write!(out, "cannot read the robots.txt: {error}"),
+            Self::Empty => out.write_str("the robots.txt is empty"),
+            Self::Nul => out.write_str("the robots.txt holds NUL octets"),
+            Self::Utf16 => out.write_str("the robots.txt is UTF-16, which no crawler reads"),
+            Self::Html => out.write_str("the robots.txt is a web page without a single record"),
+            Self::TooLarge => write!(out, "the robots.txt is larger than {} MiB", MOST_BYTES >> 20),
+        }
+    }
+}
+
+impl RobotsFile {
+    /// Reads `path`. Whether it is fit to come into force is another question: see [`Self::fitness`].
+    ///
+    /// # Errors
+    /// When it is missing, unreadable or far too large.
+    pub fn read(path: &Path) -> Result<Self, Unfit> {
+        let refuse = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Unfit::Missing,
+            _ => Unfit::Unreadable(error),
+        };
+        let file = File::open(path).map_err(refuse)?;
+        let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refuse)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(Unfit::TooLarge);
+        }
+        Ok(Self { path: path.to_owned(), id: VersionId::of(&bytes), bytes, modified })
+    }
+
+    /// An empty file that the operator said is meant.
+    #[must_use]
+    pub fn meant_empty(path: &Path) -> Self {
+        Self { path: path.to_owned(), bytes: Vec::new(), id: VersionId::of(b""), modified: None }
+    }
+
+    /// Whether these bytes, parsed as `robots`, may replace a good version.
+    ///
+    /// # Errors
+    /// When they are plainly an accident.
+    pub fn fitness(&self, robots: &Robots) -> Result<(), Unfit> {
+        if self.bytes.is_empty() {
+            return Err(Unfit::Empty);
+        }
+        if self.bytes.starts_with(b"\xFF\xFE") || self.bytes.starts_with(b"\xFE\xFF") {
+            return Err(Unfit::Utf16);
+        }
+        if memchr::memchr(0, &self.bytes).is_some() {
+            return Err(Unfit::Nul);
+        }
+        if robots.records() == 0 && looks_like_markup(&self.bytes) {
+            return Err(Unfit::Html);
+        }
+        Ok(())
+    }
+}
+
+fn looks_like_markup(bytes: &[u8]) -> bool {
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    text.trim_ascii_start().starts_with(b"<")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::Limits;
+
+    fn fitness(bytes: &[u8]) -> Option<String> {
+        let file = RobotsFile { bytes: bytes.to_vec(), ..RobotsFile::meant_empty(Path::new("robots.txt")) };
+        let robots = Robots::parse(bytes, &Limits::default()).robots;
+        file.fitness(&robots).err().map(|unfit| format!("{unfit:?}"))
+    }
+
+    #[test]
+    fn accidents_are_told_from_meaning() {
+        assert_eq!(fitness(b"").as_deref(), Some("Empty"));
+        assert_eq!(fitness(b"User-agent: *\0\nDisallow: /\n").as_deref(), Some("Nul"));
+        assert_eq!(fitness(b"\xFF\xFEU\0s\0e\0r\0").as_deref(), Some("Utf16"));
+        assert_eq!(fitness(b"<!doctype html>\n<title>Not found</title>\n").as_deref(), Some("Html"));
+        assert_eq!(fitness(b"\xEF\xBB\xBF  <html></html>").as_deref(), Some("Html"));
+    }
+
+    #[test]
+    fn what_can_be_meant_is_fit() {
+        assert_eq!(fitness(b"# nothing is disallowed here\n"), None);
+        assert_eq!(fitness(b"\n"), None);
+        assert_eq!(fitness(b"User-agent: *\nDisallow: /caf\xE9\n"), None);
+        assert_eq!(fitness(b"<pre>\nUser-agent: *\nDisallow: /x\n"), None);
+    }
+}

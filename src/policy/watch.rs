@@ -1,0 +1,203 @@
+//! Notices that a watched file changed, whatever way it was saved.
+//!
+//! Folders are watched, not files: a rename into place, a symlink swap, a deletion and a return all show
+//! up there, while a watch on a file follows the old inode into oblivion. What an event *says* is only
+//! used to choose when to look: a finished save at once, an unfinished one when its writer closes it or
+//! after [`QUIET`]. What to do is decided by reading the files and comparing contents.
+
+use super::reload::{Reloader, Trigger};
+use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long a file must be left alone before an unfinished save is taken for finished.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// How long to gather events that belong together, as those of a symlink swap do.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// How often to look without being told: some file systems report nothing, and a watched folder may
+/// itself have been replaced.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Why files cannot be watched.
+#[derive(Debug)]
+pub struct WatchError(notify::Error);
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("cannot watch files for changes")
+    }
+}
+
+impl std::error::Error for WatchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Watches the files of the policy in force and reloads it when they change, on a thread that ends with
+/// the reloader.
+///
+/// # Errors
+/// When the system offers no way to watch, or no thread can be started.
+pub fn watch(reloader: &Arc<Reloader>) -> Result<(), WatchError> {
+    let (sender, events) = channel();
+    let watcher = notify::recommended_watcher(Forward(sender)).map_err(WatchError)?;
+    let mut watch = Watch { watcher, folders: BTreeSet::new(), reloader: Arc::downgrade(reloader) };
+    watch.arm();
+    std::thread::Builder::new()
+        .name("watch".to_owned())
+        .spawn(move || watch.run(&events))
+        .map_err(|error| WatchError(notify::Error::io(error)))?;
+    Ok(())
+}
+
+struct Forward(Sender<Event>);
+
+impl notify::EventHandler for Forward {
+    fn handle_event(&mut self, event: notify::Result<Event>) {
+        // An error means that events were lost: look at everything, as after an event of any kind.
+        let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
+        // The other end is gone only when the gateway stops.
+        let _ = self.0.send(event);
+    }
+}
+
+/// When to look at the files after an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    Never,
+    Soon,
+    WhenQuiet,
+}
+
+fn when(event: &Event) -> When {
+    match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write))
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => When::Soon,
+        EventKind::Access(_) => When::Never,
+        // A new file is empty until its writer has written; a removed one may be about to return.
+        EventKind::Create(CreateKind::Folder) => When::Soon,
+        _ => When::WhenQuiet,
+    }
+}
+
+struct Watch {
+    watcher: RecommendedWatcher,
+    folders: BTreeSet<PathBuf>,
+    reloader: Weak<Reloader>,
+}
+
+impl Watch {
+    fn run(mut self, events: &Receiver<Event>) {
+        loop {
+            let wake = match events.recv_timeout(LOOK_AGAIN) {
+                Ok(event) => self.settled(event, events),
+                Err(RecvTimeoutError::Timeout) => true,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let Some(reloader) = self.reloader.upgrade() else { return };
+            if wake {
+                reloader.reload(Trigger::Watch, false);
+            }
+            drop(reloader);
+            self.arm();
+        }
+    }
+
+    /// Gathers what follows `first` until it is time to look. `false` when nothing concerns us.
+    fn settled(&self, first: Event, events: &Receiver<Event>) -> bool {
+        let files = self.files();
+        let mut deadline: Option<Instant> = None;
+        let mut next = Some(first);
+        loop {
+            if let Some(event) = next.take().filter(|event| concerns(event, &files)) {
+                deadline = match (when(&event), deadline) {
+                    (When::Never, deadline) => deadline,
+                    (When::Soon, _) => Some(Instant::now() + GATHER),
+                    (When::WhenQuiet, _) => Some(Instant::now() + QUIET),
+                };
+            }
+            let Some(end) = deadline else { return false };
+            match events.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(event) => next = Some(event),
+                Err(_) => return true,
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let policy = self.reloader.upgrade().map(|reloader| reloader.current());
+        policy.map_or_else(Vec::new, |policy| policy.config.files().map(absolute).collect())
+    }
+
+    /// Watches every folder that a change of our files would show up in: the file's own and, where a
+    /// symlink leads elsewhere, the one that holds the file it ends at.
+    fn arm(&mut self) {
+        let mut wanted = BTreeSet::new();
+        for file in self.files() {
+            let target = std::fs::canonicalize(&file).ok();
+            for path in [Some(file), target].into_iter().flatten() {
+                wanted.extend(path.parent().map(Path::to_owned));
+            }
+        }
+        for gone in self.folders.difference(&wanted) {
+            // Its folder may be gone already; then there is nothing to unwatch.
+            let _ = self.watcher.unwatch(gone);
+        }
+        // Watching again what is watched already costs nothing, and mends a watch on a replaced folder.
+        self.folders = wanted
+            .into_iter()
+            .filter(|folder| self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
+            .collect();
+    }
+}
+
+/// A folder holds many files that are not ours, a journal perhaps: only our own names count, and names
+/// that may stand for a symlink on the way to them, which have no suffix we could know.
+fn concerns(event: &Event, files: &[PathBuf]) -> bool {
+    event.need_rescan()
+        || event.paths.is_empty()
+        || event.paths.iter().any(|path| {
+            let named = |file: &PathBuf| file.file_name() == path.file_name();
+            let is_link = || path.is_symlink() || path.is_dir() || !path.exists();
+            files.iter().any(named) || is_link()
+        })
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finished_save_is_looked_at_soon_and_an_unfinished_one_when_quiet() {
+        let kind = |kind| when(&Event::new(kind));
+        assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), When::Soon);
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), When::Soon);
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), When::WhenQuiet);
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), When::WhenQuiet);
+        assert_eq!(kind(EventKind::Create(CreateKind::File)), When::WhenQuiet);
+        assert_eq!(kind(EventKind::Remove(notify::event::RemoveKind::File)), When::WhenQuiet);
+        assert_eq!(kind(EventKind::Access(AccessKind::Open(AccessMode::Read))), When::Never);
+        assert_eq!(kind(EventKind::Any), When::WhenQuiet);
+    }
+
+    #[test]
+    fn only_our_own_names_concern_us() {
+        let files = [PathBuf::from("/etc/site/robots.txt")];
+        let event = |path: &str| Event::new(EventKind::Any).add_path(PathBuf::from(path));
+        assert!(concerns(&event("/etc/site/robots.txt"), &files));
+        assert!(concerns(&event("/nowhere/..data"), &files), "what no longer exists may have been a link");
+        assert!(!concerns(&event("/etc/hostname"), &files) || !Path::new("/etc/hostname").exists());
+    }
+}

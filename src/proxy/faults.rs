@@ -1,0 +1,68 @@
+//! What a client is told when a request fails: a status and a sentence, nothing of our insides.
+
+use super::answer::Answer;
+use super::respond::respond;
+use pingora::proxy::{FailToProxy, Session};
+use pingora::{Error, ErrorSource, ErrorType};
+
+/// The client went away; nobody is left to answer. Not a status of HTTP, only of our log.
+const CLIENT_GONE: u16 = 499;
+
+/// Answers a failed request, unless an answer is under way already.
+pub(super) async fn answer(session: &mut Session, error: &Error) -> FailToProxy {
+    let status = status(error);
+    tracing::debug!(status, "request failed: {error}");
+    if status != CLIENT_GONE && session.response_written().is_none() {
+        session.set_keepalive(None);
+        if let Err(error) = respond(session, Answer::page(status, sentence(status))).await {
+            tracing::debug!("the client did not take the answer: {error}");
+        }
+    }
+    FailToProxy { error_code: status, can_reuse_downstream: false }
+}
+
+fn status(error: &Error) -> u16 {
+    use ErrorType::{
+        ConnectTimedout, ConnectionClosed, HTTPStatus, InvalidHTTPHeader, ReadError, ReadTimedout,
+        WriteError, WriteTimedout,
+    };
+    match (error.etype(), error.esource()) {
+        (HTTPStatus(status), _) => *status,
+        (ReadTimedout, ErrorSource::Downstream) => 408,
+        (InvalidHTTPHeader, ErrorSource::Downstream) => 400,
+        (ReadError | WriteError | WriteTimedout | ConnectionClosed, ErrorSource::Downstream) => CLIENT_GONE,
+        (_, ErrorSource::Downstream) => 400,
+        (ConnectTimedout | ReadTimedout | WriteTimedout, _) => 504,
+        (_, ErrorSource::Upstream) => 502,
+        (_, ErrorSource::Internal | ErrorSource::Unset) => 502,
+    }
+}
+
+const fn sentence(status: u16) -> &'static str {
+    match status {
+        400 => "the request could not be understood",
+        408 => "the request took too long",
+        503 => "the site is not available",
+        504 => "the site did not answer in time",
+        _ => "the site could not be reached",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_of_the_origin_are_told_apart_from_those_of_the_client() {
+        let up = |kind| status(&Error::new_up(kind));
+        let down = |kind| status(&Error::new_down(kind));
+        assert_eq!(up(ErrorType::ConnectRefused), 502);
+        assert_eq!(up(ErrorType::ConnectTimedout), 504);
+        assert_eq!(up(ErrorType::ReadTimedout), 504);
+        assert_eq!(up(ErrorType::InvalidHTTPHeader), 502);
+        assert_eq!(down(ErrorType::ReadTimedout), 408);
+        assert_eq!(down(ErrorType::InvalidHTTPHeader), 400);
+        assert_eq!(down(ErrorType::ConnectionClosed), CLIENT_GONE);
+        assert_eq!(status(&Error::new_in(ErrorType::HTTPStatus(503))), 503);
+    }
+}

@@ -1,0 +1,60 @@
+//! Answer → Session: one way for everything the gateway says itself.
+
+use super::answer::Answer;
+use pingora::Result;
+use pingora::http::ResponseHeader;
+use pingora::proxy::Session;
+use std::time::Duration;
+
+/// How much of an unwanted request body is read so that the answer arrives and the connection lives on.
+/// A larger body costs its sender the connection.
+const DRAIN_BYTES: usize = 256 * 1024;
+
+/// How long such a body may take.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// Sends `answer` with the right `Content-Length`, without a body to HEAD, and keeps the connection alive
+/// where that is safe.
+pub(super) async fn respond(session: &mut Session, answer: Answer) -> Result<()> {
+    let head_only = session.req_header().method == http::Method::HEAD;
+    if !drained(session).await {
+        session.set_keepalive(None);
+    }
+    let mut header = ResponseHeader::build(answer.status, Some(answer.headers.len() + 1))?;
+    for (name, value) in answer.headers {
+        header.insert_header(name, value)?;
+    }
+    // A 304 has no content and announces none (RFC 9110 §8.6 lets it, and nothing is gained).
+    if answer.status != 304 {
+        header.insert_header("content-length", answer.body.len())?;
+    }
+    let without_body = head_only || answer.body.is_empty();
+    session.write_response_header(Box::new(header), without_body).await?;
+    if !without_body {
+        session.write_response_body(Some(answer.body), true).await?;
+    }
+    Ok(())
+}
+
+/// Reads what is left of the request body, up to a limit. A client that waits to be asked for its body
+/// (`Expect: 100-continue`) is not asked (RFC 9110 §10.1.1).
+async fn drained(session: &mut Session) -> bool {
+    if session.as_mut().is_body_empty() {
+        return true;
+    }
+    if session.req_header().headers.contains_key(http::header::EXPECT) {
+        return false;
+    }
+    let drain = async {
+        let mut rest = DRAIN_BYTES;
+        while let Ok(chunk) = session.as_mut().read_request_body().await {
+            let Some(chunk) = chunk else { return true };
+            match rest.checked_sub(chunk.len()) {
+                Some(left) => rest = left,
+                None => return false,
+            }
+        }
+        false
+    };
+    tokio::time::timeout(DRAIN_TIME, drain).await.unwrap_or(false)
+}

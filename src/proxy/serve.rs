@@ -1,0 +1,215 @@
+//! Listeners, workers and signals: the process around the gateway.
+
+use super::accept::{Connections, Listener, accept};
+use super::demo::DemoOrigin;
+use super::mount::Pages;
+use super::sockets::{BindError, ControlSocket, bind};
+use super::{Gateway, upstream};
+use crate::policy::{Reloader, Trigger};
+use pingora::apps::ServerApp;
+use pingora::proxy::http_proxy;
+use pingora::server::configuration::ServerConf;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+/// How many idle connections to origins are kept.
+const UPSTREAM_POOL: usize = 512;
+
+/// How often a control socket or admin address that another gateway holds is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Why a bound gateway cannot run.
+#[derive(Debug)]
+pub struct ServeError(io::Error);
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("cannot start the workers")
+    }
+}
+
+impl std::error::Error for ServeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Everything that is served.
+#[derive(Debug)]
+pub struct Server {
+    /// The proxy.
+    pub gateway: Gateway,
+    /// Its sockets.
+    pub listeners: Vec<TcpListener>,
+    /// Where the admin listener is wanted, and its pages.
+    pub admin: Option<(SocketAddr, Pages)>,
+    /// Where the control socket is wanted, and its pages.
+    pub control: (PathBuf, Pages),
+    /// The built-in origin, if it is wanted.
+    pub demo: Option<DemoOrigin>,
+    /// Asked to reload on SIGHUP.
+    pub reloader: Arc<Reloader>,
+}
+
+impl Server {
+    /// Runs until SIGTERM or SIGINT, then lets what is in flight finish.
+    ///
+    /// # Errors
+    /// When the runtime or a signal handler cannot be had.
+    pub fn run(self) -> Result<(), ServeError> {
+        let threads = self.gateway.current.get().config.threads;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("worker")
+            .enable_all()
+            .build()
+            .map_err(ServeError)?;
+        let served = runtime.block_on(self.serve(threads));
+        // What has outlived its grace is cut off here.
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        served.map_err(ServeError)
+    }
+
+    async fn serve(self, threads: usize) -> io::Result<()> {
+        let mut signals = Signals::new()?;
+        let (stop, stopped) = watch::channel(false);
+        let connections = Arc::new(Connections::default());
+        let conf = ServerConf {
+            threads,
+            max_retries: upstream::ATTEMPTS,
+            upstream_keepalive_pool_size: UPSTREAM_POOL,
+            ..ServerConf::default()
+        };
+        let current = Arc::clone(&self.gateway.current);
+        let proxy = Arc::new(http_proxy(&Arc::new(conf), self.gateway));
+        for listener in self.listeners {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            tracing::info!(address = %listener.local_addr()?, "listening");
+            let (app, stopped, connections) = (Arc::clone(&proxy), stopped.clone(), Arc::clone(&connections));
+            tokio::spawn(accept(Listener::Tcp(listener), app, stopped, connections));
+        }
+        // The origin lives, and its folder with it, until the gateway stops.
+        let demo = self.demo;
+        if let Some(demo) = &demo {
+            let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
+            tokio::spawn(accept(
+                listener,
+                Arc::new(DemoOrigin::pages().app()),
+                stopped.clone(),
+                Arc::default(),
+            ));
+        }
+        let (path, pages) = self.control;
+        let control = tokio::spawn(control(path, pages, stopped.clone()));
+        if let Some((address, pages)) = self.admin {
+            tokio::spawn(admin(address, pages, stopped));
+        }
+        let patient = signals.stop(&self.reloader).await;
+        // Nobody receives only when every listener has ended already.
+        let _ = stop.send(true);
+        ServerApp::cleanup(&*proxy).await;
+        if patient {
+            let grace = current.get().config.grace;
+            if tokio::time::timeout(grace, connections.none()).await.is_err() {
+                tracing::warn!(?grace, "requests were still in flight when their grace was over");
+            }
+        }
+        // The control socket's file goes with its task.
+        let _ = control.await;
+        Ok(())
+    }
+}
+
+/// The signals a service manager sends.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the signal to stop, reloading on SIGHUP meanwhile. `true` for SIGTERM, which waits for
+    /// requests in flight; SIGINT, from a terminal, does not.
+    async fn stop(&mut self, reloader: &Arc<Reloader>) -> bool {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => {
+                    tracing::info!("stopping: SIGTERM");
+                    return true;
+                }
+                _ = self.interrupt.recv() => {
+                    tracing::info!("stopping: SIGINT");
+                    return false;
+                }
+                _ = self.hangup.recv() => {
+                    let reloader = Arc::clone(reloader);
+                    tokio::task::spawn_blocking(move || reloader.reload(Trigger::Signal, false));
+                }
+            }
+        }
+    }
+}
+
+/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again.
+async fn control(path: PathBuf, pages: Pages, mut stopped: watch::Receiver<bool>) {
+    let bound = || ControlSocket::bind(&path);
+    let Some(socket) = sooner_or_later(bound, &mut stopped).await else { return };
+    let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
+    match listener {
+        Ok(listener) => {
+            tracing::info!(socket = %path.display(), "control socket is open");
+            accept(Listener::Unix(listener), Arc::new(pages.app()), stopped, Arc::default()).await;
+        }
+        Err(error) => tracing::error!("cannot serve the control socket: {error}"),
+    }
+}
+
+async fn admin(address: SocketAddr, pages: Pages, mut stopped: watch::Receiver<bool>) {
+    let bound = || bind(address);
+    let Some(listener) = sooner_or_later(bound, &mut stopped).await else { return };
+    match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => {
+            let address = listener.local_addr().unwrap_or(address);
+            tracing::info!(%address, "admin listener is open");
+            accept(Listener::Tcp(listener), Arc::new(pages.app()), stopped, Arc::default()).await;
+        }
+        Err(error) => tracing::error!("cannot serve the admin listener: {error}"),
+    }
+}
+
+/// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What
+/// only serves the operator does not keep the site from being served.
+async fn sooner_or_later<T>(
+    bind: impl Fn() -> Result<T, BindError>,
+    stopped: &mut watch::Receiver<bool>,
+) -> Option<T> {
+    let mut warned = false;
+    loop {
+        match bind() {
+            Ok(bound) => return Some(bound),
+            Err(error) if !warned => {
+                warned = true;
+                tracing::warn!("{error}: {}; it is asked for again", error.source);
+            }
+            Err(_) => {}
+        }
+        tokio::select! {
+            () = tokio::time::sleep(ASK_AGAIN) => {}
+            _ = stopped.wait_for(|stop| *stop) => return None,
+        }
+    }
+}

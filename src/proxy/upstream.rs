@@ -1,0 +1,36 @@
+//! The origin as pingora's peer: an address that was resolved beforehand, and every time limit set.
+
+use super::context::RequestContext;
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorType, Result};
+
+/// How often an origin is tried when it cannot be connected to: nothing has been sent then, so a second
+/// attempt is safe for every method.
+pub(super) const ATTEMPTS: usize = 2;
+
+/// The next address of the origin.
+pub(super) fn peer(context: &mut RequestContext) -> Result<Box<HttpPeer>> {
+    let Some(route) = &context.route else {
+        return Error::e_explain(ErrorType::InternalError, "the request has no site");
+    };
+    let addresses = &route.site.origin;
+    let address = addresses.get(context.attempts % addresses.len().max(1)).copied();
+    context.attempts += 1;
+    let Some(address) = address else {
+        return Error::e_explain(ErrorType::HTTPStatus(503), "the origin has no address");
+    };
+    let mut peer = HttpPeer::new(address, false, String::new());
+    let timeouts = route.policy.config.timeouts;
+    peer.options.connection_timeout = Some(timeouts.origin_connect);
+    peer.options.total_connection_timeout = Some(timeouts.origin_connect);
+    peer.options.read_timeout = Some(timeouts.origin_read);
+    peer.options.write_timeout = Some(timeouts.origin_write);
+    peer.options.idle_timeout = Some(timeouts.origin_idle);
+    Ok(Box::new(peer))
+}
+
+/// Lets pingora try once more.
+pub(super) fn retry_elsewhere(context: &RequestContext, mut error: Box<Error>) -> Box<Error> {
+    error.set_retry(context.attempts < ATTEMPTS);
+    error
+}

@@ -1,0 +1,178 @@
+//! One event, as it is written to the journal: field names and their order are public API.
+
+use crate::decide::{Outcome, Verdict, VersionId};
+use crate::enforce::{Action, Mode};
+use crate::identify::{Identity, Proof};
+use crate::record::octets::printable;
+use crate::request::RequestFacts;
+use crate::request::address::Network;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::net::IpAddr;
+use std::time::SystemTime;
+
+/// Version of the event's fields; it rises when one of them changes its meaning.
+const SCHEMA: u32 = 1;
+
+/// What kind of event a line tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// Disallowed by every version the client could hold.
+    Violation,
+    /// Disallowed by some of them only.
+    Stale,
+    /// Allowed as sent, disallowed once the path is folded.
+    Variant,
+    /// Allowed, from a client that borrows a crawler's name.
+    Spoof,
+    /// Plainly allowed.
+    Allowed,
+}
+
+impl EventKind {
+    /// The kind of event a verdict amounts to.
+    #[must_use]
+    pub fn of(verdict: &Verdict<'_>, proof: Proof) -> Self {
+        match verdict.outcome {
+            Outcome::Violation(_) => Self::Violation,
+            Outcome::Stale => Self::Stale,
+            Outcome::Variant => Self::Variant,
+            Outcome::Allow if proof == Proof::Contradicted && verdict.is_judged() => Self::Spoof,
+            Outcome::Allow => Self::Allowed,
+        }
+    }
+}
+
+/// How much of a client's address is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AddressDetail {
+    /// The whole address.
+    #[default]
+    Full,
+    /// Its network: /24 for IPv4, /48 for IPv6.
+    Truncated,
+    /// Nothing.
+    None,
+}
+
+impl AddressDetail {
+    fn show(self, address: Option<IpAddr>) -> Option<String> {
+        match self {
+            Self::Full => address.map(|address| address.to_string()),
+            Self::Truncated => address.map(|address| Network::around(address, 24, 48).address().to_string()),
+            Self::None => None,
+        }
+    }
+}
+
+/// Everything an event is made of, as the stages before left it.
+#[derive(Clone, Copy, Debug)]
+pub struct Occurrence<'a> {
+    /// The request.
+    pub facts: &'a RequestFacts<'a>,
+    /// Who it was.
+    pub identity: &'a Identity,
+    /// What supports that.
+    pub proof: Proof,
+    /// What the rules say.
+    pub verdict: &'a Verdict<'a>,
+    /// The mode in force for the client.
+    pub mode: Mode,
+    /// What was done.
+    pub action: Action,
+    /// The site's name.
+    pub site: &'a str,
+    /// When the request came.
+    pub now: SystemTime,
+    /// The request's id.
+    pub request_id: &'a str,
+    /// How much of the address is recorded.
+    pub addresses: AddressDetail,
+}
+
+/// One line of the journal. Every field is always present, null where empty.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    v: u32,
+    time: String,
+    /// What kind of event this is.
+    pub event: EventKind,
+    site: String,
+    mode: &'static str,
+    action: &'static str,
+    /// Status the client was answered with; null when it left before.
+    pub status: Option<u16>,
+    client: &'static str,
+    crawler: Option<String>,
+    purpose: Option<&'static str>,
+    token: Option<String>,
+    proof: &'static str,
+    address: Option<String>,
+    scheme: &'static str,
+    method: String,
+    host: String,
+    target: String,
+    user_agent: Option<String>,
+    group: Vec<String>,
+    line: Option<u32>,
+    rule: Option<String>,
+    reason: &'static str,
+    robots_version: Option<String>,
+    notice: Option<&'static str>,
+    request_id: String,
+}
+
+impl Event {
+    /// Puts an event together; the status is filled in when the request is over.
+    #[must_use]
+    pub fn new(occurrence: &Occurrence<'_>) -> Self {
+        let Occurrence { facts, identity, proof, verdict, mode, action, site, now, request_id, addresses } =
+            *occurrence;
+        let ruling = verdict.ruling.as_ref();
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        Self {
+            v: SCHEMA,
+            time: timestamp(now),
+            event: EventKind::of(verdict, proof),
+            site: site.to_owned(),
+            mode: mode.as_str(),
+            action: action.as_str(),
+            status: None,
+            client: identity.client.as_str(),
+            crawler: identity.crawler.as_deref().map(str::to_owned),
+            purpose: identity.purpose.map(crate::identify::Purpose::as_str),
+            token: ruling.map(|ruling| ruling.token.to_owned()),
+            proof: proof.as_str(),
+            address: addresses.show(facts.address),
+            scheme: facts.scheme.as_str(),
+            method: facts.method.to_owned(),
+            host: facts.host.clone().into_owned(),
+            target: printable(&facts.target),
+            user_agent: facts.user_agent.map(printable),
+            group: ruling.map_or_else(Vec::new, |ruling| {
+                ruling.group.iter().map(|token| (*token).to_owned()).collect()
+            }),
+            line: rule.map(|rule| rule.line),
+            rule: rule.map(|rule| printable(rule.text)),
+            reason: verdict.reason.as_str(),
+            robots_version: verdict.version.as_ref().map(VersionId::to_string),
+            notice: verdict.notice().map(crate::decide::Notice::as_str),
+            request_id: request_id.to_owned(),
+        }
+    }
+
+    /// The event as one JSON line, its newline included.
+    #[must_use]
+    pub fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
+#[must_use]
+pub fn timestamp(time: SystemTime) -> String {
+    format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
+}

@@ -1,0 +1,51 @@
+//! The operational log on standard error: one line for each event an operator must know.
+//!
+//! Not a record of requests; that is the journal.
+
+use std::io::IsTerminal as _;
+use tracing_subscriber::EnvFilter;
+
+/// The operational log as the operator wants it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogOptions {
+    /// Shape of its lines.
+    pub format: LogFormat,
+    /// The least level that is shown, `info` where none is set; the variable `RUST_LOG` overrides it.
+    pub level: Option<String>,
+}
+
+/// Shape of the operational log's lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// Text.
+    Text,
+    /// JSON.
+    Json,
+}
+
+/// Starts the log. A second start changes nothing.
+pub fn start_log(options: &LogOptions) {
+    let level = options.level.as_deref().unwrap_or("info");
+    // Pingora writes a line for every client that goes away, which is an invitation to fill a disk.
+    let default =
+        format!("{level},pingora_core=off,pingora_proxy=off,pingora_pool=off,pingora_cache=off,notify=off");
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let terminal = std::io::stderr().is_terminal();
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let text = options.format == LogFormat::Text || (options.format == LogFormat::Auto && terminal);
+    // The only error is a log that was started before.
+    let _ = if text {
+        builder.with_ansi(terminal && std::env::var_os("NO_COLOR").is_none()).try_init()
+    } else {
+        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init()
+    };
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        let message = panic.payload_as_str().unwrap_or("a panic without a message");
+        tracing::error!(place, "fault in the gateway, please report it: {message}");
+    }));
+}

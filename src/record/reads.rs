@@ -1,0 +1,172 @@
+//! Who read which version of a robots.txt, and when.
+//!
+//! Kept in memory and bounded: when it is full, the reader seen longest ago is forgotten, which can only
+//! turn `read` into `lapsed`, never an innocent client into a guilty one before its notice is over.
+
+use crate::decide::{Read, VersionId};
+use crate::identify::Proof;
+use crate::request::address::Network;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// How many readers are remembered.
+const READERS: usize = 65_536;
+
+/// How many reads of one reader are remembered.
+const READS_PER_READER: usize = 32;
+
+/// Who a read counts for: the same crawler on the same host with the same proof and, while nothing
+/// proves who it is, only in the same network.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reader {
+    site: Box<str>,
+    host: Box<str>,
+    crawler: Box<str>,
+    proof: Proof,
+    network: Option<Network>,
+}
+
+impl Reader {
+    /// The reader that a request of `crawler` to `host` belongs to.
+    #[must_use]
+    pub fn new(site: &str, host: &str, crawler: &str, proof: Proof, address: Option<IpAddr>) -> Self {
+        let network = match proof {
+            Proof::Unchecked => address.map(|address| Network::around(address, 24, 48)),
+            Proof::Confirmed | Proof::Contradicted => None,
+        };
+        Self { site: site.into(), host: host.into(), crawler: crawler.into(), proof, network }
+    }
+}
+
+#[derive(Debug, Default)]
+struct History {
+    reads: Vec<Read>,
+    last: Option<SystemTime>,
+}
+
+/// The reads of all sites.
+#[derive(Debug, Default)]
+pub struct ReadBook {
+    readers: Mutex<HashMap<Reader, History>>,
+}
+
+impl ReadBook {
+    /// Notes that `reader` was given `version`, which has been in force since `in_force`.
+    pub fn note(&self, reader: Reader, version: VersionId, in_force: SystemTime, now: SystemTime) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() >= READERS && !readers.contains_key(&reader) {
+            forget_oldest(&mut readers);
+        }
+        let history = readers.entry(reader).or_default();
+        history.last = Some(now);
+        let known = history.reads.last().is_some_and(|read| read.version == version && read.at >= in_force);
+        if known {
+            return;
+        }
+        if history.reads.len() >= READS_PER_READER {
+            history.reads.remove(0);
+        }
+        history.reads.push(Read { version, at: now });
+    }
+
+    /// What `reader` has read, oldest first.
+    #[must_use]
+    pub fn of(&self, reader: &Reader) -> Vec<Read> {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.get(reader).map_or_else(Vec::new, |history| history.reads.clone())
+    }
+
+    /// How many different readers of `site` have read `version`.
+    #[must_use]
+    pub fn readers_of(&self, site: &str, version: VersionId) -> usize {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_read = |history: &History| history.reads.iter().any(|read| read.version == version);
+        let crawlers: std::collections::HashSet<&str> = readers
+            .iter()
+            .filter(|(reader, history)| &*reader.site == site && has_read(history))
+            .map(|(reader, _)| &*reader.crawler)
+            .collect();
+        crawlers.len()
+    }
+}
+
+/// Makes room for many newcomers at once, so that the search is paid for rarely.
+fn forget_oldest(readers: &mut HashMap<Reader, History>) {
+    let mut times: Vec<Option<SystemTime>> = readers.values().map(|history| history.last).collect();
+    let quarter = times.len() / 4;
+    let (_, bound, _) = times.select_nth_unstable(quarter);
+    let bound = *bound;
+    readers.retain(|_, history| history.last > bound);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    fn reader(crawler: &str, proof: Proof, address: &str) -> Reader {
+        Reader::new("example.org", "example.org", crawler, proof, address.parse().ok())
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn repeated_reads_of_an_unchanged_file_keep_the_first_time() {
+        let book = ReadBook::default();
+        let (version, who) = (VersionId::of(b"a"), reader("GPTBot", Proof::Unchecked, "192.0.2.1"));
+        book.note(who.clone(), version, at(0), at(10));
+        book.note(who.clone(), version, at(0), at(20));
+        assert_eq!(book.of(&who), [Read { version, at: at(10) }]);
+    }
+
+    #[test]
+    fn a_version_that_came_back_is_a_new_read() {
+        let book = ReadBook::default();
+        let (version, who) = (VersionId::of(b"a"), reader("GPTBot", Proof::Unchecked, "192.0.2.1"));
+        book.note(who.clone(), version, at(0), at(10));
+        book.note(who.clone(), version, at(15), at(20));
+        assert_eq!(book.of(&who).len(), 2);
+    }
+
+    #[test]
+    fn an_unproven_read_counts_for_its_network_only() {
+        let book = ReadBook::default();
+        let version = VersionId::of(b"a");
+        book.note(reader("GPTBot", Proof::Unchecked, "192.0.2.1"), version, at(0), at(10));
+        assert_eq!(book.of(&reader("GPTBot", Proof::Unchecked, "192.0.2.200")).len(), 1);
+        assert!(book.of(&reader("GPTBot", Proof::Unchecked, "192.0.3.1")).is_empty());
+        assert!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).is_empty());
+        book.note(reader("GPTBot", Proof::Confirmed, "192.0.2.1"), version, at(0), at(10));
+        assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "203.0.113.1")).len(), 1);
+    }
+
+    #[test]
+    fn readers_are_counted_by_crawler() {
+        let book = ReadBook::default();
+        let version = VersionId::of(b"a");
+        for address in ["192.0.2.1", "198.51.100.1"] {
+            book.note(reader("GPTBot", Proof::Unchecked, address), version, at(0), at(10));
+        }
+        book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), version, at(0), at(10));
+        assert_eq!(book.readers_of("example.org", version), 2);
+        assert_eq!(book.readers_of("example.com", version), 0);
+        assert_eq!(book.readers_of("example.org", VersionId::of(b"b")), 0);
+    }
+
+    #[test]
+    fn the_book_is_bounded() {
+        let book = ReadBook::default();
+        let version = VersionId::of(b"a");
+        for number in 0..(READERS as u64 + 10) {
+            let who = reader(&number.to_string(), Proof::Confirmed, "192.0.2.1");
+            book.note(who, version, at(0), at(number));
+        }
+        let readers = book.readers.lock().unwrap();
+        assert!(readers.len() <= READERS);
+        assert!(readers.contains_key(&reader(&READERS.to_string(), Proof::Confirmed, "192.0.2.1")));
+    }
+}

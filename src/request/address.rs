@@ -1,0 +1,225 @@
+//! Addresses: networks in CIDR notation, and which address of a request is the client's.
+//!
+//! The walk over `X-Forwarded-For` believes a hop only while the next nearer one is trusted, so a
+//! client cannot choose the address it is judged and reported under.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+/// One network: an address and a prefix length, or a single address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network {
+    base: u128,
+    prefix: u8,
+    v4: bool,
+}
+
+impl Network {
+    /// Whether `address` lies in this network. An IPv4-mapped IPv6 address counts as IPv4.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (bits, v4) = bits(address);
+        v4 == self.v4 && bits & mask(self.prefix) == self.base
+    }
+
+    /// The network of `address` with the given prefix lengths, in whole: /24 and /48 group clients.
+    #[must_use]
+    pub fn around(address: IpAddr, v4_prefix: u8, v6_prefix: u8) -> Self {
+        let (bits, v4) = bits(address);
+        let prefix = if v4 { v4_prefix.min(32) + 96 } else { v6_prefix.min(128) };
+        Self { base: bits & mask(prefix), prefix, v4 }
+    }
+
+    /// The network's lowest address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        let address = Ipv6Addr::from(self.base);
+        if self.v4 { IpAddr::V6(address).to_canonical() } else { IpAddr::V6(address) }
+    }
+}
+
+/// An address and its family as one number; IPv4 lives in the mapped range `::ffff:0:0/96`.
+fn bits(address: IpAddr) -> (u128, bool) {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => (v4.to_ipv6_mapped().to_bits(), true),
+        IpAddr::V6(v6) => (v6.to_bits(), false),
+    }
+}
+
+const fn mask(prefix: u8) -> u128 {
+    if prefix == 0 { 0 } else { u128::MAX << (128 - prefix as u32) }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = if self.v4 { self.prefix - 96 } else { self.prefix };
+        write!(out, "{}/{prefix}", self.address())
+    }
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+/// Why a text is not a [`Network`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkError(String);
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "`{}` is not a network; write an address or CIDR such as `10.0.0.0/8` or `2001:db8::/32`",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let error = || NetworkError(text.to_owned());
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| error())?;
+        let widest = if address.is_ipv4() { 32 } else { 128 };
+        let prefix: u8 = match prefix {
+            Some(digits) if digits.bytes().all(|octet| octet.is_ascii_digit()) => {
+                digits.parse().map_err(|_| error())?
+            }
+            Some(_) => return Err(error()),
+            None => widest,
+        };
+        if prefix > widest {
+            return Err(error());
+        }
+        Ok(Self::around(address, prefix, prefix))
+    }
+}
+
+/// A list of networks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Networks(Vec<Network>);
+
+impl Networks {
+    /// Whether any network of the list contains `address`.
+    #[must_use]
+    pub fn contain(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
+    }
+
+    /// Whether the list is empty.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<Network> for Networks {
+    fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
+    }
+}
+
+/// The client's address: the peer, or, behind trusted proxies, the nearest hop of `X-Forwarded-For`
+/// that is not itself trusted.
+///
+/// `forwarded_for` yields the header's lines in order. The list is walked from its right end, since
+/// each proxy appends the address it saw; everything left of the first untrusted hop is only a claim
+/// of that hop. A hop that is no address ends the walk at the hop before it.
+pub fn client_address<'a, L>(peer: IpAddr, trusted: &Networks, forwarded_for: L) -> IpAddr
+where
+    L: IntoIterator<Item = &'a str>,
+    L::IntoIter: DoubleEndedIterator,
+{
+    let mut client = peer.to_canonical();
+    if !trusted.contain(client) {
+        return client;
+    }
+    let hops = forwarded_for.into_iter().rev().flat_map(|line| line.rsplit(','));
+    for hop in hops {
+        let Some(address) = hop_address(hop.trim()) else { break };
+        client = address;
+        if !trusted.contain(client) {
+            break;
+        }
+    }
+    client
+}
+
+/// Reads `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`.
+fn hop_address(hop: &str) -> Option<IpAddr> {
+    let plain = hop.parse::<IpAddr>().ok();
+    let with_port = || hop.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip());
+    let bracketed = || hop.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    plain.or_else(with_port).or_else(bracketed).map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(text: &str) -> Network {
+        text.parse().unwrap()
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_network_contains_its_addresses_only() {
+        assert!(network("10.0.0.0/8").contains(address("10.255.0.1")));
+        assert!(!network("10.0.0.0/8").contains(address("11.0.0.1")));
+        assert!(network("0.0.0.0/0").contains(address("203.0.113.9")));
+        assert!(!network("0.0.0.0/0").contains(address("2001:db8::1")));
+        assert!(!network("::/0").contains(address("203.0.113.9")));
+        assert!(network("2001:db8::/32").contains(address("2001:db8:ffff::1")));
+        assert!(network("192.0.2.7").contains(address("::ffff:192.0.2.7")));
+    }
+
+    #[test]
+    fn prints_as_it_is_written() {
+        for text in ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "0.0.0.0/0", "::/0"] {
+            assert_eq!(network(text).to_string(), text);
+        }
+        assert_eq!(Network::around(address("198.51.100.77"), 24, 48).to_string(), "198.51.100.0/24");
+        assert_eq!(Network::around(address("2001:db8:1:2::3"), 24, 48).to_string(), "2001:db8:1::/48");
+    }
+
+    #[test]
+    fn refuses_what_is_no_network() {
+        for text in ["", "10.0.0.0/33", "10.0.0.0/+8", "10.0.0/8", "::/129", "localhost", "10.0.0.0/"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
+    }
+
+    fn walked(peer: &str, trusted: &[&str], lines: &[&str]) -> String {
+        let trusted = trusted.iter().map(|text| network(text)).collect();
+        client_address(address(peer), &trusted, lines.iter().copied()).to_string()
+    }
+
+    #[test]
+    fn an_untrusted_peer_is_the_client_whatever_it_claims() {
+        assert_eq!(walked("203.0.113.9", &["10.0.0.0/8"], &["192.0.2.1"]), "203.0.113.9");
+        assert_eq!(walked("203.0.113.9", &[], &["192.0.2.1"]), "203.0.113.9");
+    }
+
+    #[test]
+    fn the_walk_goes_right_to_left_and_stops_at_the_first_untrusted_hop() {
+        let trusted = ["10.0.0.0/8", "127.0.0.1"];
+        assert_eq!(walked("127.0.0.1", &trusted, &["192.0.2.1, 198.51.100.4, 10.1.1.1"]), "198.51.100.4");
+        assert_eq!(walked("127.0.0.1", &trusted, &["192.0.2.1", "198.51.100.4"]), "198.51.100.4");
+        assert_eq!(walked("127.0.0.1", &trusted, &[]), "127.0.0.1");
+        assert_eq!(walked("127.0.0.1", &trusted, &["unknown"]), "127.0.0.1");
+        assert_eq!(walked("127.0.0.1", &trusted, &["[2001:db8::1]:99"]), "2001:db8::1");
+    }
+}

@@ -1,0 +1,60 @@
+//! Host names: one normal form for the request's `Host` and the configuration's `hosts`.
+//!
+//! Only what a lookup needs: lower case, no port, no trailing dot. Whether a name is a legal one is
+//! not asked here; a name that matches no site is simply not found.
+
+use std::borrow::Cow;
+
+/// Lower-cases `host` and removes a port and one trailing dot.
+///
+/// `Example.org.:8080` and `example.org` are one site: one robots.txt serves all schemes and ports.
+/// An IPv6 literal keeps its brackets. Borrows when nothing has to change.
+#[must_use]
+pub fn normalise(host: &str) -> Cow<'_, str> {
+    let name = without_port(host);
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.bytes().any(|octet| octet.is_ascii_uppercase()) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    if let Some(end) = host.strip_prefix('[').and_then(|rest| rest.find(']')) {
+        return host.get(..end + 2).unwrap_or(host);
+    }
+    match host.rsplit_once(':') {
+        // Two colons without brackets is a bare IPv6 address, which has no port to cut.
+        Some((name, _)) if !name.contains(':') => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removes_case_port_and_trailing_dot() {
+        assert_eq!(normalise("Example.ORG"), "example.org");
+        assert_eq!(normalise("example.org:8080"), "example.org");
+        assert_eq!(normalise("example.org.:80"), "example.org");
+        assert_eq!(normalise("example.org."), "example.org");
+        assert_eq!(normalise(""), "");
+    }
+
+    #[test]
+    fn keeps_addresses_whole() {
+        assert_eq!(normalise("[::1]:8080"), "[::1]");
+        assert_eq!(normalise("[2001:DB8::1]"), "[2001:db8::1]");
+        assert_eq!(normalise("2001:db8::1"), "2001:db8::1");
+        assert_eq!(normalise("127.0.0.1:80"), "127.0.0.1");
+        assert_eq!(normalise("["), "[");
+    }
+
+    #[test]
+    fn borrows_what_is_normal_already() {
+        assert!(matches!(normalise("example.org:80"), Cow::Borrowed("example.org")));
+    }
+}

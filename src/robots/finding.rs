@@ -1,0 +1,238 @@
+//! Findings: what is odd in a robots.txt file, with the place it stands.
+//!
+//! A finding never changes a decision. RFC 9309 section 2.3.1.5 asks for the parseable rules of a
+//! file to be used whatever surrounds them; a finding tells the owner what was left out and why.
+
+use std::fmt;
+
+/// How much a finding matters to the owner of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; the file does what it says.
+    Note,
+    /// The file probably does not do what its owner meant.
+    Warning,
+    /// The file cannot be meant as a robots.txt file.
+    Error,
+}
+
+impl Severity {
+    /// The lower-case English word: `note`, `warning` or `error`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What is odd. New kinds may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A blank inside a path pattern: the rule matches nothing (section 2.2 grammar).
+    BlankInPattern,
+    /// The file starts with a byte order mark.
+    ByteOrderMark,
+    /// A product token that is only ever used in robots.txt, never in a request.
+    ControlToken,
+    /// A `Crawl-delay` that is not a number of seconds.
+    CrawlDelay,
+    /// `Disallow: /` for `*`: every crawler without a group of its own is shut out.
+    DisallowAll,
+    /// Two groups name the same product token; their rules are combined (section 2.2.1).
+    DuplicateGroup,
+    /// A word so general that it names no crawler.
+    GenericToken,
+    /// The file is an HTML page.
+    Html,
+    /// A record name that only nearly is one of the known names.
+    MisspeltRecord,
+    /// A record without the colon after its name.
+    MissingColon,
+    /// Further findings were left out, because there are too many.
+    MoreFindings,
+    /// A NUL octet; the rest of its line is ignored.
+    NulOctet,
+    /// Octets that are not UTF-8 (section 2.3: the file must be UTF-8).
+    NotUtf8,
+    /// A rule that stands before the first user-agent line (section 2.2.2: ignored).
+    RuleOutsideGroup,
+    /// A rule that another rule of the same group always overrides.
+    ShadowedRule,
+    /// A sitemap whose own path is disallowed for `*`.
+    SitemapDisallowed,
+    /// The value of a user-agent line has octets outside the product token grammar.
+    TokenCut,
+    /// The file is larger than the parsing limit (section 2.5).
+    TooLarge,
+    /// A line that is no record at all.
+    UnparseableLine,
+    /// A path pattern that starts neither with `/` nor with `*`: it matches nothing.
+    UnmatchableRule,
+    /// A record name that nobody defines.
+    UnknownRecord,
+    /// A user-agent line that names nobody.
+    UnusableToken,
+    /// The file is UTF-16.
+    Utf16,
+}
+
+impl FindingKind {
+    /// A stable name in kebab case, fit for machine-readable output.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::BlankInPattern => "blank-in-pattern",
+            Self::ByteOrderMark => "byte-order-mark",
+            Self::ControlToken => "control-token",
+            Self::CrawlDelay => "crawl-delay",
+            Self::DisallowAll => "disallow-all",
+            Self::DuplicateGroup => "duplicate-group",
+            Self::GenericToken => "generic-token",
+            Self::Html => "html",
+            Self::MisspeltRecord => "misspelt-record",
+            Self::MissingColon => "missing-colon",
+            Self::MoreFindings => "more-findings",
+            Self::NulOctet => "nul-octet",
+            Self::NotUtf8 => "not-utf8",
+            Self::RuleOutsideGroup => "rule-outside-group",
+            Self::ShadowedRule => "shadowed-rule",
+            Self::SitemapDisallowed => "sitemap-disallowed",
+            Self::TokenCut => "token-cut",
+            Self::TooLarge => "too-large",
+            Self::UnparseableLine => "unparseable-line",
+            Self::UnmatchableRule => "unmatchable-rule",
+            Self::UnknownRecord => "unknown-record",
+            Self::UnusableToken => "unusable-token",
+            Self::Utf16 => "utf16",
+        }
+    }
+
+    /// The severity every finding of this kind has.
+    #[must_use]
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::Utf16 => Severity::Error,
+            Self::ByteOrderMark
+            | Self::ControlToken
+            | Self::DisallowAll
+            | Self::DuplicateGroup
+            | Self::MoreFindings
+            | Self::TokenCut => Severity::Note,
+            _ => Severity::Warning,
+        }
+    }
+
+    /// What the owner of the file can do about it, where there is something to do.
+    #[must_use]
+    pub const fn hint(self) -> Option<&'static str> {
+        Some(match self {
+            Self::BlankInPattern => "write a blank in a path as `%20`",
+            Self::ByteOrderMark => "save the file without a byte order mark",
+            Self::ControlToken => "requests are judged by the crawler that makes them",
+            Self::CrawlDelay => "write a number of seconds, such as `Crawl-delay: 10`",
+            Self::GenericToken => "use the product token the crawler's operator documents",
+            Self::Html => "serve the plain text file itself",
+            Self::MissingColon => "write `Name: value`",
+            Self::NulOctet | Self::NotUtf8 | Self::Utf16 => "save the file as UTF-8",
+            Self::RuleOutsideGroup => "put a `User-agent:` line before the first rule",
+            Self::SitemapDisallowed => "allow the sitemap's path, or leave the sitemap out",
+            Self::TokenCut => "write the product token alone, without a version",
+            Self::UnmatchableRule => "start the path with `/`",
+            Self::UnusableToken => "write a product token, or `*` for every crawler",
+            Self::MisspeltRecord | Self::UnknownRecord | Self::UnparseableLine => {
+                "check the spelling; comments start with `#`"
+            }
+            Self::DisallowAll
+            | Self::DuplicateGroup
+            | Self::MoreFindings
+            | Self::ShadowedRule
+            | Self::TooLarge => return None,
+        })
+    }
+}
+
+/// One oddity of a file. `Display` gives the message without the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Line, counted from 1; `CR LF` ends one line.
+    pub line: u32,
+    /// Column, counted in octets from 1.
+    pub column: u32,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is.
+    pub kind: FindingKind,
+    detail: Box<str>,
+}
+
+/// Octets of a value that a message shows at most.
+const SHOWN: usize = 60;
+
+impl Finding {
+    pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
+        let cut = detail.get(..SHOWN);
+        let mut text = String::from_utf8_lossy(cut.unwrap_or(detail)).into_owned();
+        if cut.is_some_and(|cut| cut.len() < detail.len()) {
+            text.push('…');
+        }
+        text.retain(|c| !c.is_control());
+        Self { line, column, severity: kind.severity(), kind, detail: text.into_boxed_str() }
+    }
+
+    /// The octets in question, or a number, as text; empty where the kind says it all.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// What the owner of the file can do about it, where there is something to do.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        self.kind.hint()
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let d = &*self.detail;
+        match self.kind {
+            FindingKind::BlankInPattern => write!(f, "`{d}` holds a blank, so the rule matches nothing"),
+            FindingKind::ByteOrderMark => f.write_str("the file starts with a byte order mark"),
+            FindingKind::ControlToken => write!(f, "`{d}` is a control token that no request carries"),
+            FindingKind::CrawlDelay => write!(f, "`{d}` is not a number of seconds"),
+            FindingKind::DisallowAll => f.write_str("every crawler without a group of its own is shut out"),
+            FindingKind::DuplicateGroup => write!(f, "`{d}` has another group; their rules are combined"),
+            FindingKind::GenericToken => write!(f, "`{d}` is a general word that names no crawler"),
+            FindingKind::Html => f.write_str("this is HTML, not robots.txt"),
+            FindingKind::MisspeltRecord => write!(f, "`{d}` is misspelt; it was read as intended"),
+            FindingKind::MissingColon => write!(f, "there is no colon after `{d}`; it was read as a record"),
+            FindingKind::MoreFindings => write!(f, "{d} further findings are not shown"),
+            FindingKind::NulOctet => f.write_str("a NUL octet; the rest of the line is ignored"),
+            FindingKind::NotUtf8 => {
+                f.write_str("the file is not UTF-8 from here; its octets are matched as they are")
+            }
+            FindingKind::RuleOutsideGroup => write!(f, "`{d}` stands before the first group and is ignored"),
+            FindingKind::ShadowedRule => write!(f, "`{d}` never decides: line {} overrides it", self.detail),
+            FindingKind::SitemapDisallowed => write!(f, "the sitemap `{d}` is disallowed for `*`"),
+            FindingKind::TokenCut => write!(f, "`{d}` is no product token; crawlers compare its first part"),
+            FindingKind::TooLarge => write!(f, "the rest of the file is ignored: only {d} bytes are read"),
+            FindingKind::UnparseableLine => write!(f, "`{d}` is not a record"),
+            FindingKind::UnmatchableRule => {
+                write!(f, "`{d}` starts neither with `/` nor `*`, so it matches nothing")
+            }
+            FindingKind::UnknownRecord => write!(f, "unknown record `{d}`"),
+            FindingKind::UnusableToken => write!(f, "`{d}` names no crawler"),
+            FindingKind::Utf16 => f.write_str("the file is UTF-16; nothing in it can be read"),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A group as a crawler sees it: everything in the file that names one of its tokens.
+
+use super::line::Name;
+use super::parse::{self, Agent, Extra};
+use super::rule::Kind;
+use super::{Judgement, Reason, Robots, Rule};
+use super::{symbol, usage};
+use std::collections::HashSet;
+use std::fmt;
+
+/// The rules and records that apply to one product token, combined from every place in the file
+/// that names it (RFC 9309 section 2.2.1).
+#[derive(Clone, Copy)]
+pub struct Group<'r> {
+    robots: &'r Robots,
+    group: u32,
+    /// The name that selected it; none for `*`.
+    name: Option<u32>,
+    /// The part of the file in which the deciding rule stands.
+    block: Option<u32>,
+}
+
+impl<'r> Group<'r> {
+    pub(super) const fn new(robots: &'r Robots, group: u32, name: Option<u32>) -> Self {
+        Self { robots, group, name, block: None }
+    }
+
+    /// A number that is the same for the same group of the same file, from 0; fit as a cache key.
+    #[must_use]
+    pub const fn id(&self) -> u32 {
+        self.group
+    }
+
+    /// The token that selected the group, in the spelling of its first mention, or `*`.
+    #[must_use]
+    pub fn matched(&self) -> &'r str {
+        self.name.map_or("*", |name| self.robots.naming.text(name))
+    }
+
+    /// The user-agent values of the group, as written, in order, each once.
+    ///
+    /// Taken from a [`Judgement`] with a rule, these are the values above that rule; otherwise those
+    /// of every part of the file that the group combines.
+    pub fn tokens(&self) -> impl Iterator<Item = &'r str> + use<'r> {
+        let robots = self.robots;
+        let one = self.block;
+        let all = robots.naming.blocks(self.group).iter().copied().filter(move |_| one.is_none());
+        let mut seen = HashSet::new();
+        one.into_iter()
+            .chain(all)
+            .flat_map(move |block| robots.values(block))
+            .filter(move |value| seen.insert(*value))
+    }
+
+    /// Whether the group lets `target` (path and query as sent) be fetched.
+    ///
+    /// The same as [`Robots::judge`] for a crawler of this group; `/robots.txt` is always allowed.
+    #[must_use]
+    pub fn judge(&self, target: &[u8]) -> Judgement<'r> {
+        if target == b"/robots.txt" {
+            return Judgement { allow: true, reason: Reason::RobotsTxt, group: Some(*self), rule: None };
+        }
+        self.decide(target)
+    }
+
+    pub(super) fn decide(&self, target: &[u8]) -> Judgement<'r> {
+        let robots = self.robots;
+        let found = robots.sets.get(self.group as usize).and_then(|set| {
+            symbol::with_symbols(target, set.reach(), |bytes| set.search(&robots.pool, bytes)).rule()
+        });
+        let Some(record) = found.and_then(|at| robots.rules.get(at as usize)) else {
+            return Judgement { allow: true, reason: Reason::NoRule, group: Some(*self), rule: None };
+        };
+        let group = Some(Self { block: Some(record.block), ..*self });
+        let rule = Some(record.view(&robots.source));
+        Judgement { allow: record.kind == Kind::Allow, reason: Reason::Rule, group, rule }
+    }
+
+    /// The rules of the group, in the order of the file.
+    pub fn rules(&self) -> impl Iterator<Item = Rule<'r>> + use<'r> {
+        let robots = self.robots;
+        let blocks =
+            robots.naming.blocks(self.group).iter().filter_map(|&block| robots.blocks.get(block as usize));
+        let records =
+            blocks.flat_map(|block| robots.rules.get(block.rules.start as usize..block.rules.end as usize));
+        records.flatten().map(|record| record.view(&robots.source))
+    }
+
+    /// The first `Crawl-delay` of the group, in seconds. Not part of RFC 9309.
+    #[must_use]
+    pub fn crawl_delay(&self) -> Option<f64> {
+        self.extras(Name::CrawlDelay).find_map(|extra| parse::seconds(extra.value(&self.robots.source)))
+    }
+
+    /// The first `Content-Signal` of the group, else the first that stands before any group.
+    #[must_use]
+    pub fn content_signal(&self) -> Option<&'r str> {
+        let own = self.extras(Name::ContentSignal).next();
+        let before = || self.robots.extras(Name::ContentSignal).find(|extra| extra.block.is_none());
+        own.or_else(before).map(|extra| super::readable(extra.value(&self.robots.source)))
+    }
+
+    /// The `Content-Usage` preference that the group states for `target`: the one whose path is the
+    /// most specific match, the first of them on a tie; one without a path is for every target.
+    #[must_use]
+    pub fn content_usage(&self, target: &[u8]) -> Option<&'r str> {
+        let robots = self.robots;
+        let blocks = robots.naming.blocks(self.group);
+        let find = |bytes: &[u8]| usage::find(&robots.usages, blocks, &robots.pool, &robots.source, bytes);
+        symbol::with_symbols(target, usize::MAX, find).map(super::readable)
+    }
+
+    fn extras(&self, name: Name) -> impl Iterator<Item = &'r Extra> + use<'r> {
+        let blocks = self.robots.naming.blocks(self.group);
+        let here =
+            move |extra: &&Extra| extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
+        self.robots.extras(name).filter(here)
+    }
+}
+
+impl fmt::Debug for Group<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group")
+            .field("id", &self.group)
+            .field("matched", &self.matched())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The user-agent values above a rule, as written, in order. A value that is not UTF-8 is cut where
+/// it stops being so.
+#[derive(Clone, Debug)]
+pub struct Values<'r> {
+    pub(super) source: &'r [u8],
+    pub(super) agents: std::slice::Iter<'r, Agent>,
+}
+
+impl<'r> Iterator for Values<'r> {
+    type Item = &'r str;
+
+    fn next(&mut self) -> Option<&'r str> {
+        self.agents.next().map(|agent| super::readable(agent.value(self.source)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.agents.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Values<'_> {}

@@ -1,0 +1,158 @@
+//! Choosing, for each rule with `*`, the octets it is looked up by: those that fewest rules share.
+
+use super::gram::{END_WIDTH, Grams, Place, STRIDE, WIDTH, gram, spread};
+use super::wild::Wild;
+use crate::robots::pattern::{Piece, Pool};
+use std::collections::BTreeMap;
+
+/// How a rule is found.
+#[derive(Clone, Debug)]
+pub(super) struct Lookup {
+    /// One table for each place and width in use.
+    pub(super) tables: Vec<Grams>,
+    /// Rules without any usable octets, or too few to be worth a table; in the order they win.
+    pub(super) always: Vec<Wild>,
+}
+
+/// A table for fewer rules would cost more than it saves.
+const FEW: usize = 3;
+
+/// Places within one piece that are considered. Bounds the work of building.
+const CONSIDERED: usize = 64;
+
+/// Enters `rules`.
+pub(super) fn lookup(rules: Vec<Wild>, pool: &Pool) -> Lookup {
+    let mut always = Vec::new();
+    let mut tables: BTreeMap<(Place, usize), Vec<(u64, Wild)>> = BTreeMap::new();
+    if rules.len() <= FEW {
+        always = rules;
+    } else {
+        let counts = Counts::new(&rules, pool);
+        for wild in rules {
+            match counts.rarest(wild, pool) {
+                None => always.push(wild),
+                Some(found) => {
+                    let table = tables.entry((found.place, found.width)).or_default();
+                    table.extend(found.grams().map(|gram| (gram, wild)));
+                }
+            }
+        }
+    }
+    let few = |(place, _): (Place, usize), entries: &[(u64, Wild)]| match place {
+        Place::End => false,
+        Place::Every => entries.len() <= FEW,
+        Place::Fourth => entries.len() <= FEW * STRIDE,
+    };
+    let mut kept = Vec::new();
+    for (kind, entries) in tables {
+        if few(kind, &entries) {
+            always.extend(entries.into_iter().map(|(_, wild)| wild));
+        } else {
+            kept.push(Grams::new(kind.0, kind.1, entries));
+        }
+    }
+    always.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
+    always.dedup_by_key(|wild| wild.choice);
+    Lookup { tables: kept, always }
+}
+
+/// Octets of a rule to be looked up.
+struct Found<'b> {
+    place: Place,
+    width: usize,
+    /// The gram, or all grams in a row.
+    octets: &'b [u8],
+    count: u32,
+}
+
+impl Found<'_> {
+    fn grams(&self) -> impl Iterator<Item = u64> {
+        self.octets.windows(self.width).map(gram)
+    }
+}
+
+/// Roughly how many rules have each gram: grams that fall together are counted together.
+struct Counts {
+    counts: Vec<u32>,
+    shift: u32,
+}
+
+impl Counts {
+    fn new(rules: &[Wild], pool: &Pool) -> Self {
+        let size = (rules.len() * 16).next_power_of_two().clamp(1024, 1 << 18);
+        let mut counts = Self { counts: vec![0; size], shift: 64 - size.trailing_zeros() };
+        for wild in rules {
+            for run in wild.pieces(pool).iter().flat_map(|piece| runs(*piece, pool)) {
+                let width = run.len().min(WIDTH);
+                run.windows(width).take(CONSIDERED).for_each(|octets| counts.count(key(octets)));
+            }
+            if let Some(octets) = ending(*wild, pool) {
+                counts.count(!key(octets));
+            }
+        }
+        counts
+    }
+
+    fn place(&self, key: u64) -> usize {
+        usize::try_from(spread(key) >> self.shift).unwrap_or(0)
+    }
+
+    fn count(&mut self, key: u64) {
+        let place = self.place(key);
+        if let Some(count) = self.counts.get_mut(place) {
+            *count += 1;
+        }
+    }
+
+    fn of(&self, key: u64) -> u32 {
+        self.counts.get(self.place(key)).copied().unwrap_or(0)
+    }
+
+    /// The octets of a rule that the fewest rules share.
+    fn rarest<'b>(&self, wild: Wild, pool: &'b Pool) -> Option<Found<'b>> {
+        let runs = wild.pieces(pool).iter().flat_map(|piece| runs(*piece, pool));
+        let inside = runs
+            .filter_map(|run| self.rarest_in(run))
+            .min_by_key(|found| (found.width != WIDTH, found.count));
+        let end = ending(wild, pool).map(|octets| {
+            let count = self.of(!key(octets));
+            Found { place: Place::End, width: octets.len(), octets, count }
+        });
+        // The end is looked up once, so it is preferred unless many rules share it.
+        match (end, inside) {
+            (Some(end), Some(inside)) if end.count > 8 && inside.count < end.count => Some(inside),
+            (Some(end), _) => Some(end),
+            (None, inside) => inside,
+        }
+    }
+
+    fn rarest_in<'b>(&self, run: &'b [u8]) -> Option<Found<'b>> {
+        let row = WIDTH + STRIDE - 1;
+        let (place, size, width) = match run.len() {
+            0 => return None,
+            length if length >= row => (Place::Fourth, row, WIDTH),
+            length => (Place::Every, length.min(WIDTH), length.min(WIDTH)),
+        };
+        let count = |octets: &[u8]| octets.windows(width).map(|gram| self.of(key(gram))).max().unwrap_or(0);
+        let rows = run.windows(size).take(CONSIDERED).map(|octets| (count(octets), octets));
+        rows.min_by_key(|row| row.0).map(|(count, octets)| Found { place, width, octets, count })
+    }
+}
+
+/// Tells grams of different widths apart.
+fn key(octets: &[u8]) -> u64 {
+    gram(octets) ^ spread(octets.len() as u64)
+}
+
+fn ending(wild: Wild, pool: &Pool) -> Option<&[u8]> {
+    let octets = wild.ending(pool)?.of(&pool.bytes);
+    octets.get(octets.len().saturating_sub(END_WIDTH)..)
+}
+
+/// The parts of a piece that are the same in every reading: all of it, unless it holds an encoded
+/// `/` or `?` that is read differently in a query.
+fn runs(piece: Piece, pool: &Pool) -> impl Iterator<Item = &[u8]> {
+    let text = piece.text.of(&pool.bytes);
+    let loose = piece.text != piece.in_query;
+    text.split(move |&octet| loose && octet >= 0xF8).filter(|run| !run.is_empty())
+}

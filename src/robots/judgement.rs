@@ -1,0 +1,50 @@
+//! The answer to one question: may this crawler fetch this target?
+
+use super::{Group, Rule};
+use std::fmt;
+
+/// Why a target is allowed or disallowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A rule decided (RFC 9309 section 2.2.2).
+    Rule,
+    /// The group has no rule that matches: allowed (section 2.2.2).
+    NoRule,
+    /// No group applies: allowed (section 2.2.1).
+    NoGroup,
+    /// `/robots.txt` is implicitly allowed (section 2.2.2).
+    RobotsTxt,
+}
+
+impl Reason {
+    /// `rule`, `no-rule`, `no-group` or `robots-txt`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule => "rule",
+            Self::NoRule => "no-rule",
+            Self::NoGroup => "no-group",
+            Self::RobotsTxt => "robots-txt",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A decision and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Judgement<'r> {
+    /// Whether the target may be fetched.
+    pub allow: bool,
+    /// Why.
+    pub reason: Reason,
+    /// The group that applies. Where a rule decided, its [`Group::tokens`] are those of the part of
+    /// the file in which the rule stands, so that they agree with the rule's line.
+    pub group: Option<Group<'r>>,
+    /// The rule that decided, when the reason is [`Reason::Rule`].
+    pub rule: Option<Rule<'r>>,
+}

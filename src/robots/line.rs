@@ -1,0 +1,272 @@
+//! From bytes to physical lines, and from a line to a record.
+//!
+//! Knows line ends, comments and the names of records (RFC 9309 section 2.2, ABNF, and section
+//! 2.2.4 for other records). Knows nothing of groups.
+
+use memchr::{memchr, memchr2, memchr3};
+
+/// The record names this engine knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    UserAgent,
+    Allow,
+    Disallow,
+    Sitemap,
+    CrawlDelay,
+    Host,
+    ContentSignal,
+    ContentUsage,
+    /// A record others define; kept out of the way without a finding.
+    Foreign,
+    Unknown,
+}
+
+/// One line that is a record: name and value, without comment and outer blanks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'b> {
+    pub(super) name: Name,
+    /// The name as written.
+    pub(super) key: &'b [u8],
+    pub(super) value: &'b [u8],
+    /// Offsets in the file: of the key, of the value, and of the end of the value.
+    pub(super) start: usize,
+    pub(super) value_start: usize,
+    pub(super) end: usize,
+    pub(super) misspelt: bool,
+    pub(super) colon: bool,
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content<'b> {
+    Empty,
+    /// Not empty, not a record; with the offset of its first octet.
+    Junk(&'b [u8], usize),
+    Record(Record<'b>),
+}
+
+/// One physical line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'b> {
+    /// Counted from 1.
+    pub(super) number: u32,
+    /// Offset of its first octet.
+    pub(super) start: usize,
+    /// Offset of its first NUL, where it has one before any comment.
+    pub(super) nul: Option<usize>,
+    pub(super) content: Content<'b>,
+}
+
+/// Iterates over the lines of a file; `CR`, `LF` and `CR LF` all end one.
+pub(super) struct Lines<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    number: u32,
+}
+
+impl<'b> Lines<'b> {
+    /// `at` is where the first line starts, after a byte order mark.
+    pub(super) const fn new(bytes: &'b [u8], at: usize) -> Self {
+        Self { bytes, at, number: 0 }
+    }
+}
+
+impl<'b> Iterator for Lines<'b> {
+    type Item = Line<'b>;
+
+    fn next(&mut self) -> Option<Line<'b>> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let start = self.at;
+        let length = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let line = rest.get(..length).unwrap_or(rest);
+        let end = match rest.get(length..) {
+            Some([b'\r', b'\n', ..]) => 2,
+            Some([_, ..]) => 1,
+            _ => 0,
+        };
+        self.at += length + end;
+        self.number = self.number.saturating_add(1);
+        let (nul, content) = content(line, start);
+        Some(Line { number: self.number, start, nul, content })
+    }
+}
+
+/// The length of the longest start of the UTF-8 byte order mark that `bytes` starts with.
+pub(super) fn byte_order_mark(bytes: &[u8]) -> usize {
+    match bytes {
+        [0xEF, 0xBB, 0xBF, ..] => 3,
+        [0xEF, 0xBB, ..] => 2,
+        [0xEF, ..] => 1,
+        _ => 0,
+    }
+}
+
+/// The longest part of `bytes` that is at most `limit` long and holds whole lines only.
+pub(super) fn whole_lines(bytes: &[u8], limit: usize) -> &[u8] {
+    let Some(head) = bytes.get(..limit).filter(|head| head.len() < bytes.len()) else {
+        return bytes;
+    };
+    // The octet after the limit may be the line end that makes the last line whole.
+    if matches!(bytes.get(limit), Some(b'\n' | b'\r')) {
+        return head;
+    }
+    let end = memchr::memrchr2(b'\n', b'\r', head).map_or(0, |at| at + 1);
+    head.get(..end).unwrap_or(head)
+}
+
+pub(super) const fn is_blank(octet: u8) -> bool {
+    matches!(octet, b' ' | b'\t' | 0x0B | 0x0C)
+}
+
+/// `bytes` without outer blanks, and how many were removed in front.
+fn trim(bytes: &[u8]) -> (&[u8], usize) {
+    let lead = bytes.iter().take_while(|&&b| is_blank(b)).count();
+    let rest = bytes.get(lead..).unwrap_or_default();
+    let tail = rest.iter().rev().take_while(|&&b| is_blank(b)).count();
+    (rest.get(..rest.len() - tail).unwrap_or_default(), lead)
+}
+
+fn content(line: &[u8], start: usize) -> (Option<usize>, Content<'_>) {
+    // A colon found before any comment or NUL is where nearly every line splits.
+    let (nul, body) = match memchr3(b'#', 0, b':', line) {
+        None => (None, line),
+        Some(at) if line.get(at) == Some(&b':') => {
+            let (nul, body) = uncommented(line);
+            return (nul.map(|nul| start + nul), split(body, at, start));
+        }
+        Some(_) => uncommented(line),
+    };
+    let (text, lead) = trim(body);
+    let content = if text.is_empty() { Content::Empty } else { colonless(text, start + lead) };
+    (nul.map(|nul| start + nul), content)
+}
+
+/// The line up to its comment. A NUL is outside the grammar and ends the line early.
+fn uncommented(line: &[u8]) -> (Option<usize>, &[u8]) {
+    match memchr2(b'#', 0, line) {
+        None => (None, line),
+        Some(at) => {
+            let nul = (line.get(at) == Some(&0)).then_some(at);
+            (nul, line.get(..at).unwrap_or(line))
+        }
+    }
+}
+
+fn split(body: &[u8], colon: usize, start: usize) -> Content<'_> {
+    let (Some(key), Some(value)) = (body.get(..colon), body.get(colon + 1..)) else {
+        return Content::Junk(body, start);
+    };
+    let (key, key_lead) = trim(key);
+    let (value, value_lead) = trim(value);
+    if key.is_empty() {
+        return Content::Junk(trim(body).0, start + trim(body).1);
+    }
+    let (name, misspelt) = name(key);
+    let value_start = start + colon + 1 + value_lead;
+    let end = value_start + value.len();
+    Content::Record(Record {
+        name,
+        key,
+        value,
+        start: start + key_lead,
+        value_start,
+        end,
+        misspelt,
+        colon: true,
+    })
+}
+
+/// Section 2.2.4 lets a parser be lenient: a line of exactly two words is a record whose colon was
+/// forgotten. Anything else without a colon is not a record.
+fn colonless(text: &[u8], start: usize) -> Content<'_> {
+    let first = text.iter().take_while(|&&b| !is_blank(b)).count();
+    let (Some(key), Some(rest)) = (text.get(..first), text.get(first..)) else {
+        return Content::Junk(text, start);
+    };
+    let (value, lead) = trim(rest);
+    let (name, misspelt) = name(key);
+    if value.is_empty() || value.iter().any(|&b| is_blank(b)) || matches!(name, Name::Unknown | Name::Foreign)
+    {
+        return Content::Junk(text, start);
+    }
+    let value_start = start + first + lead;
+    Content::Record(Record {
+        name,
+        key,
+        value,
+        start,
+        value_start,
+        end: value_start + value.len(),
+        misspelt,
+        colon: false,
+    })
+}
+
+/// Names compare without regard to ASCII case. The misspellings are those that Google's parser
+/// accepts, no others: a file is tested against that parser by its owner.
+fn name(key: &[u8]) -> (Name, bool) {
+    const EXACT: [(&[u8], Name); 8] = [
+        (b"disallow", Name::Disallow),
+        (b"allow", Name::Allow),
+        (b"user-agent", Name::UserAgent),
+        (b"sitemap", Name::Sitemap),
+        (b"crawl-delay", Name::CrawlDelay),
+        (b"host", Name::Host),
+        (b"content-signal", Name::ContentSignal),
+        (b"content-usage", Name::ContentUsage),
+    ];
+    const MISSPELT: [(&[u8], Name); 7] = [
+        (b"dissallow", Name::Disallow),
+        (b"dissalow", Name::Disallow),
+        (b"disalow", Name::Disallow),
+        (b"diasllow", Name::Disallow),
+        (b"disallaw", Name::Disallow),
+        (b"useragent", Name::UserAgent),
+        (b"user agent", Name::UserAgent),
+    ];
+    const FOREIGN: [&[u8]; 7] = [
+        b"noindex",
+        b"clean-param",
+        b"request-rate",
+        b"visit-time",
+        b"license",
+        b"indexnow",
+        b"content-access",
+    ];
+    let find = |list: &[(&[u8], Name)]| {
+        list.iter().find(|(text, _)| text.eq_ignore_ascii_case(key)).map(|&(_, name)| name)
+    };
+    if let Some(name) = find(&EXACT) {
+        (name, false)
+    } else if let Some(name) = find(&MISSPELT) {
+        (name, true)
+    } else if FOREIGN.iter().any(|text| text.eq_ignore_ascii_case(key)) {
+        (Name::Foreign, false)
+    } else {
+        (Name::Unknown, false)
+    }
+}
+
+/// Whether the text of the file is the start of an HTML page.
+pub(super) fn is_html(bytes: &[u8]) -> bool {
+    let text = trim_lines(bytes);
+    let starts = |tag: &[u8]| text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag));
+    starts(b"<!doctype html") || starts(b"<html") || starts(b"<head") || starts(b"<?xml")
+}
+
+fn trim_lines(bytes: &[u8]) -> &[u8] {
+    let lead = bytes.iter().take_while(|&&b| is_blank(b) || b == b'\n' || b == b'\r').count();
+    bytes.get(lead..).unwrap_or_default()
+}
+
+/// Whether `bytes` is text in UTF-16, told by its byte order mark or by its NULs.
+pub(super) fn is_utf16(bytes: &[u8]) -> bool {
+    let marked = matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+    marked || (memchr(0, bytes.get(..4).unwrap_or_default()).is_some() && alternates(bytes))
+}
+
+fn alternates(bytes: &[u8]) -> bool {
+    let head = bytes.get(..64).unwrap_or(bytes);
+    let nuls = |skip: usize| head.iter().skip(skip).step_by(2).all(|&b| b == 0);
+    head.len() >= 4 && (nuls(0) != nuls(1))
+}

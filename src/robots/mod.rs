@@ -1,0 +1,191 @@
+//! The Robots Exclusion Protocol, RFC 9309: bytes in, decisions out.
+//!
+//! [`Robots::parse`] reads a file once for all crawlers. [`Robots::judge`] takes the product tokens
+//! of a crawler and a request target and says whether the target may be fetched, by which rule, and
+//! on which line it stands. There is no I/O, no clock and no allocation per decision.
+//!
+//! It does not fetch, cache or expire files (sections 2.3 and 2.4), and it does not find out which
+//! crawler made a request. It takes targets as they are: dot segments are not resolved.
+//!
+//! Where the RFC leaves a choice, this engine chooses so:
+//!
+//! - Percent-encoding never makes a difference, except that an encoded `/`, `?`, `&` or `=` is not
+//!   its raw form; in the query `/` and `?` are plain data (section 2.2.2, figure 4).
+//! - `$` is special only as the last octet of a pattern (section 2.2.3).
+//! - A pattern that starts neither with `/` nor `*`, or holds a blank, matches nothing (grammar).
+//! - A user-agent value is compared as a whole, and cut at its first octet that is no letter, `-`
+//!   or `_` (section 2.2.1).
+//! - Seven common misspellings and a forgotten colon are read as intended (section 2.2.4).
+//! - `/robots.txt` itself is always allowed (section 2.2.2).
+
+mod finding;
+mod group;
+mod index;
+mod judgement;
+mod line;
+mod lint;
+mod matcher;
+mod naming;
+mod parse;
+mod pattern;
+mod rule;
+mod symbol;
+mod token;
+mod usage;
+
+pub use finding::{Finding, FindingKind, Severity};
+pub use group::{Group, Values};
+pub use judgement::{Judgement, Reason};
+pub use rule::{Kind, Rule};
+
+use index::Set;
+use line::Name;
+use naming::Naming;
+use parse::{Agent, Block, Draft, Extra};
+use pattern::Pool;
+use rule::RuleRecord;
+use usage::Usage;
+
+/// The smallest parsing limit that RFC 9309 section 2.5 permits, in bytes: 500 KiB.
+pub const LEAST_LIMIT: usize = 500 * 1024;
+
+/// Offsets are 32 bits wide; nobody's file comes near.
+const GREATEST_LIMIT: usize = 256 * 1024 * 1024;
+
+/// Bounds on parsing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How much of a file is read, in bytes. Values below [`LEAST_LIMIT`] are raised to it; values
+    /// above 256 MiB are lowered to that.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_bytes: LEAST_LIMIT }
+    }
+}
+
+/// A parsed file and what was odd about it.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The rules. Every file has some meaning: one without any rule allows everything.
+    pub robots: Robots,
+    /// What is odd, in the order of the file; at most about a thousand findings.
+    pub findings: Vec<Finding>,
+}
+
+/// One robots.txt file, compiled for all crawlers. It owns everything it needs.
+#[derive(Clone, Debug)]
+pub struct Robots {
+    source: Box<[u8]>,
+    blocks: Vec<Block>,
+    agents: Vec<Agent>,
+    rules: Vec<RuleRecord>,
+    extras: Vec<Extra>,
+    records: usize,
+    naming: Naming,
+    pool: Pool,
+    sets: Vec<Set>,
+    usages: Vec<Usage>,
+}
+
+impl Robots {
+    /// Reads a file. Never fails: what cannot be read is left out and reported (section 2.3.1.5).
+    ///
+    /// Beyond `limits.max_bytes` the file is ignored, never in the middle of a line (section 2.5).
+    #[must_use]
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Parsed {
+        let limit = limits.max_bytes.clamp(LEAST_LIMIT, GREATEST_LIMIT);
+        let source: Box<[u8]> = line::whole_lines(bytes, limit).into();
+        let Draft { blocks, agents, rules, extras, records, mut findings } = parse::parse(&source);
+        let naming = Naming::new(&source, &blocks, &agents);
+        let mut pool = Pool::default();
+        let compile = |group: &Box<[u32]>| {
+            let ranges =
+                group.iter().filter_map(|&block| blocks.get(block as usize)).map(|block| block.rules.clone());
+            Set::new(ranges.flatten(), &rules, &source, &mut pool)
+        };
+        let sets = naming.groups().iter().map(compile).collect();
+        let usages = usage::compile(&extras, &source, &mut pool);
+        let robots = Self { source, blocks, agents, rules, extras, records, naming, pool, sets, usages };
+        lint::add(&robots, bytes.len(), &mut findings);
+        Parsed { robots, findings: findings.into_sorted() }
+    }
+
+    /// The group of the first of `tokens` that has one, else the `*` group when `star` is set
+    /// (section 2.2.1). Tokens compare as a whole and without regard to ASCII case.
+    pub fn group<T: AsRef<str>>(&self, tokens: &[T], star: bool) -> Option<Group<'_>> {
+        let named = tokens.iter().find_map(|token| self.naming.find(token.as_ref().as_bytes()));
+        match named {
+            Some((group, name)) => Some(Group::new(self, group, Some(name))),
+            None => self.naming.everyone().filter(|_| star).map(|group| Group::new(self, group, None)),
+        }
+    }
+
+    /// Whether a crawler may fetch `target`, and why.
+    ///
+    /// `tokens` are the crawler's product tokens, the most specific first; `star` says whether it
+    /// accepts the `*` group. `target` is the path and query of the URI as sent (section 2.2.2).
+    pub fn judge<T: AsRef<str>>(&self, tokens: &[T], star: bool, target: &[u8]) -> Judgement<'_> {
+        let group = self.group(tokens, star);
+        if target == b"/robots.txt" {
+            return Judgement { allow: true, reason: Reason::RobotsTxt, group, rule: None };
+        }
+        group.map_or(Judgement { allow: true, reason: Reason::NoGroup, group: None, rule: None }, |group| {
+            group.decide(target)
+        })
+    }
+
+    /// Every product token the file names, without `*`, in the order and spelling of its first
+    /// mention. A value outside the token grammar (`FooBot/1.0`) is given as written, followed by
+    /// the part crawlers compare (`FooBot`).
+    pub fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.naming.names()
+    }
+
+    /// How many lines are records this engine knows. A web page served as robots.txt has none.
+    #[must_use]
+    pub const fn records(&self) -> usize {
+        self.records
+    }
+
+    /// The values of the sitemap records, in the order of the file (section 2.2.4).
+    pub fn sitemaps(&self) -> impl Iterator<Item = &[u8]> {
+        self.extras(Name::Sitemap).map(|extra| extra.value(&self.source))
+    }
+
+    /// The values of the `Host` records, in the order of the file.
+    pub fn hosts(&self) -> impl Iterator<Item = &[u8]> {
+        self.extras(Name::Host).map(|extra| extra.value(&self.source))
+    }
+
+    /// Every allow and disallow line of every group, in the order of the file, with the user-agent
+    /// values it stands under.
+    pub fn rules(&self) -> impl Iterator<Item = (Values<'_>, Rule<'_>)> {
+        self.rules.iter().map(|rule| (self.values(rule.block), rule.view(&self.source)))
+    }
+
+    fn extras(&self, name: Name) -> impl Iterator<Item = &Extra> {
+        self.extras.iter().filter(move |extra| extra.name == name)
+    }
+
+    fn values(&self, block: u32) -> Values<'_> {
+        let agents = self
+            .blocks
+            .get(block as usize)
+            .map(|block| block.agents.start as usize..block.agents.end as usize);
+        let agents = agents.and_then(|range| self.agents.get(range)).unwrap_or_default().iter();
+        Values { source: &self.source, agents }
+    }
+}
+
+/// A value as text, cut where it stops being UTF-8.
+fn readable(value: &[u8]) -> &str {
+    match std::str::from_utf8(value) {
+        Ok(text) => text,
+        Err(error) => {
+            value.get(..error.valid_up_to()).and_then(|head| std::str::from_utf8(head).ok()).unwrap_or("")
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! From lines to groups: who is named where, and which rules follow (RFC 9309 section 2.2).
+//!
+//! One pass. Whatever is not a record of a group leaves the groups as they are (section 2.2.4).
+//! What is odd on its own line becomes a finding here; what is odd only beside other lines is
+//! found in `lint`.
+
+use super::finding::{Finding, FindingKind};
+use super::line::{self, Content, Line, Lines, Name, Record};
+use super::pattern::{self, Shape, index};
+use super::rule::{Kind, RuleRecord};
+use std::ops::Range;
+
+/// The user-agent lines and rules between two points where a group begins.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) agents: Range<u32>,
+    pub(super) rules: Range<u32>,
+}
+
+/// One user-agent line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Agent {
+    pub(super) line: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+/// A record that is no rule: kept as data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extra {
+    pub(super) name: Name,
+    pub(super) line: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// The group part it stands in; none before the first.
+    pub(super) block: Option<u32>,
+}
+
+impl Agent {
+    pub(super) fn value(self, source: &[u8]) -> &[u8] {
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+impl Extra {
+    pub(super) fn value(self, source: &[u8]) -> &[u8] {
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// Everything one pass over the file yields.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) blocks: Vec<Block>,
+    pub(super) agents: Vec<Agent>,
+    pub(super) rules: Vec<RuleRecord>,
+    pub(super) extras: Vec<Extra>,
+    pub(super) records: usize,
+    pub(super) findings: Findings,
+}
+
+/// Findings, at most [`Findings::MOST`] of them.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    list: Vec<Finding>,
+    dropped: usize,
+}
+
+impl Findings {
+    /// A file of nothing but oddities must not cost more memory than one of rules.
+    pub(super) const MOST: usize = 1000;
+
+    pub(super) fn add(&mut self, kind: FindingKind, line: u32, column: u32, detail: &[u8]) {
+        if self.list.len() < Self::MOST {
+            self.list.push(Finding::new(kind, line, column, detail));
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// In the order of the file.
+    pub(super) fn into_sorted(mut self) -> Vec<Finding> {
+        self.list.sort_by_key(|finding| (finding.line, finding.column, finding.kind));
+        if let Some(last) = self.list.last().map(|finding| finding.line).filter(|_| self.dropped > 0) {
+            let count = self.dropped.to_string();
+            self.list.push(Finding::new(FindingKind::MoreFindings, last, 1, count.as_bytes()));
+        }
+        self.list
+    }
+}
+
+/// Reads `source`, which holds whole lines.
+pub(super) fn parse(source: &[u8]) -> Draft {
+    let mut parser = Parser { draft: Draft::default(), naming: false };
+    let mark = line::byte_order_mark(source);
+    if mark > 0 {
+        parser.draft.findings.add(FindingKind::ByteOrderMark, 1, 1, b"");
+    }
+    for line in Lines::new(source, mark) {
+        parser.line(line);
+    }
+    parser.draft
+}
+
+struct Parser {
+    draft: Draft,
+    /// The last line that belongs to a group was a user-agent line.
+    naming: bool,
+}
+
+impl Parser {
+    fn line(&mut self, line: Line<'_>) {
+        let column = |at: usize| index(at - line.start + 1);
+        if let Some(nul) = line.nul {
+            self.draft.findings.add(FindingKind::NulOctet, line.number, column(nul), b"");
+        }
+        match line.content {
+            Content::Empty => {}
+            Content::Junk(text, at) => {
+                self.draft.findings.add(FindingKind::UnparseableLine, line.number, column(at), text);
+            }
+            Content::Record(record) => self.record(record, line.number, column),
+        }
+    }
+
+    fn record(&mut self, record: Record<'_>, line: u32, column: impl Fn(usize) -> u32) {
+        let findings = &mut self.draft.findings;
+        if record.misspelt {
+            findings.add(FindingKind::MisspeltRecord, line, column(record.start), record.key);
+        }
+        if !record.colon {
+            findings.add(FindingKind::MissingColon, line, column(record.start), record.key);
+        }
+        if record.name == Name::Unknown {
+            findings.add(FindingKind::UnknownRecord, line, column(record.start), record.key);
+            return;
+        }
+        self.draft.records += 1;
+        match record.name {
+            Name::UserAgent => self.agent(record, line, column(record.value_start)),
+            Name::Allow => self.rule(Kind::Allow, record, line, column),
+            Name::Disallow => self.rule(Kind::Disallow, record, line, column),
+            _ => self.extra(record, line, column(record.value_start)),
+        }
+    }
+
+    fn agent(&mut self, record: Record<'_>, line: u32, column: u32) {
+        if !self.naming {
+            let agents = index(self.draft.agents.len());
+            let rules = index(self.draft.rules.len());
+            self.draft.blocks.push(Block { agents: agents..agents, rules: rules..rules });
+            self.naming = true;
+        }
+        self.draft.agents.push(Agent { line, start: index(record.value_start), end: index(record.end) });
+        if let Some(block) = self.draft.blocks.last_mut() {
+            block.agents.end = index(self.draft.agents.len());
+        }
+        if let Some(kind) = super::token::oddity(record.value) {
+            self.draft.findings.add(kind, line, column, record.value);
+        }
+    }
+
+    fn rule(&mut self, kind: Kind, record: Record<'_>, line: u32, column: impl Fn(usize) -> u32) {
+        self.naming = false;
+        let Some(block) = self.draft.blocks.len().checked_sub(1) else {
+            self.draft.findings.add(FindingKind::RuleOutsideGroup, line, column(record.start), record.value);
+            return;
+        };
+        let shape = pattern::shape(record.value);
+        let odd = match shape {
+            Shape::Blank => Some(FindingKind::BlankInPattern),
+            Shape::Unrooted => Some(FindingKind::UnmatchableRule),
+            Shape::Empty | Shape::Usable => None,
+        };
+        if let Some(odd) = odd {
+            self.draft.findings.add(odd, line, column(record.value_start), record.value);
+        }
+        self.draft.rules.push(RuleRecord {
+            kind,
+            line,
+            start: index(record.start),
+            value: index(record.value_start),
+            end: index(record.end),
+            block: index(block),
+            octets: if shape == Shape::Usable { pattern::weight(record.value) } else { 0 },
+        });
+        if let Some(block) = self.draft.blocks.last_mut() {
+            block.rules.end = index(self.draft.rules.len());
+        }
+    }
+
+    fn extra(&mut self, record: Record<'_>, line: u32, column: u32) {
+        let block = self.draft.blocks.len().checked_sub(1).map(index);
+        let (start, end) = (index(record.value_start), index(record.end));
+        self.draft.extras.push(Extra { name: record.name, line, start, end, block });
+        if record.name == Name::CrawlDelay && seconds(record.value).is_none() {
+            self.draft.findings.add(FindingKind::CrawlDelay, line, column, record.value);
+        }
+    }
+}
+
+/// The value of a `Crawl-delay` in seconds.
+pub(super) fn seconds(value: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(value).ok()?;
+    // Excludes what only programs write: "inf", "nan", "1e9".
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    text.parse::<f64>().ok().filter(|seconds| plain && seconds.is_finite())
+}

@@ -1,0 +1,76 @@
+//! A rule of a file as its owner wrote it.
+
+use std::fmt;
+
+/// What a rule says about the paths it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The paths may be fetched.
+    Allow,
+    /// The paths may not be fetched.
+    Disallow,
+}
+
+impl Kind {
+    /// `allow` or `disallow`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Disallow => "disallow",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One allow or disallow line of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule<'r> {
+    /// Allow or disallow.
+    pub kind: Kind,
+    /// Its line, counted from 1.
+    pub line: u32,
+    /// The line as written, without comment and outer blanks: `Disallow: /x`.
+    pub text: &'r [u8],
+    /// The path pattern as written; empty for an empty rule.
+    pub pattern: &'r [u8],
+    /// What the pattern counts for when the most specific match is chosen (RFC 9309 section 2.2.2),
+    /// in octets; 0 when the rule can match nothing.
+    pub octets: u32,
+}
+
+/// A rule as the file keeps it: places in the source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RuleRecord {
+    pub(super) kind: Kind,
+    pub(super) line: u32,
+    pub(super) start: u32,
+    pub(super) value: u32,
+    pub(super) end: u32,
+    pub(super) block: u32,
+    pub(super) octets: u32,
+}
+
+impl RuleRecord {
+    pub(super) fn view(self, source: &[u8]) -> Rule<'_> {
+        let cut = |start: u32| source.get(start as usize..self.end as usize).unwrap_or_default();
+        Rule {
+            kind: self.kind,
+            line: self.line,
+            text: cut(self.start),
+            pattern: cut(self.value),
+            octets: self.octets,
+        }
+    }
+
+    /// Orders matching rules: most octets first, then allow before disallow (section 2.2.2).
+    /// 0 is below every rule that can match.
+    pub(super) const fn rank(self) -> u32 {
+        self.octets << 1 | matches!(self.kind, Kind::Allow) as u32
+    }
+}

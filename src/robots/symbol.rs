@@ -1,0 +1,194 @@
+//! The comparable form of paths: what RFC 9309 section 2.2.2 calls percent-encoded or decoded
+//! "prior to comparison".
+//!
+//! A path is a row of *symbols*. A symbol is one octet after decoding `%XX` once, and a mark when
+//! a delimiter (`/ ? & =`) was encoded: figure 4 of section 2.2.2 keeps an encoded delimiter apart
+//! from a raw one. For every other octet the encoding makes no difference. In the query, that is
+//! after the first raw `?`, `/` and `?` are plain data, and the mark is dropped for them too.
+//!
+//! Symbols are written as bytes, so that ordinary byte search works on them. Octets up to `F7`
+//! stand for themselves. The others never occur in UTF-8, and together with the four marked
+//! delimiters they become two bytes: a lead byte (`FE`, `FF`) that starts no other symbol, and a
+//! trail byte (`F8`…`FD`) that starts none at all. A search can therefore never match half a symbol.
+
+/// First octet that needs two bytes.
+const WIDE: u8 = 0xF8;
+
+/// One octet of a path as written, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Octet {
+    pub(super) value: u8,
+    pub(super) encoded: bool,
+}
+
+impl Octet {
+    /// The octet that `raw` starts with, and what follows it. A `%` without two hexadecimal digits
+    /// stands for itself.
+    pub(super) fn split(raw: &[u8]) -> Option<(Self, &[u8])> {
+        match raw {
+            [b'%', high, low, rest @ ..] => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => Some((Self { value: high << 4 | low, encoded: true }, rest)),
+                _ => raw.split_first().map(|(&value, rest)| (Self { value, encoded: false }, rest)),
+            },
+            [value, rest @ ..] => Some((Self { value: *value, encoded: false }, rest)),
+            [] => None,
+        }
+    }
+
+    pub(super) const fn is_raw(self, octet: u8) -> bool {
+        !self.encoded && self.value == octet
+    }
+
+    /// Whether this symbol differs between path and query.
+    pub(super) const fn is_marked_separator(self) -> bool {
+        self.encoded && matches!(self.value, b'/' | b'?')
+    }
+
+    /// What the octet counts for in "the match that has the most octets" (section 2.2.2): octets as
+    /// written, where an octet beyond ASCII counts as its encoded form, and an encoded unreserved
+    /// character (RFC 3986 section 2.3) as the character.
+    pub(super) const fn weight(self) -> u32 {
+        let unreserved =
+            self.value.is_ascii_alphanumeric() || matches!(self.value, b'-' | b'.' | b'_' | b'~');
+        match self.encoded {
+            true if unreserved => 1,
+            false if self.value.is_ascii() => 1,
+            _ => 3,
+        }
+    }
+
+    /// The bytes of the symbol; the second is meaningful when the flag says so.
+    pub(super) const fn symbol(self, query: bool) -> ([u8; 2], bool) {
+        match self.value {
+            b'/' | b'?' if query => ([self.value, 0], false),
+            b'/' if self.encoded => ([0xFE, 0xF8], true),
+            b'?' if self.encoded => ([0xFE, 0xF9], true),
+            b'&' if self.encoded => ([0xFE, 0xFA], true),
+            b'=' if self.encoded => ([0xFE, 0xFB], true),
+            0xF8 => ([0xFE, 0xFC], true),
+            0xF9 => ([0xFE, 0xFD], true),
+            0xFA..=0xFF => ([0xFF, self.value - 2], true),
+            value => ([value, 0], false),
+        }
+    }
+}
+
+const fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Appends the symbol to `out`.
+pub(super) fn push(out: &mut Vec<u8>, octet: Octet, query: bool) {
+    let (bytes, wide) = octet.symbol(query);
+    out.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
+}
+
+/// Whether `raw` already is its own comparable form.
+fn is_plain(raw: &[u8]) -> bool {
+    let mut blocks = raw.chunks_exact(16);
+    let odd = |b: u8| u8::from(b == b'%') | u8::from(b >= WIDE);
+    for block in &mut blocks {
+        if block.iter().fold(0, |found, &b| found | odd(b)) != 0 {
+            return false;
+        }
+    }
+    blocks.remainder().iter().fold(0, |found, &b| found | odd(b)) == 0
+}
+
+/// Calls `work` with the comparable form of `target`, or with a part from its start that is at
+/// least `reach` bytes long where the whole is longer.
+///
+/// Allocates only for a target of more than 8 KiB that has encoded octets within `reach`.
+pub(super) fn with_symbols<R>(target: &[u8], reach: usize, work: impl FnOnce(&[u8]) -> R) -> R {
+    let head = target.get(..reach).unwrap_or(target);
+    if is_plain(head) {
+        return work(head);
+    }
+    // A raw octet may become two bytes, and one symbol may overshoot `reach` by one.
+    match target.len().saturating_mul(2).min(reach.saturating_add(1)) {
+        0..=512 => work(fill(&mut [0; 512], target, reach)),
+        513..=2048 => work(fill(&mut [0; 2048], target, reach)),
+        2049..=16_384 => work(fill(&mut [0; 16_384], target, reach)),
+        size => work(fill(&mut vec![0; size], target, reach)),
+    }
+}
+
+fn fill<'b>(buffer: &'b mut [u8], target: &[u8], reach: usize) -> &'b [u8] {
+    let mut rest = target;
+    let mut query = false;
+    let mut length = 0;
+    while let Some((octet, tail)) = Octet::split(rest).filter(|_| length < reach) {
+        rest = tail;
+        let (bytes, wide) = octet.symbol(query);
+        query |= octet.is_raw(b'?');
+        let width = 1 + usize::from(wide);
+        let Some(slot) = buffer.get_mut(length..length + width) else { break };
+        slot.copy_from_slice(bytes.split_at(width).0);
+        length += width;
+    }
+    buffer.get(..length).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(target: &[u8]) -> Vec<u8> {
+        with_symbols(target, usize::MAX, <[u8]>::to_vec)
+    }
+
+    #[test]
+    fn encoding_makes_no_difference_but_for_delimiters() {
+        for octet in 0..=255_u8 {
+            let raw = [b'/', octet];
+            let encoded = format!("/%{octet:02x}").into_bytes();
+            let same = form(&raw) == form(&encoded);
+            assert_eq!(same, !b"/?&=".contains(&octet), "{octet:02x}");
+        }
+    }
+
+    #[test]
+    fn slash_and_question_mark_are_data_in_the_query() {
+        assert_eq!(form(b"/a?u=/b?c"), form(b"/a?u=%2fb%3Fc"));
+        assert_ne!(form(b"/a?u=b&c"), form(b"/a?u=b%26c"));
+        assert_ne!(form(b"/a?u=b"), form(b"/a?u%3Db"));
+        assert_ne!(form(b"/a?b"), form(b"/a%3Fb"));
+    }
+
+    #[test]
+    fn decodes_once_and_leaves_a_stray_percent_sign() {
+        assert_ne!(form(b"/%2561"), form(b"/a"));
+        assert_eq!(form(b"/100%"), form(b"/100%25"));
+        assert_eq!(form(b"/%zz%4"), b"/%zz%4");
+    }
+
+    #[test]
+    fn every_pair_of_symbols_is_told_apart() {
+        let mut all: Vec<Vec<u8>> = (0..=255_u8).map(|b| form(&[b])).collect();
+        all.extend(["%2F", "%3F", "%26", "%3D"].map(|e| form(e.as_bytes())));
+        for (i, a) in all.iter().enumerate() {
+            for (j, b) in all.iter().enumerate() {
+                assert!(i == j || !a.starts_with(b), "{i} {j}");
+                assert!(i == j || !a.ends_with(b), "{i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn reach_and_buffer_sizes_agree_with_the_whole() {
+        for size in [1, 100, 255, 256, 257, 1024, 8192, 20_000] {
+            let target = b"%e3\xFF/%41?".repeat(size);
+            let whole = form(&target);
+            for reach in [0, 1, 2, 3, 7, 500, 5000] {
+                let part = with_symbols(&target, reach, <[u8]>::to_vec);
+                assert!(whole.starts_with(&part));
+                assert!(part.len() >= reach.min(whole.len()), "{size} {reach}");
+            }
+        }
+    }
+}

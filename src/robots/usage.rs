@@ -1,0 +1,59 @@
+//! `Content-Usage` records: a preference for all paths, or for those a pattern matches.
+//!
+//! Not part of RFC 9309: the record is specified by the IETF's AIPREF drafts, which take paths and
+//! the most specific match from RFC 9309 section 2.2.2.
+
+use super::index as compiled;
+use super::line::{Name, is_blank};
+use super::parse::Extra;
+use super::pattern::{self, Pattern, Pool, Shape, index};
+
+/// One preference of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    block: Option<u32>,
+    /// The paths it is for; none for all of them.
+    pattern: Option<Pattern>,
+    octets: u32,
+    start: u32,
+    end: u32,
+}
+
+/// The usable preferences of a file, in its order.
+pub(super) fn compile(extras: &[Extra], source: &[u8], pool: &mut Pool) -> Vec<Usage> {
+    let usages = extras.iter().filter(|extra| extra.name == Name::ContentUsage);
+    usages.filter_map(|extra| usage(*extra, extra.value(source), pool)).collect()
+}
+
+fn usage(extra: Extra, value: &[u8], pool: &mut Pool) -> Option<Usage> {
+    let mut usage =
+        Usage { block: extra.block, pattern: None, octets: 0, start: extra.start, end: extra.end };
+    if matches!(value.first(), Some(b'/' | b'*')) {
+        let path = value.iter().take_while(|&&b| !is_blank(b)).count();
+        let raw = value.get(..path).filter(|raw| pattern::shape(raw) == Shape::Usable)?;
+        let blanks = value.iter().skip(path).take_while(|&&b| is_blank(b)).count();
+        usage.start += index(path + blanks);
+        usage.octets = pattern::weight(raw);
+        usage.pattern = Some(pool.add(raw));
+    }
+    (usage.start < usage.end).then_some(usage)
+}
+
+/// The preference of the most specific match, the first of them on a tie.
+pub(super) fn find<'r>(
+    usages: &[Usage],
+    blocks: &[u32],
+    pool: &Pool,
+    source: &'r [u8],
+    target: &[u8],
+) -> Option<&'r [u8]> {
+    let mut best: Option<&Usage> = None;
+    for usage in usages {
+        let here = usage.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
+        let better = best.is_none_or(|best| usage.octets > best.octets);
+        if here && better && usage.pattern.is_none_or(|pattern| compiled::matches(pool, pattern, target)) {
+            best = Some(usage);
+        }
+    }
+    best.and_then(|usage| source.get(usage.start as usize..usage.end as usize))
+}

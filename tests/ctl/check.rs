@@ -1,0 +1,106 @@
+//! `gatewayctl check`: every error and finding with its place; exit 1 only when the gateway would not load.
+
+use crate::golden::{assert_golden, ctl};
+use crate::support::{Ended, Folder};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+const SITE: &str = "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robots.txt\"\n";
+
+/// Checks a configuration beside `robots`, without asking any origin.
+#[track_caller]
+fn check(name: &str, config: &str, robots: impl AsRef<[u8]>, more: &[&str], code: i32) -> Ended {
+    let folder = Folder::new();
+    folder.write("gateway.toml", config);
+    folder.write("robots.txt", robots);
+    let ended = ctl(&folder, &[&["check", "--offline", "--config", "gateway.toml"], more].concat()).exits(code);
+    assert_golden(name, &folder, &ended);
+    ended
+}
+
+#[test]
+fn good() {
+    check("check-good", SITE, ROBOTS, &[], 0);
+    check("check-good-json", SITE, ROBOTS, &["--format", "json"], 0).json();
+}
+
+#[test]
+fn an_unknown_key() {
+    let ended = check("check-unknown-key", &format!("listen_on = []\n{SITE}"), ROBOTS, &[], 1);
+    assert!(format!("{}{}", ended.stdout, ended.stderr).contains("gateway.toml:1:1: unknown field `listen_on`"), "{ended:?}");
+    let json = check("check-unknown-key-json", &format!("listen_on = []\n{SITE}"), ROBOTS, &["--format", "json"], 1).json();
+    let error = &json["errors"][0];
+    assert_eq!((&error["path"], &error["line"], &error["column"]), (&"gateway.toml".into(), &1.into(), &1.into()), "{json}");
+}
+
+#[test]
+fn a_wrong_type() {
+    check("check-wrong-type", &format!("threads = \"two\"\n{SITE}"), ROBOTS, &[], 1);
+}
+
+#[test]
+fn two_sites_with_one_host() {
+    let site = "[[sites]]\nhosts = [\"example.org\"]\norigin = \"http://127.0.0.1:9\"\n";
+    check("check-two-sites", &format!("{site}{site}"), ROBOTS, &[], 1);
+}
+
+#[test]
+fn a_missing_robots_txt() {
+    check("check-missing-robots", &SITE.replace("robots.txt", "absent.txt"), ROBOTS, &[], 1);
+}
+
+#[test]
+fn a_robots_txt_that_is_none() {
+    check("check-empty-robots", SITE, "", &[], 1);
+    check("check-html-robots", SITE, "<html><body>Not found</body></html>\n", &[], 1);
+}
+
+#[test]
+fn a_bad_catalogue() {
+    let folder = Folder::new();
+    folder.write("gateway.toml", format!("catalogue = \"mine.toml\"\n{SITE}"));
+    folder.write("robots.txt", ROBOTS);
+    folder.write("mine.toml", "[[crawler]]\nname = \"Mine\"\nclient = \"human\"\n");
+    let ended = ctl(&folder, &["check", "--offline", "--config", "gateway.toml"]).exits(1);
+    assert!(format!("{}{}", ended.stdout, ended.stderr).contains("mine.toml:3:"), "{ended:?}");
+    assert_golden("check-bad-catalogue", &folder, &ended);
+}
+
+#[test]
+fn several_errors_at_once() {
+    check("check-several", "[[sites]]\nhosts = [\"a b\"]\norigin = \"nowhere\"\n", ROBOTS, &[], 1);
+}
+
+#[test]
+fn no_configuration() {
+    let folder = Folder::new();
+    let ended = ctl(&folder, &["check", "--offline", "--config", "absent.toml"]);
+    assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+    assert_golden("check-no-configuration", &folder, &ended);
+}
+
+#[test]
+fn findings_of_the_robots_txt_are_told_with_their_line() {
+    let robots = "User-agent: *\nDissallow: /a\nDisallow: b\nDisallow: /a b\n";
+    let ended = check("check-findings", SITE, robots, &[], 0);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    for place in ["robots.txt:2:", "robots.txt:3:", "robots.txt:4:"] {
+        assert!(said.contains(place), "{place} in {said}");
+    }
+    check("check-findings-denied", SITE, robots, &["--deny", "warnings"], 1);
+}
+
+#[test]
+fn choices_that_cost_something_are_warned_of() {
+    for (name, site, settings) in [
+        ("check-refusal-404", "refusal = { status = 404 }\n", ""),
+        ("check-refusal-410", "refusal = { status = 410 }\n", ""),
+        ("check-refusal-429", "refusal = { status = 429 }\n", ""),
+        ("check-max-age", "", "notice = \"1h\"\nrobots_max_age = \"2h\"\n"),
+    ] {
+        let config = format!("{settings}{SITE}{site}");
+        let ended = check(name, &config, ROBOTS, &[], 0);
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains("warning"), "{ended:?}");
+        check(&format!("{name}-denied"), &config, ROBOTS, &["--deny", "warnings"], 1);
+    }
+    check("check-refusal-403-denied", &format!("{SITE}refusal = {{ status = 403 }}\n"), ROBOTS, &["--deny", "warnings"], 0);
+}

@@ -1,0 +1,61 @@
+//! `gatewayctl lint FILE`: the findings of one robots.txt.
+
+use crate::golden::{assert_golden, ctl};
+use crate::support::{Ended, Folder};
+
+#[track_caller]
+fn lint(name: &str, robots: impl AsRef<[u8]>, more: &[&str], code: i32) -> Ended {
+    let folder = Folder::new();
+    folder.write("robots.txt", robots);
+    let ended = ctl(&folder, &[&["lint", "robots.txt"], more].concat()).exits(code);
+    assert_golden(name, &folder, &ended);
+    ended
+}
+
+const CLEAN: &str = "User-agent: *\nDisallow: /private\n\nSitemap: https://example.org/sitemap.xml\n";
+const WARNINGS: &str = "\
+Disallow: /before-any-group
+User-agent: GPTBot
+Dissallow: /misspelt
+Disallow: no-slash
+Disallow: /a b
+Disallow /without-colon
+
+User-agent: Googlebot-Image/1.0
+Disallow: https://example.org/absolute
+";
+
+#[test]
+fn a_clean_file() {
+    lint("lint-clean", CLEAN, &[], 0);
+    lint("lint-clean-denied", CLEAN, &["--deny", "warnings"], 0);
+}
+
+#[test]
+fn warnings_have_their_lines_and_fail_when_denied() {
+    let ended = lint("lint-warnings", WARNINGS, &[], 0);
+    for line in [1, 3, 4, 5, 6, 9] {
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(&format!("robots.txt:{line}:")), "line {line}: {ended:?}");
+    }
+    lint("lint-warnings-denied", WARNINGS, &["--deny", "warnings"], 1);
+    lint("lint-warnings-json", WARNINGS, &["--format", "json"], 0).json();
+}
+
+#[test]
+fn what_is_no_robots_txt_is_an_error() {
+    lint("lint-html", "<!DOCTYPE html>\n<html><body>Not found</body></html>\n", &[], 1);
+    lint("lint-empty", "", &[], 1);
+    lint("lint-nul", b"User-agent: *\nDisallow: /a\0b\n", &[], 1);
+}
+
+#[test]
+fn a_file_of_comments_is_fine() {
+    lint("lint-comments", "# nothing is disallowed\n", &[], 0);
+}
+
+#[test]
+fn a_missing_file_cannot_be_answered() {
+    let folder = Folder::new();
+    let ended = ctl(&folder, &["lint", "absent.txt"]).exits(2);
+    assert_golden("lint-missing", &folder, &ended);
+}

@@ -1,0 +1,21 @@
+//! `gatewayctl` from the outside: its answers, word for word, and its exit codes.
+//!
+//! The texts stand in `golden/`; `GOLDEN=write` writes them anew, to be read before they are kept.
+//! What is promised to programs (JSON keys, exit codes) is also asserted here, field by field.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it saw"
+)]
+
+mod batch;
+mod check;
+mod explain;
+mod golden;
+mod lint;
+mod running;
+#[expect(dead_code, unused_imports, reason = "the harness is the one of the gateway's tests, which use more of it")]
+#[path = "../gateway/support/mod.rs"]
+mod support;

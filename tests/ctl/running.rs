@@ -1,0 +1,85 @@
+//! `gatewayctl status` and `reload`, with a running gateway and without one.
+
+use crate::golden::{assert_golden, ctl};
+use crate::support::{Daemon, Ended, Folder};
+use std::fs;
+
+const OLD: &str = "User-agent: *\nDisallow: /old\nDisallow: /both\n";
+const NEW: &str = "User-agent: *\nDisallow: /new\nDisallow: /both\n";
+
+/// A gateway whose robots.txt can be changed without its watcher seeing it: through another name of the
+/// same file, in a folder that nobody watches. So what `reload` finds is certain.
+fn running(notice: &str) -> (Daemon, Folder) {
+    let gateway = Daemon::with(OLD).with_notice(notice).at("http://127.0.0.1:9").start();
+    let elsewhere = Folder::new();
+    fs::hard_link(gateway.robots(), elsewhere.join("alias.txt")).expect("linked");
+    (gateway, elsewhere)
+}
+
+#[track_caller]
+fn reload(gateway: &Daemon, more: &[&str], code: i32) -> Ended {
+    ctl(gateway.folder(), &[&["reload", "--control", "control.sock"], more].concat()).exits(code)
+}
+
+#[test]
+fn without_a_gateway_there_is_no_answer() {
+    let folder = Folder::new();
+    for verb in ["status", "reload"] {
+        let ended = ctl(&folder, &[verb, "--control", "control.sock"]).exits(2);
+        assert_eq!(ended.stdout, "");
+        assert!(ended.stderr.contains("control.sock"), "{}", ended.stderr);
+        assert_golden(&format!("{verb}-without-gateway"), &folder, &ended);
+    }
+}
+
+#[test]
+fn reload_changed() {
+    let (gateway, elsewhere) = running("0s");
+    elsewhere.write("alias.txt", NEW);
+    let ended = reload(&gateway, &[], 0);
+    assert_golden("reload-changed", gateway.folder(), &ended);
+}
+
+#[test]
+fn reload_changed_json() {
+    let (gateway, elsewhere) = running("0s");
+    elsewhere.write("alias.txt", NEW);
+    let ended = reload(&gateway, &["--format", "json"], 0);
+    assert_eq!(ended.json()["result"], "changed");
+    assert_golden("reload-changed-json", gateway.folder(), &ended);
+}
+
+#[test]
+fn reload_says_from_when_the_change_is_enforced_for_everyone() {
+    let (gateway, elsewhere) = running("24h");
+    elsewhere.write("alias.txt", NEW);
+    let ended = reload(&gateway, &[], 0);
+    assert!(ended.stdout.contains("in force; enforced for everyone from "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("0 crawlers have read it"), "{}", ended.stdout);
+    assert_golden("reload-changed-notice", gateway.folder(), &ended);
+}
+
+#[test]
+fn reload_unchanged() {
+    let (gateway, _elsewhere) = running("0s");
+    assert_golden("reload-unchanged", gateway.folder(), &reload(&gateway, &[], 0));
+    assert_golden("reload-unchanged-json", gateway.folder(), &reload(&gateway, &["--format", "json"], 0));
+}
+
+#[test]
+fn reload_refused() {
+    let (gateway, elsewhere) = running("0s");
+    elsewhere.write("alias.txt", "");
+    assert_golden("reload-refused", gateway.folder(), &reload(&gateway, &[], 1));
+    assert_golden("reload-refused-json", gateway.folder(), &reload(&gateway, &["--format", "json"], 1));
+    assert_golden("reload-accepted", gateway.folder(), &reload(&gateway, &["--accept-empty"], 0));
+}
+
+#[test]
+fn status_as_text() {
+    let (gateway, _elsewhere) = running("24h");
+    let ended = ctl(gateway.folder(), &["status", "--control", "control.sock"]).exits(0);
+    for part in ["default", "audit", &crate::support::version_of(OLD)] {
+        assert!(ended.stdout.contains(part), "{part} in {}", ended.stdout);
+    }
+}

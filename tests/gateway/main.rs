@@ -1,0 +1,31 @@
+//! Black-box tests of the gateway: the real daemon in front of a real nginx, over real sockets.
+//!
+//! Expectations come from RFC 9309, RFC 9110 and the project's own promises, not from the code.
+//! Tests of public corpora need `ROBOTS_GATEWAY_CORPUS`, and say so when it is not set.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and prints what it measured"
+)]
+
+mod audit;
+mod bad_start;
+mod control;
+mod corpus;
+mod enforce;
+mod exceptions;
+mod faults;
+mod modes;
+mod notice;
+mod recording;
+mod reload_bad;
+mod reload_load;
+mod reload_styles;
+mod robots_txt;
+mod shutdown;
+mod sites;
+mod support;
+mod variants;

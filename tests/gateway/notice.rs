@@ -1,0 +1,152 @@
+//! Fair notice (RFC 9309 §2.4): a crawler is accused only by what every copy it could hold disallows.
+
+use crate::reload_styles::disallowing;
+use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
+use crate::support::folder::rename_over;
+use crate::support::{Daemon, Nginx, get, head, until};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Allows all at first; `/new` is disallowed after [`tighten`].
+fn lenient(origin: &Nginx, notice: &str) -> Daemon {
+    Daemon::with("User-agent: *\nAllow: /\n")
+        .in_mode("enforce")
+        .with_notice(notice)
+        .in_front_of(origin)
+        .start()
+}
+
+/// Replaces the file and waits until the new one is served. Returns a time before the replacement.
+fn tighten(gateway: &Daemon) -> Instant {
+    let before = Instant::now();
+    rename_over(&gateway.robots(), disallowing("/new"));
+    until("the new file is served", || {
+        (gateway.send(&get("/robots.txt")).text() == disallowing("/new")).then_some(())
+    });
+    before
+}
+
+fn status(gateway: &Daemon, target: &str, agent: &str) -> u16 {
+    gateway.send(&get(target).by(agent)).status
+}
+
+#[track_caller]
+fn assert_event(event: &Value, kind: &str, notice: &str) {
+    assert_eq!((event["event"].as_str(), event["notice"].as_str()), (Some(kind), Some(notice)), "{event}");
+}
+
+#[test]
+fn a_new_rule_is_pending_then_read_and_for_others_lapsed() {
+    let origin = Nginx::start();
+    let gateway = lenient(&origin, "4s");
+    assert_eq!(status(&gateway, "/new/before", GPTBOT), 200);
+    let replaced = tighten(&gateway);
+    assert_eq!(status(&gateway, "/new/stale", GPTBOT), 200);
+    assert_event(&gateway.journal().event_of("/new/stale"), "stale", "pending");
+    let stale = gateway.journal().event_of("/new/stale");
+    assert_eq!(
+        (stale["rule"].as_str(), stale["line"].as_u64()),
+        (Some("Disallow: /new"), Some(2)),
+        "{stale}"
+    );
+    assert_eq!(stale["action"], "forwarded");
+
+    let read = Instant::now();
+    assert_eq!(gateway.send(&get("/robots.txt").by(GPTBOT)).status, 200);
+    until("the read counts", || (status(&gateway, "/new/after-read", GPTBOT) == 403).then_some(()));
+    assert!(read.elapsed() >= Duration::from_millis(400), "a read counts after a tenth of the notice");
+    let refused = gateway.journal().event_where("a refusal", |event| event["action"] == "refused");
+    assert_event(&refused, "violation", "read");
+
+    until("the notice lapses", || (status(&gateway, "/new/unread", CLAUDEBOT) == 403).then_some(()));
+    assert!(replaced.elapsed() >= Duration::from_secs(4), "lapsed too early: {:?}", replaced.elapsed());
+    let refused = gateway.journal().event_where("a refusal of the other", |event| {
+        event["crawler"] == "ClaudeBot" && event["action"] == "refused"
+    });
+    assert_event(&refused, "violation", "lapsed");
+}
+
+#[test]
+fn only_a_whole_get_or_a_304_of_this_version_is_a_read() {
+    let origin = Nginx::start();
+    let gateway = lenient(&origin, "5s");
+    let old = gateway.send(&get("/robots.txt").by(GPTBOT)).header("ETag").expect("an ETag").to_owned();
+    let replaced = tighten(&gateway);
+    // None of these shows the new version to the crawler.
+    gateway.send(&head("/robots.txt").by(BINGBOT));
+    gateway.send(&get("/robots.txt").by(CLAUDEBOT));
+    let new = gateway.send(&head("/robots.txt").by(GPTBOT)).header("ETag").expect("an ETag").to_owned();
+    assert_ne!(old, new);
+    assert_eq!(gateway.send(&head("/robots.txt").by(GPTBOT).with("If-None-Match", &new)).status, 304);
+    until("the other's read counts", || (status(&gateway, "/new/1", CLAUDEBOT) == 403).then_some(()));
+    if replaced.elapsed() < Duration::from_secs(4) {
+        assert_eq!((status(&gateway, "/new/2", GPTBOT), status(&gateway, "/new/3", BINGBOT)), (200, 200));
+    }
+    assert_eq!(gateway.send(&get("/robots.txt").by(GPTBOT).with("If-None-Match", &new)).status, 304);
+    until("the revalidation counts", || (status(&gateway, "/new/4", GPTBOT) == 403).then_some(()));
+    let refused = gateway
+        .journal()
+        .event_where("a refusal", |event| event["crawler"] == "GPTBot" && event["action"] == "refused");
+    assert_event(&refused, "violation", "read");
+}
+
+#[test]
+fn an_unproved_read_counts_for_its_own_network_only() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with("User-agent: *\nAllow: /\n").in_mode("enforce").with_notice("1h").in_front_of(&origin);
+    // A notice of an hour bounds the settling time at its default of a minute; it is set short here.
+    let gateway = gateway.set("trusted_proxies = [\"127.0.0.1\"]\nsettle = \"100ms\"").start();
+    tighten(&gateway);
+    let from =
+        |target: &str, address: &str| gateway.send(&get(target).by(GPTBOT).with("X-Forwarded-For", address));
+    from("/robots.txt", "198.51.100.7");
+    until("the read counts", || (from("/new/1", "198.51.100.7").status == 403).then_some(()));
+    assert_eq!(from("/new/2", "198.51.100.200").status, 403, "the same /24");
+    assert_eq!(from("/new/3", "198.51.101.7").status, 200, "another /24");
+    from("/robots.txt", "2001:db8:1:2::7");
+    until("the read counts", || (from("/new/4", "2001:db8:1:2::7").status == 403).then_some(()));
+    assert_eq!(from("/new/5", "2001:db8:1:ffff::1").status, 403, "the same /48");
+    assert_eq!(from("/new/6", "2001:db8:2::1").status, 200, "another /48");
+}
+
+#[test]
+fn the_first_version_needs_no_notice() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
+    let gateway = gateway.set("settle = \"50ms\"").start();
+    assert_eq!(status(&gateway, "/old/1", GPTBOT), 403);
+    assert_event(&gateway.journal().event_of("/old/1"), "violation", "lapsed");
+    gateway.send(&get("/robots.txt").by(GPTBOT));
+    until("the read counts", || {
+        status(&gateway, "/old/2", GPTBOT);
+        gateway.journal().events().into_iter().find(|event| event["notice"] == "read")
+    });
+}
+
+#[test]
+fn what_both_versions_disallow_is_a_violation_at_once() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(disallowing("/both")).in_mode("enforce").with_notice("1h").in_front_of(&origin).start();
+    let robots = "User-agent: *\nDisallow: /new\nDisallow: /both\n";
+    rename_over(&gateway.robots(), robots);
+    until("the new file is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
+    assert_eq!(status(&gateway, "/both/1", GPTBOT), 403);
+    let event = gateway.journal().event_of("/both/1");
+    assert_event(&event, "violation", "lapsed");
+    assert_eq!(event["line"], 3, "the line is that of the version in force: {event}");
+    assert_eq!(status(&gateway, "/new/1", GPTBOT), 200);
+}
+
+#[test]
+fn a_page_that_was_disallowed_and_no_longer_is_gets_forwarded() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("1h").in_front_of(&origin).start();
+    assert_eq!(status(&gateway, "/old/1", GPTBOT), 403);
+    tighten(&gateway);
+    assert_eq!(status(&gateway, "/old/2", GPTBOT), 200, "the version in force allows it");
+    assert_event(&gateway.journal().event_of("/old/2"), "stale", "pending");
+}

@@ -1,0 +1,273 @@
+//! The real gateway as a child process, and a builder that reads as a sentence.
+
+use super::client::{Client, Request, Response};
+use super::command::{self, Ended};
+use super::folder::Folder;
+use super::journal::Journal;
+use super::log::Log;
+use super::origin::Nginx;
+use super::wait::within;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// A gateway in the making.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    folder: Folder,
+    config: Option<String>,
+    settings: String,
+    tables: String,
+    site: String,
+    arguments: Vec<String>,
+    origin: Option<String>,
+    has_robots: bool,
+}
+
+/// A running gateway, killed on drop.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    process: Child,
+    address: SocketAddr,
+    folder: Folder,
+    /// Standard error.
+    pub(crate) log: Log,
+    /// Standard output.
+    pub(crate) output: Log,
+}
+
+/// A gateway whose whole configuration file is `config`. `[ORIGIN]` in it stands for the origin's URL.
+pub(crate) fn configured(config: &str) -> Builder {
+    Builder { config: Some(config.to_owned()), ..Builder::new() }
+}
+
+impl Daemon {
+    /// A gateway of one site with this robots.txt.
+    pub(crate) fn with(robots: impl AsRef<[u8]>) -> Builder {
+        let mut builder = Builder::new();
+        builder.folder.write("robots.txt", robots);
+        builder.has_robots = true;
+        builder
+    }
+
+    /// A gateway of one site without a robots.txt.
+    pub(crate) fn without_robots() -> Builder {
+        Builder::new()
+    }
+}
+
+impl Builder {
+    fn new() -> Self {
+        Self {
+            folder: Folder::new(),
+            config: None,
+            settings: String::new(),
+            tables: String::new(),
+            site: String::new(),
+            arguments: Vec::new(),
+            origin: None,
+            has_robots: false,
+        }
+    }
+
+    /// Another file beside the configuration.
+    pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        self.folder.write(name, content);
+        self
+    }
+
+    /// `--mode`.
+    pub(crate) fn in_mode(self, mode: &str) -> Self {
+        self.arg("--mode").arg(mode)
+    }
+
+    /// `--notice`.
+    pub(crate) fn with_notice(self, notice: &str) -> Self {
+        self.arg("--notice").arg(notice)
+    }
+
+    pub(crate) fn arg(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    pub(crate) fn in_front_of(self, origin: &Nginx) -> Self {
+        self.at(&origin.url())
+    }
+
+    pub(crate) fn at(mut self, origin: &str) -> Self {
+        self.origin = Some(origin.to_owned());
+        self
+    }
+
+    /// A line at the top of the configuration file.
+    pub(crate) fn set(mut self, line: &str) -> Self {
+        self.settings = format!("{}{line}\n", self.settings);
+        self
+    }
+
+    /// A table of the configuration file.
+    pub(crate) fn table(mut self, text: &str) -> Self {
+        self.tables = format!("{}{text}\n", self.tables);
+        self
+    }
+
+    /// A line of the site's table.
+    pub(crate) fn site(mut self, line: &str) -> Self {
+        self.site = format!("{}{line}\n", self.site);
+        self
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The configuration file's text, where one is needed: else the options alone say everything.
+    fn config_text(&self) -> Option<String> {
+        let origin = self.origin.as_deref().unwrap_or("http://127.0.0.1:9");
+        if let Some(config) = &self.config {
+            return Some(config.replace("[ORIGIN]", origin));
+        }
+        if self.settings.is_empty() && self.tables.is_empty() && self.site.is_empty() {
+            return None;
+        }
+        let robots = if self.has_robots { "robots = \"robots.txt\"\n" } else { "" };
+        Some(format!(
+            "{}\n{}\n[[sites]]\norigin = \"{origin}\"\n{robots}{}",
+            self.settings, self.tables, self.site
+        ))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = command::daemon();
+        if let Some(text) = self.config_text() {
+            command.arg("--config").arg(self.folder.write("gateway.toml", text));
+        } else {
+            if let Some(origin) = &self.origin {
+                command.args(["--origin", origin]);
+            }
+            if self.has_robots {
+                command.arg("--robots").arg(self.folder.join("robots.txt"));
+            }
+        }
+        let says = |option: &str| self.arguments.iter().any(|argument| argument == option);
+        if !says("--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        if !says("--admin") {
+            command.args(["--admin", "off"]);
+        }
+        if !says("--state-dir") {
+            command.arg("--state-dir").arg(self.folder.join("state"));
+        }
+        if !says("--control") {
+            command.arg("--control").arg(self.folder.join("control.sock"));
+        }
+        command.args(&self.arguments);
+        command
+    }
+
+    /// Starts the gateway and waits until it listens.
+    #[track_caller]
+    pub(crate) fn start(self) -> Daemon {
+        self.try_start().unwrap_or_else(|said| panic!("the gateway does not listen; it said:\n{said}"))
+    }
+
+    /// Starts the gateway; `Err` is what it said when it does not come to listen.
+    pub(crate) fn try_start(self) -> Result<Daemon, String> {
+        let mut process = self.command().spawn().expect("the gateway can be started");
+        let log = Log::of(process.stderr.take().expect("piped"));
+        let output = Log::of(process.stdout.take().expect("piped"));
+        match log.find(listening_address) {
+            Ok(address) => Ok(Daemon { process, address, folder: self.folder, log, output }),
+            Err(said) => {
+                let _ = process.kill();
+                let _ = process.wait();
+                Err(said)
+            }
+        }
+    }
+
+    /// Starts a gateway that should not start, and waits for its end.
+    #[track_caller]
+    pub(crate) fn fails_to_start(&self) -> Ended {
+        command::run(self.command())
+    }
+}
+
+/// The first line about listening names the first address.
+fn listening_address(line: &str) -> Option<SocketAddr> {
+    let rest = &line[line.find("127.0.0.1:").filter(|_| line.contains("listening"))?..];
+    let port = &rest["127.0.0.1:".len()..];
+    let digits = port.bytes().take_while(u8::is_ascii_digit).count();
+    rest[.."127.0.0.1:".len() + digits].parse().ok()
+}
+
+impl Daemon {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub(crate) fn robots(&self) -> PathBuf {
+        self.folder.join("robots.txt")
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal(self.folder.join("state").join("journal.jsonl"))
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::to(self.address)
+    }
+
+    /// Sends one request on a connection of its own.
+    #[track_caller]
+    pub(crate) fn send(&self, request: &Request) -> Response {
+        self.client().send(request)
+    }
+
+    /// Runs `gatewayctl` against this gateway.
+    #[track_caller]
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> Ended {
+        let socket = self.folder.join("control.sock");
+        let socket = socket.to_str().expect("UTF-8");
+        command::ctl([arguments, &["--control", socket]].concat())
+    }
+
+    /// Sends a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let ended = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.process.id())]).status();
+        assert!(ended.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
+    }
+
+    /// The exit code, once the gateway has ended; `None` when it has not within `patience`.
+    pub(crate) fn ends_within(&mut self, patience: Duration) -> Option<i32> {
+        within(patience, || self.process.try_wait().expect("a child can be waited for"))?.code()
+    }
+
+    #[track_caller]
+    pub(crate) fn is_running(&mut self) {
+        let ended = self.process.try_wait().expect("a child can be asked");
+        assert!(ended.is_none(), "the gateway ended with {ended:?}; it said:\n{}", self.log.text());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if std::thread::panicking() {
+            // Shown by the test runner beside the failure.
+            eprintln!("--- the gateway said:\n{}\n---", self.log.text());
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! An origin of a few lines that keeps the octets it is sent, and answers when it is told to.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+#[derive(Debug, Default)]
+struct State {
+    heads: Vec<Vec<u8>>,
+    held: bool,
+}
+
+type Shared = Arc<(Mutex<State>, Condvar)>;
+
+/// Listens on a free port for as long as the test binary runs.
+#[derive(Debug)]
+pub(crate) struct RawOrigin {
+    address: SocketAddr,
+    shared: Shared,
+}
+
+impl RawOrigin {
+    /// Answers at once.
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a bound address");
+        let shared = Shared::default();
+        let for_thread = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&for_thread);
+                std::thread::spawn(move || serve(stream, &shared));
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Takes requests and answers none before [`Self::release`].
+    pub(crate) fn holding() -> Self {
+        let origin = Self::start();
+        origin.shared.0.lock().unwrap_or_else(PoisonError::into_inner).held = true;
+        origin
+    }
+
+    pub(crate) fn release(&self) {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).held = false;
+        self.shared.1.notify_all();
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The heads of all requests so far, octet by octet.
+    pub(crate) fn heads(&self) -> Vec<Vec<u8>> {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).heads.clone()
+    }
+}
+
+fn serve(mut stream: TcpStream, shared: &Shared) {
+    let mut unread = Vec::new();
+    while let Some(head) = read_head(&mut stream, &mut unread) {
+        let (state, changed) = &**shared;
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.heads.push(head);
+        while state.held {
+            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\norigin: ";
+        if stream.write_all(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads to the blank line. Requests with a body are not sent to this origin.
+fn read_head(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
+    loop {
+        if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
+            return Some(unread.drain(..end + 4).collect());
+        }
+        let mut octets = [0; 4096];
+        let count = stream.read(&mut octets).ok().filter(|count| *count > 0)?;
+        unread.extend(&octets[..count]);
+    }
+}

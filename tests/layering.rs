@@ -1,0 +1,388 @@
+//! The layers of the source tree, held by a test: a module names only modules on lower layers.
+//!
+//! A request flows one way, from facts to identity to verdict to action to record, and the middle stages are
+//! functions without clock, socket or log. That is what makes them usable by the daemon and the tool alike, so it is
+//! checked here and not left to memory. This reads the text of `src/`; it is a guard, not a proof.
+//!
+//! Unit tests at the foot of a file are held to the same layers. What they may do, and the code above them may not, is
+//! read files and use outside crates, since a test of a pure stage may need a corpus.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its subject has failed")]
+
+#[path = "layering/paths.rs"]
+mod paths;
+#[path = "layering/tokens.rs"]
+mod tokens;
+
+use paths::{Named, Place};
+use std::path::Path;
+
+/// From the bottom up. Modules of one layer never name each other.
+const LAYERS: [&[&str]; 9] = [
+    &["robots", "request"],
+    &["identify"],
+    &["decide"],
+    &["enforce"],
+    &["record"],
+    &["config"],
+    &["policy", "report"],
+    &["proxy", "admin", "ctl"],
+    &["main", "bin"],
+];
+
+/// The layer of the two programs, which may name every module.
+const PROGRAMS: usize = LAYERS.len() - 1;
+
+/// Outside crates with one home: the crate, and how the path of a file that may name it begins.
+const HOMES: [(&str, &str); 5] = [
+    ("pingora", "src/proxy/"),
+    ("woothee", "src/identify/user_agent.rs"),
+    ("notify", "src/policy/watch.rs"),
+    ("rusqlite", "src/record/store"),
+    ("libsqlite3_sys", "src/record/store"),
+];
+
+/// What layer 0 may name from outside.
+const BOTTOM: [&str; 5] = ["std", "core", "alloc", "memchr", "aho_corasick"];
+
+/// Layers below this one are read and written by no format: configuration knows the domain, never the reverse.
+const FIRST_WITH_FORMATS: usize = 3;
+const FORMATS: [&str; 2] = ["serde", "toml"];
+
+/// Layers below this one are pure.
+const FIRST_WITH_EFFECTS: usize = 4;
+const EFFECTS: [&str; 18] = [
+    "tokio",
+    "tracing",
+    "log",
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::os",
+    "std::process",
+    "std::thread",
+    "std::net::TcpListener",
+    "std::net::TcpStream",
+    "std::net::ToSocketAddrs",
+    "std::net::UdpSocket",
+    "std::time::Instant",
+    "std::time::SystemTime::now",
+    "SystemTime::now",
+    "Instant::now",
+    "jiff::Timestamp::now",
+];
+
+/// Lines of a file, its tests not counted, that one person can hold in mind.
+const LONGEST_FILE: usize = 400;
+
+/// A scan that sees fewer files has looked in the wrong place.
+const FEWEST_FILES: usize = 10;
+
+/// A source file: its path from the project's folder, with `/`, and its text.
+type Source = (String, String);
+
+/// Everything that breaks the table, each as `path:line: what`. `crates` are the outside crates the project uses.
+fn violations(files: &[Source], crates: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    if files.len() < FEWEST_FILES {
+        found.push(format!("src: only {} files seen, {FEWEST_FILES} expected at least", files.len()));
+    }
+    for (path, text) in files {
+        found.extend(File::new(path, text).violations(crates));
+    }
+    found
+}
+
+struct File<'a> {
+    path: &'a str,
+    text: &'a str,
+    /// Its module, from the root of the crate.
+    module: Vec<String>,
+    /// The line on which its unit tests begin, past its end if it has none.
+    tests: usize,
+}
+
+impl<'a> File<'a> {
+    fn new(path: &'a str, text: &'a str) -> Self {
+        let name = path.trim_start_matches("src/").trim_end_matches(".rs");
+        let module = name.split('/').filter(|part| *part != "mod").map(str::to_owned).collect();
+        let is_test = name.split('/').any(|part| part == "tests");
+        let mark = text.lines().position(|line| line.starts_with("#[cfg(test)]"));
+        let tests = if is_test { 0 } else { mark.unwrap_or_else(|| text.lines().count()) };
+        Self { path, text, module, tests: tests + 1 }
+    }
+
+    fn top(&self) -> &str {
+        self.module.first().map_or("", String::as_str)
+    }
+
+    fn violations(&self, crates: &[String]) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.tests > LONGEST_FILE + 1 {
+            found.push(format!(
+                "{}: {} lines without tests, {LONGEST_FILE} at most",
+                self.path,
+                self.tests - 1
+            ));
+        }
+        // The root of the library declares the modules; it has no logic, and no layer.
+        let layer = if self.top() == "lib" { Some(PROGRAMS) } else { layer_of(self.top()) };
+        let Some(layer) = layer else {
+            found.push(format!("{}: `{}` has no layer in the table", self.path, self.top()));
+            return found;
+        };
+        let module = if layer == PROGRAMS { &[][..] } else { &self.module };
+        for named in paths::paths(module, self.text) {
+            let fault = match &named.place {
+                Place::Inside(path) => self.inside(layer, path),
+                Place::Outside(path) => self.outside(layer, path, &named, crates),
+            };
+            found.extend(fault.map(|fault| format!("{}:{}: {fault}", self.path, named.line)));
+        }
+        found
+    }
+
+    fn inside(&self, layer: usize, path: &[String]) -> Option<String> {
+        let top = self.top();
+        if layer == PROGRAMS || path.first().is_some_and(|first| first == top) {
+            return None;
+        }
+        let Some(first) = path.first() else {
+            return Some("a new name for the root hides what is named".to_owned());
+        };
+        match layer_of(first) {
+            None => Some(format!("`{first}` has no layer in the table")),
+            Some(other) if other < layer => None,
+            Some(_) => Some(format!("{top} must not name {first}")),
+        }
+    }
+
+    fn outside(&self, layer: usize, path: &[String], named: &Named, crates: &[String]) -> Option<String> {
+        let first = path.first()?;
+        let home = HOMES.iter().find(|(name, _)| of_family(first, name));
+        if let Some((name, home)) = home.filter(|(_, home)| !self.path.starts_with(home)) {
+            return Some(format!("{name} belongs in {home}"));
+        }
+        if named.line >= self.tests {
+            return None;
+        }
+        let top = self.top();
+        let written = path.join("::");
+        let effect =
+            EFFECTS.iter().find(|effect| written == **effect || written.starts_with(&format!("{effect}::")));
+        if let Some(effect) = effect.filter(|_| layer < FIRST_WITH_EFFECTS) {
+            return Some(format!("{top} is pure and must not name {effect}"));
+        }
+        let format = FORMATS.iter().any(|name| of_family(first, name));
+        let stranger = layer == 0 && crates.contains(first) && !BOTTOM.contains(&first.as_str());
+        (stranger || (format && layer < FIRST_WITH_FORMATS))
+            .then(|| format!("{top} must not name the crate {first}"))
+    }
+}
+
+fn layer_of(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&module))
+}
+
+/// `pingora_core` is of the family of `pingora`.
+fn of_family(name: &str, family: &str) -> bool {
+    name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
+fn read(folder: &Path, found: &mut Vec<Source>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            read(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_str().unwrap().to_owned();
+            found.push((name, std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// The names under which code would name the crates of `Cargo.toml`.
+fn crates_of_the_manifest() -> Vec<String> {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let tables = tables.iter().filter_map(|name| manifest.get(*name).and_then(toml::Value::as_table));
+    tables.flat_map(toml::Table::keys).map(|name| name.replace('-', "_")).collect()
+}
+
+#[test]
+fn every_module_names_only_lower_ones() {
+    let mut files = Vec::new();
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let crates = crates_of_the_manifest();
+    assert!(crates.iter().any(|name| name == "pingora"), "{crates:?}");
+    let found = violations(&files, &crates);
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// A tree that keeps the rules, with every module of the table that exists in a folder of its own.
+fn orderly() -> Vec<Source> {
+    let modules = LAYERS.iter().take(PROGRAMS).flat_map(|modules| modules.iter());
+    let mut files: Vec<Source> =
+        modules.map(|module| (format!("src/{module}/mod.rs"), String::new())).collect();
+    files.push(("src/main.rs".to_owned(), "use robots_gateway::{admin, ctl, proxy};\n".to_owned()));
+    files.push(("src/bin/gatewayctl.rs".to_owned(), "fn main() { robots_gateway::ctl::run() }\n".to_owned()));
+    files.push((
+        "src/proxy/serve.rs".to_owned(),
+        "use crate::policy;\nuse pingora::server::Server;\n".to_owned(),
+    ));
+    files.push(("src/decide/verdict.rs".to_owned(), "use crate::{identify, robots, request};\n".to_owned()));
+    files.push(("src/robots/line.rs".to_owned(), "use super::rule;\nuse memchr::memchr;\n".to_owned()));
+    files
+}
+
+fn crates() -> Vec<String> {
+    let names = [
+        "pingora",
+        "woothee",
+        "notify",
+        "rusqlite",
+        "serde",
+        "serde_json",
+        "toml",
+        "memchr",
+        "http",
+        "tokio",
+    ];
+    names.map(str::to_owned).to_vec()
+}
+
+/// What is found when `text` stands in the file `path` of an orderly tree.
+fn planted(path: &str, text: &str) -> Vec<String> {
+    let mut files = orderly();
+    files.retain(|(other, _)| other != path);
+    files.push((path.to_owned(), text.to_owned()));
+    violations(&files, &crates())
+}
+
+#[test]
+fn an_orderly_tree_breaks_nothing() {
+    assert_eq!(violations(&orderly(), &crates()), Vec::<String>::new());
+    for (path, text) in [
+        ("src/identify/user_agent.rs", "use woothee::parser::Parser;\n"),
+        ("src/policy/watch.rs", "use notify::Watcher;\n"),
+        ("src/record/store/rows.rs", "use rusqlite::Connection;\n"),
+        ("src/proxy/mod.rs", "use pingora_proxy::ProxyHttp;\nfn notify(waker: W) { waker.notify() }\n"),
+        (
+            "src/robots/mod.rs",
+            "// crate::policy\nconst X: &str = \"toml::x\";\n#[cfg(test)]\nmod tests { use toml::x; }\n",
+        ),
+        ("src/lib.rs", "pub mod robots;\npub mod proxy;\n"),
+    ] {
+        assert_eq!(planted(path, text), Vec::<String>::new(), "{path}");
+    }
+}
+
+#[test]
+fn a_planted_violation_of_each_row_is_caught() {
+    for (path, text, message) in [
+        ("src/robots/line.rs", "\nuse crate::request::host;\n", "2: robots must not name request"),
+        ("src/request/host.rs", "use crate::identify::Client;\n", "1: request must not name identify"),
+        (
+            "src/identify/mod.rs",
+            "use crate::{\n    robots,\n    decide::Verdict,\n};\n",
+            "3: identify must not name decide",
+        ),
+        ("src/decide/mod.rs", "fn f(p: &crate::policy::Policy) {}\n", "1: decide must not name policy"),
+        ("src/enforce/mod.rs", "use super::record::Event;\n", "1: enforce must not name record"),
+        ("src/record/mod.rs", "use crate::config::Config;\n", "1: record must not name config"),
+        ("src/config/site.rs", "use super::super::policy::Policy;\n", "1: config must not name policy"),
+        ("src/policy/load.rs", "use crate::report as numbers;\n", "1: policy must not name report"),
+        ("src/report/mod.rs", "use crate::policy::Policy;\n", "1: report must not name policy"),
+        ("src/proxy/mod.rs", "use crate::admin::answer;\n", "1: proxy must not name admin"),
+        ("src/admin/mod.rs", "use crate::ctl::render;\n", "1: admin must not name ctl"),
+        ("src/ctl/mod.rs", "use robots_gateway::proxy::serve;\n", "1: ctl must not name proxy"),
+        ("src/ctl/mod.rs", "fn f() { crate::main::run() }\n", "1: ctl must not name main"),
+        ("src/main.rs", "use pingora::server::Server;\n", "1: pingora belongs in src/proxy/"),
+        ("src/bin/gatewayctl.rs", "use notify::Watcher;\n", "1: notify belongs in src/policy/watch.rs"),
+    ] {
+        assert_eq!(planted(path, text), [format!("{path}:{message}")]);
+    }
+}
+
+#[test]
+fn a_planted_violation_of_each_home_is_caught() {
+    for (path, text, message) in [
+        ("src/policy/load.rs", "use pingora_core::Error;\n", "1: pingora belongs in src/proxy/"),
+        ("src/identify/mod.rs", "use woothee;\n", "1: woothee belongs in src/identify/user_agent.rs"),
+        (
+            "src/policy/load.rs",
+            "fn f() { notify::recommended_watcher() }\n",
+            "1: notify belongs in src/policy/watch.rs",
+        ),
+        ("src/record/writer.rs", "extern crate rusqlite;\n", "1: rusqlite belongs in src/record/store"),
+        (
+            "src/config/mod.rs",
+            "#[cfg(test)]\nmod tests { use notify::Event; }\n",
+            "2: notify belongs in src/policy/watch.rs",
+        ),
+        ("src/robots/rule.rs", "use http::Uri;\n", "1: robots must not name the crate http"),
+        ("src/request/host.rs", "use ::serde::Serialize;\n", "1: request must not name the crate serde"),
+        (
+            "src/identify/mod.rs",
+            "#[derive(serde::Deserialize)]\nstruct X;\n",
+            "1: identify must not name the crate serde",
+        ),
+        ("src/decide/mod.rs", "fn f() { toml::from_str(x) }\n", "1: decide must not name the crate toml"),
+        (
+            "src/decide/mod.rs",
+            "fn f() { serde_json::to_string(x) }\n",
+            "1: decide must not name the crate serde_json",
+        ),
+        (
+            "src/decide/mod.rs",
+            "fn f() { SystemTime::now() }\n",
+            "1: decide is pure and must not name SystemTime::now",
+        ),
+        ("src/enforce/mod.rs", "use std::{fmt, fs::File};\n", "1: enforce is pure and must not name std::fs"),
+        (
+            "src/identify/mod.rs",
+            "use std::net::{IpAddr, TcpStream};\n",
+            "1: identify is pure and must not name std::net::TcpStream",
+        ),
+        ("src/enforce/mod.rs", "use tokio::sync::watch;\n", "1: enforce is pure and must not name tokio"),
+    ] {
+        assert_eq!(planted(path, text), [format!("{path}:{message}")]);
+    }
+}
+
+#[test]
+fn ways_around_the_table_are_caught() {
+    for (path, text, message) in [
+        ("src/decide/mod.rs", "use crate as top;\n", ":1: a new name for the root hides what is named"),
+        (
+            "src/decide/mod.rs",
+            "use super::{self as top};\n",
+            ":1: a new name for the root hides what is named",
+        ),
+        ("src/decide/mod.rs", "use crate::*;\n", ":1: `*` has no layer in the table"),
+        ("src/decide/mod.rs", "use crate::Policy;\n", ":1: `Policy` has no layer in the table"),
+        (
+            "src/decide/mod.rs",
+            "#[cfg(test)]\nmod tests { use super::super::ctl; }\n",
+            ":2: decide must not name ctl",
+        ),
+        ("src/plumbing/mod.rs", "", ": `plumbing` has no layer in the table"),
+    ] {
+        assert_eq!(planted(path, text), [format!("{path}{message}")]);
+    }
+}
+
+#[test]
+fn a_file_too_long_and_a_tree_too_small_are_caught() {
+    let long = "fn f() {}\n".repeat(LONGEST_FILE + 1);
+    assert_eq!(
+        planted("src/config/site.rs", &long),
+        ["src/config/site.rs: 401 lines without tests, 400 at most"]
+    );
+    let tested = format!("{}#[cfg(test)]\n{long}", "fn f() {}\n".repeat(LONGEST_FILE));
+    assert_eq!(planted("src/config/site.rs", &tested), Vec::<String>::new());
+    let few: Vec<Source> = orderly().into_iter().take(FEWEST_FILES - 1).collect();
+    assert_eq!(violations(&few, &crates()), ["src: only 9 files seen, 10 expected at least"]);
+}
