@@ -7,6 +7,7 @@ use robots_gateway::policy::{self, CurrentPolicy, Reloader};
 use robots_gateway::proxy::{self, DemoOrigin, Gateway, Pages, Server};
 use robots_gateway::record::{Journal, JournalTarget, ReadBook, Totals, start_log};
 use std::error::Error;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if matches!(config.journal.target, JournalTarget::File(_)) {
         make_state_dir(&config).map_err(running)?;
     }
-    let journal = Arc::new(Journal::open(config.journal.clone()).map_err(|error| running(error.into()))?);
+    let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
     let current = Arc::new(CurrentPolicy::new(policy));
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads)));
@@ -62,15 +63,15 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         started,
         token: config.admin_token.clone(),
     });
-    let server = Server {
-        gateway: Gateway { current, journal: Arc::clone(&journal), totals, reads },
+    let whole = Server {
+        gateway: Gateway::new(current, Arc::clone(&journal), totals, reads),
         listeners,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
         demo,
         reloader,
     };
-    let served = server.run();
+    let served = whole.run();
     journal.close();
     served.map_err(|error| running(error.into()))
 }
@@ -87,7 +88,8 @@ fn fatal(error: &dyn Error) {
     let mut message = format!("robots-gateway: error: {error}");
     let mut cause = error.source();
     while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
+        // Writing to a `String` cannot fail.
+        let _ = write!(message, ": {error}");
         cause = error.source();
     }
     // Without standard error there is nobody to tell.

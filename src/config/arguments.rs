@@ -20,7 +20,7 @@ pub struct Arguments {
     /// Address to listen on; may be repeated [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     pub listen: Vec<ListenValue>,
-    /// Origin of the site, such as http://127.0.0.1:3000
+    /// Origin of the site, a URL such as `http://127.0.0.1:3000`
     #[arg(long, value_name = "URL")]
     pub origin: Option<String>,
     /// The site's robots.txt

@@ -63,8 +63,8 @@ pub(super) fn build(
     mut file: File,
     arguments: &Arguments,
 ) -> Result<Config, ConfigErrors> {
-    let mut faults = Faults { path: path.unwrap_or(Path::new("")), text, found: Vec::new() };
-    let base = path.and_then(Path::parent).unwrap_or(Path::new(""));
+    let mut faults = Faults { path: path.unwrap_or_else(|| Path::new("")), text, found: Vec::new() };
+    let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let listen = listen(file.listen.take(), arguments, &mut faults);
     let admin = admin(&file, arguments, &mut faults);
     let threads = threads(file.threads.take(), arguments, &mut faults);
@@ -171,7 +171,8 @@ fn admin(file: &File, arguments: &Arguments, faults: &mut Faults<'_>) -> Option<
 
 fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
     let span = written.as_ref().map_or(0..0, Spanned::span);
-    let threads = arguments.threads.or(written.map(Spanned::into_inner)).unwrap_or_else(defaults::threads);
+    let written = written.map(Spanned::into_inner);
+    let threads = arguments.threads.or(written).unwrap_or_else(defaults::threads);
     if !(1..=1_024).contains(&threads) {
         faults.push(
             span,
@@ -332,7 +333,7 @@ fn apply_options(sites: &mut Vec<SiteConfig>, arguments: &Arguments, faults: &mu
         }
         (None, Some(origin), robots) => sites.push(SiteConfig::from_options(origin, robots.clone())),
         (None, None, Some(_)) => {
-            faults.whole("--robots without an origin", "add --origin http://127.0.0.1:3000")
+            faults.whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn run(
     let mut batch = Batch { trial: Trial::load(cli, arguments)?, last: None };
     let has_rules = arguments.robots.is_some() || cli.config_file().is_some();
     let mut unreadable = 0_u64;
-    for line in lines(arguments.batch.as_deref().unwrap_or(Path::new("-")))? {
+    for line in lines(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))? {
         let line = line?;
         if line.trim_ascii().is_empty() {
             continue;

@@ -129,3 +129,94 @@ const fn reason_of(judgement: &Judgement<'_>) -> Reason {
         crate::robots::Reason::RobotsTxt => Reason::RobotsTxt,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identify::{Basis, Client, Knowledge};
+    use crate::request::target::PathParameters;
+    use crate::robots::{Limits, Robots};
+    use std::time::Duration;
+
+    const PERIOD: NoticePeriod =
+        NoticePeriod { notice: Duration::from_secs(86_400), settle: Duration::from_secs(60) };
+
+    fn site(text: &str) -> SiteRules {
+        let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
+        SiteRules::new(Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots))))
+    }
+
+    fn identity(client: Client, tokens: &[&str]) -> Arc<Identity> {
+        let tokens = tokens.iter().map(|token| (*token).into()).collect();
+        let star = client != Client::SpecialCase;
+        Arc::new(Identity { client, crawler: None, purpose: None, tokens, star, basis: Basis::Catalogue })
+    }
+
+    fn judged(rules: &SiteRules, identity: &Arc<Identity>, path: &str, exempt: bool) -> (Outcome, Reason) {
+        let identifier = Identifier::new(Knowledge::default()).unwrap();
+        let target = Target::new(path.as_bytes(), PathParameters::Keep);
+        let now = SystemTime::UNIX_EPOCH;
+        let case = Case {
+            target: &target,
+            user_agent: None,
+            identifier: &identifier,
+            recognised: identity,
+            identity,
+            exempt,
+            reads: &[],
+            now,
+        };
+        let verdict = decide(rules, PERIOD, &case);
+        (verdict.outcome, verdict.reason)
+    }
+
+    const NOBODY: &str = "User-agent: *\nDisallow: /\n";
+
+    #[test]
+    fn robots_txt_is_open_even_to_those_who_may_read_nothing_else() {
+        let crawler = identity(Client::Crawler, &["GPTBot"]);
+        let (outcome, reason) = judged(&site(NOBODY), &crawler, "//robots.txt?x=1", false);
+        assert_eq!((outcome, reason), (Outcome::Allow, Reason::RobotsTxt));
+    }
+
+    #[test]
+    fn people_and_exempt_clients_are_not_judged() {
+        let rules = site(NOBODY);
+        for client in [Client::Browser, Client::App] {
+            let answer = judged(&rules, &identity(client, &[]), "/x", false);
+            assert_eq!(answer, (Outcome::Allow, Reason::NotJudged));
+        }
+        let crawler = identity(Client::Crawler, &["GPTBot"]);
+        assert_eq!(judged(&rules, &crawler, "/x", true), (Outcome::Allow, Reason::Exempt));
+        let violation = Outcome::Violation(Notice::Lapsed);
+        assert_eq!(judged(&rules, &crawler, "/x", false), (violation, Reason::Rule));
+    }
+
+    #[test]
+    fn a_special_case_obeys_its_own_group_only() {
+        let ads = identity(Client::SpecialCase, &["AdsBot-Google"]);
+        assert_eq!(judged(&site(NOBODY), &ads, "/x", false), (Outcome::Allow, Reason::NoGroup));
+        let own = site("User-agent: AdsBot-Google\nDisallow: /x\n");
+        assert_eq!(judged(&own, &ads, "/x", false), (Outcome::Violation(Notice::Lapsed), Reason::Rule));
+        assert_eq!(judged(&own, &ads, "/y", false), (Outcome::Allow, Reason::NoRule));
+    }
+
+    #[test]
+    fn the_first_token_that_has_a_group_decides() {
+        let image = identity(Client::Crawler, &["Googlebot-Image", "Googlebot"]);
+        let rules = site("User-agent: Googlebot\nDisallow: /g\n\nUser-agent: *\nDisallow: /\n");
+        assert_eq!(judged(&rules, &image, "/g", false).0, Outcome::Violation(Notice::Lapsed));
+        assert_eq!(judged(&rules, &image, "/x", false).0, Outcome::Allow);
+    }
+
+    #[test]
+    fn a_variant_is_told_from_a_violation_by_the_path_as_sent() {
+        let rules = site("User-agent: *\nDisallow: /private\n");
+        let crawler = identity(Client::Crawler, &["GPTBot"]);
+        assert_eq!(judged(&rules, &crawler, "//private", false), (Outcome::Variant, Reason::Variant));
+        assert_eq!(judged(&rules, &crawler, "/x/..%2fprivate", false).0, Outcome::Variant);
+        assert_eq!(judged(&rules, &crawler, "/x/../private", false).0, Outcome::Violation(Notice::Lapsed));
+        assert_eq!(judged(&rules, &crawler, "/private%2Fx", false).0, Outcome::Violation(Notice::Lapsed));
+        assert_eq!(judged(&rules, &crawler, "//public", false), (Outcome::Allow, Reason::NoRule));
+    }
+}

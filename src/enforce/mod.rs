@@ -90,3 +90,74 @@ pub fn enforce(
     let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
     if may_be_refused && (disallowed || borrowed_name) { Action::Refuse } else { Action::Forward }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::{Notice, Reason};
+    use crate::identify::{Basis, Client};
+    use std::sync::Arc;
+
+    fn identity(client: Client) -> Identity {
+        let tokens = Arc::new([]);
+        Identity { client, crawler: None, purpose: None, tokens, star: true, basis: Basis::Catalogue }
+    }
+
+    fn verdict(outcome: Outcome) -> Verdict<'static> {
+        Verdict { outcome, reason: Reason::Rule, ruling: None, version: None }
+    }
+
+    const VIOLATION: Outcome = Outcome::Violation(Notice::Read);
+
+    fn action(mode: Mode, outcome: Outcome, path: &str) -> Action {
+        let crawler = identity(Client::Crawler);
+        enforce(mode, Choices::default(), &verdict(outcome), &crawler, Proof::Unchecked, path.as_bytes())
+    }
+
+    #[test]
+    fn only_enforce_refuses_and_only_what_is_disallowed() {
+        assert_eq!(action(Mode::Enforce, VIOLATION, "/x"), Action::Refuse);
+        assert_eq!(action(Mode::Enforce, Outcome::Variant, "/x"), Action::Refuse);
+        assert_eq!(action(Mode::Enforce, Outcome::Stale, "/x"), Action::Forward);
+        assert_eq!(action(Mode::Enforce, Outcome::Allow, "/x"), Action::Forward);
+        for mode in [Mode::Audit, Mode::Off] {
+            assert_eq!(action(mode, VIOLATION, "/x"), Action::Forward);
+        }
+    }
+
+    #[test]
+    fn a_certificate_authority_is_never_refused() {
+        assert_eq!(action(Mode::Enforce, VIOLATION, "/.well-known/acme-challenge/token"), Action::Forward);
+    }
+
+    #[test]
+    fn a_person_is_not_refused_whatever_went_wrong_before() {
+        let browser = identity(Client::Browser);
+        let choices = Choices { contradicted: Contradicted::Refuse, ..Choices::default() };
+        let action =
+            enforce(Mode::Enforce, choices, &verdict(VIOLATION), &browser, Proof::Contradicted, b"/x");
+        assert_eq!(action, Action::Forward);
+    }
+
+    #[test]
+    fn a_second_opinion_alone_refuses_nobody() {
+        let crawler = Identity { basis: Basis::SecondOpinion, ..identity(Client::Crawler) };
+        let verdict = verdict(VIOLATION);
+        let action = enforce(Mode::Enforce, Choices::default(), &verdict, &crawler, Proof::Unchecked, b"/x");
+        assert_eq!(action, Action::Forward);
+    }
+
+    #[test]
+    fn a_site_chooses_what_becomes_of_variants_and_borrowed_names() {
+        let crawler = identity(Client::Crawler);
+        let forward = Choices { variants: Variants::Forward, ..Choices::default() };
+        let variant = verdict(Outcome::Variant);
+        let act = |choices, verdict, proof| enforce(Mode::Enforce, choices, verdict, &crawler, proof, b"/x");
+        assert_eq!(act(forward, &variant, Proof::Unchecked), Action::Forward);
+        let refuse = Choices { contradicted: Contradicted::Refuse, ..Choices::default() };
+        let allowed = verdict(Outcome::Allow);
+        assert_eq!(act(refuse, &allowed, Proof::Contradicted), Action::Refuse);
+        assert_eq!(act(refuse, &allowed, Proof::Unchecked), Action::Forward);
+        assert_eq!(act(Choices::default(), &allowed, Proof::Contradicted), Action::Forward);
+    }
+}

@@ -132,3 +132,45 @@ impl ClientModes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identify::Basis;
+    use std::sync::Arc;
+
+    fn mode(modes: &Modes, client: Client, crawler: Option<&str>) -> Mode {
+        let (crawler, tokens) = (crawler.map(Arc::from), Arc::new([]));
+        let basis = Basis::Catalogue;
+        modes.of(&Identity { client, crawler, purpose: None, tokens, star: true, basis })
+    }
+
+    fn modes(site: Mode) -> Modes {
+        Modes { site, clients: ClientModes::default(), crawlers: HashMap::new() }
+    }
+
+    #[test]
+    fn crawlers_follow_their_site_and_tools_are_only_recorded() {
+        assert_eq!(mode(&modes(Mode::Enforce), Client::Crawler, Some("GPTBot")), Mode::Enforce);
+        assert_eq!(mode(&modes(Mode::Enforce), Client::Tool, Some("curl")), Mode::Audit);
+        assert_eq!(mode(&modes(Mode::Enforce), Client::Unnamed, None), Mode::Audit);
+    }
+
+    #[test]
+    fn the_most_specific_mode_wins() {
+        let mut modes = modes(Mode::Audit);
+        modes.clients.crawler = Some(Mode::Off);
+        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Off);
+        modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
+        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Enforce);
+        assert_eq!(mode(&modes, Client::Crawler, Some("bingbot")), Mode::Off);
+    }
+
+    #[test]
+    fn words_are_read_and_written_alike() {
+        for mode in [Mode::Off, Mode::Audit, Mode::Enforce] {
+            assert_eq!(mode.as_str().parse(), Ok(mode));
+        }
+        assert!("block".parse::<Mode>().unwrap_err().to_string().contains("`enforce`"));
+    }
+}

@@ -126,3 +126,71 @@ fn prefers_json(accept: Option<&[u8]>) -> bool {
         named && !parts.any(|parameter| matches!(parameter, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::{Notice, Outcome, Reason, Ruling};
+    use crate::robots::{Limits, Robots};
+
+    fn reply(policy: &RefusalPolicy, accept: Option<&str>) -> Reply {
+        let robots =
+            Robots::parse(b"User-agent: A\nUser-agent: B\nDisallow: /x\n", &Limits::default()).robots;
+        let judgement = robots.judge(&["B"], true, b"/x");
+        let group = judgement.group.unwrap();
+        let verdict = Verdict {
+            outcome: Outcome::Violation(Notice::Read),
+            reason: Reason::Rule,
+            ruling: Some(Ruling {
+                group: group.tokens().collect(),
+                token: group.matched(),
+                rule: judgement.rule,
+            }),
+            version: Some(VersionId::of(b"")),
+        };
+        let contact = policy.contact.as_deref();
+        Refusal::new(&verdict, Some("B"), "/robots.txt", contact).reply(policy, accept.map(str::as_bytes))
+    }
+
+    fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
+        reply.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn a_refusal_names_group_line_and_rule() {
+        let policy =
+            RefusalPolicy { contact: Some("mailto:web@example.org".to_owned()), ..RefusalPolicy::default() };
+        let reply = reply(&policy, None);
+        assert_eq!(reply.status, 403);
+        assert_eq!(
+            reply.body,
+            "error: disallowed by robots.txt\ncrawler: B\ngroup: A, B\nline: 3\nrule: Disallow: /x\n\
+             robots: /robots.txt\nrobots_version: e3b0c44298fc\ncontact: mailto:web@example.org\n"
+        );
+        assert_eq!(header(&reply, "content-length"), Some(reply.body.len().to_string().as_str()));
+        assert_eq!(header(&reply, "link"), Some("</robots.txt>; rel=\"describedby\""));
+        assert_eq!(header(&reply, "cache-control"), Some("private, no-store"));
+        assert_eq!(header(&reply, "retry-after"), None);
+    }
+
+    #[test]
+    fn json_is_for_those_who_ask_for_it() {
+        let policy = RefusalPolicy::default();
+        let json = reply(&policy, Some("text/html;q=0.5, application/json"));
+        assert_eq!(header(&json, "content-type"), Some("application/json"));
+        assert_eq!(
+            json.body,
+            "{\"error\":\"disallowed by robots.txt\",\"crawler\":\"B\",\"group\":[\"A\",\"B\"],\"line\":3,\
+             \"rule\":\"Disallow: /x\",\"robots\":\"/robots.txt\",\"robots_version\":\"e3b0c44298fc\",\"contact\":null}\n"
+        );
+        for accept in [None, Some("*/*"), Some("text/html"), Some("application/json;q=0")] {
+            assert_eq!(header(&reply(&policy, accept), "content-type"), Some("text/plain; charset=utf-8"));
+        }
+    }
+
+    #[test]
+    fn too_many_requests_says_when_to_come_back() {
+        let policy = RefusalPolicy { status: 429, retry_after_seconds: 60, ..RefusalPolicy::default() };
+        assert_eq!(header(&reply(&policy, None), "retry-after"), Some("60"));
+    }
+}

@@ -8,7 +8,7 @@ use crate::decide::{SiteRules, Version};
 use crate::enforce::Modes;
 use crate::identify::Identifier;
 use crate::robots::{Finding, Limits, Robots};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -20,7 +20,7 @@ pub type LoadError = ConfigErrors;
 /// # Errors
 /// Every fault of every file, where the first version of a robots.txt is unfit too.
 pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
-    let loaded = load(config, None, &Acceptance::default(), now)?;
+    let loaded = load(config, None, Acceptance::default(), now)?;
     if loaded.unfit.is_empty() { Ok(loaded.policy) } else { Err(ConfigErrors(loaded.unfit)) }
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Loaded {
 pub(super) fn load(
     config: Config,
     previous: Option<&Policy>,
-    acceptance: &Acceptance,
+    acceptance: Acceptance,
     now: SystemTime,
 ) -> Result<Loaded, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
@@ -48,7 +48,7 @@ pub(super) fn load(
     let (mut sites, mut unfit, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.named(&site.name)).map(|site| &**site);
-        let loading = Loading { config: &config, site, former, renewed, acceptance: *acceptance, now };
+        let loading = Loading { config: &config, site, former, renewed, acceptance, now };
         match loading.site() {
             Ok((site, error)) => {
                 unfit.extend(error);
@@ -87,7 +87,7 @@ fn identifier(
         _ => catalogue::bundled(),
     };
     let identifier = Identifier::new(knowledge)
-        .map_err(|error| ConfigError::whole(path.unwrap_or(Path::new("")), error.to_string()))?;
+        .map_err(|error| ConfigError::whole(path.unwrap_or_else(|| Path::new("")), error.to_string()))?;
     Ok((Arc::new(identifier), text))
 }
 
@@ -144,7 +144,7 @@ impl Loading<'_> {
             // A name server that is down for a moment must not undo a site that works.
             (Err(_), Some(former)) => Ok(former.origin.clone()),
             (Err(error), None) => {
-                let path = self.config.path.clone().unwrap_or_else(PathBuf::new);
+                let path = self.config.path.clone().unwrap_or_default();
                 Err(ConfigError::whole(
                     &path,
                     format!("cannot resolve origin `{}`: {error}", self.site.origin),

@@ -79,7 +79,7 @@ impl Reloader {
         let previous = self.current.get();
         let now = SystemTime::now();
         let loaded = Config::load(&self.arguments)
-            .and_then(|config| load(config, Some(&previous), &Acceptance { empty: accept_empty }, now));
+            .and_then(|config| load(config, Some(&previous), Acceptance { empty: accept_empty }, now));
         match loaded {
             Ok(loaded) => self.adopt(&previous, loaded),
             Err(ConfigErrors(errors)) => ReloadReport {

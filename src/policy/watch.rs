@@ -74,17 +74,17 @@ impl notify::EventHandler for Forward {
 enum When {
     Never,
     Soon,
-    WhenQuiet,
+    Quiet,
 }
 
 fn when(event: &Event) -> When {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
+        | EventKind::Create(CreateKind::Folder)
         | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => When::Soon,
         EventKind::Access(_) => When::Never,
         // A new file is empty until its writer has written; a removed one may be about to return.
-        EventKind::Create(CreateKind::Folder) => When::Soon,
-        _ => When::WhenQuiet,
+        _ => When::Quiet,
     }
 }
 
@@ -121,7 +121,7 @@ impl Watch {
                 deadline = match (when(&event), deadline) {
                     (When::Never, deadline) => deadline,
                     (When::Soon, _) => Some(Instant::now() + GATHER),
-                    (When::WhenQuiet, _) => Some(Instant::now() + QUIET),
+                    (When::Quiet, _) => Some(Instant::now() + QUIET),
                 };
             }
             let Some(end) = deadline else { return false };
@@ -184,12 +184,12 @@ mod tests {
         let kind = |kind| when(&Event::new(kind));
         assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), When::Soon);
         assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), When::Soon);
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), When::WhenQuiet);
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), When::WhenQuiet);
-        assert_eq!(kind(EventKind::Create(CreateKind::File)), When::WhenQuiet);
-        assert_eq!(kind(EventKind::Remove(notify::event::RemoveKind::File)), When::WhenQuiet);
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), When::Quiet);
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), When::Quiet);
+        assert_eq!(kind(EventKind::Create(CreateKind::File)), When::Quiet);
+        assert_eq!(kind(EventKind::Remove(notify::event::RemoveKind::File)), When::Quiet);
         assert_eq!(kind(EventKind::Access(AccessKind::Open(AccessMode::Read))), When::Never);
-        assert_eq!(kind(EventKind::Any), When::WhenQuiet);
+        assert_eq!(kind(EventKind::Any), When::Quiet);
     }
 
     #[test]

@@ -92,8 +92,12 @@ impl DemoOrigin {
         let address = listeners.first().and_then(|listener| listener.local_addr().ok());
         let url = address.map_or_else(String::new, |address| format!("http://{address}"));
         let control = config.control.display();
-        let robots =
-            config.sites.first().and_then(|site| site.robots.as_deref()).unwrap_or(Path::new("")).display();
+        let robots = config
+            .sites
+            .first()
+            .and_then(|site| site.robots.as_deref())
+            .unwrap_or_else(|| Path::new(""))
+            .display();
         // A closed standard output costs the introduction, not the gateway.
         let _ = writeln!(
             io::stdout(),

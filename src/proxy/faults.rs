@@ -4,14 +4,49 @@ use super::answer::Answer;
 use super::respond::respond;
 use pingora::proxy::{FailToProxy, Session};
 use pingora::{Error, ErrorSource, ErrorType};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The client went away; nobody is left to answer. Not a status of HTTP, only of our log.
 const CLIENT_GONE: u16 = 499;
 
+/// Between two lines about origins that fail; what happens in between is counted.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Failures of origins: told at once, then at most every [`QUIET`], with their number.
+#[derive(Debug, Default)]
+pub(super) struct OriginFaults(Mutex<Option<(Instant, u64)>>);
+
+impl OriginFaults {
+    /// How many failures a line is due for, this one included; `None` while it is too early for one.
+    fn due(&self, now: Instant) -> Option<u64> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *last {
+            Some((told, untold)) if now.duration_since(*told) < QUIET => {
+                *untold += 1;
+                None
+            }
+            last => {
+                let untold = last.map_or(0, |(_, untold)| untold);
+                *last = Some((now, 0));
+                Some(untold + 1)
+            }
+        }
+    }
+
+    fn note(&self, status: u16, error: &Error) {
+        if let Some(count) = self.due(Instant::now()) {
+            tracing::warn!(status, count, "requests failed at the origin: {error}");
+        }
+    }
+}
+
 /// Answers a failed request, unless an answer is under way already.
-pub(super) async fn answer(session: &mut Session, error: &Error) -> FailToProxy {
+pub(super) async fn answer(session: &mut Session, error: &Error, origins: &OriginFaults) -> FailToProxy {
     let status = status(error);
-    tracing::debug!(status, "request failed: {error}");
+    if status >= 500 {
+        origins.note(status, error);
+    }
     if status != CLIENT_GONE && session.response_written().is_none() {
         session.set_keepalive(None);
         if let Err(error) = respond(session, Answer::page(status, sentence(status))).await {
@@ -23,18 +58,15 @@ pub(super) async fn answer(session: &mut Session, error: &Error) -> FailToProxy 
 
 fn status(error: &Error) -> u16 {
     use ErrorType::{
-        ConnectTimedout, ConnectionClosed, HTTPStatus, InvalidHTTPHeader, ReadError, ReadTimedout,
-        WriteError, WriteTimedout,
+        ConnectTimedout, ConnectionClosed, HTTPStatus, ReadError, ReadTimedout, WriteError, WriteTimedout,
     };
     match (error.etype(), error.esource()) {
         (HTTPStatus(status), _) => *status,
         (ReadTimedout, ErrorSource::Downstream) => 408,
-        (InvalidHTTPHeader, ErrorSource::Downstream) => 400,
         (ReadError | WriteError | WriteTimedout | ConnectionClosed, ErrorSource::Downstream) => CLIENT_GONE,
         (_, ErrorSource::Downstream) => 400,
         (ConnectTimedout | ReadTimedout | WriteTimedout, _) => 504,
-        (_, ErrorSource::Upstream) => 502,
-        (_, ErrorSource::Internal | ErrorSource::Unset) => 502,
+        (_, ErrorSource::Upstream | ErrorSource::Internal | ErrorSource::Unset) => 502,
     }
 }
 
@@ -51,6 +83,16 @@ const fn sentence(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeats_are_counted_instead_of_repeated() {
+        let (faults, start) = (OriginFaults::default(), Instant::now());
+        assert_eq!(faults.due(start), Some(1));
+        assert_eq!(faults.due(start + Duration::from_secs(1)), None);
+        assert_eq!(faults.due(start + Duration::from_secs(9)), None);
+        assert_eq!(faults.due(start + QUIET), Some(3));
+        assert_eq!(faults.due(start + QUIET * 2), Some(1));
+    }
 
     #[test]
     fn faults_of_the_origin_are_told_apart_from_those_of_the_client() {

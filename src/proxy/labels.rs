@@ -3,6 +3,7 @@
 use super::context::RequestContext;
 use pingora::Result;
 use pingora::http::RequestHeader;
+use pingora::protocols::l4::socket::SocketAddr;
 use pingora::proxy::Session;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,8 +36,7 @@ pub(super) fn forwarded(
     request: &mut RequestHeader,
     context: &RequestContext,
 ) -> Result<()> {
-    let Some(peer) = session.client_addr().and_then(|address| address.as_inet()).map(|socket| socket.ip())
-    else {
+    let Some(peer) = session.client_addr().and_then(SocketAddr::as_inet).map(std::net::SocketAddr::ip) else {
         return Ok(());
     };
     let route = context.route.as_ref();
@@ -50,13 +50,11 @@ pub(super) fn forwarded(
     }
     request.insert_header("X-Forwarded-For", peer)?;
     request.insert_header("X-Forwarded-Proto", "http")?;
-    match session.req_header().headers.get(http::header::HOST).cloned() {
-        Some(host) => request.insert_header("X-Forwarded-Host", host),
-        None => {
-            request.remove_header("X-Forwarded-Host");
-            Ok(())
-        }
+    request.remove_header("X-Forwarded-Host");
+    if let Some(host) = session.req_header().headers.get(http::header::HOST).cloned() {
+        request.insert_header("X-Forwarded-Host", host)?;
     }
+    Ok(())
 }
 
 /// An id that tells this request from every other of this gateway.

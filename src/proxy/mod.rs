@@ -46,6 +46,7 @@ pub struct Gateway {
     pub totals: Arc<Totals>,
     /// Who read what.
     pub reads: Arc<ReadBook>,
+    origin_faults: Arc<faults::OriginFaults>,
 }
 
 #[async_trait]
@@ -87,9 +88,10 @@ impl ProxyHttp for Gateway {
         _: &mut Session,
         _: &HttpPeer,
         context: &mut RequestContext,
-        error: Box<Error>,
+        mut error: Box<Error>,
     ) -> Box<Error> {
-        upstream::retry_elsewhere(context, error)
+        error.set_retry(upstream::may_retry(context));
+        error
     }
 
     async fn upstream_request_filter(
@@ -108,7 +110,7 @@ impl ProxyHttp for Gateway {
         error: &Error,
         _: &mut RequestContext,
     ) -> FailToProxy {
-        faults::answer(session, error).await
+        faults::answer(session, error, &self.origin_faults).await
     }
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut RequestContext) {
@@ -120,6 +122,17 @@ impl ProxyHttp for Gateway {
 }
 
 impl Gateway {
+    /// A gateway that serves under the policy in force.
+    #[must_use]
+    pub fn new(
+        current: Arc<CurrentPolicy>,
+        journal: Arc<Journal>,
+        totals: Arc<Totals>,
+        reads: Arc<ReadBook>,
+    ) -> Self {
+        Self { current, journal, totals, reads, origin_faults: Arc::default() }
+    }
+
     fn route(&self, host: &str) -> Option<Route> {
         let policy = self.current.get();
         let site = Arc::clone(policy.site(host)?);

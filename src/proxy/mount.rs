@@ -10,9 +10,11 @@ use pingora::protocols::http::ServerSession;
 use std::fmt;
 use std::sync::Arc;
 
+type Answer = dyn Fn(&Request<()>) -> Response<Vec<u8>> + Send + Sync;
+
 /// Answers a request without a body worth reading.
 #[derive(Clone)]
-pub struct Pages(Arc<dyn Fn(&Request<()>) -> Response<Vec<u8>> + Send + Sync>);
+pub struct Pages(Arc<Answer>);
 
 impl Pages {
     /// Pages that `answer` gives.

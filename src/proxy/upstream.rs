@@ -29,8 +29,7 @@ pub(super) fn peer(context: &mut RequestContext) -> Result<Box<HttpPeer>> {
     Ok(Box::new(peer))
 }
 
-/// Lets pingora try once more.
-pub(super) fn retry_elsewhere(context: &RequestContext, mut error: Box<Error>) -> Box<Error> {
-    error.set_retry(context.attempts < ATTEMPTS);
-    error
+/// Whether pingora may try once more.
+pub(super) const fn may_retry(context: &RequestContext) -> bool {
+    context.attempts < ATTEMPTS
 }

@@ -176,3 +176,97 @@ impl Event {
 pub fn timestamp(time: SystemTime) -> String {
     format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Reason;
+    use crate::identify::{Basis, Client};
+    use crate::request::Scheme;
+    use std::borrow::Cow;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// The fields of a line, in their order.
+    const FIELDS: [&str; 25] = [
+        "v",
+        "time",
+        "event",
+        "site",
+        "mode",
+        "action",
+        "status",
+        "client",
+        "crawler",
+        "purpose",
+        "token",
+        "proof",
+        "address",
+        "scheme",
+        "method",
+        "host",
+        "target",
+        "user_agent",
+        "group",
+        "line",
+        "rule",
+        "reason",
+        "robots_version",
+        "notice",
+        "request_id",
+    ];
+
+    fn line(addresses: AddressDetail) -> String {
+        let facts = RequestFacts {
+            scheme: Scheme::Http,
+            method: "GET",
+            host: Cow::Borrowed("example.org"),
+            target: Cow::Borrowed(b"/caf\xe9"),
+            user_agent: Some(b"\"\x1b[0m"),
+            address: "198.51.100.77".parse().ok(),
+        };
+        let tokens = Arc::new([]);
+        let client = Client::Tool;
+        let identity =
+            Identity { client, crawler: None, purpose: None, tokens, star: true, basis: Basis::Sign };
+        let verdict =
+            Verdict { outcome: Outcome::Allow, reason: Reason::NoGroup, ruling: None, version: None };
+        let event = Event::new(&Occurrence {
+            facts: &facts,
+            identity: &identity,
+            proof: Proof::Unchecked,
+            verdict: &verdict,
+            mode: Mode::Audit,
+            action: Action::Forward,
+            site: "example.org",
+            now: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_020),
+            request_id: "1",
+            addresses,
+        });
+        String::from_utf8(event.line()).unwrap()
+    }
+
+    #[test]
+    fn every_field_is_present_in_its_order_and_null_where_empty() {
+        let line = line(AddressDetail::Full);
+        let mut rest = line.as_str();
+        for field in FIELDS {
+            let key = format!("\"{field}\":");
+            let at = rest.find(&key).unwrap_or_else(|| panic!("{field} is missing or out of order: {line}"));
+            rest = &rest[at + key.len()..];
+        }
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value.as_object().unwrap().len(), FIELDS.len());
+        assert!(value["crawler"].is_null() && value["line"].is_null() && value["status"].is_null());
+        assert_eq!(value["time"], "2023-11-14T22:13:20.020Z");
+        assert_eq!(value["target"], "/caf\\xE9");
+        assert!(line.ends_with("}\n") && !line.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn an_address_is_shown_as_far_as_the_operator_wants() {
+        assert!(line(AddressDetail::Full).contains("\"address\":\"198.51.100.77\""));
+        assert!(line(AddressDetail::Truncated).contains("\"address\":\"198.51.100.0\""));
+        assert!(line(AddressDetail::None).contains("\"address\":null"));
+    }
+}

@@ -88,9 +88,9 @@ impl Journal {
     ///
     /// # Errors
     /// When the file cannot be opened, or no thread can be started.
-    pub fn open(options: JournalOptions) -> Result<Self, JournalError> {
+    pub fn open(options: &JournalOptions) -> Result<Self, JournalError> {
         let error = |source| JournalError { path: options.target.path().to_owned(), source };
-        let sink = Sink::open(&options).map_err(error)?;
+        let sink = Sink::open(options).map_err(error)?;
         let (sender, receiver) = sync_channel(QUEUE);
         let counters = Arc::new(Counters::default());
         let writer = Writer {

@@ -45,7 +45,10 @@ pub fn start_log(options: &LogOptions) {
     };
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
-        let message = panic.payload_as_str().unwrap_or("a panic without a message");
+        let payload = panic.payload();
+        let message = payload.downcast_ref::<&str>().copied();
+        let message =
+            message.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
         tracing::error!(place, "fault in the gateway, please report it: {message}");
     }));
 }

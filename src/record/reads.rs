@@ -61,7 +61,8 @@ impl ReadBook {
         }
         let history = readers.entry(reader).or_default();
         history.last = Some(now);
-        let known = history.reads.last().is_some_and(|read| read.version == version && read.at >= in_force);
+        // A read in the very moment of a change leaves open which version came first, so a later one counts.
+        let known = history.reads.last().is_some_and(|read| read.version == version && read.at > in_force);
         if known {
             return;
         }

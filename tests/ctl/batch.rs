@@ -36,12 +36,16 @@ fn each_line_is_answered_in_order_with_the_promised_fields() {
     let (folder, ended) = batch(&input, &["--robots", "robots.txt"]);
     let ended = ended.exits(0);
     for line in ended.stdout.lines() {
-        assert_eq!(keys(line), ["id", "verdict", "client", "crawler", "tokens", "token", "group", "line", "rule", "reason"]);
+        assert_eq!(
+            keys(line),
+            ["id", "verdict", "client", "crawler", "tokens", "token", "group", "line", "rule", "reason"]
+        );
     }
     let answers = answers(&ended);
     let ids: Vec<_> = answers.iter().map(|answer| answer["id"].clone()).collect();
     assert_eq!(ids, [json!(1), json!("two"), json!({"n": 3}), json!(null)]);
-    let verdicts: Vec<_> = answers.iter().map(|answer| answer["verdict"].as_str().expect("a verdict")).collect();
+    let verdicts: Vec<_> =
+        answers.iter().map(|answer| answer["verdict"].as_str().expect("a verdict")).collect();
     assert_eq!(verdicts, ["disallow", "disallow", "allow", "disallow"]);
     assert_eq!(answers[1]["tokens"], json!(["Googlebot-Image", "Googlebot"]));
     assert_golden("batch", &folder, &ended);
@@ -58,7 +62,8 @@ fn a_token_meets_the_matcher_alone_and_a_header_the_whole_pipeline() {
     ]);
     let (_folder, ended) = batch(&input, &["--robots", "robots.txt"]);
     let answers = answers(&ended.exits(0));
-    let told: Vec<_> = answers.iter().map(|answer| json!([answer["id"], answer["verdict"], answer["reason"]])).collect();
+    let told: Vec<_> =
+        answers.iter().map(|answer| json!([answer["id"], answer["verdict"], answer["reason"]])).collect();
     assert_eq!(
         told,
         [
@@ -82,7 +87,11 @@ fn octets_that_are_no_text_come_in_base64() {
     let (_folder, ended) = batch(&input, &["--robots", "robots.txt"]);
     let answers = answers(&ended.exits(0));
     assert_eq!(answers[0]["verdict"], "disallow", "{answers:?}");
-    assert_eq!((&answers[1]["verdict"], &answers[1]["crawler"]), (&json!("disallow"), &json!("GPTBot")), "{answers:?}");
+    assert_eq!(
+        (&answers[1]["verdict"], &answers[1]["crawler"]),
+        (&json!("disallow"), &json!("GPTBot")),
+        "{answers:?}"
+    );
 }
 
 #[test]

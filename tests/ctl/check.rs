@@ -12,7 +12,8 @@ fn check(name: &str, config: &str, robots: impl AsRef<[u8]>, more: &[&str], code
     let folder = Folder::new();
     folder.write("gateway.toml", config);
     folder.write("robots.txt", robots);
-    let ended = ctl(&folder, &[&["check", "--offline", "--config", "gateway.toml"], more].concat()).exits(code);
+    let ended =
+        ctl(&folder, &[&["check", "--offline", "--config", "gateway.toml"], more].concat()).exits(code);
     assert_golden(name, &folder, &ended);
     ended
 }
@@ -26,10 +27,19 @@ fn good() {
 #[test]
 fn an_unknown_key() {
     let ended = check("check-unknown-key", &format!("listen_on = []\n{SITE}"), ROBOTS, &[], 1);
-    assert!(format!("{}{}", ended.stdout, ended.stderr).contains("gateway.toml:1:1: unknown field `listen_on`"), "{ended:?}");
-    let json = check("check-unknown-key-json", &format!("listen_on = []\n{SITE}"), ROBOTS, &["--format", "json"], 1).json();
+    assert!(
+        format!("{}{}", ended.stdout, ended.stderr).contains("gateway.toml:1:1: unknown field `listen_on`"),
+        "{ended:?}"
+    );
+    let json =
+        check("check-unknown-key-json", &format!("listen_on = []\n{SITE}"), ROBOTS, &["--format", "json"], 1)
+            .json();
     let error = &json["errors"][0];
-    assert_eq!((&error["path"], &error["line"], &error["column"]), (&"gateway.toml".into(), &1.into(), &1.into()), "{json}");
+    assert_eq!(
+        (&error["path"], &error["line"], &error["column"]),
+        (&"gateway.toml".into(), &1.into(), &1.into()),
+        "{json}"
+    );
 }
 
 #[test]
@@ -102,5 +112,11 @@ fn choices_that_cost_something_are_warned_of() {
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains("warning"), "{ended:?}");
         check(&format!("{name}-denied"), &config, ROBOTS, &["--deny", "warnings"], 1);
     }
-    check("check-refusal-403-denied", &format!("{SITE}refusal = {{ status = 403 }}\n"), ROBOTS, &["--deny", "warnings"], 0);
+    check(
+        "check-refusal-403-denied",
+        &format!("{SITE}refusal = {{ status = 403 }}\n"),
+        ROBOTS,
+        &["--deny", "warnings"],
+        0,
+    );
 }

@@ -51,7 +51,11 @@ fn an_allowed_request_as_text() {
     let folder = folder();
     let ended = explain(&folder, GPTBOT, "/private/press/1", &[]).exits(0);
     assert_golden("explain-allow", &folder, &ended);
-    assert_golden("explain-allow", &folder, &explain(&folder, GPTBOT, "/private/press/1", &["--format", "table"]).exits(0));
+    assert_golden(
+        "explain-allow",
+        &folder,
+        &explain(&folder, GPTBOT, "/private/press/1", &["--format", "table"]).exits(0),
+    );
 }
 
 #[test]
@@ -67,8 +71,20 @@ fn the_json_has_the_promised_fields_in_their_order() {
     assert_eq!(
         keys(&ended.stdout),
         [
-            "verdict", "client", "crawler", "tokens", "token", "group", "line", "rule", "reason", "site",
-            "robots_version", "proof", "action", "steps",
+            "verdict",
+            "client",
+            "crawler",
+            "tokens",
+            "token",
+            "group",
+            "line",
+            "rule",
+            "reason",
+            "site",
+            "robots_version",
+            "proof",
+            "action",
+            "steps",
         ]
     );
     let mut answer = ended.json();
@@ -108,30 +124,51 @@ fn each_reason_has_its_word() {
 
 #[test]
 fn the_action_is_told_for_both_modes() {
-    assert_eq!(explained(GPTBOT, "/private", 1)["action"], json!({ "audit": "forwarded", "enforce": "refused" }));
-    assert_eq!(explained(GPTBOT, "/open", 0)["action"], json!({ "audit": "forwarded", "enforce": "forwarded" }));
+    assert_eq!(
+        explained(GPTBOT, "/private", 1)["action"],
+        json!({ "audit": "forwarded", "enforce": "refused" })
+    );
+    assert_eq!(
+        explained(GPTBOT, "/open", 0)["action"],
+        json!({ "audit": "forwarded", "enforce": "forwarded" })
+    );
 }
 
 #[test]
 fn a_crawler_falls_back_along_its_tokens() {
     let answer = explained(GOOGLEBOT_IMAGE, "/google-not", 1);
     assert_eq!(answer["tokens"], json!(["Googlebot-Image", "Googlebot"]), "{answer}");
-    assert_eq!((&answer["token"], &answer["group"]), (&json!("Googlebot"), &json!(["Googlebot"])), "{answer}");
+    assert_eq!(
+        (&answer["token"], &answer["group"]),
+        (&json!("Googlebot"), &json!(["Googlebot"])),
+        "{answer}"
+    );
     let answer = explained(CURL, "/cgi-bin/x", 1);
-    assert_eq!((&answer["client"], &answer["token"], &answer["line"]), (&json!("tool"), &json!("*"), &json!(11)), "{answer}");
+    assert_eq!(
+        (&answer["client"], &answer["token"], &answer["line"]),
+        (&json!("tool"), &json!("*"), &json!(11)),
+        "{answer}"
+    );
 }
 
 #[test]
 fn a_token_is_judged_by_the_matcher_alone() {
     let folder = folder();
     let ask = |token: &str, target: &str| {
-        ctl(&folder, &["explain", "--robots", "robots.txt", "--token", token, "--target", target, "--format", "json"])
+        ctl(
+            &folder,
+            &["explain", "--robots", "robots.txt", "--token", token, "--target", target, "--format", "json"],
+        )
     };
     let answer = ask("gptbot", "/private").exits(1).json();
     assert_eq!((&answer["line"], &answer["rule"]), (&json!(4), &json!("Disallow: /private")), "{answer}");
     assert_eq!(ask("GPTBot", "/private/press").exits(0).json()["line"], 5);
     assert_eq!(ask("NobodysBot", "/cgi-bin/").exits(1).json()["token"], "*");
-    assert_golden("explain-token", &folder, &ctl(&folder, &["explain", "--robots", "robots.txt", "--token", "ClaudeBot", "--target", "/private"]));
+    assert_golden(
+        "explain-token",
+        &folder,
+        &ctl(&folder, &["explain", "--robots", "robots.txt", "--token", "ClaudeBot", "--target", "/private"]),
+    );
 }
 
 #[test]
@@ -145,13 +182,18 @@ fn the_configuration_says_which_site_and_who_is_exempt() {
          [[sites]]\nhosts = [\"two.example\"]\norigin = \"http://127.0.0.1:9\"\nrobots = \"other.txt\"\n",
     );
     let ask = |more: &[&str]| {
-        let arguments = ["explain", "--config", "gateway.toml", "--user-agent", GPTBOT, "--format", "json", "--target"];
+        let arguments =
+            ["explain", "--config", "gateway.toml", "--user-agent", GPTBOT, "--format", "json", "--target"];
         ctl(&folder, &[&arguments, more].concat())
     };
     let answer = ask(&["/private", "--site", "one.example"]).exits(1).json();
     assert_eq!((&answer["site"], &answer["line"]), (&json!("one.example"), &json!(4)), "{answer}");
     let answer = ask(&["/other", "--site", "TWO.example:80"]).exits(1).json();
-    assert_eq!((&answer["site"], &answer["rule"]), (&json!("two.example"), &json!("Disallow: /other")), "{answer}");
+    assert_eq!(
+        (&answer["site"], &answer["rule"]),
+        (&json!("two.example"), &json!("Disallow: /other")),
+        "{answer}"
+    );
     ask(&["/private", "--site", "two.example"]).exits(0);
     let exempt = ask(&["/private", "--site", "one.example", "--address", "192.0.2.7"]).exits(0).json();
     assert_eq!(exempt["reason"], "exempt", "{exempt}");

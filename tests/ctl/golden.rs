@@ -27,22 +27,27 @@ fn kept(name: &str) -> PathBuf {
 #[track_caller]
 pub(crate) fn assert_golden(name: &str, folder: &Folder, ended: &Ended) {
     let code = ended.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
-    let said = format!("exit {code}\n--- standard output\n{}\n--- standard error\n{}\n", ended.stdout, ended.stderr);
+    let said =
+        format!("exit {code}\n--- standard output\n{}\n--- standard error\n{}\n", ended.stdout, ended.stderr);
     let said = without_times(&said.replace(folder.path().to_str().expect("UTF-8"), "[FOLDER]"));
     let path = kept(name);
     if env::var_os("GOLDEN").is_some_and(|value| value == "write") {
         fs::write(&path, &said).expect("the golden text can be written");
     }
-    let wanted = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}; it said:\n{said}", path.display()));
+    let wanted = fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; it said:\n{said}", path.display()));
     assert!(said == wanted, "{} says\n{wanted}\nbut it said\n{said}", path.display());
 }
 
 /// Replaces times of RFC 3339 in UTC, which differ from run to run.
 fn without_times(text: &str) -> String {
     let shape = |word: &str| {
-        word.len() >= 20 && word.ends_with('Z') && word.bytes().zip("0000-00-00T00:00:00".bytes()).all(|(octet, like)| {
-            if like == b'0' { octet.is_ascii_digit() } else { octet == like }
-        })
+        word.len() >= 20
+            && word.ends_with('Z')
+            && word
+                .bytes()
+                .zip("0000-00-00T00:00:00".bytes())
+                .all(|(octet, like)| if like == b'0' { octet.is_ascii_digit() } else { octet == like })
     };
     let mut shown = String::new();
     for word in text.split_inclusive([' ', '\n', '"', ',', ';', ')']) {

@@ -35,7 +35,10 @@ fn a_clean_file() {
 fn warnings_have_their_lines_and_fail_when_denied() {
     let ended = lint("lint-warnings", WARNINGS, &[], 0);
     for line in [1, 3, 4, 5, 6, 9] {
-        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(&format!("robots.txt:{line}:")), "line {line}: {ended:?}");
+        assert!(
+            format!("{}{}", ended.stdout, ended.stderr).contains(&format!("robots.txt:{line}:")),
+            "line {line}: {ended:?}"
+        );
     }
     lint("lint-warnings-denied", WARNINGS, &["--deny", "warnings"], 1);
     lint("lint-warnings-json", WARNINGS, &["--format", "json"], 0).json();

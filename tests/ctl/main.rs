@@ -16,6 +16,10 @@ mod explain;
 mod golden;
 mod lint;
 mod running;
-#[expect(dead_code, unused_imports, reason = "the harness is the one of the gateway's tests, which use more of it")]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the harness is the one of the gateway's tests, which use more of it"
+)]
 #[path = "../gateway/support/mod.rs"]
 mod support;

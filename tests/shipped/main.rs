@@ -3,7 +3,6 @@
 //! Not the gateway's behaviour on the wire; this is about files that would otherwise drift from it unnoticed.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its subject has failed")]
-#![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod configuration;
 mod newcomer;

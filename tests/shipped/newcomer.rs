@@ -38,20 +38,15 @@ fn blocks(section: &str) -> Vec<Block> {
     // Odd parts stand between fences.
     for part in section.split("```").skip(1).step_by(2) {
         let (kind, body) = part.split_once('\n').unwrap();
-        match kind.split_once(" exit=") {
-            None if kind == "text" => {
-                blocks.last_mut().unwrap().shows.extend(body.lines().map(str::to_owned));
-            }
-            None if kind == "sh" => {
-                blocks.push(Block { commands: body.to_owned(), code: 0, shows: Vec::new() })
-            }
-            Some(("sh", code)) => {
+        match kind.split_once(" exit=").unwrap_or((kind, "0")) {
+            ("sh", code) => {
                 blocks.push(Block {
                     commands: body.to_owned(),
                     code: code.parse().unwrap(),
                     shows: Vec::new(),
                 });
             }
+            ("text", _) => blocks.last_mut().unwrap().shows.extend(body.lines().map(str::to_owned)),
             _ => panic!("README.md: a block of an unknown kind: {kind}"),
         }
     }

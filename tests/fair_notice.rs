@@ -1,0 +1,209 @@
+//! Fair notice against a brute-force simulator.
+//!
+//! The simulator knows nothing of "held versions": it walks over every moment at which a crawler could
+//! have fetched the copy it acts on, and calls the crawler innocent if any of those copies allows the
+//! request. RFC 9309 §2.4: a copy may be used for up to 24 hours, here `notice`; a counted read forgets
+//! every copy fetched before it. The pure function must never convict where an innocent history exists,
+//! and must not acquit where none does.
+
+use robots_gateway::config::catalogue;
+use robots_gateway::decide::{
+    Case, Notice, NoticePeriod, Outcome, Read, SiteRules, Version, VersionId, decide,
+};
+use robots_gateway::identify::{Identifier, Proof};
+use robots_gateway::record::{ReadBook, Reader};
+use robots_gateway::request::target::{PathParameters, Target};
+use robots_gateway::robots::{Limits, Robots};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const TICKS: u64 = 60;
+
+/// SplitMix64: a seed is enough to see a failing history again.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// What happened until now: which version was in force at each tick, and when the crawler read.
+#[derive(Debug)]
+struct History {
+    in_force: Vec<usize>,
+    reads: Vec<u64>,
+    notice: u64,
+    settle: u64,
+}
+
+impl History {
+    fn roll(dice: &mut Dice, versions: u64) -> Self {
+        let mut in_force = vec![0];
+        for _ in 1..TICKS {
+            let last = in_force[in_force.len() - 1];
+            let next = if dice.below(6) == 0 { usize::try_from(dice.below(versions)).unwrap() } else { last };
+            in_force.push(next);
+        }
+        let reads = (0..dice.below(4)).map(|_| dice.below(TICKS)).collect();
+        let notice = dice.below(40);
+        Self { in_force, reads, notice, settle: dice.below(notice / 10 + 1) }
+    }
+
+    fn version_at(&self, tick: u64) -> usize {
+        self.in_force[usize::try_from(tick).unwrap()]
+    }
+
+    fn in_force_since(&self, tick: u64) -> u64 {
+        (0..=tick)
+            .rev()
+            .take_while(|earlier| self.version_at(*earlier) == self.version_at(tick))
+            .last()
+            .unwrap()
+    }
+
+    /// The last read that counts at `now`.
+    fn last_counted_read(&self, now: u64) -> Option<u64> {
+        self.reads.iter().copied().filter(|at| at + self.settle <= now).max()
+    }
+
+    /// Every version of which the crawler could act on a copy at `now`.
+    fn possible_copies(&self, now: u64) -> Vec<usize> {
+        let oldest = self.last_counted_read(now);
+        (0..=now)
+            .filter(|fetched| oldest.is_none_or(|read| fetched + self.gap(*fetched) >= read))
+            .filter(|fetched| *fetched == now || now - fetched < self.notice + self.gap(*fetched))
+            .map(|fetched| self.version_at(fetched))
+            .collect()
+    }
+
+    /// Time is continuous: a copy fetched in the tick before a replacement may be fetched at its very end,
+    /// which is the moment of the replacement.
+    fn gap(&self, fetched: u64) -> u64 {
+        let tick = usize::try_from(fetched).unwrap();
+        u64::from(self.in_force.get(tick + 1).is_some_and(|next| *next != self.in_force[tick]))
+    }
+}
+
+struct World {
+    versions: Vec<Arc<Version>>,
+    disallows: Vec<bool>,
+    identifier: Identifier,
+}
+
+impl World {
+    /// Versions that differ, half of which disallow `/x`.
+    fn new() -> Self {
+        let texts: Vec<String> = (0..8)
+            .map(|number| {
+                let path = if number % 2 == 0 { "/other" } else { "/x" };
+                format!("# {number}\nUser-agent: *\nDisallow: {path}\n")
+            })
+            .collect();
+        let versions = texts.iter().map(|text| {
+            let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
+            Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
+        });
+        Self {
+            versions: versions.collect(),
+            disallows: (0..8).map(|number| number % 2 == 1).collect(),
+            identifier: Identifier::new(catalogue::bundled()).unwrap(),
+        }
+    }
+
+    /// The site's rules and the crawler's reads as the gateway would have kept them.
+    fn kept(&self, history: &History, now: u64) -> (SiteRules, Vec<Read>) {
+        let notice = Duration::from_secs(history.notice);
+        let mut rules = SiteRules::new(Arc::clone(&self.versions[history.in_force[0]]));
+        for tick in 1..=now {
+            let next = history.version_at(tick);
+            if next != history.version_at(tick - 1) {
+                rules = rules.replaced_by(Arc::clone(&self.versions[next]), time(tick), notice);
+            }
+        }
+        let (book, reader) =
+            (ReadBook::default(), Reader::new("site", "host", "SomeBot", Proof::Confirmed, None));
+        let mut reads: Vec<u64> = history.reads.iter().copied().filter(|at| *at <= now).collect();
+        reads.sort_unstable();
+        for at in reads {
+            let version = self.versions[history.version_at(at)].id.unwrap();
+            book.note(reader.clone(), version, time(history.in_force_since(at)), time(at));
+        }
+        (rules, book.of(&reader))
+    }
+
+    fn outcome(&self, history: &History, now: u64) -> Outcome {
+        let (rules, reads) = self.kept(history, now);
+        let user_agent = Some(&b"SomeBot/1.0 (+https://example.org/bot)"[..]);
+        let recognised = self.identifier.recognise(user_agent);
+        let target = Target::new(b"/x", PathParameters::Keep);
+        let case = Case {
+            target: &target,
+            user_agent,
+            identifier: &self.identifier,
+            recognised: &recognised,
+            identity: &recognised,
+            exempt: false,
+            reads: &reads,
+            now: time(now),
+        };
+        let period = NoticePeriod {
+            notice: Duration::from_secs(history.notice),
+            settle: Duration::from_secs(history.settle),
+        };
+        decide(&rules, period, &case).outcome
+    }
+}
+
+fn time(tick: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_000_000 + tick)
+}
+
+#[test]
+fn a_verdict_of_guilty_leaves_no_innocent_history() {
+    let world = World::new();
+    let mut convicted = 0;
+    for seed in 0..20_000 {
+        let mut dice = Dice(seed);
+        let history = History::roll(&mut dice, 8);
+        let now = dice.below(TICKS);
+        let copies = history.possible_copies(now);
+        let guilty = copies.iter().all(|version| world.disallows[*version]);
+        let outcome = world.outcome(&history, now);
+        let is_convicted = matches!(outcome, Outcome::Violation(_));
+        assert_eq!(is_convicted, guilty, "seed {seed}, now {now}: {outcome:?}, {history:?}");
+        convicted += u32::from(is_convicted);
+        let some_disallow = copies.iter().any(|version| world.disallows[*version]);
+        assert_eq!(
+            outcome == Outcome::Stale,
+            some_disallow && !guilty,
+            "seed {seed}, now {now}: {history:?}"
+        );
+    }
+    assert!((2_000..18_000).contains(&convicted), "{convicted}: the dice must show both sides");
+}
+
+#[test]
+fn read_is_said_only_of_a_client_that_read_the_version_in_force() {
+    let world = World::new();
+    for seed in 0..20_000 {
+        let mut dice = Dice(seed);
+        let history = History::roll(&mut dice, 8);
+        let now = dice.below(TICKS);
+        let in_force = history.version_at(now);
+        let has_read =
+            history.reads.iter().any(|at| at + history.settle <= now && history.version_at(*at) == in_force);
+        if let Outcome::Violation(notice) = world.outcome(&history, now) {
+            let expected = if has_read { Notice::Read } else { Notice::Lapsed };
+            assert_eq!(notice, expected, "seed {seed}, now {now}: {history:?}");
+        }
+    }
+}
