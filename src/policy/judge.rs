@@ -27,26 +27,13 @@ pub struct Judged<'p> {
     pub action: Action,
 }
 
-impl Judged<'_> {
-    /// The name a client's reads and violations are kept under: the crawler's, or the kind of client.
-    #[must_use]
-    pub fn crawler_or_kind(&self) -> &str {
-        crawler_or_kind(&self.identity)
-    }
-}
-
-fn crawler_or_kind(identity: &Identity) -> &str {
-    identity.crawler.as_deref().unwrap_or_else(|| identity.client.as_str())
-}
-
-/// Judges a request to `site`. `reads` is asked for the reads of the client by the name they are kept
-/// under, and only where a former version makes them matter or a rule is broken.
+/// Judges a request to `site`. `reads` is asked what the client has read, and only where it is judged.
 pub fn judge<'p>(
     policy: &'p Policy,
     site: &'p Site,
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
-    reads: impl FnOnce(&str, Proof) -> Vec<Read>,
+    reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: SystemTime,
 ) -> Judged<'p> {
     let recognised = policy.identifier.recognise(facts.user_agent);
@@ -81,13 +68,13 @@ struct Subject<'p, 'a> {
 }
 
 impl<'p> Subject<'p, '_> {
-    fn judged(self, reads: impl FnOnce(&str, Proof) -> Vec<Read>) -> Judged<'p> {
+    fn judged(self, reads: impl FnOnce(&Identity, Proof) -> Vec<Read>) -> Judged<'p> {
         let Self { policy, site, facts, target, recognised, identity, now } = self;
         // Nothing is asked for proof yet, and what nobody asked is unchecked.
         let proof = Proof::Unchecked;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
-        let reads = if is_judged { reads(crawler_or_kind(&identity), proof) } else { Vec::new() };
+        let reads = if is_judged { reads(&identity, proof) } else { Vec::new() };
         let case = Case {
             target,
             user_agent: facts.user_agent,

@@ -21,7 +21,7 @@ pub enum Trigger {
     Control,
 }
 
-/// The last reload that changed or refused something, for `status`.
+/// The last reload that was asked for, or that changed or refused something.
 #[derive(Clone, Debug, Serialize)]
 pub struct LastReload {
     time: String,
@@ -36,14 +36,24 @@ pub struct Reloader {
     current: Arc<CurrentPolicy>,
     arguments: Arguments,
     reads: Arc<ReadBook>,
-    last: Mutex<Option<LastReload>>,
+    history: Mutex<History>,
+}
+
+/// What the operator knows already.
+#[derive(Debug, Default)]
+struct History {
+    last: Option<LastReload>,
+    /// The policy that was in force when the operator last asked for a reload. A watched file is in force
+    /// before anybody can type the command, and its author still wants to be told what it changed.
+    told: Option<Arc<Policy>>,
 }
 
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
     #[must_use]
-    pub const fn new(current: Arc<CurrentPolicy>, arguments: Arguments, reads: Arc<ReadBook>) -> Self {
-        Self { current, arguments, reads, last: Mutex::new(None) }
+    pub fn new(current: Arc<CurrentPolicy>, arguments: Arguments, reads: Arc<ReadBook>) -> Self {
+        let history = History { last: None, told: Some(current.get()) };
+        Self { current, arguments, reads, history: Mutex::new(history) }
     }
 
     /// The policy in force.
@@ -52,68 +62,65 @@ impl Reloader {
         self.current.get()
     }
 
-    /// The last reload that did or refused something.
+    /// The last reload that was asked for, or that changed or refused something.
     #[must_use]
     pub fn last(&self) -> Option<LastReload> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).last.clone()
     }
 
     /// Reads every file again and, if anything changed, puts one new policy in force.
     ///
+    /// Asked for by an operator (`Trigger::Control`), it tells what changed since the operator last asked.
     /// Waits for a reload that is under way: two never interleave.
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> ReloadReport {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let report = self.attempt(accept_empty);
-        let repeated = last.as_ref().is_some_and(|last| last.errors == report.errors);
-        if report.result != ReloadResult::Unchanged
-            || last.as_ref().is_some_and(|last| !last.errors.is_empty())
-        {
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let previous = self.current.get();
+        let errors = self.attempt(&previous, accept_empty);
+        let current = self.current.get();
+        let report = self.report(&previous, &current, &errors);
+        let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
+        let repeated = history.last.as_ref().is_some_and(|last| last.errors == report.errors);
+        if trigger != Trigger::Watch || report.result != ReloadResult::Unchanged || mended {
             log(trigger, &report, repeated);
             let (result, errors) = (report.result, report.errors.clone());
-            *last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
+            history.last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
         }
-        report
+        if trigger != Trigger::Control {
+            return report;
+        }
+        let told = history.told.replace(Arc::clone(&current)).unwrap_or(previous);
+        self.report(&told, &current, &errors)
     }
 
-    fn attempt(&self, accept_empty: bool) -> ReloadReport {
-        let previous = self.current.get();
+    /// Builds and adopts the next policy; every fault that keeps something from coming into force.
+    fn attempt(&self, previous: &Policy, accept_empty: bool) -> Vec<Fault> {
         let now = SystemTime::now();
         let loaded = Config::load(&self.arguments)
-            .and_then(|config| load(config, Some(&previous), Acceptance { empty: accept_empty }, now));
+            .and_then(|config| load(config, Some(previous), Acceptance { empty: accept_empty }, now));
         match loaded {
-            Ok(loaded) => self.adopt(&previous, loaded),
-            Err(ConfigErrors(errors)) => ReloadReport {
-                result: ReloadResult::Refused,
-                sites: self.changes(&previous, &previous),
-                errors: errors.iter().map(Fault::from).collect(),
-            },
+            Ok(Loaded { policy, unfit }) => {
+                if differs(previous, &policy) {
+                    warn_of_restart(&previous.config, &policy.config);
+                    self.current.replace(policy);
+                }
+                unfit.iter().map(Fault::from).collect()
+            }
+            Err(ConfigErrors(errors)) => errors.iter().map(Fault::from).collect(),
         }
     }
 
-    fn adopt(&self, previous: &Policy, loaded: Loaded) -> ReloadReport {
-        let errors: Vec<Fault> = loaded.unfit.iter().map(Fault::from).collect();
-        let sites = self.changes(previous, &loaded.policy);
-        let changed = differs(previous, &loaded.policy);
-        if changed {
-            warn_of_restart(&previous.config, &loaded.policy.config);
-            self.current.replace(loaded.policy);
-        }
+    fn report(&self, previous: &Policy, current: &Policy, errors: &[Fault]) -> ReloadReport {
+        let changed = differs(previous, current);
         let result = match (errors.is_empty(), changed) {
             (false, _) => ReloadResult::Refused,
             (true, true) => ReloadResult::Changed,
             (true, false) => ReloadResult::Unchanged,
         };
-        ReloadReport { result, sites, errors }
-    }
-
-    fn changes(&self, previous: &Policy, next: &Policy) -> Vec<SiteChange> {
-        let sites = next.sites().iter();
-        sites
-            .map(|site| {
-                let old = previous.named(&site.config.name);
-                SiteChange::new(old.map(|site| &**site), site, self.notice(next, site))
-            })
-            .collect()
+        let sites = current.sites().iter().map(|site| {
+            let old = previous.named(&site.config.name);
+            SiteChange::new(old.map(|site| &**site), site, self.notice(current, site))
+        });
+        ReloadReport { result, sites: sites.collect(), errors: errors.to_vec() }
     }
 
     /// "in force; enforced for everyone from TIME; N crawlers have read it".

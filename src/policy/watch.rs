@@ -10,6 +10,7 @@ use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -49,7 +50,8 @@ impl std::error::Error for WatchError {
 pub fn watch(reloader: &Arc<Reloader>) -> Result<(), WatchError> {
     let (sender, events) = channel();
     let watcher = notify::recommended_watcher(Forward(sender)).map_err(WatchError)?;
-    let mut watch = Watch { watcher, folders: BTreeSet::new(), reloader: Arc::downgrade(reloader) };
+    let (folders, marks) = (BTreeSet::new(), Vec::new());
+    let mut watch = Watch { watcher, folders, marks, reloader: Arc::downgrade(reloader) };
     watch.arm();
     std::thread::Builder::new()
         .name("watch".to_owned())
@@ -91,7 +93,18 @@ fn when(event: &Event) -> When {
 struct Watch {
     watcher: RecommendedWatcher,
     folders: BTreeSet<PathBuf>,
+    /// What the files looked like before they were last read. Empty at first: what changed while the
+    /// gateway started is found at the first look.
+    marks: Vec<Mark>,
     reloader: Weak<Reloader>,
+}
+
+/// What tells a changed file from an unchanged one without reading it; `None` for a missing one.
+type Mark = Option<(u64, u64, i64, i64)>;
+
+fn mark(path: &Path) -> Mark {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 impl Watch {
@@ -99,11 +112,13 @@ impl Watch {
         loop {
             let wake = match events.recv_timeout(LOOK_AGAIN) {
                 Ok(event) => self.settled(event, events),
-                Err(RecvTimeoutError::Timeout) => true,
+                Err(RecvTimeoutError::Timeout) => self.differs(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let Some(reloader) = self.reloader.upgrade() else { return };
             if wake {
+                // Taken before the files are read, so that no later change can pass for this one.
+                self.marks = self.files().iter().map(|file| mark(file)).collect();
                 reloader.reload(Trigger::Watch, false);
             }
             drop(reloader);
@@ -117,11 +132,14 @@ impl Watch {
         let mut deadline: Option<Instant> = None;
         let mut next = Some(first);
         loop {
-            if let Some(event) = next.take().filter(|event| concerns(event, &files)) {
-                deadline = match (when(&event), deadline) {
-                    (When::Never, deadline) => deadline,
-                    (When::Soon, _) => Some(Instant::now() + GATHER),
-                    (When::Quiet, _) => Some(Instant::now() + QUIET),
+            if let Some(event) = next.take() {
+                deadline = match (concern(&event, &files), when(&event)) {
+                    (Concern::None, _) | (_, When::Never) => deadline,
+                    (Concern::Own, When::Soon) => Some(Instant::now() + GATHER),
+                    (Concern::Own, When::Quiet) => Some(Instant::now() + QUIET),
+                    // A busy folder must not put off for ever what concerns us.
+                    (Concern::Perhaps, When::Soon) => Some(earlier(deadline, GATHER)),
+                    (Concern::Perhaps, When::Quiet) => deadline.or_else(|| Some(earlier(None, QUIET))),
                 };
             }
             let Some(end) = deadline else { return false };
@@ -130,6 +148,11 @@ impl Watch {
                 Err(_) => return true,
             }
         }
+    }
+
+    /// Whether any file looks different, where nothing told us.
+    fn differs(&self) -> bool {
+        !self.files().iter().map(|file| mark(file)).eq(self.marks.iter().copied())
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -159,16 +182,33 @@ impl Watch {
     }
 }
 
-/// A folder holds many files that are not ours, a journal perhaps: only our own names count, and names
-/// that may stand for a symlink on the way to them, which have no suffix we could know.
-fn concerns(event: &Event, files: &[PathBuf]) -> bool {
-    event.need_rescan()
-        || event.paths.is_empty()
-        || event.paths.iter().any(|path| {
-            let named = |file: &PathBuf| file.file_name() == path.file_name();
-            let is_link = || path.is_symlink() || path.is_dir() || !path.exists();
-            files.iter().any(named) || is_link()
-        })
+/// `wait` from now, or `deadline` if that comes first.
+fn earlier(deadline: Option<Instant>, wait: Duration) -> Instant {
+    let end = Instant::now() + wait;
+    deadline.map_or(end, |deadline| deadline.min(end))
+}
+
+/// How an event may concern us.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Concern {
+    /// It names a file of ours, or all of them.
+    Own,
+    /// It names what may be, or may have been, a link on the way to one.
+    Perhaps,
+    /// It names another file: a folder holds many, a journal perhaps.
+    None,
+}
+
+fn concern(event: &Event, files: &[PathBuf]) -> Concern {
+    let own = |path: &PathBuf| files.iter().any(|file| file.file_name() == path.file_name());
+    let link = |path: &PathBuf| path.is_symlink() || path.is_dir() || !path.exists();
+    if event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(own) {
+        Concern::Own
+    } else if event.paths.iter().any(link) {
+        Concern::Perhaps
+    } else {
+        Concern::None
+    }
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -193,11 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_names_concern_us() {
+    fn names_that_are_neither_ours_nor_links_do_not_concern_us() {
         let files = [PathBuf::from("/etc/site/robots.txt")];
         let event = |path: &str| Event::new(EventKind::Any).add_path(PathBuf::from(path));
-        assert!(concerns(&event("/etc/site/robots.txt"), &files));
-        assert!(concerns(&event("/nowhere/..data"), &files), "what no longer exists may have been a link");
-        assert!(!concerns(&event("/etc/hostname"), &files) || !Path::new("/etc/hostname").exists());
+        assert_eq!(concern(&event("/etc/site/robots.txt"), &files), Concern::Own);
+        assert_eq!(concern(&Event::new(EventKind::Any), &files), Concern::Own);
+        assert_eq!(concern(&event("/nowhere/..data"), &files), Concern::Perhaps);
+        assert_eq!(concern(&event("/proc/self/status"), &files), Concern::None);
     }
 }

@@ -9,6 +9,7 @@ use super::facts::{self, Head};
 use super::{Gateway, robots_txt};
 use crate::decide::Reason;
 use crate::enforce::{Action, Mode, Refusal};
+use crate::identify::Identity;
 use crate::policy::{Judged, judge};
 use crate::record::{Event, EventKind, Occurrence, Reader};
 use crate::request::RequestFacts;
@@ -69,15 +70,15 @@ impl Gateway {
         let now = SystemTime::now();
         let site = &*route.site;
         let reader =
-            |crawler: &str, proof| Reader::new(&site.config.name, &facts.host, crawler, proof, facts.address);
-        let reads = |crawler: &str, proof| self.reads.of(&reader(crawler, proof));
+            |who: &Identity, proof| Reader::new(&site.config.name, &facts.host, who, proof, facts.address);
+        let reads = |who: &Identity, proof| self.reads.of(&reader(who, proof));
         let judged = judge(&route.policy, site, facts, target, reads, now);
         if judged.verdict.reason == Reason::RobotsTxt {
             self.totals.robots_txt();
             let served = robots_txt::serve(site, route.policy.config.robots_max_age, &question(session));
             let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
             let read = read.map(|version| PendingRead {
-                reader: reader(judged.crawler_or_kind(), judged.proof),
+                reader: reader(&judged.identity, judged.proof),
                 version,
                 in_force: site.since,
             });

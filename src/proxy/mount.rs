@@ -36,6 +36,8 @@ impl fmt::Debug for Pages {
 #[async_trait]
 impl ServeHttp for Pages {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
+        // Pingora keeps these connections alive whatever the client asked for.
+        session.set_keepalive(None);
         let request = plain(session);
         let answer = Arc::clone(&self.0);
         let answered = tokio::task::spawn_blocking(move || answer(&request)).await;

@@ -17,7 +17,7 @@ pub(super) struct Question<'a> {
     pub(super) if_modified_since: Option<&'a str>,
 }
 
-/// The answer, and whether it gives the client the version in force (a 200 to GET, or a 304 whose
+/// The answer, and whether it gives the client the version in force (to GET: a 200, or a 304 whose
 /// validator named that version).
 #[derive(Debug)]
 pub(super) struct Served {
@@ -43,7 +43,7 @@ pub(super) fn serve(site: &Site, max_age: Duration, question: &Question<'_>) -> 
     } else {
         full(file, &current, max_age)
     };
-    let is_read = if matched { named } else { question.method == "GET" };
+    let is_read = question.method == "GET" && (!matched || named);
     Served { answer, is_read }
 }
 

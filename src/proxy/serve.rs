@@ -88,6 +88,11 @@ impl Server {
         };
         let current = Arc::clone(&self.gateway.current);
         let proxy = Arc::new(http_proxy(&Arc::new(conf), self.gateway));
+        let (path, pages) = self.control;
+        let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
+        if let Some((address, pages)) = self.admin {
+            tokio::spawn(admin(bind(address), address, pages, stopped.clone()));
+        }
         for listener in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             tracing::info!(address = %listener.local_addr()?, "listening");
@@ -104,11 +109,6 @@ impl Server {
                 stopped.clone(),
                 Arc::default(),
             ));
-        }
-        let (path, pages) = self.control;
-        let control = tokio::spawn(control(path, pages, stopped.clone()));
-        if let Some((address, pages)) = self.admin {
-            tokio::spawn(admin(address, pages, stopped));
         }
         let patient = signals.stop(&self.reloader).await;
         // Nobody receives only when every listener has ended already.
@@ -165,9 +165,14 @@ impl Signals {
 }
 
 /// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again.
-async fn control(path: PathBuf, pages: Pages, mut stopped: watch::Receiver<bool>) {
-    let bound = || ControlSocket::bind(&path);
-    let Some(socket) = sooner_or_later(bound, &mut stopped).await else { return };
+async fn control(
+    first: Result<ControlSocket, BindError>,
+    path: PathBuf,
+    pages: Pages,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let again = || ControlSocket::bind(&path);
+    let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
     let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
     match listener {
         Ok(listener) => {
@@ -178,9 +183,13 @@ async fn control(path: PathBuf, pages: Pages, mut stopped: watch::Receiver<bool>
     }
 }
 
-async fn admin(address: SocketAddr, pages: Pages, mut stopped: watch::Receiver<bool>) {
-    let bound = || bind(address);
-    let Some(listener) = sooner_or_later(bound, &mut stopped).await else { return };
+async fn admin(
+    first: Result<TcpListener, BindError>,
+    address: SocketAddr,
+    pages: Pages,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let Some(listener) = sooner_or_later(first, || bind(address), &mut stopped).await else { return };
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
             let address = listener.local_addr().unwrap_or(address);
@@ -194,12 +203,14 @@ async fn admin(address: SocketAddr, pages: Pages, mut stopped: watch::Receiver<b
 /// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What
 /// only serves the operator does not keep the site from being served.
 async fn sooner_or_later<T>(
-    bind: impl Fn() -> Result<T, BindError>,
+    first: Result<T, BindError>,
+    again: impl Fn() -> Result<T, BindError>,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<T> {
     let mut warned = false;
+    let mut bound = first;
     loop {
-        match bind() {
+        match bound {
             Ok(bound) => return Some(bound),
             Err(error) if !warned => {
                 warned = true;
@@ -211,5 +222,6 @@ async fn sooner_or_later<T>(
             () = tokio::time::sleep(ASK_AGAIN) => {}
             _ = stopped.wait_for(|stop| *stop) => return None,
         }
+        bound = again();
     }
 }

@@ -4,9 +4,9 @@
 //! turn `read` into `lapsed`, never an innocent client into a guilty one before its notice is over.
 
 use crate::decide::{Read, VersionId};
-use crate::identify::Proof;
+use crate::identify::{Client, Identity, Proof};
 use crate::request::address::Network;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -23,20 +23,22 @@ const READS_PER_READER: usize = 32;
 pub struct Reader {
     site: Box<str>,
     host: Box<str>,
-    crawler: Box<str>,
+    client: Client,
+    crawler: Option<Box<str>>,
     proof: Proof,
     network: Option<Network>,
 }
 
 impl Reader {
-    /// The reader that a request of `crawler` to `host` belongs to.
+    /// The reader that a request of `identity` to `host` belongs to.
     #[must_use]
-    pub fn new(site: &str, host: &str, crawler: &str, proof: Proof, address: Option<IpAddr>) -> Self {
+    pub fn new(site: &str, host: &str, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let network = match proof {
             Proof::Unchecked => address.map(|address| Network::around(address, 24, 48)),
             Proof::Confirmed | Proof::Contradicted => None,
         };
-        Self { site: site.into(), host: host.into(), crawler: crawler.into(), proof, network }
+        let crawler = identity.crawler.as_deref().map(Into::into);
+        Self { site: site.into(), host: host.into(), client: identity.client, crawler, proof, network }
     }
 }
 
@@ -79,15 +81,16 @@ impl ReadBook {
         readers.get(reader).map_or_else(Vec::new, |history| history.reads.clone())
     }
 
-    /// How many different readers of `site` have read `version`.
+    /// How many different crawlers have read `version` of `site`. Fetchers, tools and the like are none.
     #[must_use]
     pub fn readers_of(&self, site: &str, version: VersionId) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let has_read = |history: &History| history.reads.iter().any(|read| read.version == version);
-        let crawlers: std::collections::HashSet<&str> = readers
+        let is_crawler = |reader: &Reader| matches!(reader.client, Client::Crawler | Client::SpecialCase);
+        let crawlers: HashSet<Option<&str>> = readers
             .iter()
-            .filter(|(reader, history)| &*reader.site == site && has_read(history))
-            .map(|(reader, _)| &*reader.crawler)
+            .filter(|(reader, history)| &*reader.site == site && is_crawler(reader) && has_read(history))
+            .map(|(reader, _)| reader.crawler.as_deref())
             .collect();
         crawlers.len()
     }
@@ -105,10 +108,18 @@ fn forget_oldest(readers: &mut HashMap<Reader, History>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identify::Basis;
+    use std::sync::Arc;
     use std::time::{Duration, UNIX_EPOCH};
 
+    fn identity(client: Client, crawler: &str) -> Identity {
+        let (crawler, tokens) = (Some(crawler.into()), Arc::new([]));
+        Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue }
+    }
+
     fn reader(crawler: &str, proof: Proof, address: &str) -> Reader {
-        Reader::new("example.org", "example.org", crawler, proof, address.parse().ok())
+        let identity = identity(Client::Crawler, crawler);
+        Reader::new("example.org", "example.org", &identity, proof, address.parse().ok())
     }
 
     fn at(seconds: u64) -> SystemTime {
@@ -153,6 +164,8 @@ mod tests {
             book.note(reader("GPTBot", Proof::Unchecked, address), version, at(0), at(10));
         }
         book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), version, at(0), at(10));
+        let tool = identity(Client::Tool, "curl");
+        book.note(Reader::new("example.org", "h", &tool, Proof::Unchecked, None), version, at(0), at(10));
         assert_eq!(book.readers_of("example.org", version), 2);
         assert_eq!(book.readers_of("example.com", version), 0);
         assert_eq!(book.readers_of("example.org", VersionId::of(b"b")), 0);
