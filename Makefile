@@ -14,7 +14,8 @@ help: ## Say what there is
 
 demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	@.ci/dependencies build
-	@exec $(CARGO) run --release --locked --bin robots-gateway -- --demo $(ARGS)
+	$(CARGO) build --release --locked
+	@exec $(CARGO) run --release --locked --quiet --bin robots-gateway -- --demo $(ARGS)
 
 test: ## Run all tests
 	@.ci/dependencies test

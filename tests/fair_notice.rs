@@ -10,7 +10,7 @@ use robots_gateway::config::catalogue;
 use robots_gateway::decide::{
     Case, Notice, NoticePeriod, Outcome, Read, SiteRules, Version, VersionId, decide,
 };
-use robots_gateway::identify::{Identifier, Proof};
+use robots_gateway::identify::{Identifier, Identity, Proof};
 use robots_gateway::record::{ReadBook, Reader};
 use robots_gateway::request::target::{PathParameters, Target};
 use robots_gateway::robots::{Limits, Robots};
@@ -18,6 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const TICKS: u64 = 60;
+
+const USER_AGENT: &[u8] = b"SomeBot/1.0 (+https://example.org/bot)";
 
 /// SplitMix64: a seed is enough to see a failing history again.
 struct Dice(u64);
@@ -130,7 +132,7 @@ impl World {
             }
         }
         let (book, reader) =
-            (ReadBook::default(), Reader::new("site", "host", "SomeBot", Proof::Confirmed, None));
+            (ReadBook::default(), Reader::new("site", "host", &self.recognised(), Proof::Confirmed, None));
         let mut reads: Vec<u64> = history.reads.iter().copied().filter(|at| *at <= now).collect();
         reads.sort_unstable();
         for at in reads {
@@ -140,14 +142,17 @@ impl World {
         (rules, book.of(&reader))
     }
 
+    fn recognised(&self) -> Arc<Identity> {
+        self.identifier.recognise(Some(USER_AGENT))
+    }
+
     fn outcome(&self, history: &History, now: u64) -> Outcome {
         let (rules, reads) = self.kept(history, now);
-        let user_agent = Some(&b"SomeBot/1.0 (+https://example.org/bot)"[..]);
-        let recognised = self.identifier.recognise(user_agent);
+        let recognised = self.recognised();
         let target = Target::new(b"/x", PathParameters::Keep);
         let case = Case {
             target: &target,
-            user_agent,
+            user_agent: Some(USER_AGENT),
             identifier: &self.identifier,
             recognised: &recognised,
             identity: &recognised,

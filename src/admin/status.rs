@@ -18,6 +18,8 @@ pub struct Status {
     pub sites: Vec<SiteStatus>,
     /// The last reload that changed or refused something.
     pub last_reload: Option<LastReload>,
+    /// How many reloads were refused since the start.
+    pub reloads_refused: u64,
     /// Events waiting for the journal.
     pub queue: usize,
     /// Events whose details were lost; they are counted all the same.
@@ -39,7 +41,7 @@ pub struct SiteStatus {
     pub robots_version: Option<String>,
     /// When that version came into force.
     pub since: Option<String>,
-    /// Why the file on disk is not the version in force.
+    /// Why the site does not follow what is on disk.
     pub error: Option<String>,
     /// How many findings of the version in force deserve a look; `gatewayctl check` prints them.
     pub findings: usize,
@@ -56,6 +58,7 @@ pub(super) fn status(admin: &Admin) -> Status {
         version: env!("CARGO_PKG_VERSION"),
         sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
         last_reload: admin.reloader.last(),
+        reloads_refused: admin.reloader.refused(),
         queue: journal.queue,
         details_dropped: journal.details_dropped,
         // The totals live in memory and depend on no queue.
@@ -64,13 +67,23 @@ pub(super) fn status(admin: &Admin) -> Status {
     }
 }
 
+/// A fault of a file that is no site's own, such as the configuration: it keeps every site as it is.
+fn fault_of_all(policy: &Policy, reloader: &Reloader) -> Option<String> {
+    let last = reloader.last()?;
+    let of_a_site = |path: &str| {
+        let sites = policy.sites().iter();
+        sites.filter_map(|site| site.config.robots.as_deref()).any(|robots| robots.to_str() == Some(path))
+    };
+    last.faults().find(|fault| !of_a_site(&fault.path)).map(ToString::to_string)
+}
+
 fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
     SiteStatus {
         site: site.config.name.clone(),
         mode: site.modes.site.as_str(),
         robots_version: site.version().map(|id| id.to_string()),
         since: site.version().map(|_| timestamp(site.since)),
-        error: site.error.clone(),
+        error: site.error.clone().or_else(|| fault_of_all(policy, reloader)),
         findings: site.warnings().count(),
         notice: reloader.notice(policy, site),
     }

@@ -183,7 +183,7 @@ fn target_steps(facts: &RequestFacts<'_>, target: &Target<'_>) -> Vec<String> {
     if target.judged() != &*facts.target {
         steps.push(format!("dot segments resolved: the path judged is {}", printable(target.judged())));
     }
-    if let Some(folded) = target.folded() {
+    for folded in target.folded() {
         steps.push(format!("an origin may read the path as {}", printable(folded)));
     }
     steps

@@ -60,24 +60,23 @@ pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &Case<'_>) -
     let in_force = Judged::new(current, case.identity, case.target);
     let holdings = Holdings::new(rules, case.reads, period, case.now);
     let outcome = weigh(&in_force, &holdings, case);
-    let decisive = match (outcome, &in_force.folded) {
-        (Outcome::Variant, Some(folded)) => folded,
-        _ => &in_force.direct,
-    };
-    let reason = if outcome == Outcome::Variant { Reason::Variant } else { reason_of(decisive) };
+    let is_variant = outcome == Outcome::Variant;
+    let folded = in_force.disallowed_folding().filter(|_| is_variant);
+    let decisive = folded.unwrap_or(&in_force.direct);
+    let reason = if is_variant { Reason::Variant } else { reason_of(decisive) };
     Verdict { outcome, reason, ruling: Ruling::of(decisive), version: current.id }
 }
 
-/// One version's answers for the target as judged and, where it differs, as folded.
+/// One version's answers for the target as judged and, where they differ, as folded.
 struct Judged<'r> {
     direct: Judgement<'r>,
-    folded: Option<Judgement<'r>>,
+    folded: Vec<Judgement<'r>>,
 }
 
 impl<'r> Judged<'r> {
     fn new(version: &'r Version, identity: &Identity, target: &Target<'_>) -> Self {
         let judge = |path| version.robots.judge(&identity.tokens, identity.star, path);
-        Self { direct: judge(target.judged()), folded: target.folded().map(judge) }
+        Self { direct: judge(target.judged()), folded: target.folded().map(judge).collect() }
     }
 
     const fn disallows(&self) -> bool {
@@ -86,7 +85,11 @@ impl<'r> Judged<'r> {
 
     /// Whether the page would be disallowed in either spelling.
     fn disallows_folded(&self) -> bool {
-        self.disallows() || self.folded.as_ref().is_some_and(|folded| !folded.allow)
+        self.disallows() || self.disallowed_folding().is_some()
+    }
+
+    fn disallowed_folding(&self) -> Option<&Judgement<'r>> {
+        self.folded.iter().find(|folded| !folded.allow)
     }
 }
 

@@ -12,6 +12,7 @@ pub use refusal::{Refusal, RefusalPolicy, Reply};
 
 use crate::decide::{Outcome, Verdict};
 use crate::identify::{Identity, Proof};
+use crate::request::target::Target;
 
 /// Paths below it prove control of the host to a certificate authority (RFC 8555 §8.3).
 const ACME_CHALLENGE: &[u8] = b"/.well-known/acme-challenge/";
@@ -67,7 +68,7 @@ pub struct Choices {
     pub contradicted: Contradicted,
 }
 
-/// Turns a verdict into an action. `path` is the path as judged.
+/// Turns a verdict into an action.
 #[must_use]
 pub fn enforce(
     mode: Mode,
@@ -75,13 +76,13 @@ pub fn enforce(
     verdict: &Verdict<'_>,
     identity: &Identity,
     proof: Proof,
-    path: &[u8],
+    target: &Target<'_>,
 ) -> Action {
     let may_be_refused = mode == Mode::Enforce
         && verdict.is_judged()
         && identity.client.is_judged()
         && !identity.second_opinion()
-        && !path.starts_with(ACME_CHALLENGE);
+        && !target.is_below(ACME_CHALLENGE);
     let disallowed = match verdict.outcome {
         Outcome::Violation(_) => true,
         Outcome::Variant => choices.variants == Variants::Refuse,
@@ -96,7 +97,12 @@ mod tests {
     use super::*;
     use crate::decide::{Notice, Reason};
     use crate::identify::{Basis, Client};
+    use crate::request::target::PathParameters;
     use std::sync::Arc;
+
+    fn target(path: &str) -> Target<'_> {
+        Target::new(path.as_bytes(), PathParameters::Keep)
+    }
 
     fn identity(client: Client) -> Identity {
         let tokens = Arc::new([]);
@@ -111,7 +117,7 @@ mod tests {
 
     fn action(mode: Mode, outcome: Outcome, path: &str) -> Action {
         let crawler = identity(Client::Crawler);
-        enforce(mode, Choices::default(), &verdict(outcome), &crawler, Proof::Unchecked, path.as_bytes())
+        enforce(mode, Choices::default(), &verdict(outcome), &crawler, Proof::Unchecked, &target(path))
     }
 
     #[test]
@@ -128,14 +134,22 @@ mod tests {
     #[test]
     fn a_certificate_authority_is_never_refused() {
         assert_eq!(action(Mode::Enforce, VIOLATION, "/.well-known/acme-challenge/token"), Action::Forward);
+        let detour = "/.well-known/acme-challenge/..%2f..%2fx";
+        assert_eq!(action(Mode::Enforce, VIOLATION, detour), Action::Refuse);
     }
 
     #[test]
     fn a_person_is_not_refused_whatever_went_wrong_before() {
         let browser = identity(Client::Browser);
         let choices = Choices { contradicted: Contradicted::Refuse, ..Choices::default() };
-        let action =
-            enforce(Mode::Enforce, choices, &verdict(VIOLATION), &browser, Proof::Contradicted, b"/x");
+        let action = enforce(
+            Mode::Enforce,
+            choices,
+            &verdict(VIOLATION),
+            &browser,
+            Proof::Contradicted,
+            &target("/x"),
+        );
         assert_eq!(action, Action::Forward);
     }
 
@@ -143,7 +157,8 @@ mod tests {
     fn a_second_opinion_alone_refuses_nobody() {
         let crawler = Identity { basis: Basis::SecondOpinion, ..identity(Client::Crawler) };
         let verdict = verdict(VIOLATION);
-        let action = enforce(Mode::Enforce, Choices::default(), &verdict, &crawler, Proof::Unchecked, b"/x");
+        let action =
+            enforce(Mode::Enforce, Choices::default(), &verdict, &crawler, Proof::Unchecked, &target("/x"));
         assert_eq!(action, Action::Forward);
     }
 
@@ -152,7 +167,9 @@ mod tests {
         let crawler = identity(Client::Crawler);
         let forward = Choices { variants: Variants::Forward, ..Choices::default() };
         let variant = verdict(Outcome::Variant);
-        let act = |choices, verdict, proof| enforce(Mode::Enforce, choices, verdict, &crawler, proof, b"/x");
+        let act = |choices, verdict, proof| {
+            enforce(Mode::Enforce, choices, verdict, &crawler, proof, &target("/x"))
+        };
         assert_eq!(act(forward, &variant, Proof::Unchecked), Action::Forward);
         let refuse = Choices { contradicted: Contradicted::Refuse, ..Choices::default() };
         let allowed = verdict(Outcome::Allow);

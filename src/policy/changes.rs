@@ -5,6 +5,7 @@ use crate::config::ConfigError;
 use crate::robots::Robots;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
 /// What came of a reload.
@@ -61,6 +62,15 @@ pub struct Fault {
     pub column: Option<usize>,
     /// What is wrong, and what to do about it.
     pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(out, "{}:{line}:{column}: {}", self.path, self.message),
+            _ => write!(out, "{}: {}", self.path, self.message),
+        }
+    }
 }
 
 impl From<&ConfigError> for Fault {

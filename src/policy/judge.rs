@@ -87,7 +87,7 @@ impl<'p> Subject<'p, '_> {
         };
         let verdict = decide(&site.rules, policy.config.period, &case);
         let mode = site.modes.of(&identity);
-        let action = enforce(mode, site.config.choices, &verdict, &identity, proof, target.judged());
+        let action = enforce(mode, site.config.choices, &verdict, &identity, proof, target);
         Judged { identity, proof, verdict, mode, action }
     }
 }

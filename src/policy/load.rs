@@ -133,7 +133,7 @@ impl Loading<'_> {
             return Err(error);
         };
         let mut site = self.assembled(Fresh::kept(former), origin);
-        site.error = Some(format!("{}; {}", unfit, unfit.hint()));
+        site.error = Some(format!("{}: {unfit}; {}", path.display(), unfit.hint()));
         Ok((site, Some(error)))
     }
 

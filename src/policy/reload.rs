@@ -43,16 +43,24 @@ pub struct Reloader {
 #[derive(Debug, Default)]
 struct History {
     last: Option<LastReload>,
+    refused: u64,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
     told: Option<Arc<Policy>>,
+}
+
+impl LastReload {
+    /// Everything it refused.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        self.errors.iter()
+    }
 }
 
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
     #[must_use]
     pub fn new(current: Arc<CurrentPolicy>, arguments: Arguments, reads: Arc<ReadBook>) -> Self {
-        let history = History { last: None, told: Some(current.get()) };
+        let history = History { told: Some(current.get()), ..History::default() };
         Self { current, arguments, reads, history: Mutex::new(history) }
     }
 
@@ -68,6 +76,12 @@ impl Reloader {
         self.history.lock().unwrap_or_else(PoisonError::into_inner).last.clone()
     }
 
+    /// How many reloads were refused since the start.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).refused
+    }
+
     /// Reads every file again and, if anything changed, puts one new policy in force.
     ///
     /// Asked for by an operator (`Trigger::Control`), it tells what changed since the operator last asked.
@@ -80,6 +94,7 @@ impl Reloader {
         let report = self.report(&previous, &current, &errors);
         let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = history.last.as_ref().is_some_and(|last| last.errors == report.errors);
+        history.refused += u64::from(report.result == ReloadResult::Refused);
         if trigger != Trigger::Watch || report.result != ReloadResult::Unchanged || mended {
             log(trigger, &report, repeated);
             let (result, errors) = (report.result, report.errors.clone());
@@ -189,18 +204,11 @@ fn log(trigger: Trigger, report: &ReloadReport, repeated: bool) {
     match report.result {
         ReloadResult::Refused if !repeated => {
             for fault in &report.errors {
-                tracing::error!(?trigger, "reload refused, the last good policy is kept: {}", shown(fault));
+                tracing::error!(?trigger, "reload refused, the last good policy is kept: {}", fault);
             }
         }
         ReloadResult::Refused => {}
         ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
         ReloadResult::Unchanged => tracing::info!(?trigger, "the files say again what is in force"),
-    }
-}
-
-fn shown(fault: &Fault) -> String {
-    match (fault.line, fault.column) {
-        (Some(line), Some(column)) => format!("{}:{line}:{column}: {}", fault.path, fault.message),
-        _ => format!("{}: {}", fault.path, fault.message),
     }
 }

@@ -22,7 +22,7 @@ pub enum PathParameters {
 #[derive(Clone, Debug)]
 pub struct Target<'a> {
     judged: Cow<'a, [u8]>,
-    folded: Option<Vec<u8>>,
+    folded: Vec<Vec<u8>>,
 }
 
 /// The one path that every crawler may always fetch (RFC 9309 §2.2.2).
@@ -33,8 +33,7 @@ impl<'a> Target<'a> {
     #[must_use]
     pub fn new(sent: &'a [u8], parameters: PathParameters) -> Self {
         let judged = resolve_dots(sent);
-        let (path, query) = split_query(&judged);
-        let folded = fold(path, parameters).map(|path| [path.as_slice(), query].concat());
+        let folded = foldings(sent, &judged, parameters);
         Self { judged, folded }
     }
 
@@ -44,16 +43,22 @@ impl<'a> Target<'a> {
         &self.judged
     }
 
-    /// Path and query after slashes merge and `%2F`, `%5C` and `\` become slashes, where that differs.
+    /// Path and query after slashes merge and `%2F`, `%5C` and `\` become slashes, where that differs. An
+    /// origin may fold before it resolves dot segments or after; both readings count.
+    pub fn folded(&self) -> impl Iterator<Item = &[u8]> {
+        self.folded.iter().map(Vec::as_slice)
+    }
+
+    /// Whether the path lies below `folder`, however an origin reads it.
     #[must_use]
-    pub fn folded(&self) -> Option<&[u8]> {
-        self.folded.as_deref()
+    pub fn is_below(&self, folder: &[u8]) -> bool {
+        std::iter::once(self.judged()).chain(self.folded()).all(|path| path.starts_with(folder))
     }
 
     /// Whether this is `/robots.txt` in any spelling: with a query, with encoded letters, or folded.
     #[must_use]
     pub fn is_robots_txt(&self) -> bool {
-        names_robots_txt(&self.judged) || self.folded.as_deref().is_some_and(names_robots_txt)
+        std::iter::once(self.judged()).chain(self.folded()).any(names_robots_txt)
     }
 }
 
@@ -149,6 +154,20 @@ fn without_dots(path: &[u8]) -> Vec<u8> {
     resolved
 }
 
+/// The readings of an origin that folds, each once and without the one that is judged anyway.
+fn foldings(sent: &[u8], judged: &[u8], parameters: PathParameters) -> Vec<Vec<u8>> {
+    let mut foldings: Vec<Vec<u8>> = Vec::new();
+    for target in [sent, judged] {
+        let (path, query) = split_query(target);
+        let Some(folded) = fold(path, parameters) else { continue };
+        let folded = [folded.as_slice(), query].concat();
+        if folded != judged && !foldings.contains(&folded) {
+            foldings.push(folded);
+        }
+    }
+    foldings
+}
+
 /// The path as an origin that merges slashes and decodes `%2F` and `%5C` would look it up; `None`
 /// where that changes nothing.
 fn fold(path: &[u8], parameters: PathParameters) -> Option<Vec<u8>> {
@@ -228,7 +247,7 @@ mod tests {
 
     fn folded(sent: &str, parameters: PathParameters) -> Option<String> {
         let target = Target::new(sent.as_bytes(), parameters);
-        target.folded().map(|path| String::from_utf8(path.to_vec()).unwrap())
+        target.folded().next().map(|path| String::from_utf8(path.to_vec()).unwrap())
     }
 
     #[test]
@@ -265,6 +284,23 @@ mod tests {
         assert_eq!(folded("/a\\b", keep).as_deref(), Some("/a/b"));
         assert_eq!(folded("/a/..%2fprivate/x", keep).as_deref(), Some("/private/x"));
         assert_eq!(folded("//a?q=//b", keep).as_deref(), Some("/a?q=//b"));
+    }
+
+    #[test]
+    fn folding_before_and_after_the_dots_are_two_readings() {
+        let target = Target::new(b"/x/y//..//../private", PathParameters::Keep);
+        assert_eq!(target.judged(), b"/x/y/private");
+        assert_eq!(target.folded().collect::<Vec<_>>(), [b"/private"]);
+        let target = Target::new(b"/private/x//../..", PathParameters::Keep);
+        assert_eq!(target.judged(), b"/private/");
+        assert_eq!(target.folded().collect::<Vec<_>>(), [b"/"]);
+    }
+
+    #[test]
+    fn below_a_folder_means_in_every_reading() {
+        let below = |sent: &[u8]| Target::new(sent, PathParameters::Keep).is_below(b"/open/");
+        assert!(below(b"/open/x") && below(b"/open//x") && !below(b"/x"));
+        assert!(!below(b"/open/..%2fprivate"));
     }
 
     #[test]

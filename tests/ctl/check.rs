@@ -28,18 +28,20 @@ fn good() {
 fn an_unknown_key() {
     let ended = check("check-unknown-key", &format!("listen_on = []\n{SITE}"), ROBOTS, &[], 1);
     assert!(
-        format!("{}{}", ended.stdout, ended.stderr).contains("gateway.toml:1:1: unknown field `listen_on`"),
+        format!("{}{}", ended.stdout, ended.stderr)
+            .contains("gateway.toml:1:1: error: unknown field `listen_on`"),
         "{ended:?}"
     );
     let json =
         check("check-unknown-key-json", &format!("listen_on = []\n{SITE}"), ROBOTS, &["--format", "json"], 1)
             .json();
-    let error = &json["errors"][0];
+    let error = &json[0];
     assert_eq!(
         (&error["path"], &error["line"], &error["column"]),
         (&"gateway.toml".into(), &1.into(), &1.into()),
         "{json}"
     );
+    assert_eq!(error["severity"], "error", "{json}");
 }
 
 #[test]

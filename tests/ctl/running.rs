@@ -1,23 +1,25 @@
 //! `gatewayctl status` and `reload`, with a running gateway and without one.
 
 use crate::golden::{assert_golden, ctl};
-use crate::support::{Daemon, Ended, Folder};
-use std::fs;
+use crate::support::folder::rename_over;
+use crate::support::{Daemon, Ended, Folder, until};
 
 const OLD: &str = "User-agent: *\nDisallow: /old\nDisallow: /both\n";
 const NEW: &str = "User-agent: *\nDisallow: /new\nDisallow: /both\n";
 
-/// A gateway whose robots.txt can be changed without its watcher seeing it: through another name of the
-/// same file, in a folder that nobody watches. So what `reload` finds is certain.
-fn running(notice: &str) -> (Daemon, Folder) {
-    let gateway = Daemon::with(OLD).with_notice(notice).at("http://127.0.0.1:9").start();
-    let elsewhere = Folder::new();
-    fs::hard_link(gateway.robots(), elsewhere.join("alias.txt")).expect("linked");
-    (gateway, elsewhere)
+fn running(notice: &str) -> Daemon {
+    Daemon::with(OLD).with_notice(notice).at("http://127.0.0.1:9").start()
+}
+
+/// Saves a new robots.txt. Whether the watcher or `reload` reads it first does not show in the answer.
+fn save(gateway: &Daemon, robots: &str) {
+    rename_over(&gateway.robots(), robots);
 }
 
 #[track_caller]
 fn reload(gateway: &Daemon, more: &[&str], code: i32) -> Ended {
+    let socket = gateway.folder().join("control.sock");
+    until("the control socket is open", || socket.exists().then_some(()));
     ctl(gateway.folder(), &[&["reload", "--control", "control.sock"], more].concat()).exits(code)
 }
 
@@ -34,16 +36,16 @@ fn without_a_gateway_there_is_no_answer() {
 
 #[test]
 fn reload_changed() {
-    let (gateway, elsewhere) = running("0s");
-    elsewhere.write("alias.txt", NEW);
+    let gateway = running("0s");
+    save(&gateway, NEW);
     let ended = reload(&gateway, &[], 0);
     assert_golden("reload-changed", gateway.folder(), &ended);
 }
 
 #[test]
 fn reload_changed_json() {
-    let (gateway, elsewhere) = running("0s");
-    elsewhere.write("alias.txt", NEW);
+    let gateway = running("0s");
+    save(&gateway, NEW);
     let ended = reload(&gateway, &["--format", "json"], 0);
     assert_eq!(ended.json()["result"], "changed");
     assert_golden("reload-changed-json", gateway.folder(), &ended);
@@ -51,8 +53,8 @@ fn reload_changed_json() {
 
 #[test]
 fn reload_says_from_when_the_change_is_enforced_for_everyone() {
-    let (gateway, elsewhere) = running("24h");
-    elsewhere.write("alias.txt", NEW);
+    let gateway = running("24h");
+    save(&gateway, NEW);
     let ended = reload(&gateway, &[], 0);
     assert!(ended.stdout.contains("in force; enforced for everyone from "), "{}", ended.stdout);
     assert!(ended.stdout.contains("0 crawlers have read it"), "{}", ended.stdout);
@@ -61,15 +63,15 @@ fn reload_says_from_when_the_change_is_enforced_for_everyone() {
 
 #[test]
 fn reload_unchanged() {
-    let (gateway, _elsewhere) = running("0s");
+    let gateway = running("0s");
     assert_golden("reload-unchanged", gateway.folder(), &reload(&gateway, &[], 0));
     assert_golden("reload-unchanged-json", gateway.folder(), &reload(&gateway, &["--format", "json"], 0));
 }
 
 #[test]
 fn reload_refused() {
-    let (gateway, elsewhere) = running("0s");
-    elsewhere.write("alias.txt", "");
+    let gateway = running("0s");
+    save(&gateway, "");
     assert_golden("reload-refused", gateway.folder(), &reload(&gateway, &[], 1));
     assert_golden("reload-refused-json", gateway.folder(), &reload(&gateway, &["--format", "json"], 1));
     assert_golden("reload-accepted", gateway.folder(), &reload(&gateway, &["--accept-empty"], 0));
@@ -77,8 +79,8 @@ fn reload_refused() {
 
 #[test]
 fn status_as_text() {
-    let (gateway, _elsewhere) = running("24h");
-    let ended = ctl(gateway.folder(), &["status", "--control", "control.sock"]).exits(0);
+    let gateway = running("24h");
+    let ended = gateway.ctl(&["status"]).exits(0);
     for part in ["default", "audit", &crate::support::version_of(OLD)] {
         assert!(ended.stdout.contains(part), "{part} in {}", ended.stdout);
     }

@@ -75,9 +75,11 @@ fn a_violation_has_every_field_in_its_order() {
     let origin = Nginx::start();
     let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
     let before = Timestamp::now();
-    gateway.send(&get("/private/a%20b?x=\"1\"").for_host("Example.ORG:8080").by(GPTBOT)).came_from_origin();
+    gateway
+        .send(&get("/private/a%20b?x='1'&y=%22").for_host("Example.ORG:8080").by(GPTBOT))
+        .came_from_origin();
     let journal = gateway.journal();
-    let event = journal.event_of("/private/a%20b?x=\"1\"");
+    let event = journal.event_of("/private/a%20b?x='1'&y=%22");
     let line = &journal.lines()[0];
     assert_eq!(keys(line), FIELDS, "{line}");
     let time = event["time"].as_str().expect("a time");
@@ -96,7 +98,7 @@ fn a_violation_has_every_field_in_its_order() {
             "v": 1, "event": "violation", "site": "default", "mode": "audit", "action": "forwarded", "status": 200,
             "client": "crawler", "crawler": "GPTBot", "purpose": "ai-train", "token": "GPTBot", "proof": "unchecked",
             "address": "127.0.0.1", "scheme": "http", "method": "GET", "host": "example.org",
-            "target": "/private/a%20b?x=\"1\"", "user_agent": GPTBOT, "group": ["GPTBot", "ClaudeBot"], "line": 3,
+            "target": "/private/a%20b?x='1'&y=%22", "user_agent": GPTBOT, "group": ["GPTBot", "ClaudeBot"], "line": 3,
             "rule": "Disallow: /private", "reason": "rule", "robots_version": version_of(ROBOTS), "notice": "lapsed",
         })
     );

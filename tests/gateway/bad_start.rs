@@ -63,13 +63,19 @@ fn a_wrong_value() {
     fails_at(&format!("notice = \"24\"\n{SITE}"), 1, 10, "`24`");
     fails_at(&format!("{SITE}refusal = {{ status = 200 }}\n"), 4, 22, "`200`");
     fails_at("[[sites]]\norigin = \"example.org\"\n", 2, 10, "`example.org`");
-    fails_at(&format!("admin = \"0.0.0.0:9309\"\n{SITE}"), 1, 9, "admin_token");
+}
+
+#[test]
+fn an_admin_listener_open_to_all_without_a_token() {
+    fails_at(&format!("admin = \"0.0.0.0:9309\"\n{SITE}"), 1, 9, "can be reached from elsewhere");
+    let ended = plain().arg("--admin").arg("0.0.0.0:9309").fails_to_start().exits(2);
+    assert!(ended.stderr.contains("admin_token"), "{}", ended.stderr);
 }
 
 #[test]
 fn no_toml() {
-    fails_at("mode = \"audit\n", 1, 14, "");
-    fails_at("[[sites]\norigin = \"http://127.0.0.1:9\"\n", 1, 9, "");
+    fails_at("mode = \"audit\n", 1, 14, "error: ");
+    fails_at("[[sites]\norigin = \"http://127.0.0.1:9\"\n", 1, 9, "error: ");
 }
 
 #[test]

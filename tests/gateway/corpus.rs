@@ -87,6 +87,8 @@ fn quoted_fields(line: &str) -> Vec<String> {
             (_, None) => {}
         }
     }
+    // A line of the log is cut off within its last field, which counts all the same.
+    fields.extend(current);
     fields
 }
 
@@ -170,20 +172,16 @@ Allow: /$
 /// Whether a header is, to anyone who reads it, that of a person's browser of the year 2015. Much
 /// narrower than what the gateway takes for one, and made without its code.
 fn is_plainly_a_browser(user_agent: &str) -> bool {
-    let platforms = [
-        "Mozilla/5.0 (Windows NT ",
-        "Mozilla/5.0 (Macintosh; ",
-        "Mozilla/5.0 (X11; ",
-        "Mozilla/5.0 (iPad; ",
-        "Mozilla/5.0 (iPhone; ",
-    ];
-    let engines =
-        [" Gecko/20100101 Firefox/", " (KHTML, like Gecko) Chrome/", " (KHTML, like Gecko) Version/"];
+    let platforms = ["Windows NT ", "Macintosh; ", "X11; ", "iPad; ", "iPhone; "].map(|name| format!("Mozilla/5.0 ({name}"));
+    let engines = [" Gecko/20100101 Firefox/", " (KHTML, like Gecko) Chrome/", " (KHTML, like Gecko) Version/"];
     let lower = user_agent.to_ascii_lowercase();
     let words = ["bot", "crawl", "spider", "http", "compatible", "headless", "@", "search", "preview"];
+    let last = user_agent.rsplit(' ').next().and_then(|word| word.split_once('/'));
+    let is_version = |version: &str| version.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     platforms.iter().any(|platform| user_agent.starts_with(platform))
         && engines.iter().any(|engine| user_agent.contains(engine))
         && !words.iter().any(|word| lower.contains(word))
+        && matches!(last, Some(("Safari" | "Firefox", version)) if is_version(version))
 }
 
 /// What `explain` says and what the journal should therefore hold; `None` where nothing is judged.

@@ -17,7 +17,7 @@ const VARIANTS: [&str; 9] = [
     "/x/..%5Cprivate",
     "/x/..\\private",
     "/\\private",
-    "/x//..//../private",
+    "/x/y//..//../private",
 ];
 
 /// Disallowed as sent: dot segments are resolved as any URL parser does (RFC 3986 §5.2.4).

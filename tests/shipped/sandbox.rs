@@ -25,7 +25,7 @@ case "$*" in
         $(command_of ExecStart) </dev/null >daemon.log 2>&1 &
         echo $! >daemon.pid
         for _ in $(seq 100); do
-            [ ! -S run/robots-gateway/control.sock ] || exit 0
+            [ ! -S "$RUNTIME_DIRECTORY/control.sock" ] || exit 0
             kill -0 "$(cat daemon.pid)" || break
             sleep 0.1
         done
@@ -47,13 +47,16 @@ const CARGO: &str = "#!/bin/sh\n[ \"$*\" = 'build --release --locked' ]\n";
 /// The folder; what was started in it ends with it.
 pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
+    /// Apart from the rest and near the root, because the path of a socket has to be short.
+    run: tempfile::TempDir,
     /// What is written in the documents, and what stands for it here.
     rewrites: Vec<(&'static str, String)>,
 }
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // Not in /tmp, which may be too small for the programs.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let inside = |path: &str| format!("{}{path}", folder.path().display());
         let gateway = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
         let mut rewrites: Vec<_> =
@@ -62,7 +65,7 @@ impl Sandbox {
                 .into();
         rewrites.push(("127.0.0.1:8080", gateway.to_string()));
         rewrites.push(("127.0.0.1:3000", origin::start().to_string()));
-        let sandbox = Self { folder, rewrites };
+        let sandbox = Self { folder, run: tempfile::tempdir().unwrap(), rewrites };
         sandbox.furnish();
         sandbox
     }
@@ -76,9 +79,7 @@ impl Sandbox {
     }
 
     fn furnish(&self) {
-        for folder in
-            ["bin", "etc/systemd/system", "run/robots-gateway", "usr/local/bin", "var/lib/robots-gateway"]
-        {
+        for folder in ["bin", "etc/systemd/system", "usr/local/bin", "var/lib/robots-gateway"] {
             std::fs::create_dir_all(self.path(folder)).unwrap();
         }
         for (name, script) in [("cargo", CARGO), ("sudo", SUDO), ("systemctl", SYSTEMCTL)] {
@@ -116,7 +117,7 @@ impl Sandbox {
         command.args(["60", "bash", "-euo", "pipefail", "-c", &self.rewrite(script)]);
         command.current_dir(self.project()).env("PATH", path).env_remove("RUST_LOG");
         command.env("STATE_DIRECTORY", self.path("var/lib/robots-gateway"));
-        command.env("RUNTIME_DIRECTORY", self.path("run/robots-gateway"));
+        command.env("RUNTIME_DIRECTORY", self.run.path());
         command.stdin(std::process::Stdio::null()).output().unwrap()
     }
 }

@@ -6,7 +6,7 @@ use super::folder::Folder;
 use super::journal::Journal;
 use super::log::Log;
 use super::origin::Nginx;
-use super::wait::within;
+use super::wait::{until, within};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -155,7 +155,8 @@ impl Builder {
         if !says("--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
-        if !says("--admin") {
+        let config = self.config.as_deref().unwrap_or_default();
+        if !says("--admin") && !config.contains("admin = ") {
             command.args(["--admin", "off"]);
         }
         if !says("--state-dir") {
@@ -239,6 +240,8 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn ctl(&self, arguments: &[&str]) -> Ended {
         let socket = self.folder.join("control.sock");
+        // It is opened beside the listeners, perhaps a moment after them.
+        until("the control socket is open", || socket.exists().then_some(()));
         let socket = socket.to_str().expect("UTF-8");
         command::ctl([arguments, &["--control", socket]].concat())
     }

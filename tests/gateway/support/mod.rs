@@ -14,13 +14,13 @@ pub(crate) mod origin;
 pub(crate) mod raw_origin;
 pub(crate) mod wait;
 
-pub(crate) use client::{Client, Request, Response, get, head, request};
+pub(crate) use client::{Client, Response, get, head, request};
 pub(crate) use command::Ended;
 pub(crate) use daemon::{Builder, Daemon, configured};
 pub(crate) use folder::Folder;
 pub(crate) use origin::Nginx;
 pub(crate) use raw_origin::RawOrigin;
-pub(crate) use wait::{PATIENCE, until};
+pub(crate) use wait::until;
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
