@@ -22,8 +22,6 @@ use std::path::Path;
 /// One question.
 #[derive(Debug, Deserialize)]
 struct Question {
-    #[serde(default)]
-    id: Value,
     robots: Option<String>,
     robots_b64: Option<String>,
     token: Option<String>,
@@ -92,11 +90,14 @@ struct Batch {
 
 impl Batch {
     fn answer(&mut self, line: &[u8], has_rules: bool) -> Result<Answered, Unreadable> {
-        let question: Question = serde_json::from_slice(line).map_err(|error| {
-            let id = serde_json::from_slice::<Value>(line).ok().and_then(|value| value.get("id").cloned());
-            Unreadable { id: id.unwrap_or_default(), error: error.to_string() }
-        })?;
-        let id = question.id.clone();
+        let value: Value = serde_json::from_slice(line)
+            .map_err(|error| Unreadable { id: Value::Null, error: format!("no JSON: {error}") })?;
+        let id = value.get("id").cloned().unwrap_or_default();
+        if !value.is_object() {
+            return Err(Unreadable { id, error: "no JSON object".to_owned() });
+        }
+        let question: Question = serde_json::from_value(value)
+            .map_err(|error| Unreadable { id: id.clone(), error: error.to_string() })?;
         let unreadable = |error: String| Unreadable { id: id.clone(), error };
         let robots = bytes(question.robots.as_deref(), question.robots_b64.as_deref()).map_err(unreadable)?;
         if robots.is_none() && !has_rules {
@@ -138,7 +139,9 @@ fn bytes(text: Option<&str>, base64: Option<&str>) -> Result<Option<Vec<u8>>, St
     match (text, base64) {
         (Some(_), Some(_)) => Err("a field is given twice, as text and as base64".to_owned()),
         (Some(text), None) => Ok(Some(text.as_bytes().to_vec())),
-        (None, Some(base64)) => STANDARD.decode(base64).map(Some).map_err(|error| error.to_string()),
+        (None, Some(base64)) => {
+            STANDARD.decode(base64).map(Some).map_err(|error| format!("a field in base64: {error}"))
+        }
         (None, None) => Ok(None),
     }
 }

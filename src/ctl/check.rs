@@ -28,7 +28,7 @@ pub(super) fn run(
     {
         let sites = policy.sites().len();
         let plural = if sites == 1 { "site" } else { "sites" };
-        output.line(format!("{}: fine, {sites} {plural}", path.display()))?;
+        output.line(format!("{}: the gateway would load it, with {sites} {plural}", path.display()))?;
     }
     Ok(outcome)
 }

@@ -32,9 +32,9 @@ fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
             output.line(format!("{}: {new}, unchanged", string(site, "site")))?;
         } else {
             output.line(format!(
-                "{}: {old} -> {new}, {} rules added, {} removed; {}",
+                "{}: {old} -> {new}, {} added, {} removed; {}",
                 string(site, "site"),
-                number("added"),
+                rules(number("added")),
                 number("removed"),
                 string(site, "notice")
             ))?;
@@ -50,4 +50,8 @@ fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
         output.line(format!("error: {}", fault_line(fault)))?;
     }
     Ok(())
+}
+
+fn rules(count: u64) -> String {
+    if count == 1 { "1 rule".to_owned() } else { format!("{count} rules") }
 }

@@ -218,12 +218,16 @@ impl Catalogue {
 #[must_use]
 pub fn token_is_legal(token: &str) -> bool {
     let octet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'!' | b' ');
-    !token.is_empty()
-        && token.len() <= 64
-        && token.bytes().all(octet)
-        && token.bytes().any(|b| b.is_ascii_alphabetic())
-        && token.trim() == token
-        && !token.contains("  ")
+    let blank_at_end = token.starts_with(' ') || token.ends_with(' ');
+    let mut letters = false;
+    let mut last = 0;
+    let legal = token.bytes().all(|b| {
+        letters |= b.is_ascii_alphabetic();
+        let doubled = b == b' ' && last == b' ';
+        last = b;
+        octet(b) && !doubled
+    });
+    legal && letters && !blank_at_end && token.len() <= 64
 }
 
 #[cfg(test)]

@@ -47,14 +47,18 @@ pub(super) struct Rules<'a> {
     scanner: &'a Scanner,
     header: &'a [u8],
     found: Found,
+    /// Whether what follows `compatible;` is a word of people's browsers.
+    compatible_word: bool,
     models: Option<Range<usize>>,
 }
 
 impl<'a> Rules<'a> {
     pub(super) fn new(knowledge: &'a Knowledge, scanner: &'a Scanner, header: &'a [u8]) -> Self {
         let found = scanner.scan(header);
-        let models = model_zone(header, &found);
-        Self { knowledge, scanner, header, found, models }
+        let compatible_word =
+            found.compatible.is_some_and(|hit| scanner.is_compatible_word(header, hit.end()));
+        let models = model_zone(header, &found, compatible_word);
+        Self { knowledge, scanner, header, found, compatible_word, models }
     }
 
     /// Whether the header holds model names or a guarded word, where only names
@@ -74,23 +78,30 @@ impl<'a> Rules<'a> {
             trace.note(|| format!("model names, not to be read as crawlers: `{}`", self.quote(zone.clone())));
         }
         let named = self.named(trace);
-        let sign = self.sign(trace);
-        match (named, sign) {
-            (Some((entry, at)), Some(hit))
-                if self.is_tool(entry) && self.is_crawler_sign(hit) && !self.same_word(at, hit) =>
-            {
-                trace.note(|| "a tool that calls itself a crawler is one".into());
-                self.by_sign(hit)
-            }
-            (Some((entry, _)), _) if self.is_app_itself(entry) => {
-                trace.note(|| "beside the mark of a person's device, that is the app itself".into());
-                shape(Client::App, None)
-            }
-            (Some((entry, _)), _) => Outcome::Entry(entry),
-            (None, Some(hit)) if self.is_crawler_sign(hit) => self.by_sign(hit),
-            (None, weak) if self.is_browser_shaped() => self.browser_shaped(weak, trace),
-            (None, weak) => self.product_shaped(weak, trace),
+        if let Some((entry, at)) = named {
+            return self.by_name(entry, at, trace);
         }
+        match self.sign(trace) {
+            Some(hit) if self.is_crawler_sign(hit) => self.by_sign(hit),
+            weak if self.is_browser_shaped() => self.browser_shaped(weak, trace),
+            weak => self.product_shaped(weak, trace),
+        }
+    }
+
+    fn by_name(&self, entry: usize, at: Hit, trace: &mut impl Trace) -> Outcome {
+        if self.is_app_itself(entry) {
+            trace.note(|| "beside the mark of a person's device, that is the app itself".into());
+            return shape(Client::App, None);
+        }
+        if self.is_tool(entry)
+            && let Some(hit) = self.sign(trace)
+            && self.is_crawler_sign(hit)
+            && !self.same_word(at, hit)
+        {
+            trace.note(|| "a tool that calls itself a crawler is one".into());
+            return self.by_sign(hit);
+        }
+        Outcome::Entry(entry)
     }
 
     /// The catalogue entry the header names: entries that say who it is before
@@ -101,15 +112,18 @@ impl<'a> Rules<'a> {
             let Some(Meaning::Named(entry)) = self.scanner.meaning(hit) else {
                 continue;
             };
-            if let Some(reason) = self.discounted(hit, true) {
-                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit.start..hit.end)));
+            let rank = (self.is_tool(entry), hit.start(), usize::MAX - hit.end());
+            if best.is_some_and(|(known, ..)| known <= rank) {
                 continue;
             }
-            trace.note(|| format!("`{}` is a sign of {}", self.quote(hit.start..hit.end), self.name(entry)));
-            let rank = (self.is_tool(entry), hit.start, usize::MAX - hit.end);
-            if best.is_none_or(|(known, ..)| rank < known) {
-                best = Some((rank, entry, hit));
+            if let Some(reason) = self.discounted(hit, true) {
+                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit.start()..hit.end())));
+                continue;
             }
+            trace.note(|| {
+                format!("`{}` is a sign of {}", self.quote(hit.start()..hit.end()), self.name(entry))
+            });
+            best = Some((rank, entry, hit));
         }
         best.map(|(_, entry, hit)| (entry, hit))
     }
@@ -120,7 +134,7 @@ impl<'a> Rules<'a> {
             trace.note(|| {
                 format!(
                     "`{}` guards the header: generic signs do not count",
-                    self.quote(guard.start..guard.end)
+                    self.quote(guard.start()..guard.end())
                 )
             });
             return None;
@@ -128,13 +142,15 @@ impl<'a> Rules<'a> {
         let mut best: Option<Hit> = None;
         for &hit in self.found.signs.as_slice() {
             if let Some(reason) = self.discounted(hit, false) {
-                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit.start..hit.end)));
+                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit.start()..hit.end())));
                 continue;
             }
-            trace.note(|| format!("`{}` is a word of crawlers and tools", self.quote(hit.start..hit.end)));
-            if best.is_none_or(|known| !self.is_crawler_sign(known) && self.is_crawler_sign(hit)) {
-                best = Some(hit);
+            if self.is_crawler_sign(hit) {
+                trace.note(|| format!("`{}` is a word of crawlers", self.quote(hit.start()..hit.end())));
+                return Some(hit);
             }
+            trace.note(|| format!("`{}` is a word of tools", self.quote(hit.start()..hit.end())));
+            best = best.or(Some(hit));
         }
         best
     }
@@ -146,24 +162,24 @@ impl<'a> Rules<'a> {
             let rest = self.header.get(word.end..).unwrap_or_default();
             rest.starts_with(b"/")
                 || rest.starts_with(b" http")
-                || self.header.get(hit.end.wrapping_sub(1)) == Some(&b'/')
+                || self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/')
         };
         if self.is_among_models(hit) && !versioned() {
             return Some("it stands among model names");
         }
         if !named {
-            let guarded = |guard: &Hit| guard.start <= hit.start && hit.end <= guard.end;
+            let guarded = |guard: &Hit| guard.start() <= hit.start() && hit.end() <= guard.end();
             return if self.found.guards.as_slice().iter().any(guarded) {
                 Some("it is part of a word of people's headers")
-            } else if header::in_link(self.header, hit) {
+            } else if self.in_link(hit) {
                 Some("it is part of a link")
             } else {
                 None
             };
         }
-        if header::is_likeness(self.header, hit.start) {
+        if header::is_likeness(self.header, hit.start()) {
             Some("the client only compares itself with it")
-        } else if !self.sign_has_link(hit) && header::in_link(self.header, hit) {
+        } else if !self.sign_has_link(hit) && self.in_link(hit) {
             Some("it is part of a link")
         } else {
             None
@@ -171,12 +187,17 @@ impl<'a> Rules<'a> {
     }
 
     fn is_among_models(&self, hit: Hit) -> bool {
-        self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start))
+        self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
     }
 
     fn same_word(&self, one: Hit, other: Hit) -> bool {
         let word = header::word_range(self.header, one);
-        word.contains(&other.start)
+        word.contains(&other.start())
+    }
+
+    fn in_link(&self, hit: Hit) -> bool {
+        let linked = !self.found.links.as_slice().is_empty() || !self.found.mails.as_slice().is_empty();
+        linked && header::in_link(self.header, hit)
     }
 
     /// Whether the sign itself is a host name or an address, and so may stand in a link.
@@ -196,7 +217,7 @@ impl<'a> Rules<'a> {
         }
         let found = &self.found;
         if let Some(mark) = found.app {
-            trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start..mark.end)));
+            trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start()..mark.end())));
             return shape(Client::App, None);
         }
         // Apps add their names to the header of a phone's browser.
@@ -215,20 +236,19 @@ impl<'a> Rules<'a> {
         let found = &self.found;
         let system = found.handheld.or(found.desktop).or(found.platform).or(found.device);
         let bare = found.mozilla.is_some() && memchr::memchr2(b'(', b';', self.header).is_none();
-        if let Some(mark) =
-            system.or(found.engine.filter(|_| !bare)).or(found.compatible_word).or(found.whole_guard)
-        {
+        let word = found.compatible.filter(|_| self.compatible_word);
+        if let Some(mark) = system.or(found.engine.filter(|_| !bare)).or(word).or(found.whole_guard) {
             trace.note(|| {
                 format!(
                     "a browser's shape, and `{}` is a platform or an engine",
-                    self.quote(mark.start..mark.end)
+                    self.quote(mark.start()..mark.end())
                 )
             });
             return shape(Client::Browser, None);
         }
         if found
             .compatible
-            .is_some_and(|hit| header::is_blank(self.header.get(hit.end..).unwrap_or_default()))
+            .is_some_and(|hit| header::is_blank(self.header.get(hit.end()..).unwrap_or_default()))
         {
             trace.note(|| {
                 "a header stripped to `compatible;`, as proxies in front of people and crawlers send it"
@@ -244,29 +264,40 @@ impl<'a> Rules<'a> {
     /// unless browsers put it there, or after `like Gecko;`.
     fn stranger(&self, trace: &mut impl Trace) -> Option<Option<Arc<str>>> {
         let found = &self.found;
-        let person = found.compatible_word.or(found.device).or(found.app).is_some();
-        let compatible = found.compatible.filter(|_| !person);
+        let person = self.compatible_word || found.device.or(found.app).is_some();
+        let compatible = found.compatible.filter(|hit| !person || self.has_own_link(*hit));
         let tail = found.gecko_tail.filter(|_| found.device.is_none());
         for hit in [compatible, tail].into_iter().flatten() {
-            let field = header::field_from(self.header, hit.end);
+            let field = header::field_from(self.header, hit.end());
             if !header::is_blank(field) && found.whole_guard.is_none() {
                 trace.note(|| {
                     format!("`{}` stands where crawlers put their name", String::from_utf8_lossy(field))
                 });
-                return Some(header::name_from(self.header, hit.end));
+                return Some(header::name_from(self.header, hit.end()));
             }
         }
         None
     }
 
+    /// Whether a `+http` link follows: the custom of crawlers, and of nobody else.
+    fn has_own_link(&self, compatible: Hit) -> bool {
+        let rest = self.header.get(compatible.end()..).unwrap_or_default();
+        !self.compatible_word && memchr::memmem::find(rest, b"+http").is_some()
+    }
+
     fn product_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
         let found = &self.found;
-        if let Some(mark) = found.app.or(found.handheld) {
-            trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start..mark.end)));
+        if let Some(word) = self.stranger(trace) {
+            return Outcome::Kind(Client::Crawler, word, Basis::Structure);
+        }
+        if let Some(mark) = found.app.or(found.handheld.filter(|_| found.device.is_none())) {
+            trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start()..mark.end())));
             return shape(Client::App, None);
         }
-        if let Some(mark) = found.device.or(found.whole_guard) {
-            trace.note(|| format!("`{}` is the mark of a person's device", self.quote(mark.start..mark.end)));
+        if let Some(mark) = found.device.filter(|_| self.link().is_none()).or(found.whole_guard) {
+            trace.note(|| {
+                format!("`{}` is the mark of a person's device", self.quote(mark.start()..mark.end()))
+            });
             return shape(Client::Browser, None);
         }
         if let Some(hit) = weak {
@@ -278,7 +309,7 @@ impl<'a> Rules<'a> {
         }
         if let Some(mark) = found.desktop {
             trace.note(|| {
-                format!("an unknown product on `{}`, a person's system", self.quote(mark.start..mark.end))
+                format!("an unknown product on `{}`, a person's system", self.quote(mark.start()..mark.end()))
             });
             return shape(Client::App, None);
         }
@@ -295,12 +326,12 @@ impl<'a> Rules<'a> {
         if self.found.whole_guard.is_some() {
             return None;
         }
-        let mail = |hit: &&Hit| header::is_mail_address(self.header, hit.start);
+        let mail = |hit: &&Hit| header::is_mail_address(self.header, hit.start());
         let links = self.found.links.as_slice().iter();
         links
             .chain(self.found.mails.as_slice().iter().filter(mail))
             .filter(|hit| !self.is_among_models(**hit))
-            .min_by_key(|hit| hit.start)
+            .min_by_key(|hit| hit.start())
             .copied()
     }
 
@@ -314,7 +345,7 @@ impl<'a> Rules<'a> {
     /// the header, or nothing.
     fn neighbour(&self) -> Option<Arc<str>> {
         if let Some(hit) = self.found.compatible {
-            return header::name_from(self.header, hit.end);
+            return header::name_from(self.header, hit.end());
         }
         (!header::opens_as_browser(self.header)).then(|| header::name_from(self.header, 0)).flatten()
     }
@@ -331,9 +362,9 @@ impl<'a> Rules<'a> {
     /// Whether the name is that of an app which also fetches from servers, and the
     /// header that of the app: `WhatsApp/2 Android/5 Device/…`.
     fn is_app_itself(&self, entry: usize) -> bool {
-        self.found.app.or(self.found.handheld).is_some()
+        self.client(entry).is_some_and(|client| matches!(client, Client::Fetcher | Client::Monitor))
+            && self.found.app.or(self.found.handheld).is_some()
             && !self.is_browser_shaped()
-            && self.client(entry).is_some_and(|client| matches!(client, Client::Fetcher | Client::Monitor))
     }
 
     fn client(&self, entry: usize) -> Option<Client> {
@@ -359,9 +390,9 @@ fn shape(client: Client, word: Option<Arc<str>>) -> Outcome {
 
 /// The comment that lists phone or TV models, unless it is a crawler's own
 /// (`compatible; FooBot; Android`).
-fn model_zone(header: &[u8], found: &Found) -> Option<Range<usize>> {
-    let zone = header::comment_around(header, found.model?.start)?;
-    let inside = |hit: &Hit| zone.contains(&hit.start);
-    let own = found.compatible.as_ref().is_some_and(inside) && found.compatible_word.is_none();
+fn model_zone(header: &[u8], found: &Found, compatible_word: bool) -> Option<Range<usize>> {
+    let zone = header::comment_around(header, found.model?.start())?;
+    let inside = |hit: &Hit| zone.contains(&hit.start());
+    let own = found.compatible.as_ref().is_some_and(inside) && !compatible_word;
     (!own).then_some(zone)
 }

@@ -155,10 +155,17 @@ impl Identifier {
                 });
                 let word =
                     (!header::opens_as_browser(header)).then(|| header::name_from(header, 0)).flatten();
-                Arc::new(Identity::from_word(Client::Crawler, word, Basis::SecondOpinion))
+                Arc::new(self.of_word(Client::Crawler, word, Basis::SecondOpinion))
             }
             _ => self.identity(outcome),
         }
+    }
+
+    /// A control token governs use; no header makes a crawler answer to it.
+    fn of_word(&self, client: Client, word: Option<Arc<str>>, basis: Basis) -> Identity {
+        let control = word.as_deref().is_some_and(|word| self.catalogue().control_token(word).is_some());
+        let identity = Identity::from_word(client, word, basis);
+        if control { Identity { tokens: Arc::new([]), ..identity } } else { identity }
     }
 
     /// The second opinion is not heard where model names stand: it takes the
@@ -173,7 +180,7 @@ impl Identifier {
             Outcome::Kind(Client::Browser, None, Basis::Shape) => Arc::clone(&self.browser),
             Outcome::Kind(Client::App, None, Basis::Shape) => Arc::clone(&self.app),
             Outcome::Kind(Client::Unnamed, None, Basis::Shape) => Arc::clone(&self.unnamed),
-            Outcome::Kind(client, word, basis) => Arc::new(Identity::from_word(client, word, basis)),
+            Outcome::Kind(client, word, basis) => Arc::new(self.of_word(client, word, basis)),
         }
     }
 }
@@ -239,7 +246,7 @@ mod tests {
             desktops: vec![sign("Windows")],
             engines: vec![sign("AppleWebKit/")],
             platforms: vec![sign("Linux")],
-            compatible: vec![sign("^MSIE")],
+            compatible: vec![sign("MSIE")],
             human_words: ["chrome".into()].into(),
         };
         Identifier::new(Knowledge { catalogue: Catalogue::new(crawlers, Vec::new()), words }).unwrap()
@@ -282,7 +289,8 @@ mod tests {
         assert_eq!(told("NOKIA-1 MIDP-2.0"), (Client::Browser, None));
         assert_eq!(told("unheard-of/1.0"), (Client::Tool, Some("unheard-of".into())));
         assert_eq!(told("x (+http://x.org)").0, Client::Crawler);
-        assert_eq!(told("just some words"), (Client::Unnamed, None));
+        assert_eq!(told("just some words").0, Client::Tool);
+        assert_eq!(told("t\u{e9}l\u{e9}phone \u{1f639}"), (Client::Unnamed, None));
         assert_eq!(told(" - ").0, Client::Unnamed);
         assert_eq!(identifier().recognise(None).client, Client::Unnamed);
     }

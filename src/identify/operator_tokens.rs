@@ -2,7 +2,8 @@
 //!
 //! They choose the group of a client already known to be automated. Alone they
 //! convict a browser-shaped header only where a product stands, outside the
-//! model names of phones, and never with a word that people's headers use:
+//! model names of phones, and never with a word that people's headers use; the
+//! header of an app on a person's device they never convict:
 //! robots.txt files in use name `Silk`, `Odin`, `fast`, and those are browsers
 //! and phones. Rebuilt when robots.txt changes; the catalogue's automaton is not.
 
@@ -109,12 +110,12 @@ impl OperatorTokens {
     fn with_tokens(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
         let mut tokens: Vec<Box<str>> = identity.tokens.to_vec();
         for hit in self.finds(header) {
-            let Some(token) = self.tokens.get(hit.pattern) else {
+            let Some(token) = self.tokens.get(hit.pattern()) else {
                 continue;
             };
             // A catalogued crawler answers to whole words only: `AdsBot-Google` is not `Google`.
-            let part =
-                identity.basis == Basis::Catalogue && header::word_range(header, hit) != (hit.start..hit.end);
+            let part = identity.basis == Basis::Catalogue
+                && header::word_range(header, hit) != (hit.start()..hit.end());
             let known = tokens.iter().any(|known| known.eq_ignore_ascii_case(token));
             if !part && !known && !is_human_word(token, identifier) {
                 tokens.push(token.clone());
@@ -127,12 +128,21 @@ impl OperatorTokens {
     }
 
     fn promoted(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
-        let accused = self.finds(header).into_iter().find(|hit| {
+        let finds = self.finds(header);
+        if finds.is_empty() {
+            return Arc::clone(identity);
+        }
+        let marks = identifier.scanner().scan(header);
+        if identity.client == Client::App && marks.app.or(marks.handheld).is_some() {
+            return Arc::clone(identity);
+        }
+        let models = marks.model.and_then(|model| header::comment_around(header, model.start()));
+        let accused = finds.into_iter().find(|hit| {
             in_product_position(header, *hit)
-                && !among_models(header, *hit, identifier)
-                && self.tokens.get(hit.pattern).is_some_and(|token| !is_human_word(token, identifier))
+                && !models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
+                && self.tokens.get(hit.pattern()).is_some_and(|token| !is_human_word(token, identifier))
         });
-        let Some(token) = accused.and_then(|hit| self.tokens.get(hit.pattern)) else {
+        let Some(token) = accused.and_then(|hit| self.tokens.get(hit.pattern())) else {
             return Arc::clone(identity);
         };
         Arc::new(Identity::from_word(Client::Crawler, Some(Arc::from(&**token)), Basis::OperatorToken))
@@ -147,37 +157,28 @@ impl OperatorTokens {
         let whole = |hit: &Hit| {
             let byte =
                 |at: Option<usize>| at.and_then(|at| header.get(at)).is_some_and(u8::is_ascii_alphanumeric);
-            !byte(hit.start.checked_sub(1)) && !byte(Some(hit.end))
+            !byte(hit.start().checked_sub(1)) && !byte(Some(hit.end()))
         };
         let mut hits: Vec<Hit> = automaton
             .find_overlapping_iter(header)
-            .map(|found| Hit { pattern: found.pattern().as_usize(), start: found.start(), end: found.end() })
+            .map(|found| Hit::new(found.pattern().as_usize(), found.start(), found.end()))
             .filter(whole)
-            .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start))
+            .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start()))
             .collect();
-        hits.sort_by_key(|hit| (hit.pattern, hit.start));
-        hits.dedup_by_key(|hit| hit.pattern);
+        hits.sort_by_key(|hit| (hit.pattern(), hit.start()));
+        hits.dedup_by_key(|hit| hit.pattern());
         hits
     }
 }
 
 /// `; Tok/1`, ` Tok/1.0`, or after `compatible;`.
 fn in_product_position(header: &[u8], hit: Hit) -> bool {
-    let before = header.get(..hit.start).unwrap_or_default();
+    let before = header.get(..hit.start()).unwrap_or_default();
     let opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
-    let versioned = header.get(hit.end) == Some(&b'/')
-        && header.get(hit.end + 1).is_some_and(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'v'));
+    let versioned = header.get(hit.end()) == Some(&b'/')
+        && header.get(hit.end() + 1).is_some_and(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'v'));
     let compatible = super::sign::ends_with_ignore_case(before.trim_ascii_end(), b"compatible;");
     opened && (versioned || compatible)
-}
-
-fn among_models(header: &[u8], hit: Hit, identifier: &Identifier) -> bool {
-    identifier
-        .scanner()
-        .scan(header)
-        .model
-        .and_then(|model| header::comment_around(header, model.start))
-        .is_some_and(|zone| zone.contains(&hit.start))
 }
 
 /// Whether people's headers use the word, or hold it as a mark of an app, a
@@ -193,7 +194,6 @@ fn is_human_word(token: &str, identifier: &Identifier) -> bool {
             found.desktop,
             found.platform,
             found.engine,
-            found.compatible_word,
             found.whole_guard,
         ]
         .iter()

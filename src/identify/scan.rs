@@ -5,9 +5,10 @@
 
 use super::sign::Sign;
 use super::words::Knowledge;
-use aho_corasick::automaton::Automaton;
+use aho_corasick::automaton::{Automaton, OverlappingState, StateID};
 use aho_corasick::dfa::DFA;
-use aho_corasick::{Anchored, MatchKind, StartKind};
+use aho_corasick::{Anchored, Input, MatchKind, StartKind};
+use memchr::memmem::Finder;
 use std::fmt;
 
 /// What a pattern stands for.
@@ -29,7 +30,6 @@ pub(super) enum Meaning {
     /// `.com`, `.org`, …
     Host,
     Platform,
-    CompatibleWord,
     /// `://` or `www.`
     Link,
     /// `@`
@@ -42,12 +42,32 @@ pub(super) enum Meaning {
     Model,
 }
 
-/// Where a pattern was found.
+/// Where a pattern was found. Small, because a pass fills dozens of places; a
+/// header of at most 2,048 bytes fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Hit {
-    pub(super) pattern: usize,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pattern: u32,
+    start: u16,
+    end: u16,
+}
+
+impl Hit {
+    pub(super) fn new(pattern: usize, start: usize, end: usize) -> Self {
+        let narrow = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        Self { pattern: u32::try_from(pattern).unwrap_or(u32::MAX), start: narrow(start), end: narrow(end) }
+    }
+
+    pub(super) fn pattern(self) -> usize {
+        self.pattern as usize
+    }
+
+    pub(super) fn start(self) -> usize {
+        usize::from(self.start)
+    }
+
+    pub(super) fn end(self) -> usize {
+        usize::from(self.end)
+    }
 }
 
 /// The first `N` hits of one kind; later ones are dropped, so a header stuffed
@@ -78,12 +98,12 @@ impl<const N: usize> Hits<N> {
 /// All finds of one pass. Boundaries are already checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
-    pub(super) named: Hits<12>,
-    pub(super) signs: Hits<12>,
-    pub(super) guards: Hits<6>,
-    pub(super) links: Hits<4>,
-    pub(super) mails: Hits<4>,
-    pub(super) hosts: Hits<4>,
+    pub(super) named: Hits<8>,
+    pub(super) signs: Hits<8>,
+    pub(super) guards: Hits<4>,
+    pub(super) links: Hits<3>,
+    pub(super) mails: Hits<3>,
+    pub(super) hosts: Hits<3>,
     pub(super) whole_guard: Option<Hit>,
     pub(super) app: Option<Hit>,
     pub(super) device: Option<Hit>,
@@ -92,7 +112,6 @@ pub(super) struct Found {
     pub(super) engine: Option<Hit>,
     pub(super) mozilla: Option<Hit>,
     pub(super) platform: Option<Hit>,
-    pub(super) compatible_word: Option<Hit>,
     pub(super) compatible: Option<Hit>,
     pub(super) gecko_tail: Option<Hit>,
     pub(super) model: Option<Hit>,
@@ -115,36 +134,43 @@ impl Found {
             engine: None,
             mozilla: None,
             platform: None,
-            compatible_word: None,
             compatible: None,
             gecko_tail: None,
             model: None,
         }
     }
 
+    /// The place of a mark, for those of which the first one says it all.
+    fn mark(&mut self, meaning: Meaning) -> Option<&mut Option<Hit>> {
+        Some(match meaning {
+            Meaning::WholeGuard => &mut self.whole_guard,
+            Meaning::App => &mut self.app,
+            Meaning::Device => &mut self.device,
+            Meaning::Handheld => &mut self.handheld,
+            Meaning::Desktop => &mut self.desktop,
+            Meaning::Engine => &mut self.engine,
+            Meaning::Mozilla => &mut self.mozilla,
+            Meaning::Platform => &mut self.platform,
+            Meaning::Compatible => &mut self.compatible,
+            Meaning::GeckoTail => &mut self.gecko_tail,
+            Meaning::Model => &mut self.model,
+            _ => return None,
+        })
+    }
+
     fn record(&mut self, meaning: Meaning, hit: Hit) {
-        let first = |slot: &mut Option<Hit>| {
-            slot.get_or_insert(hit);
-        };
         match meaning {
             Meaning::Named(_) => self.named.push(hit),
             Meaning::CrawlerSign | Meaning::ToolSign => self.signs.push(hit),
             Meaning::Guard => self.guards.push(hit),
             Meaning::Link => self.links.push(hit),
             Meaning::Mail => self.mails.push(hit),
-            Meaning::WholeGuard => first(&mut self.whole_guard),
-            Meaning::App => first(&mut self.app),
-            Meaning::Device => first(&mut self.device),
-            Meaning::Handheld => first(&mut self.handheld),
-            Meaning::Desktop => first(&mut self.desktop),
-            Meaning::Engine => first(&mut self.engine),
-            Meaning::Mozilla => first(&mut self.mozilla),
             Meaning::Host => self.hosts.push(hit),
-            Meaning::Platform => first(&mut self.platform),
-            Meaning::CompatibleWord => first(&mut self.compatible_word),
-            Meaning::Compatible => first(&mut self.compatible),
-            Meaning::GeckoTail => first(&mut self.gecko_tail),
-            Meaning::Model => first(&mut self.model),
+            mark => {
+                if let Some(place) = self.mark(mark) {
+                    place.get_or_insert(hit);
+                }
+            }
         }
     }
 }
@@ -181,7 +207,22 @@ struct Pattern {
 #[derive(Debug)]
 pub(super) struct Scanner {
     dfa: DFA,
+    start: StateID,
     patterns: Box<[Pattern]>,
+    refrain: Option<Refrain>,
+    compatible: DFA,
+    compatible_signs: Box<[Sign]>,
+}
+
+/// What most browsers' headers have in common, a third of each of them: found by
+/// a vectorised search, and then not walked byte by byte.
+const COMMON: &[u8] = b"AppleWebKit/537.36 (KHTML, like Gecko)";
+
+/// The common part, and the hits inside it (offsets from its start).
+#[derive(Debug)]
+struct Refrain {
+    finder: Finder<'static>,
+    hits: Box<[Hit]>,
 }
 
 /// What the rules of `classify` look for, whatever the lists say.
@@ -228,7 +269,6 @@ impl Scanner {
             (&words.desktops, Meaning::Desktop),
             (&words.engines, Meaning::Engine),
             (&words.platforms, Meaning::Platform),
-            (&words.compatible, Meaning::CompatibleWord),
         ] {
             list.iter().for_each(|sign| add(sign, meaning));
         }
@@ -242,13 +282,33 @@ impl Scanner {
             }
         }
         add(&Sign::at_sign(), Meaning::Mail);
+        let refrain = patterns.iter().all(|pattern| !reaches_into_common(pattern.sign.text().as_bytes()));
         let dfa = DFA::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .start_kind(StartKind::Unanchored)
             .prefilter(false)
             .build(patterns.iter().map(|pattern| pattern.sign.text()))?;
-        Ok(Self { dfa, patterns: patterns.into() })
+        // Without a prefilter and anchors there is one start state; were there
+        // none, nothing would be found, which `Scanner::scan` then says.
+        let start = dfa.start_state(Anchored::No).unwrap_or(StateID::ZERO);
+        let compatible = DFA::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .start_kind(StartKind::Anchored)
+            .build(words.compatible.iter().map(Sign::text))?;
+        let compatible_signs = words.compatible.clone().into();
+        let mut scanner =
+            Self { dfa, start, patterns: patterns.into(), refrain: None, compatible, compatible_signs };
+        scanner.refrain = refrain.then(|| scanner.refrain()).flatten();
+        Ok(scanner)
+    }
+
+    /// The refrain with the hits inside it, unless a sign could go on behind it.
+    fn refrain(&self) -> Option<Refrain> {
+        let mut hits = Vec::new();
+        let end = self.walk(COMMON, 0, |hit| hits.push(hit));
+        (end == self.start).then(|| Refrain { finder: Finder::new(COMMON), hits: hits.into() })
     }
 
     /// The memory the automaton holds, in bytes.
@@ -257,41 +317,104 @@ impl Scanner {
     }
 
     pub(super) fn meaning(&self, hit: Hit) -> Option<Meaning> {
-        self.patterns.get(hit.pattern).map(|pattern| pattern.meaning)
+        self.patterns.get(hit.pattern()).map(|pattern| pattern.meaning)
     }
 
     /// The sign behind a hit, for explanations.
     pub(super) fn sign(&self, hit: Hit) -> Option<&Sign> {
-        self.patterns.get(hit.pattern).map(|pattern| &pattern.sign)
+        self.patterns.get(hit.pattern()).map(|pattern| &pattern.sign)
     }
 
     /// Finds every sign in `header`.
     pub(super) fn scan(&self, header: &[u8]) -> Found {
         let mut found = Found::new();
-        let Ok(mut state) = self.dfa.start_state(Anchored::No) else {
-            return found;
-        };
-        for (at, &byte) in header.iter().enumerate() {
-            state = self.dfa.next_state(Anchored::No, state, byte);
-            if self.dfa.is_special(state) && self.dfa.is_match(state) {
-                for nth in 0..self.dfa.match_len(state) {
-                    let id = self.dfa.match_pattern(state, nth);
-                    let end = at + 1;
-                    let start = end.saturating_sub(self.dfa.pattern_len(id));
-                    self.take(&mut found, header, Hit { pattern: id.as_usize(), start, end });
-                }
+        let common = self.refrain.as_ref().and_then(|refrain| Some((refrain, refrain.position(header)?)));
+        let at = common.map_or(header.len(), |(_, at)| at);
+        let behind = common.map_or(header.len(), |(_, at)| at + COMMON.len());
+        for (offset, until) in [(0, at), (behind, header.len())] {
+            let piece = header.get(offset..until).unwrap_or_default();
+            self.walk(piece, offset, |hit| self.take(&mut found, header, hit));
+        }
+        if let Some((refrain, at)) = common {
+            for hit in &refrain.hits {
+                self.take(&mut found, header, Hit::new(hit.pattern(), at + hit.start(), at + hit.end()));
             }
         }
         found
     }
 
+    /// Whether people's browsers put what stands at `start` after `compatible;`.
+    pub(super) fn is_compatible_word(&self, header: &[u8], start: usize) -> bool {
+        let rest = header.get(start..).unwrap_or_default();
+        let blank = rest.len() - rest.trim_ascii_start().len();
+        let input = Input::new(rest.trim_ascii_start()).anchored(Anchored::Yes);
+        let mut state = OverlappingState::start();
+        loop {
+            if self.compatible.try_find_overlapping(&input, &mut state).is_err() {
+                return false;
+            }
+            let Some(found) = state.get_match() else {
+                return false;
+            };
+            let sign = self.compatible_signs.get(found.pattern().as_usize());
+            if sign.is_some_and(|sign| sign.holds(header, start + blank, start + blank + found.len())) {
+                return true;
+            }
+        }
+    }
+
+    /// Walks the automaton over `bytes`, which stand at `offset` of the header.
+    fn walk(&self, bytes: &[u8], offset: usize, mut take: impl FnMut(Hit)) -> StateID {
+        let mut state = self.start;
+        for (at, &byte) in bytes.iter().enumerate() {
+            state = self.dfa.next_state(Anchored::No, state, byte);
+            if self.dfa.is_special(state) && self.dfa.is_match(state) {
+                for nth in 0..self.dfa.match_len(state) {
+                    let id = self.dfa.match_pattern(state, nth);
+                    let end = offset + at + 1;
+                    take(Hit::new(id.as_usize(), end.saturating_sub(self.dfa.pattern_len(id)), end));
+                }
+            }
+        }
+        state
+    }
+
     fn take(&self, found: &mut Found, header: &[u8], hit: Hit) {
-        if let Some(pattern) = self.patterns.get(hit.pattern)
-            && pattern.sign.holds(header, hit.start, hit.end)
-        {
+        let Some(pattern) = self.patterns.get(hit.pattern()) else {
+            return;
+        };
+        // Most finds in a browser's header are marks seen before.
+        if found.mark(pattern.meaning).is_some_and(|place| place.is_some()) {
+            return;
+        }
+        if pattern.sign.holds(header, hit.start(), hit.end()) {
             found.record(pattern.meaning, hit);
         }
     }
+}
+
+impl Refrain {
+    /// Where the common part stands, after a blank.
+    fn position(&self, header: &[u8]) -> Option<usize> {
+        let at = self.finder.find(header)?;
+        (at.checked_sub(1).and_then(|i| header.get(i)) == Some(&b' ')).then_some(at)
+    }
+}
+
+/// Whether a sign could begin before the common part (there stands a blank) and
+/// end inside or behind it.
+fn reaches_into_common(sign: &[u8]) -> bool {
+    (0..sign.len()).any(|at| {
+        sign.get(at) == Some(&b' ')
+            && sign.get(at + 1..).is_some_and(|tail| {
+                let len = tail.len().min(COMMON.len());
+                len > 0
+                    && tail
+                        .get(..len)
+                        .unwrap_or_default()
+                        .eq_ignore_ascii_case(COMMON.get(..len).unwrap_or_default())
+            })
+    })
 }
 
 #[cfg(test)]
@@ -313,15 +436,48 @@ mod tests {
     #[test]
     fn finds_in_either_case_and_keeps_boundaries() {
         let found = scanner().scan(b"FooBOT/1 bottle windows (+HTTP://x y@z)");
-        assert_eq!(found.signs.as_slice(), [Hit { start: 3, end: 6, ..found.signs.as_slice()[0] }]);
-        assert_eq!(found.platform.unwrap().start, 16);
+        assert_eq!(found.signs.as_slice(), [Hit::new(found.signs.as_slice()[0].pattern(), 3, 6)]);
+        assert_eq!(found.platform.unwrap().start(), 16);
         assert_eq!(found.links.as_slice().len(), 1);
         assert_eq!(found.mails.as_slice().len(), 1);
     }
 
     #[test]
+    fn the_common_part_is_skipped_without_loss() {
+        let mut knowledge = Knowledge::default();
+        let sign = |written: &str| Sign::parse(written).unwrap();
+        knowledge.words.engines = vec![sign("*KHTML"), sign("AppleWebKit/")];
+        knowledge.words.crawler_signs = vec![sign("*bot")];
+        let short = Scanner::new(&knowledge).unwrap();
+        assert!(short.refrain.as_ref().is_some_and(|refrain| refrain.hits.len() == 2));
+        let long = Scanner { refrain: None, ..Scanner::new(&knowledge).unwrap() };
+        for header in [
+            "a-bot (x) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1 FooBot/1",
+            "AppleWebKit/537.36 (KHTML, like Gecko)bot",
+            "bot AppleWebKit/537.36 (KHTML, like Gecko; compatible; Foobot) AppleWebKit/537.36 (KHTML, like Gecko)",
+            "xAppleWebKit/537.36 (KHTML, like Gecko) bot",
+        ] {
+            let (one, other) = (short.scan(header.as_bytes()), long.scan(header.as_bytes()));
+            assert_eq!(one.signs.as_slice(), other.signs.as_slice(), "{header}");
+            assert_eq!(one.engine, other.engine, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_sign_that_reaches_into_the_common_part_is_noticed() {
+        assert!(reaches_into_common(b"foo applewebkit/537") && reaches_into_common(b"x A"));
+        assert!(!reaches_into_common(b"foo ") && !reaches_into_common(b"applewebkit"));
+        for (written, kept) in [("*like Gecko) Foo*", false), ("*Foo Apple*", false), ("*Foo Banana*", true)]
+        {
+            let mut knowledge = Knowledge::default();
+            knowledge.words.crawler_signs = vec![Sign::parse(written).unwrap()];
+            assert_eq!(Scanner::new(&knowledge).unwrap().refrain.is_some(), kept, "{written}");
+        }
+    }
+
+    #[test]
     fn a_stuffed_header_is_bounded() {
         let found = scanner().scan("bot ".repeat(500).as_bytes());
-        assert_eq!(found.signs.as_slice().len(), 12);
+        assert_eq!(found.signs.as_slice().len(), 8);
     }
 }

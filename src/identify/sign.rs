@@ -125,7 +125,13 @@ fn right_boundary(last: Option<u8>, after: Option<u8>) -> bool {
 pub(super) fn opens(header: &[u8], start: usize) -> bool {
     let before = header.get(..start).unwrap_or_default().trim_ascii_end();
     let bare = before.iter().all(|b| matches!(b, b'"' | b'\'' | b'(' | b' ' | b'\t'));
-    bare || ends_with_ignore_case(before, b"compatible;")
+    bare || follows_compatible(header, start)
+}
+
+/// Whether `start` is right after `compatible;`.
+fn follows_compatible(header: &[u8], start: usize) -> bool {
+    let before = header.get(..start).unwrap_or_default().trim_ascii_end();
+    ends_with_ignore_case(before, b"compatible;")
 }
 
 /// Whether `text` ends in `tail`, letters in either case.

@@ -120,13 +120,15 @@ A tool is only recorded; each record is a line below:
 The rules, served by the gateway itself:
   curl -i {url}/robots.txt
 
-Change the rules in another terminal; they are in force as soon as the file is saved:
+Change the rules in another terminal; they are in force as soon as the file is saved (the last group is
+that of every other crawler):
   echo 'Disallow: /news/' >> {robots}
-  gatewayctl status --control {control}
+  {gatewayctl} status --control {control}
 
 Ctrl-C stops it.
 ",
             mode = config.mode,
+            gatewayctl = gatewayctl(),
         );
     }
 
@@ -140,6 +142,17 @@ impl Drop for DemoOrigin {
         // A temporary folder that stays behind hurts nobody.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The tool as it can be called from here: it is built beside this program, which need not be on `PATH`.
+fn gatewayctl() -> String {
+    let beside = std::env::current_exe().ok().map(|program| program.with_file_name("gatewayctl"));
+    let here = std::env::current_dir().ok();
+    let found = beside.filter(|path| path.exists()).map(|path| {
+        let shortened = here.and_then(|here| path.strip_prefix(here).map(Path::to_owned).ok());
+        shortened.unwrap_or(path).display().to_string()
+    });
+    found.unwrap_or_else(|| "gatewayctl".to_owned())
 }
 
 fn write_sample(folder: &Path, robots: &Path) -> Result<(), DemoError> {

@@ -34,7 +34,7 @@ impl<'r> Group<'r> {
     /// The token that selected the group, in the spelling of its first mention, or `*`.
     #[must_use]
     pub fn matched(&self) -> &'r str {
-        self.name.map_or("*", |name| self.robots.naming.text(name))
+        self.name.map_or("*", |name| self.robots.naming.text(&self.robots.source, name))
     }
 
     /// The user-agent values of the group, as written, in order, each once.
@@ -65,9 +65,7 @@ impl<'r> Group<'r> {
 
     pub(super) fn decide(&self, target: &[u8]) -> Judgement<'r> {
         let robots = self.robots;
-        let found = robots.sets.get(self.group as usize).and_then(|set| {
-            symbol::with_symbols(target, set.reach(), |bytes| set.search(&robots.pool, bytes)).rule()
-        });
+        let found = robots.compiled.search(self.group, robots.texts(), target);
         let Some(record) = found.and_then(|at| robots.rules.get(at as usize)) else {
             return Judgement { allow: true, reason: Reason::NoRule, group: Some(*self), rule: None };
         };
@@ -106,7 +104,7 @@ impl<'r> Group<'r> {
     pub fn content_usage(&self, target: &[u8]) -> Option<&'r str> {
         let robots = self.robots;
         let blocks = robots.naming.blocks(self.group);
-        let find = |bytes: &[u8]| usage::find(&robots.usages, blocks, &robots.pool, &robots.source, bytes);
+        let find = |bytes: &[u8]| usage::find(&robots.usages, blocks, robots.texts(), bytes);
         symbol::with_symbols(target, usize::MAX, find).map(super::readable)
     }
 

@@ -3,7 +3,8 @@
 //! Knows line ends, comments and the names of records (RFC 9309 section 2.2, ABNF, and section
 //! 2.2.4 for other records). Knows nothing of groups.
 
-use memchr::{memchr, memchr2, memchr3};
+use super::octets::{self, Traits, is_blank};
+use memchr::{memchr, memchr2};
 
 /// The record names this engine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub(super) struct Record<'b> {
     pub(super) start: usize,
     pub(super) value_start: usize,
     pub(super) end: usize,
+    /// What kinds of octets the value holds.
+    pub(super) traits: Traits,
     pub(super) misspelt: bool,
     pub(super) colon: bool,
 }
@@ -114,10 +117,6 @@ pub(super) fn whole_lines(bytes: &[u8], limit: usize) -> &[u8] {
     head.get(..end).unwrap_or(head)
 }
 
-pub(super) const fn is_blank(octet: u8) -> bool {
-    matches!(octet, b' ' | b'\t' | 0x0B | 0x0C)
-}
-
 /// `bytes` without outer blanks, and how many were removed in front.
 fn trim(bytes: &[u8]) -> (&[u8], usize) {
     let lead = bytes.iter().take_while(|&&b| is_blank(b)).count();
@@ -127,53 +126,65 @@ fn trim(bytes: &[u8]) -> (&[u8], usize) {
 }
 
 fn content(line: &[u8], start: usize) -> (Option<usize>, Content<'_>) {
-    // A colon found before any comment or NUL is where nearly every line splits.
-    let (nul, body) = match memchr3(b'#', 0, b':', line) {
-        None => (None, line),
-        Some(at) if line.get(at) == Some(&b':') => {
-            let (nul, body) = uncommented(line);
-            return (nul.map(|nul| start + nul), split(body, at, start));
-        }
-        Some(_) => uncommented(line),
-    };
+    let stop = line.iter().position(|&b| matches!(b, b':' | b'#' | 0));
+    if let Some((key, value)) =
+        stop.filter(|&at| line.get(at) == Some(&b':')).and_then(|at| line.split_at_checked(at))
+    {
+        return with_colon(key, value.get(1..).unwrap_or_default(), start);
+    }
+    let (nul, body) = uncommented(line);
     let (text, lead) = trim(body);
     let content = if text.is_empty() { Content::Empty } else { colonless(text, start + lead) };
     (nul.map(|nul| start + nul), content)
 }
 
-/// The line up to its comment. A NUL is outside the grammar and ends the line early.
-fn uncommented(line: &[u8]) -> (Option<usize>, &[u8]) {
-    match memchr2(b'#', 0, line) {
-        None => (None, line),
+/// The text up to its comment. A NUL is outside the grammar and ends the line early.
+fn uncommented(text: &[u8]) -> (Option<usize>, &[u8]) {
+    match memchr2(b'#', 0, text) {
+        None => (None, text),
         Some(at) => {
-            let nul = (line.get(at) == Some(&0)).then_some(at);
-            (nul, line.get(..at).unwrap_or(line))
+            let nul = (text.get(at) == Some(&0)).then_some(at);
+            (nul, text.get(..at).unwrap_or(text))
         }
     }
 }
 
-fn split(body: &[u8], colon: usize, start: usize) -> Content<'_> {
-    let (Some(key), Some(value)) = (body.get(..colon), body.get(colon + 1..)) else {
-        return Content::Junk(body, start);
-    };
-    let (key, key_lead) = trim(key);
-    let (value, value_lead) = trim(value);
-    if key.is_empty() {
-        return Content::Junk(trim(body).0, start + trim(body).1);
+/// `key` and `rest` are what is before and after the first colon.
+fn with_colon<'b>(key: &'b [u8], rest: &'b [u8], start: usize) -> (Option<usize>, Content<'b>) {
+    let after = start + key.len() + 1;
+    let lead = rest.iter().take_while(|&&b| is_blank(b)).count();
+    let mut value = rest.get(lead..).unwrap_or_default();
+    let mut traits = octets::traits(value);
+    let mut nul = None;
+    if traits.has(Traits::CUT | Traits::BLANK) {
+        let (found, text) = uncommented(value);
+        nul = found.map(|nul| after + lead + nul);
+        value = trim(text).0;
+        traits = octets::traits(value);
     }
-    let (name, misspelt) = name(key);
-    let value_start = start + colon + 1 + value_lead;
+    let (text, key_lead) = trim(key);
+    if text.is_empty() {
+        let junk = if value.is_empty() { &b":"[..] } else { value };
+        return (nul, Content::Junk(junk, after - 1));
+    }
+    let (name, misspelt) = name(text);
+    let value_start = after + lead;
     let end = value_start + value.len();
-    Content::Record(Record {
-        name,
-        key,
-        value,
-        start: start + key_lead,
-        value_start,
-        end,
-        misspelt,
-        colon: true,
-    })
+    let start = start + key_lead;
+    (
+        nul,
+        Content::Record(Record {
+            name,
+            key: text,
+            value,
+            start,
+            value_start,
+            end,
+            traits,
+            misspelt,
+            colon: true,
+        }),
+    )
 }
 
 /// Section 2.2.4 lets a parser be lenient: a line of exactly two words is a record whose colon was
@@ -190,16 +201,9 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
         return Content::Junk(text, start);
     }
     let value_start = start + first + lead;
-    Content::Record(Record {
-        name,
-        key,
-        value,
-        start,
-        value_start,
-        end: value_start + value.len(),
-        misspelt,
-        colon: false,
-    })
+    let end = value_start + value.len();
+    let traits = octets::traits(value);
+    Content::Record(Record { name, key, value, start, value_start, end, traits, misspelt, colon: false })
 }
 
 /// Names compare without regard to ASCII case. The misspellings are those that Google's parser

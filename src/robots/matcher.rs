@@ -3,7 +3,7 @@
 //! Leftmost search of one piece after the other is exact: if a piece can be placed at all, its
 //! first place leaves the most room for the rest. There is nothing to go back to.
 
-use super::pattern::{Piece, Span};
+use super::pattern::{Piece, Span, Texts};
 use memchr::{memchr, memmem};
 
 /// A target in comparable form, with the place where its query starts once that was asked for.
@@ -21,7 +21,7 @@ impl Target<'_> {
 
 /// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`.
 pub(super) fn follows(
-    bytes: &[u8],
+    texts: Texts<'_>,
     pieces: &[Piece],
     anchored: bool,
     target: Target<'_>,
@@ -32,12 +32,12 @@ pub(super) fn follows(
         _ => (pieces, None),
     };
     // The end is one comparison, and most targets that do not match fail here.
-    let Some(limit) = last.map_or(Some(target.bytes.len()), |last| ending(bytes, *last, target)) else {
+    let Some(limit) = last.map_or(Some(target.bytes.len()), |last| ending(texts, *last, target)) else {
         return false;
     };
     let mut at = from;
     for piece in middle {
-        match find(bytes, *piece, target, at, limit) {
+        match find(texts, *piece, target, at, limit) {
             Some(end) => at = end,
             None => return false,
         }
@@ -46,23 +46,23 @@ pub(super) fn follows(
 }
 
 /// Where the anchored last piece starts, if the target ends with it.
-fn ending(bytes: &[u8], piece: Piece, target: Target<'_>) -> Option<usize> {
+fn ending(texts: Texts<'_>, piece: Piece, target: Target<'_>) -> Option<usize> {
     let whole = target.bytes;
     if piece.text == piece.in_query {
-        let text = piece.text.of(bytes);
+        let text = texts.get(piece.text);
         return whole.ends_with(text).then(|| whole.len() - text.len());
     }
-    let start = |span: Span| whole.ends_with(span.of(bytes)).then(|| whole.len() - span.len());
+    let start = |span: Span| whole.ends_with(texts.get(span)).then(|| whole.len() - span.len());
     let query = target.query();
-    let exact = start(piece.text).filter(|&at| stands(bytes, piece.text, at, query));
+    let exact = start(piece.text).filter(|&at| stands(texts, piece.text, at, query));
     // The reading within the query is never longer, so it starts no earlier.
     start(piece.in_query).filter(|&at| at > query).or(exact)
 }
 
 /// The end of the first place of `piece` within `from..limit`.
-fn find(bytes: &[u8], piece: Piece, target: Target<'_>, from: usize, limit: usize) -> Option<usize> {
+fn find(texts: Texts<'_>, piece: Piece, target: Target<'_>, from: usize, limit: usize) -> Option<usize> {
     let window = target.bytes.get(from..limit)?;
-    let text = piece.text.of(bytes);
+    let text = texts.get(piece.text);
     if piece.text == piece.in_query {
         return search(window, text).map(|at| from + at + text.len());
     }
@@ -78,13 +78,13 @@ fn find(bytes: &[u8], piece: Piece, target: Target<'_>, from: usize, limit: usiz
         return Some(at + text.len());
     }
     let inside = from.max(query + 1);
-    let text = piece.in_query.of(bytes);
+    let text = texts.get(piece.in_query);
     search(target.bytes.get(inside..limit)?, text).map(|at| inside + at + text.len())
 }
 
 /// Whether the path reading of a piece may stand at `at`: before the query, or across its start.
-fn stands(bytes: &[u8], text: Span, at: usize, query: usize) -> bool {
-    match memchr(b'?', text.of(bytes)) {
+fn stands(texts: Texts<'_>, text: Span, at: usize, query: usize) -> bool {
+    match memchr(b'?', texts.get(text)) {
         Some(mark) => at + mark == query,
         None => at + text.len() <= query,
     }

@@ -18,6 +18,7 @@
 //! - Seven common misspellings and a forgotten colon are read as intended (section 2.2.4).
 //! - `/robots.txt` itself is always allowed (section 2.2.2).
 
+mod compile;
 mod finding;
 mod group;
 mod index;
@@ -26,6 +27,7 @@ mod line;
 mod lint;
 mod matcher;
 mod naming;
+mod octets;
 mod parse;
 mod pattern;
 mod rule;
@@ -38,11 +40,11 @@ pub use group::{Group, Values};
 pub use judgement::{Judgement, Reason};
 pub use rule::{Kind, Rule};
 
-use index::Set;
+use compile::Compiled;
 use line::Name;
 use naming::Naming;
 use parse::{Agent, Block, Draft, Extra};
-use pattern::Pool;
+use pattern::{Piece, Pool, Texts};
 use rule::RuleRecord;
 use usage::Usage;
 
@@ -85,8 +87,9 @@ pub struct Robots {
     extras: Vec<Extra>,
     records: usize,
     naming: Naming,
-    pool: Pool,
-    sets: Vec<Set>,
+    rewritten: Box<[u8]>,
+    pieces: Box<[Piece]>,
+    compiled: Compiled,
     usages: Vec<Usage>,
 }
 
@@ -100,23 +103,31 @@ impl Robots {
         let source: Box<[u8]> = line::whole_lines(bytes, limit).into();
         let Draft { blocks, agents, rules, extras, records, mut findings } = parse::parse(&source);
         let naming = Naming::new(&source, &blocks, &agents);
-        let mut pool = Pool::default();
-        let compile = |group: &Box<[u32]>| {
-            let ranges =
-                group.iter().filter_map(|&block| blocks.get(block as usize)).map(|block| block.rules.clone());
-            Set::new(ranges.flatten(), &rules, &source, &mut pool)
-        };
-        let sets = naming.groups().iter().map(compile).collect();
+        let mut pool = Pool::new(&source);
+        let (compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &mut pool);
         let usages = usage::compile(&extras, &source, &mut pool);
-        let robots = Self { source, blocks, agents, rules, extras, records, naming, pool, sets, usages };
-        lint::add(&robots, bytes.len(), &mut findings);
+        let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
+        let robots = Self {
+            source,
+            blocks,
+            agents,
+            rules,
+            extras,
+            records,
+            naming,
+            rewritten,
+            pieces,
+            compiled,
+            usages,
+        };
+        lint::add(&robots, bytes.len(), &shadow, &mut findings);
         Parsed { robots, findings: findings.into_sorted() }
     }
 
     /// The group of the first of `tokens` that has one, else the `*` group when `star` is set
     /// (section 2.2.1). Tokens compare as a whole and without regard to ASCII case.
     pub fn group<T: AsRef<str>>(&self, tokens: &[T], star: bool) -> Option<Group<'_>> {
-        let named = tokens.iter().find_map(|token| self.naming.find(token.as_ref().as_bytes()));
+        let named = tokens.iter().find_map(|token| self.naming.find(&self.source, token.as_ref().as_bytes()));
         match named {
             Some((group, name)) => Some(Group::new(self, group, Some(name))),
             None => self.naming.everyone().filter(|_| star).map(|group| Group::new(self, group, None)),
@@ -141,7 +152,7 @@ impl Robots {
     /// mention. A value outside the token grammar (`FooBot/1.0`) is given as written, followed by
     /// the part crawlers compare (`FooBot`).
     pub fn tokens(&self) -> impl Iterator<Item = &str> {
-        self.naming.names()
+        self.naming.names(&self.source)
     }
 
     /// How many lines are records this engine knows. A web page served as robots.txt has none.
@@ -164,6 +175,10 @@ impl Robots {
     /// values it stands under.
     pub fn rules(&self) -> impl Iterator<Item = (Values<'_>, Rule<'_>)> {
         self.rules.iter().map(|rule| (self.values(rule.block), rule.view(&self.source)))
+    }
+
+    fn texts(&self) -> Texts<'_> {
+        Texts { source: &self.source, rewritten: &self.rewritten, pieces: &self.pieces }
     }
 
     fn extras(&self, name: Name) -> impl Iterator<Item = &Extra> {

@@ -4,13 +4,22 @@
 use super::parse::{Agent, Block};
 use super::pattern::index;
 use super::token::{self, Named};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A product token of the file and the group it selects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Name {
-    text: Box<str>,
+    /// Where its first mention stands in the file.
+    start: u32,
+    end: u32,
     group: u32,
+}
+
+impl Name {
+    fn octets(self, source: &[u8]) -> &[u8] {
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
 }
 
 /// The names of a file and the blocks each of them combines.
@@ -18,116 +27,158 @@ struct Name {
 pub(super) struct Naming {
     /// In the order of their first mention.
     names: Vec<Name>,
-    /// Positions in `names` by [`token::key`], then by the whole lower-cased name.
+    /// Positions in `names` by [`token::key`], then by the whole name in lower case.
     sorted: Vec<(u64, u32)>,
     everyone: Option<u32>,
-    /// The blocks of each group, in the order of the file.
-    groups: Vec<Box<[u32]>>,
+    groups: GroupList,
+}
+
+/// One name in one block.
+#[derive(Clone, Copy)]
+struct Mention<'b> {
+    key: u64,
+    name: &'b [u8],
+    start: u32,
+    block: u32,
 }
 
 impl Naming {
     pub(super) fn new(source: &[u8], blocks: &[Block], agents: &[Agent]) -> Self {
-        let mut mentions = Mentions::default();
-        for (number, block) in blocks.iter().enumerate() {
+        let mut everyone = Vec::new();
+        let mut mentions = Vec::with_capacity(agents.len());
+        for (block, number) in blocks.iter().zip(0..) {
             let range = block.agents.start as usize..block.agents.end as usize;
             for agent in agents.get(range).unwrap_or_default() {
                 match token::named(agent.value(source)) {
-                    Named::Everyone => push(&mut mentions.everyone, index(number)),
+                    Named::Everyone => push(&mut everyone, number),
                     Named::Crawler(first, second) => {
-                        for name in first.into_iter().chain(second) {
-                            mentions.add(name, index(number));
-                        }
+                        let names = std::iter::once(first).chain(second);
+                        let mention =
+                            |name| Mention { key: token::key(name), name, start: agent.start, block: number };
+                        mentions.extend(names.map(mention));
                     }
                     Named::Nobody => {}
                 }
             }
         }
-        mentions.finish()
+        mentions.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| compare(a.name, b.name)));
+        Self::combine(everyone, &mentions)
+    }
+
+    /// `mentions` are in the order of their names, and those of one name in the order of the file.
+    fn combine(everyone: Vec<u32>, mentions: &[Mention<'_>]) -> Self {
+        let mut groups = Groups::default();
+        let everyone = (!everyone.is_empty()).then(|| groups.of(&everyone));
+        let mut entries: Vec<(u64, Name)> = Vec::with_capacity(mentions.len());
+        let mut blocks = Vec::new();
+        for run in mentions.chunk_by(|a, b| a.key == b.key && compare(a.name, b.name) == Ordering::Equal) {
+            blocks.clear();
+            run.iter().for_each(|mention| push(&mut blocks, mention.block));
+            let group = groups.of(&blocks);
+            if let Some(first) = run.first() {
+                let end = first.start + index(first.name.len());
+                entries.push((first.key, Name { start: first.start, end, group }));
+            }
+        }
+        let mut order: Vec<u32> = (0..index(entries.len())).collect();
+        let entry = |at: u32| entries.get(at as usize).map(|entry| entry.1);
+        // A value as written comes before its cut form, which starts at the same octet.
+        order.sort_by_key(|&at| entry(at).map(|name| (name.start, std::cmp::Reverse(name.end))));
+        let mut sorted: Vec<(u64, u32)> = entries.iter().map(|entry| (entry.0, 0)).collect();
+        for (&at, place) in order.iter().zip(0..) {
+            if let Some(slot) = sorted.get_mut(at as usize) {
+                slot.1 = place;
+            }
+        }
+        let names = order.iter().filter_map(|&at| entry(at)).collect();
+        Self { names, sorted, everyone, groups: groups.list }
     }
 
     /// The position of the group of `name`, and of the name.
-    pub(super) fn find(&self, name: &[u8]) -> Option<(u32, u32)> {
+    pub(super) fn find(&self, source: &[u8], name: &[u8]) -> Option<(u32, u32)> {
         let key = token::key(name);
         let first = self.sorted.partition_point(|&(other, _)| other < key);
-        let same = self.sorted.get(first..)?;
-        if same.first().is_none_or(|&(other, _)| other != key) {
-            return None;
-        }
+        let same =
+            self.sorted.get(first..).filter(|rest| rest.first().is_some_and(|&(other, _)| other == key))?;
         let same = same.get(..same.partition_point(|&(other, _)| other == key))?;
-        let compare = |&(_, at): &(u64, u32)| {
-            let other = self.names.get(at as usize).map_or(&[][..], |name| name.text.as_bytes());
-            let lower = |b: &u8| b.to_ascii_lowercase();
-            other.iter().map(lower).cmp(name.iter().map(lower))
-        };
-        let (_, at) = same.get(same.binary_search_by(compare).ok()?)?;
-        Some((self.names.get(*at as usize)?.group, *at))
+        let octets = |at: u32| self.names.get(at as usize).map_or(&[][..], |name| name.octets(source));
+        let (_, at) = *same.get(same.binary_search_by(|&(_, at)| compare(octets(at), name)).ok()?)?;
+        Some((self.names.get(at as usize)?.group, at))
     }
 
     pub(super) const fn everyone(&self) -> Option<u32> {
         self.everyone
     }
 
-    pub(super) fn text(&self, at: u32) -> &str {
-        self.names.get(at as usize).map_or("", |name| &name.text)
+    pub(super) fn text<'s>(&self, source: &'s [u8], at: u32) -> &'s str {
+        self.names.get(at as usize).map_or("", |name| super::readable(name.octets(source)))
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|name| &*name.text)
+    pub(super) fn names<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = &'s str> {
+        self.names.iter().map(|name| super::readable(name.octets(source)))
     }
 
-    /// The blocks of every group; a group's number is its place.
-    pub(super) fn groups(&self) -> &[Box<[u32]>] {
+    /// The groups of the file.
+    pub(super) const fn groups(&self) -> &GroupList {
         &self.groups
     }
 
+    /// The blocks of a group, in the order of the file.
     pub(super) fn blocks(&self, group: u32) -> &[u32] {
-        self.groups.get(group as usize).map_or(&[], |blocks| blocks)
+        self.groups.blocks(group)
     }
 }
 
-/// Who is named in which blocks, while the blocks are read.
+/// The blocks of each group; a group's number is its place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GroupList {
+    blocks: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+impl GroupList {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn blocks(&self, group: u32) -> &[u32] {
+        let end = |at: u32| self.ends.get(at as usize).copied().unwrap_or(0) as usize;
+        let start = group.checked_sub(1).map_or(0, end);
+        self.blocks.get(start..end(group)).unwrap_or_default()
+    }
+}
+
+/// Groups by the blocks they combine.
 #[derive(Default)]
-struct Mentions<'b> {
-    everyone: Vec<u32>,
-    order: Vec<(&'b str, Vec<u32>)>,
-    places: HashMap<Vec<u8>, usize>,
+struct Groups {
+    list: GroupList,
+    /// By block, for groups of one block.
+    single: Vec<Option<u32>>,
+    several: HashMap<Box<[u32]>, u32>,
 }
 
-impl<'b> Mentions<'b> {
-    fn add(&mut self, name: &'b str, block: u32) {
-        let next = self.order.len();
-        let place = *self.places.entry(name.as_bytes().to_ascii_lowercase()).or_insert(next);
-        if place == next {
-            self.order.push((name, Vec::new()));
-        }
-        if let Some((_, blocks)) = self.order.get_mut(place) {
-            push(blocks, block);
-        }
-    }
-
-    fn finish(self) -> Naming {
-        let mut naming = Naming::default();
-        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
-        let mut group = |blocks: Vec<u32>, groups: &mut Vec<Box<[u32]>>| {
-            *known.entry(blocks).or_insert_with_key(|blocks| {
-                groups.push(blocks.clone().into_boxed_slice());
-                index(groups.len() - 1)
-            })
+impl Groups {
+    /// The group of exactly these blocks.
+    fn of(&mut self, blocks: &[u32]) -> u32 {
+        let next = index(self.list.ends.len());
+        let group = if let [block] = *blocks {
+            let place = block as usize;
+            self.single.resize(self.single.len().max(place + 1), None);
+            self.single.get_mut(place).map_or(next, |group| *group.get_or_insert(next))
+        } else {
+            *self.several.entry(blocks.into()).or_insert(next)
         };
-        if !self.everyone.is_empty() {
-            naming.everyone = Some(group(self.everyone, &mut naming.groups));
+        if group == next {
+            self.list.blocks.extend_from_slice(blocks);
+            self.list.ends.push(index(self.list.blocks.len()));
         }
-        for (name, blocks) in self.order {
-            let group = group(blocks, &mut naming.groups);
-            naming.names.push(Name { text: name.into(), group });
-        }
-        let key = |(at, name): (usize, &Name)| (token::key(name.text.as_bytes()), index(at));
-        let mut sorted: Vec<(u64, u32)> = naming.names.iter().enumerate().map(key).collect();
-        let lower = |at: u32| naming.text(at).to_ascii_lowercase();
-        sorted.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| lower(a.1).cmp(&lower(b.1))));
-        naming.sorted = sorted;
-        naming
+        group
     }
+}
+
+fn compare(a: &[u8], b: &[u8]) -> Ordering {
+    let lower = |octet: &u8| octet.to_ascii_lowercase();
+    a.iter().map(lower).cmp(b.iter().map(lower))
 }
 
 /// A block that names a token twice counts once.

@@ -166,7 +166,7 @@ impl Parser {
             self.draft.findings.add(FindingKind::RuleOutsideGroup, line, column(record.start), record.value);
             return;
         };
-        let shape = pattern::shape(record.value);
+        let shape = pattern::shape(record.value, record.traits);
         let odd = match shape {
             Shape::Blank => Some(FindingKind::BlankInPattern),
             Shape::Unrooted => Some(FindingKind::UnmatchableRule),
@@ -182,7 +182,8 @@ impl Parser {
             value: index(record.value_start),
             end: index(record.end),
             block: index(block),
-            octets: if shape == Shape::Usable { pattern::weight(record.value) } else { 0 },
+            traits: record.traits,
+            octets: if shape == Shape::Usable { pattern::weight(record.value, record.traits) } else { 0 },
         });
         if let Some(block) = self.draft.blocks.last_mut() {
             block.rules.end = index(self.draft.rules.len());

@@ -3,9 +3,12 @@
 //!
 //! This is the form the index is built from. It does no matching.
 
+use super::octets::Traits;
+use super::rule::RuleRecord;
 use super::symbol::{self, Octet};
+use memchr::memchr;
 
-/// A range of a [`Pool`]'s bytes.
+/// A range of [`Texts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u32,
@@ -13,12 +16,12 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn of(self, bytes: &[u8]) -> &[u8] {
-        bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
-    }
-
     pub(super) const fn len(self) -> usize {
         (self.end - self.start) as usize
+    }
+
+    fn from(start: usize, length: usize) -> Self {
+        Self { start: index(start), end: index(start + length) }
     }
 }
 
@@ -32,11 +35,30 @@ pub(super) struct Piece {
     pub(super) in_query: Span,
 }
 
-/// Storage that many patterns share.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pool {
-    pub(super) bytes: Vec<u8>,
-    pub(super) pieces: Vec<Piece>,
+/// What spans and pattern refer to. Nearly every literal is the same in comparable form as in the
+/// file, so spans run over the file and on over the few literals that had to be rewritten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Texts<'r> {
+    pub(super) source: &'r [u8],
+    pub(super) rewritten: &'r [u8],
+    pub(super) pieces: &'r [Piece],
+}
+
+impl<'r> Texts<'r> {
+    pub(super) fn get(self, span: Span) -> &'r [u8] {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let size = self.source.len();
+        let text = match start.checked_sub(size) {
+            None => self.source.get(start..end),
+            Some(start) => self.rewritten.get(start..end - size),
+        };
+        text.unwrap_or_default()
+    }
+
+    pub(super) fn pieces(self, pattern: Pattern) -> &'r [Piece] {
+        let (first, count) = pattern.pieces;
+        self.pieces.get(first as usize..(first + count) as usize).unwrap_or_default()
+    }
 }
 
 /// One pattern that can match something.
@@ -44,100 +66,138 @@ pub(super) struct Pool {
 pub(super) struct Pattern {
     /// What the target must start with, in comparable form.
     pub(super) prefix: Span,
-    /// First of its pieces in the pool, and how many.
+    /// First of its pieces, and how many.
     pub(super) pieces: (u32, u32),
     /// The match must end at the end of the target.
     pub(super) anchored: bool,
 }
 
-/// What a pattern's octets count for in section 2.2.2, and why it can match nothing.
+/// Whether a pattern can match anything, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// An empty pattern matches no path (section 2.2: `empty-pattern`).
     Empty,
-    /// A blank, or a control octet, is outside the grammar of `path-pattern`.
+    /// A blank is outside the grammar of `path-pattern`.
     Blank,
     /// Starts neither with `/` nor `*`.
     Unrooted,
     Usable,
 }
 
-pub(super) fn shape(raw: &[u8]) -> Shape {
+pub(super) fn shape(raw: &[u8], traits: Traits) -> Shape {
     match raw.first() {
         None => Shape::Empty,
-        Some(_) if raw.iter().any(|&b| super::line::is_blank(b)) => Shape::Blank,
+        Some(_) if traits.has(Traits::BLANK) => Shape::Blank,
         Some(b'/' | b'*') => Shape::Usable,
         Some(_) => Shape::Unrooted,
     }
 }
 
-/// Octets of the pattern as section 2.2.2 counts them.
-pub(super) fn weight(raw: &[u8]) -> u32 {
-    if raw.is_ascii() && !raw.contains(&b'%') {
-        return u32::try_from(raw.len()).unwrap_or(u32::MAX);
+/// What the pattern counts for in "the match that has the most octets" (section 2.2.2): its octets
+/// as written, where an octet beyond ASCII counts as its encoded form, and an encoded unreserved
+/// character (RFC 3986 section 2.3) as the character.
+pub(super) fn weight(raw: &[u8], traits: Traits) -> u32 {
+    if !traits.has(Traits::PERCENT | Traits::BEYOND_ASCII) {
+        return index(raw.len());
     }
-    let mut rest = raw;
-    let mut sum = 0_u32;
-    while let Some((octet, tail)) = Octet::split(rest) {
-        sum = sum.saturating_add(octet.weight());
-        rest = tail;
-    }
-    sum
+    let beyond = raw.iter().filter(|octet| !octet.is_ascii()).count();
+    let encoded = memchr::memchr_iter(b'%', raw).filter_map(|at| Octet::split(raw.get(at..)?));
+    let unreserved = encoded.filter(|(octet, _)| octet.encoded && octet.is_unreserved()).count();
+    index(raw.len() + 2 * beyond - 2 * unreserved)
 }
 
-impl Pool {
-    /// Takes a usable pattern apart. Section 2.2.3: `*` is any number of octets wherever it stands,
-    /// `$` ends the pattern only as its last octet.
-    pub(super) fn add(&mut self, raw: &[u8]) -> Pattern {
-        let (body, mut anchored) = match raw.split_last() {
+/// Takes patterns of one file apart and collects what its [`Texts`] need.
+#[derive(Clone, Debug)]
+pub(super) struct Pool<'s> {
+    source: &'s [u8],
+    pub(super) rewritten: Vec<u8>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl<'s> Pool<'s> {
+    pub(super) const fn new(source: &'s [u8]) -> Self {
+        Self { source, rewritten: Vec::new(), pieces: Vec::new() }
+    }
+
+    pub(super) fn texts(&self) -> Texts<'_> {
+        Texts { source: self.source, rewritten: &self.rewritten, pieces: &self.pieces }
+    }
+
+    /// Takes the pattern of a usable rule apart.
+    pub(super) fn add(&mut self, rule: RuleRecord) -> Pattern {
+        let at = rule.value as usize;
+        let raw = self.source.get(at..rule.end as usize).unwrap_or_default();
+        self.add_raw(raw, at, rule.traits)
+    }
+
+    /// Takes the usable pattern `raw` apart, which stands at `at` in the source. Section 2.2.3: `*`
+    /// is any number of octets wherever it stands, `$` ends the pattern only as its last octet.
+    pub(super) fn add_raw(&mut self, raw: &[u8], at: usize, traits: Traits) -> Pattern {
+        let (body, dollar) = match raw.split_last() {
             Some((b'$', body)) => (body, true),
             _ => (raw, false),
         };
-        let mut query = false;
-        let mut parts = body.split(|&b| b == b'*');
-        let prefix = self.write(parts.next().unwrap_or_default(), &mut query);
         let first = self.pieces.len();
+        let rewrite = traits.has(Traits::PERCENT | Traits::WIDE);
+        let literal = if traits.has(Traits::STAR) { memchr(b'*', body) } else { None };
+        let mut query = false;
+        let head = body.get(..literal.unwrap_or(body.len())).unwrap_or_default();
+        let prefix = if rewrite { self.write(head, &mut query) } else { Span::from(at, head.len()) };
         let mut open = false;
-        for part in parts {
-            open = part.is_empty();
-            if !open {
-                self.piece(part, &mut query);
-            }
+        if let Some(tail) = literal.and_then(|star| body.get(star + 1..)) {
+            open = body.ends_with(b"*");
+            let tail_at = at + body.len() - tail.len();
+            if rewrite { self.rewrite(tail, &mut query) } else { self.split(tail, tail_at) }
         }
         // A final `*` takes whatever is left: the pattern ends before it.
-        anchored &= !open;
         let count = self.pieces.len() - first;
-        Pattern { prefix, pieces: (index(first), index(count)), anchored }
+        Pattern { prefix, pieces: (index(first), index(count)), anchored: dollar && !open }
     }
 
-    fn piece(&mut self, raw: &[u8], query: &mut bool) {
-        let before = *query;
-        let text = self.write(raw, query);
-        let mut in_query = text;
-        if !before && has_marked_separator(raw) {
-            let whole = self.write(raw, &mut true);
-            if whole.of(&self.bytes) != text.of(&self.bytes) {
-                in_query = whole;
+    /// The pieces of what follows the first `*`, as they stand in the source.
+    fn split(&mut self, tail: &[u8], at: usize) {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'*', tail).chain(std::iter::once(tail.len())) {
+            if end > start {
+                let text = Span::from(at + start, end - start);
+                self.pieces.push(Piece { text, in_query: text });
             }
+            start = end + 1;
         }
-        self.pieces.push(Piece { text, in_query });
+    }
+
+    /// The pieces of what follows the first `*`, in comparable form.
+    fn rewrite(&mut self, tail: &[u8], query: &mut bool) {
+        for raw in tail.split(|&b| b == b'*').filter(|raw| !raw.is_empty()) {
+            let before = *query;
+            let text = self.write(raw, query);
+            let mut in_query = text;
+            if !before && has_marked_separator(raw) {
+                let whole = self.write(raw, &mut true);
+                if self.texts().get(whole) != self.texts().get(text) {
+                    in_query = whole;
+                }
+            }
+            self.pieces.push(Piece { text, in_query });
+        }
     }
 
     /// Comparable form where `*query` says whether the query has begun, and is kept up to date.
     fn write(&mut self, raw: &[u8], query: &mut bool) -> Span {
-        let start = self.bytes.len();
-        if raw.contains(&b'%') || raw.iter().any(|&b| b >= 0xF8) {
-            let mut rest = raw;
-            while let Some((octet, tail)) = Octet::split(rest) {
-                symbol::push(&mut self.bytes, octet, *query);
-                *query |= octet.is_raw(b'?');
+        let start = self.rewritten.len();
+        let mut rest = raw;
+        while !rest.is_empty() {
+            let plain = rest.iter().take_while(|&&b| b != b'%' && b < symbol::WIDE).count();
+            let (run, tail) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
+            self.rewritten.extend_from_slice(run);
+            *query |= run.contains(&b'?');
+            rest = tail;
+            if let Some((octet, tail)) = Octet::split(rest) {
+                symbol::push(&mut self.rewritten, octet, *query);
                 rest = tail;
             }
-        } else {
-            self.bytes.extend_from_slice(raw);
-            *query |= raw.contains(&b'?');
         }
-        Span { start: index(start), end: index(self.bytes.len()) }
+        Span::from(self.source.len() + start, self.rewritten.len() - start)
     }
 }
 
@@ -160,13 +220,21 @@ pub(super) fn index(value: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::robots::octets;
+
+    fn weight(raw: &[u8]) -> u32 {
+        super::weight(raw, octets::traits(raw))
+    }
+
+    fn shape(raw: &[u8]) -> Shape {
+        super::shape(raw, octets::traits(raw))
+    }
 
     fn parts(raw: &str) -> (Vec<String>, bool) {
-        let mut pool = Pool::default();
-        let pattern = pool.add(raw.as_bytes());
-        let text = |span: Span| String::from_utf8_lossy(span.of(&pool.bytes)).into_owned();
-        let (first, count) = pattern.pieces;
-        let pieces = &pool.pieces[first as usize..(first + count) as usize];
+        let mut pool = Pool::new(raw.as_bytes());
+        let pattern = pool.add_raw(raw.as_bytes(), 0, octets::traits(raw.as_bytes()));
+        let text = |span: Span| String::from_utf8_lossy(pool.texts().get(span)).into_owned();
+        let pieces = pool.texts().pieces(pattern);
         let all = std::iter::once(pattern.prefix).chain(pieces.iter().map(|piece| piece.text));
         (all.map(text).collect(), pattern.anchored)
     }
@@ -191,8 +259,8 @@ mod tests {
     #[test]
     fn only_pieces_that_may_meet_the_query_have_a_second_reading() {
         let count = |raw: &str| {
-            let mut pool = Pool::default();
-            pool.add(raw.as_bytes());
+            let mut pool = Pool::new(raw.as_bytes());
+            pool.add_raw(raw.as_bytes(), 0, octets::traits(raw.as_bytes()));
             pool.pieces.iter().filter(|piece| piece.text != piece.in_query).count()
         };
         assert_eq!(count("/a*b"), 0);

@@ -1,5 +1,6 @@
 //! A rule of a file as its owner wrote it.
 
+use super::octets::Traits;
 use std::fmt;
 
 /// What a rule says about the paths it matches.
@@ -54,6 +55,7 @@ pub(super) struct RuleRecord {
     pub(super) end: u32,
     pub(super) block: u32,
     pub(super) octets: u32,
+    pub(super) traits: Traits,
 }
 
 impl RuleRecord {

@@ -12,7 +12,7 @@
 //! trail byte (`F8`…`FD`) that starts none at all. A search can therefore never match half a symbol.
 
 /// First octet that needs two bytes.
-const WIDE: u8 = 0xF8;
+pub(super) const WIDE: u8 = 0xF8;
 
 /// One octet of a path as written, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,17 +44,9 @@ impl Octet {
         self.encoded && matches!(self.value, b'/' | b'?')
     }
 
-    /// What the octet counts for in "the match that has the most octets" (section 2.2.2): octets as
-    /// written, where an octet beyond ASCII counts as its encoded form, and an encoded unreserved
-    /// character (RFC 3986 section 2.3) as the character.
-    pub(super) const fn weight(self) -> u32 {
-        let unreserved =
-            self.value.is_ascii_alphanumeric() || matches!(self.value, b'-' | b'.' | b'_' | b'~');
-        match self.encoded {
-            true if unreserved => 1,
-            false if self.value.is_ascii() => 1,
-            _ => 3,
-        }
+    /// RFC 3986 section 2.3.
+    pub(super) const fn is_unreserved(self) -> bool {
+        self.value.is_ascii_alphanumeric() || matches!(self.value, b'-' | b'.' | b'_' | b'~')
     }
 
     /// The bytes of the symbol; the second is meaningful when the flag says so.
@@ -91,13 +83,20 @@ pub(super) fn push(out: &mut Vec<u8>, octet: Octet, query: bool) {
 /// Whether `raw` already is its own comparable form.
 fn is_plain(raw: &[u8]) -> bool {
     let mut blocks = raw.chunks_exact(16);
-    let odd = |b: u8| u8::from(b == b'%') | u8::from(b >= WIDE);
-    for block in &mut blocks {
-        if block.iter().fold(0, |found, &b| found | odd(b)) != 0 {
-            return false;
-        }
+    if !blocks.all(|block| block.try_into().is_ok_and(|block: &[u8; 16]| is_plain_block(block))) {
+        return false;
     }
-    blocks.remainder().iter().fold(0, |found, &b| found | odd(b)) == 0
+    // The rest is looked at together with octets before it, so that it makes a block too.
+    match (raw.last_chunk::<16>(), raw.first_chunk::<8>(), raw.last_chunk::<8>()) {
+        (Some(last), ..) => is_plain_block(last),
+        (None, Some(first), Some(last)) => is_plain_block(first) && is_plain_block(last),
+        _ => raw.iter().all(|&octet| octet != b'%' && octet < WIDE),
+    }
+}
+
+/// Without branches, so that all octets are compared at once.
+fn is_plain_block<const N: usize>(block: &[u8; N]) -> bool {
+    block.iter().fold(0, |odd, &octet| odd | u8::from(octet == b'%') | u8::from(octet >= WIDE)) == 0
 }
 
 /// Calls `work` with the comparable form of `target`, or with a part from its start that is at

@@ -5,41 +5,37 @@
 //! the same as the cut alone; the whole value makes `AI2Bot` or `panscient.com` work.
 
 use super::finding::FindingKind;
-use super::line::is_blank;
+use super::octets::is_blank;
 
 /// What one user-agent line names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named<'b> {
     Everyone,
-    /// The whole value where it can be a name, and its first part where that is another name.
-    Crawler(Option<&'b str>, Option<&'b str>),
+    /// One or two spellings, both of which start where the value starts: the whole value where it
+    /// can be a name, and its first part where that is another name.
+    Crawler(&'b [u8], Option<&'b [u8]>),
     /// Nobody; the line still starts a group, so that its rules never bind the one before.
     Nobody,
 }
 
 pub(super) fn named(value: &[u8]) -> Named<'_> {
-    match value {
-        [b'*'] => return Named::Everyone,
-        [b'*', next, ..] if is_blank(*next) => return Named::Everyone,
-        _ => {}
-    }
     let length = value.iter().take_while(|&&b| in_grammar(b)).count();
-    let cut = value.get(..length).and_then(text);
-    let whole = text(value).filter(|name| cut != Some(*name) && is_name(name));
-    match (whole, cut) {
-        (None, None) => Named::Nobody,
-        (None, cut) => Named::Crawler(cut, None),
-        both => Named::Crawler(both.0, both.1),
+    let cut = value.get(..length).filter(|cut| !cut.is_empty());
+    match (value, cut) {
+        ([b'*'], _) => Named::Everyone,
+        ([b'*', next, ..], _) if is_blank(*next) => Named::Everyone,
+        (value, Some(cut)) if cut.len() == value.len() => Named::Crawler(value, None),
+        (value, cut) if is_name(value) => Named::Crawler(value, cut),
+        (_, Some(cut)) => Named::Crawler(cut, None),
+        (_, None) => Named::Nobody,
     }
 }
 
-fn text(value: &[u8]) -> Option<&str> {
-    std::str::from_utf8(value).ok().filter(|name| !name.is_empty())
-}
-
-/// Outside the grammar a name needs at least a letter or digit, and `*` never stands for anything.
-fn is_name(text: &str) -> bool {
-    text.bytes().any(|b| b.is_ascii_alphanumeric() || b >= 0x80) && !text.contains('*')
+/// Outside the grammar a name must be text with at least a letter or digit, and `*` never stands
+/// for anything.
+fn is_name(value: &[u8]) -> bool {
+    let telling = value.iter().any(|&b| b.is_ascii_alphanumeric() || !b.is_ascii());
+    telling && !value.contains(&b'*') && std::str::from_utf8(value).is_ok()
 }
 
 const fn in_grammar(octet: u8) -> bool {
@@ -71,19 +67,14 @@ const GENERIC: [&str; 16] = [
 
 /// What is odd about the value of a user-agent line.
 pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
-    let among = |list: &[&str], name: &str| list.iter().any(|word| word.eq_ignore_ascii_case(name));
+    let among =
+        |list: &[&str], name: &[u8]| list.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(name));
     match named(value) {
         Named::Everyone => (value != b"*").then_some(FindingKind::TokenCut),
         Named::Nobody => Some(FindingKind::UnusableToken),
-        Named::Crawler(Some(name), None) => {
-            if among(&CONTROL, name) {
-                Some(FindingKind::ControlToken)
-            } else if among(&GENERIC, name) {
-                Some(FindingKind::GenericToken)
-            } else {
-                (!value.iter().all(|&b| in_grammar(b))).then_some(FindingKind::TokenCut)
-            }
-        }
+        Named::Crawler(name, None) if among(&CONTROL, name) => Some(FindingKind::ControlToken),
+        Named::Crawler(name, None) if among(&GENERIC, name) => Some(FindingKind::GenericToken),
+        Named::Crawler(..) if value.iter().all(|&b| in_grammar(b)) => None,
         Named::Crawler(..) => Some(FindingKind::TokenCut),
     }
 }

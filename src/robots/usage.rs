@@ -4,9 +4,10 @@
 //! the most specific match from RFC 9309 section 2.2.2.
 
 use super::index as compiled;
-use super::line::{Name, is_blank};
+use super::line::Name;
+use super::octets::{self, is_blank};
 use super::parse::Extra;
-use super::pattern::{self, Pattern, Pool, Shape, index};
+use super::pattern::{self, Pattern, Pool, Shape, Texts, index};
 
 /// One preference of a group.
 #[derive(Clone, Copy, Debug)]
@@ -20,21 +21,23 @@ pub(super) struct Usage {
 }
 
 /// The usable preferences of a file, in its order.
-pub(super) fn compile(extras: &[Extra], source: &[u8], pool: &mut Pool) -> Vec<Usage> {
+pub(super) fn compile(extras: &[Extra], source: &[u8], pool: &mut Pool<'_>) -> Vec<Usage> {
     let usages = extras.iter().filter(|extra| extra.name == Name::ContentUsage);
     usages.filter_map(|extra| usage(*extra, extra.value(source), pool)).collect()
 }
 
-fn usage(extra: Extra, value: &[u8], pool: &mut Pool) -> Option<Usage> {
+fn usage(extra: Extra, value: &[u8], pool: &mut Pool<'_>) -> Option<Usage> {
     let mut usage =
         Usage { block: extra.block, pattern: None, octets: 0, start: extra.start, end: extra.end };
     if matches!(value.first(), Some(b'/' | b'*')) {
         let path = value.iter().take_while(|&&b| !is_blank(b)).count();
-        let raw = value.get(..path).filter(|raw| pattern::shape(raw) == Shape::Usable)?;
+        let raw =
+            value.get(..path).filter(|raw| pattern::shape(raw, octets::traits(raw)) == Shape::Usable)?;
+        let traits = octets::traits(raw);
         let blanks = value.iter().skip(path).take_while(|&&b| is_blank(b)).count();
         usage.start += index(path + blanks);
-        usage.octets = pattern::weight(raw);
-        usage.pattern = Some(pool.add(raw));
+        usage.octets = pattern::weight(raw, traits);
+        usage.pattern = Some(pool.add_raw(raw, extra.start as usize, traits));
     }
     (usage.start < usage.end).then_some(usage)
 }
@@ -43,17 +46,16 @@ fn usage(extra: Extra, value: &[u8], pool: &mut Pool) -> Option<Usage> {
 pub(super) fn find<'r>(
     usages: &[Usage],
     blocks: &[u32],
-    pool: &Pool,
-    source: &'r [u8],
+    texts: Texts<'r>,
     target: &[u8],
 ) -> Option<&'r [u8]> {
     let mut best: Option<&Usage> = None;
     for usage in usages {
         let here = usage.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
         let better = best.is_none_or(|best| usage.octets > best.octets);
-        if here && better && usage.pattern.is_none_or(|pattern| compiled::matches(pool, pattern, target)) {
+        if here && better && usage.pattern.is_none_or(|pattern| compiled::matches(texts, pattern, target)) {
             best = Some(usage);
         }
     }
-    best.and_then(|usage| source.get(usage.start as usize..usage.end as usize))
+    best.and_then(|usage| texts.source.get(usage.start as usize..usage.end as usize))
 }

@@ -172,8 +172,10 @@ Allow: /$
 /// Whether a header is, to anyone who reads it, that of a person's browser of the year 2015. Much
 /// narrower than what the gateway takes for one, and made without its code.
 fn is_plainly_a_browser(user_agent: &str) -> bool {
-    let platforms = ["Windows NT ", "Macintosh; ", "X11; ", "iPad; ", "iPhone; "].map(|name| format!("Mozilla/5.0 ({name}"));
-    let engines = [" Gecko/20100101 Firefox/", " (KHTML, like Gecko) Chrome/", " (KHTML, like Gecko) Version/"];
+    let platforms = ["Windows NT ", "Macintosh; ", "X11; ", "iPad; ", "iPhone; "]
+        .map(|name| format!("Mozilla/5.0 ({name}"));
+    let engines =
+        [" Gecko/20100101 Firefox/", " (KHTML, like Gecko) Chrome/", " (KHTML, like Gecko) Version/"];
     let lower = user_agent.to_ascii_lowercase();
     let words = ["bot", "crawl", "spider", "http", "compatible", "headless", "@", "search", "preview"];
     let last = user_agent.rsplit(' ').next().and_then(|word| word.split_once('/'));

@@ -138,8 +138,16 @@ fn a_bad_configuration_keeps_the_old_policy_and_shows_in_status() {
     assert!(line.contains("gateway.toml:"), "{line}");
     let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
     let last = &status["last_reload"];
-    assert_eq!((last["result"].as_str(), last["errors"][0]["path"].as_str()), (Some("refused"), path.to_str()), "{status}");
-    assert_eq!((last["errors"][0]["line"].as_u64(), last["errors"][0]["column"].as_u64()), (Some(1), Some(1)), "{status}");
+    assert_eq!(
+        (last["result"].as_str(), last["errors"][0]["path"].as_str()),
+        (Some("refused"), path.to_str()),
+        "{status}"
+    );
+    assert_eq!(
+        (last["errors"][0]["line"].as_u64(), last["errors"][0]["column"].as_u64()),
+        (Some(1), Some(1)),
+        "{status}"
+    );
     let status = gateway.ctl(&["status"]).exits(0);
     assert!(status.stdout.contains(&format!("{place}1:1: ")), "{}", status.stdout);
     assert_eq!(gateway.send(&get("/old").by(GPTBOT)).status, 403);

@@ -1,8 +1,9 @@
 //! Choosing, for each rule with `*`, the octets it is looked up by: those that fewest rules share.
 
-use super::gram::{END_WIDTH, Grams, Place, STRIDE, WIDTH, gram, spread};
-use super::wild::Wild;
-use crate::robots::pattern::{Piece, Pool};
+use super::entry::Entry;
+use super::gram::{Grams, Place, STRIDE, WIDEST, WIDTH, gram, spread};
+use crate::robots::pattern::{Piece, Texts};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How a rule is found.
@@ -11,7 +12,7 @@ pub(super) struct Lookup {
     /// One table for each place and width in use.
     pub(super) tables: Vec<Grams>,
     /// Rules without any usable octets, or too few to be worth a table; in the order they win.
-    pub(super) always: Vec<Wild>,
+    pub(super) always: Vec<Entry>,
 }
 
 /// A table for fewer rules would cost more than it saves.
@@ -20,16 +21,19 @@ const FEW: usize = 3;
 /// Places within one piece that are considered. Bounds the work of building.
 const CONSIDERED: usize = 64;
 
+/// Pieces of one rule that are considered.
+const PIECES: usize = 16;
+
 /// Enters `rules`.
-pub(super) fn lookup(rules: Vec<Wild>, pool: &Pool) -> Lookup {
+pub(super) fn lookup(rules: Vec<Entry>, texts: Texts<'_>) -> Lookup {
     let mut always = Vec::new();
-    let mut tables: BTreeMap<(Place, usize), Vec<(u64, Wild)>> = BTreeMap::new();
+    let mut tables: BTreeMap<(Place, usize), Vec<(u64, Entry)>> = BTreeMap::new();
     if rules.len() <= FEW {
         always = rules;
     } else {
-        let counts = Counts::new(&rules, pool);
+        let counts = Counts::new(&rules, texts);
         for wild in rules {
-            match counts.rarest(wild, pool) {
+            match counts.rarest(wild, texts) {
                 None => always.push(wild),
                 Some(found) => {
                     let table = tables.entry((found.place, found.width)).or_default();
@@ -38,7 +42,7 @@ pub(super) fn lookup(rules: Vec<Wild>, pool: &Pool) -> Lookup {
             }
         }
     }
-    let few = |(place, _): (Place, usize), entries: &[(u64, Wild)]| match place {
+    let few = |(place, _): (Place, usize), entries: &[(u64, Entry)]| match place {
         Place::End => false,
         Place::Every => entries.len() <= FEW,
         Place::Fourth => entries.len() <= FEW * STRIDE,
@@ -78,15 +82,14 @@ struct Counts {
 }
 
 impl Counts {
-    fn new(rules: &[Wild], pool: &Pool) -> Self {
+    fn new(rules: &[Entry], texts: Texts<'_>) -> Self {
         let size = (rules.len() * 16).next_power_of_two().clamp(1024, 1 << 18);
         let mut counts = Self { counts: vec![0; size], shift: 64 - size.trailing_zeros() };
         for wild in rules {
-            for run in wild.pieces(pool).iter().flat_map(|piece| runs(*piece, pool)) {
-                let width = run.len().min(WIDTH);
-                run.windows(width).take(CONSIDERED).for_each(|octets| counts.count(key(octets)));
+            for run in pieces(*wild, texts) {
+                run.windows(width(run.len()).1).take(CONSIDERED).for_each(|octets| counts.count(key(octets)));
             }
-            if let Some(octets) = ending(*wild, pool) {
+            if let Some(octets) = ending(*wild, texts) {
                 counts.count(!key(octets));
             }
         }
@@ -109,12 +112,11 @@ impl Counts {
     }
 
     /// The octets of a rule that the fewest rules share.
-    fn rarest<'b>(&self, wild: Wild, pool: &'b Pool) -> Option<Found<'b>> {
-        let runs = wild.pieces(pool).iter().flat_map(|piece| runs(*piece, pool));
-        let inside = runs
+    fn rarest<'b>(&self, wild: Entry, texts: Texts<'b>) -> Option<Found<'b>> {
+        let inside = pieces(wild, texts)
             .filter_map(|run| self.rarest_in(run))
-            .min_by_key(|found| (found.width != WIDTH, found.count));
-        let end = ending(wild, pool).map(|octets| {
+            .min_by_key(|found| (found.width < WIDTH, found.count, Reverse(found.width)));
+        let end = ending(wild, texts).map(|octets| {
             let count = self.of(!key(octets));
             Found { place: Place::End, width: octets.len(), octets, count }
         });
@@ -127,15 +129,24 @@ impl Counts {
     }
 
     fn rarest_in<'b>(&self, run: &'b [u8]) -> Option<Found<'b>> {
-        let row = WIDTH + STRIDE - 1;
-        let (place, size, width) = match run.len() {
-            0 => return None,
-            length if length >= row => (Place::Fourth, row, WIDTH),
-            length => (Place::Every, length.min(WIDTH), length.min(WIDTH)),
-        };
+        if run.is_empty() {
+            return None;
+        }
+        let (place, width) = width(run.len());
+        let size = if place == Place::Fourth { width + STRIDE - 1 } else { width };
         let count = |octets: &[u8]| octets.windows(width).map(|gram| self.of(key(gram))).max().unwrap_or(0);
         let rows = run.windows(size).take(CONSIDERED).map(|octets| (count(octets), octets));
         rows.min_by_key(|row| row.0).map(|(count, octets)| Found { place, width, octets, count })
+    }
+}
+
+/// The place and width of the grams of a run of octets.
+const fn width(length: usize) -> (Place, usize) {
+    match length {
+        0..WIDTH => (Place::Every, length),
+        WIDTH..=6 => (Place::Every, WIDTH),
+        7..=10 => (Place::Fourth, WIDTH),
+        _ => (Place::Fourth, WIDEST),
     }
 }
 
@@ -144,15 +155,19 @@ fn key(octets: &[u8]) -> u64 {
     gram(octets) ^ spread(octets.len() as u64)
 }
 
-fn ending(wild: Wild, pool: &Pool) -> Option<&[u8]> {
-    let octets = wild.ending(pool)?.of(&pool.bytes);
-    octets.get(octets.len().saturating_sub(END_WIDTH)..)
+fn ending(wild: Entry, texts: Texts<'_>) -> Option<&[u8]> {
+    let octets = texts.get(wild.ending(texts)?);
+    octets.get(octets.len().saturating_sub(WIDEST)..)
+}
+
+fn pieces(wild: Entry, texts: Texts<'_>) -> impl Iterator<Item = &[u8]> {
+    texts.pieces(wild.pattern).iter().rev().take(PIECES).flat_map(move |piece| runs(*piece, texts))
 }
 
 /// The parts of a piece that are the same in every reading: all of it, unless it holds an encoded
 /// `/` or `?` that is read differently in a query.
-fn runs(piece: Piece, pool: &Pool) -> impl Iterator<Item = &[u8]> {
-    let text = piece.text.of(&pool.bytes);
+fn runs(piece: Piece, texts: Texts<'_>) -> impl Iterator<Item = &[u8]> {
+    let text = texts.get(piece.text);
     let loose = piece.text != piece.in_query;
     text.split(move |&octet| loose && octet >= 0xF8).filter(|run| !run.is_empty())
 }

@@ -5,8 +5,8 @@
 //! gram occurs are checked. The cost is that of the pass, however many rules there are.
 
 use super::choice::Choice;
-use super::wild::Wild;
-use crate::robots::pattern::{Pool, index};
+use super::entry::Entry;
+use crate::robots::pattern::Texts;
 
 /// Where in a target the grams of a table may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,15 +22,15 @@ pub(super) enum Place {
 /// Grams in a row that are entered so that places may be skipped.
 pub(super) const STRIDE: usize = 4;
 
-/// Octets of a gram that stands anywhere.
+/// Octets of a gram that stands anywhere, where pieces are long enough.
 pub(super) const WIDTH: usize = 4;
 
-/// Most octets of a gram at the end.
-pub(super) const END_WIDTH: usize = 8;
+/// Most octets of a gram.
+pub(super) const WIDEST: usize = 8;
 
 /// The octets of a gram as a number; its width is that of its table.
 pub(super) fn gram(octets: &[u8]) -> u64 {
-    octets.iter().take(8).fold(0, |gram, &octet| gram << 8 | u64::from(octet))
+    octets.iter().take(WIDEST).fold(0, |gram, &octet| gram << 8 | u64::from(octet))
 }
 
 /// Spreads a gram over the upper bits.
@@ -50,109 +50,146 @@ pub(super) struct Grams {
     present: Box<[u64]>,
     /// How far [`spread`] is shifted to number a bit of `present`.
     shift: u32,
-    /// The grams in ascending order; rows of `rules` start at the same position of `starts`.
-    grams: Box<[u64]>,
-    starts: Box<[u32]>,
+    /// [`spread`] of every gram, ascending, and where its row of `rules` starts.
+    rows: Box<[(u64, u32)]>,
+    /// For every 16 bits of `present`, the first of their `rows`. Whatever the grams, a row is found
+    /// in a number of steps that is at most the logarithm of their number.
+    blocks: Box<[u32]>,
     /// Every row in the order in which rules win.
-    rules: Box<[Wild]>,
+    rules: Box<[Entry]>,
     /// Log2 of how many rows share a mark.
     share: u32,
 }
 
+/// Bits of `present` to one of `blocks`.
+const BLOCK: usize = 16;
+
 impl Grams {
     /// `entries` are pairs of a gram and a rule.
-    pub(super) fn new(place: Place, width: usize, mut entries: Vec<(u64, Wild)>) -> Self {
-        entries.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.choice.cmp(&a.1.choice)));
-        let bits = (entries.len() * 32).next_power_of_two().clamp(64, 1 << 22);
-        let shift = 64 - bits.trailing_zeros();
-        let mut present = vec![0_u64; bits / 64];
-        let (mut grams, mut starts) = (Vec::new(), Vec::new());
-        for (at, (gram, _)) in entries.iter().enumerate() {
-            if grams.last() != Some(gram) {
-                grams.push(*gram);
-                starts.push(index(at));
-                let bit = spread(*gram) >> shift;
-                if let Some(word) = present.get_mut((bit / 64) as usize) {
-                    *word |= 1 << (bit % 64);
-                }
+    pub(super) fn new(place: Place, width: usize, mut entries: Vec<(u64, Entry)>) -> Self {
+        entries.iter_mut().for_each(|entry| entry.0 = spread(entry.0));
+        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.choice.cmp(&a.1.choice)));
+        let mut rows: Vec<(u64, u32)> = Vec::new();
+        for (&(key, _), at) in entries.iter().zip(0..) {
+            if rows.last().is_none_or(|last| last.0 != key) {
+                rows.push((key, at));
             }
         }
-        starts.push(index(entries.len()));
-        let share = grams.len().div_ceil(MARKS).next_power_of_two().trailing_zeros();
-        let rules = entries.into_iter().map(|(_, wild)| wild).collect();
+        let bits = (rows.len() * 2 * BLOCK).next_power_of_two();
+        let shift = 64 - bits.trailing_zeros();
+        let mut present = vec![0_u64; bits.div_ceil(64)];
+        let mut blocks = vec![0_u32; bits / BLOCK + 1];
+        for &(key, _) in &rows {
+            let bit = bit(key, shift);
+            if let Some(word) = present.get_mut(bit / 64) {
+                *word |= 1 << (bit % 64);
+            }
+            if let Some(count) = blocks.get_mut(bit / BLOCK + 1) {
+                *count += 1;
+            }
+        }
+        let mut first = 0;
+        for block in &mut blocks {
+            first += *block;
+            *block = first;
+        }
+        let share = rows.len().div_ceil(MARKS).next_power_of_two().trailing_zeros();
+        let rules = entries.into_iter().map(|(_, entry)| entry).collect();
         Self {
             place,
             width,
             present: present.into(),
             shift,
-            grams: grams.into(),
-            starts: starts.into(),
+            rows: rows.into(),
+            blocks: blocks.into(),
             rules,
             share,
         }
     }
 
+    /// The row with this [`spread`].
+    fn row(&self, key: u64) -> Option<usize> {
+        let block = bit(key, self.shift) / BLOCK;
+        let first = *self.blocks.get(block)? as usize;
+        let rows = self.rows.get(first..*self.blocks.get(block + 1)? as usize)?;
+        rows.binary_search_by_key(&key, |row| row.0).ok().map(|at| first + at)
+    }
+
+    fn rules(&self, row: usize) -> Option<&[Entry]> {
+        let start = self.rows.get(row)?.1 as usize;
+        let end = self.rows.get(row + 1).map_or(self.rules.len(), |next| next.1 as usize);
+        self.rules.get(start..end)
+    }
+
     /// The better of `best` and the best rule here that matches.
-    pub(super) fn search(&self, pool: &Pool, target: &[u8], best: Choice) -> Choice {
-        let mut search = Search { grams: self, pool, target, best, marks: None };
+    pub(super) fn search<'s>(&'s self, texts: Texts<'s>, target: &'s [u8], best: Choice) -> Choice {
+        let mut search = Search { grams: self, texts, target, best, marks: None };
         match self.place {
-            Place::End => {
-                if let Some(at) = target.len().checked_sub(self.width) {
-                    search.row(gram(target.get(at..).unwrap_or_default()));
-                }
+            Place::End => target
+                .windows(self.width)
+                .next_back()
+                .into_iter()
+                .for_each(|octets| search.look(gram(octets))),
+            Place::Every if self.width == WIDTH => {
+                target.windows(WIDTH).for_each(|octets| search.four(octets))
             }
-            Place::Every if self.width == WIDTH => search.windows(target.windows(WIDTH)),
-            Place::Every => target.windows(self.width).for_each(|window| search.look(gram(window))),
-            Place::Fourth => search.windows(target.chunks_exact(WIDTH)),
+            Place::Every => target.windows(self.width).for_each(|octets| search.look(gram(octets))),
+            Place::Fourth if self.width == WIDTH => {
+                target.chunks_exact(WIDTH).for_each(|octets| search.four(octets))
+            }
+            Place::Fourth => target.windows(WIDEST).step_by(STRIDE).for_each(|octets| search.eight(octets)),
         }
         search.best
     }
+}
 
-    fn is_present(&self, gram: u64) -> bool {
-        let bit = spread(gram) >> self.shift;
-        self.present.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
-    }
+fn bit(key: u64, shift: u32) -> usize {
+    usize::try_from(key >> shift).unwrap_or(0)
 }
 
 struct Search<'s> {
     grams: &'s Grams,
-    pool: &'s Pool,
+    texts: Texts<'s>,
     target: &'s [u8],
     best: Choice,
     marks: Option<[u64; MARKS / 64]>,
 }
 
 impl<'s> Search<'s> {
-    fn windows(&mut self, windows: impl Iterator<Item = &'s [u8]>) {
-        for window in windows {
-            if let Ok(window) = <[u8; WIDTH]>::try_from(window) {
-                self.look(u64::from(u32::from_be_bytes(window)));
-            }
+    fn four(&mut self, octets: &[u8]) {
+        if let Ok(octets) = octets.try_into() {
+            self.look(u64::from(u32::from_be_bytes(octets)));
+        }
+    }
+
+    fn eight(&mut self, octets: &[u8]) {
+        if let Ok(octets) = octets.try_into() {
+            self.look(u64::from_be_bytes(octets));
         }
     }
 
     fn look(&mut self, gram: u64) {
-        if self.grams.is_present(gram) {
-            self.row(gram);
+        let key = spread(gram);
+        let bit = bit(key, self.grams.shift);
+        if self.grams.present.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1) {
+            self.check(key);
         }
     }
 
     /// Checks the rules of a gram, unless that was done before.
-    #[cold]
-    fn row(&mut self, gram: u64) {
-        let Ok(row) = self.grams.grams.binary_search(&gram) else { return };
+    fn check(&mut self, key: u64) {
+        let Some(row) = self.grams.row(key) else { return };
         let mark = row >> self.grams.share;
         let marks = self.marks.get_or_insert([0; MARKS / 64]);
         match marks.get_mut(mark / 64) {
             Some(word) if *word >> (mark % 64) & 1 == 0 => *word |= 1 << (mark % 64),
             _ => return,
         }
+        // Rows that share the mark count as checked, so they are.
         let first = mark << self.grams.share;
         for row in first..first + (1 << self.grams.share) {
-            let range = (self.grams.starts.get(row), self.grams.starts.get(row + 1));
-            let (Some(&start), Some(&end)) = range else { return };
-            let rules = self.grams.rules.get(start as usize..end as usize).unwrap_or_default();
-            self.best = super::wild::first_match(rules, self.pool, self.target, self.best);
+            let Some(rules) = self.grams.rules(row) else { return };
+            self.best = super::entry::first_match(rules, self.texts, self.target, self.best);
         }
     }
 }

@@ -8,76 +8,111 @@
 
 mod choice;
 mod choose;
+mod entry;
 mod gram;
+mod order;
+mod shadow;
 mod trie;
-mod wild;
 
 pub(super) use choice::Choice;
-pub(super) use wild::matches;
+pub(super) use entry::matches;
+pub(super) use shadow::Shadow;
 
-use super::pattern::{Pattern, Pool};
+use super::pattern::{Pool, Texts, index};
 use super::rule::RuleRecord;
 use choose::Lookup;
-use trie::{End, Item, Trie};
-use wild::Wild;
+use entry::Entry;
+use trie::Trie;
 
 /// Up to this many rules a list is faster than a tree.
 const SHORT: usize = 8;
 
+/// The compiled rules of many groups.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Index {
+    sets: Vec<Set>,
+    /// The rules of short groups, each in the order in which they win.
+    lists: Vec<Entry>,
+    trees: Vec<Tree>,
+}
+
 /// The compiled rules of one group, or of one part of it.
-#[derive(Clone, Debug)]
-pub(super) enum Set {
-    /// In the order in which rules win.
-    List(Box<[Wild]>),
-    Tree(Box<Tree>),
+#[derive(Clone, Copy, Debug)]
+enum Set {
+    /// A range of the lists, and how much of a target it looks at.
+    List(u32, u32, u32),
+    Tree(u32),
 }
 
 /// The rules of a large group.
 #[derive(Clone, Debug)]
-pub(super) struct Tree {
+struct Tree {
     trie: Trie,
     lookup: Lookup,
 }
 
-impl Set {
-    /// Compiles the rules at `positions` of `records`. Patterns that are searched at decision time
-    /// are kept in `pool`.
-    pub(super) fn new(
+impl Index {
+    /// Compiles the rules at `positions` of `records`; the number of the set they make.
+    pub(super) fn add(
+        &mut self,
         positions: impl Iterator<Item = u32>,
         records: &[RuleRecord],
-        source: &[u8],
-        pool: &mut Pool,
-    ) -> Self {
-        let mut rules: Vec<(Choice, &[u8])> = positions
-            .filter_map(|at| Some((at, *records.get(at as usize)?)))
-            .filter(|(_, record)| record.octets > 0)
-            .map(|(at, record)| (Choice::new(record.rank(), at), record.view(source).pattern))
-            .collect();
+        pool: &mut Pool<'_>,
+        shadow: &mut Shadow,
+    ) -> u32 {
+        let first = self.lists.len();
+        for at in positions {
+            if let Some(record) = records.get(at as usize).filter(|record| record.octets > 0) {
+                self.lists.push(Entry { choice: Choice::new(record.rank(), at), pattern: pool.add(*record) });
+            }
+        }
+        let rules = self.lists.get_mut(first..).unwrap_or_default();
         if rules.len() <= SHORT {
-            rules.sort_unstable_by_key(|rule| std::cmp::Reverse(rule.0));
-            let wild = |(choice, raw): (Choice, &[u8])| Wild { choice, pattern: pool.add(raw) };
-            return Self::List(rules.into_iter().map(wild).collect());
+            rules.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
+            shadow.list(rules, pool.texts());
+            let literal = rules.iter().all(|rule| rule.pattern.pieces.1 == 0);
+            let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
+            let reach = if literal { index(longest + 1) } else { u32::MAX };
+            self.sets.push(Set::List(index(first), index(self.lists.len()), reach));
+        } else {
+            let (trie, left) = Trie::new(rules, pool.texts(), shadow);
+            self.lists.truncate(first);
+            self.sets.push(Set::Tree(index(self.trees.len())));
+            self.trees.push(Tree { trie, lookup: choose::lookup(left, pool.texts()) });
         }
-        let mut bytes = Pool::default();
-        let mut items: Vec<Item> = rules.into_iter().map(|rule| item(rule, pool, &mut bytes)).collect();
-        let (trie, left) = Trie::new(&mut items, &bytes.bytes);
-        let lookup = choose::lookup(left, pool);
-        Self::Tree(Box::new(Tree { trie, lookup }))
+        index(self.sets.len() - 1)
     }
 
-    /// How much of a target a search looks at, in octets of its comparable form.
-    pub(super) fn reach(&self) -> usize {
-        match self {
-            Self::Tree(tree) if tree.is_literal() => tree.trie.depth(),
-            _ => usize::MAX,
+    /// How much of a target a search of `set` looks at, in octets of its comparable form.
+    pub(super) fn reach(&self, set: u32) -> usize {
+        match self.sets.get(set as usize) {
+            None => 0,
+            Some(&Set::List(_, _, reach)) => {
+                if reach == u32::MAX {
+                    usize::MAX
+                } else {
+                    reach as usize
+                }
+            }
+            Some(&Set::Tree(tree)) => self
+                .trees
+                .get(tree as usize)
+                .filter(|tree| tree.is_literal())
+                .map_or(usize::MAX, |tree| tree.trie.depth()),
         }
     }
 
-    /// The rule that decides about `target`, which is in comparable form.
-    pub(super) fn search(&self, pool: &Pool, target: &[u8]) -> Choice {
-        match self {
-            Self::List(rules) => wild::first_match(rules, pool, target, Choice::NONE),
-            Self::Tree(tree) => tree.search(pool, target),
+    /// The rule of `set` that decides about `target`, which is in comparable form.
+    pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &[u8]) -> Choice {
+        match self.sets.get(set as usize) {
+            None => Choice::NONE,
+            Some(&Set::List(start, end, _)) => {
+                let rules = self.lists.get(start as usize..end as usize).unwrap_or_default();
+                entry::first_match(rules, texts, target, Choice::NONE)
+            }
+            Some(&Set::Tree(tree)) => {
+                self.trees.get(tree as usize).map_or(Choice::NONE, |tree| tree.search(texts, target))
+            }
         }
     }
 }
@@ -87,20 +122,9 @@ impl Tree {
         !self.trie.has_hung() && self.lookup.always.is_empty() && self.lookup.tables.is_empty()
     }
 
-    fn search(&self, pool: &Pool, target: &[u8]) -> Choice {
-        let best = self.trie.search(pool, target);
-        let best = wild::first_match(&self.lookup.always, pool, target, best);
-        self.lookup.tables.iter().fold(best, |best, table| table.search(pool, target, best))
+    fn search(&self, texts: Texts<'_>, target: &[u8]) -> Choice {
+        let best = self.trie.search(texts, target);
+        let best = entry::first_match(&self.lookup.always, texts, target, best);
+        self.lookup.tables.iter().fold(best, |best, table| table.search(texts, target, best))
     }
-}
-
-/// The item of a rule; its literal goes to `bytes`, and what is searched later to `pool`.
-fn item((choice, raw): (Choice, &[u8]), pool: &mut Pool, bytes: &mut Pool) -> Item {
-    let pattern = bytes.add(raw);
-    let Pattern { prefix, pieces, anchored } = pattern;
-    if pieces.1 == 0 {
-        let end = if anchored { End::Exact } else { End::Open };
-        return Item { prefix, choice, end };
-    }
-    Item { prefix, choice, end: End::Wild(Wild { choice, pattern: pool.add(raw) }) }
 }

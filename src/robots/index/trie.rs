@@ -4,43 +4,31 @@
 //! last node it reached. Rules with more to check hang on the node their literal ends at.
 
 use super::choice::Choice;
-use super::wild::{self, Wild};
-use crate::robots::pattern::{Pool, Span, index};
-use std::ops::Range;
+use super::entry::{self, Entry};
+use super::order;
+use super::shadow::Shadow;
+use crate::robots::pattern::{Span, Texts, index};
 
-/// A rule to be entered: its literal, and what its end means.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
-    /// The literal, in the bytes the tree is built from.
-    pub(super) prefix: Span,
-    pub(super) choice: Choice,
-    pub(super) end: End,
-}
-
-/// What follows the literal of a pattern.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum End {
-    /// Anything.
-    Open,
-    /// The end of the target.
-    Exact,
-    /// More pieces.
-    Wild(Wild),
-}
-
+/// 32 bytes, so that two share a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     /// The best open rule that ends here or above.
     open: Choice,
-    /// The best rule that matches a target that ends here.
-    exact: Choice,
-    label: u32,
-    length: u32,
+    label: Span,
     /// Its children are neighbours in ascending order of their first octet.
     child: u32,
     children: u16,
-    /// Whether rules hang here.
-    hung: bool,
+    /// Position of what else ends here, plus 1; 0 for nothing.
+    end: u32,
+}
+
+/// What ends at a node beside open rules.
+#[derive(Clone, Debug, Default)]
+struct End {
+    /// The best rule that matches a target that ends here.
+    exact: Choice,
+    /// Rules with pieces, in the order in which they win.
+    hung: Box<[Entry]>,
 }
 
 /// The tree of one group.
@@ -49,10 +37,7 @@ pub(super) struct Trie {
     nodes: Box<[Node]>,
     /// The first octet of every node's label, beside the nodes.
     keys: Box<[u8]>,
-    labels: Box<[u8]>,
-    /// Nodes with rules hanging on them, ascending, and the start of their rules.
-    hooks: Box<[(u32, u32)]>,
-    hung: Box<[Wild]>,
+    ends: Box<[End]>,
     /// No walk needs to see more octets than this.
     depth: usize,
 }
@@ -62,183 +47,183 @@ pub(super) struct Trie {
 const MOST_HERE: usize = 4;
 const MOST_ON_PATH: usize = 16;
 
-/// What is left to do for a node: which items pass through it, how much of them its ancestors hold.
-struct Task {
-    items: Range<usize>,
-    depth: usize,
-    node: usize,
-    hanging: usize,
-    open: Choice,
-}
-
 impl Trie {
-    /// Builds the tree of `items`, whose literals are in `bytes`. Returns the rules that found no
-    /// place on it because too many share their literal.
-    pub(super) fn new(items: &mut [Item], bytes: &[u8]) -> (Self, Vec<Wild>) {
-        let mut builder = Builder { nodes: vec![Node::default()], keys: vec![0], ..Builder::default() };
-        builder.queue.push(Task { items: 0..items.len(), depth: 0, node: 0, hanging: 0, open: Choice::NONE });
-        // Breadth first, so that the children of a node are neighbours.
-        let mut next = 0;
-        while let Some(task) = builder.queue.get_mut(next).map(std::mem::take) {
-            next += 1;
-            builder.node(items, bytes, &task);
+    /// Builds the tree of `entries`. Returns with it the rules that found no place on it because too
+    /// many share their literal, and reports rules that never decide.
+    pub(super) fn new(entries: &[Entry], texts: Texts<'_>, shadow: &mut Shadow) -> (Self, Vec<Entry>) {
+        let mut builder = Builder { texts, ..Builder::default() };
+        builder.open.push(Open::default());
+        let sorted: Vec<Entry> = order::sorted(entries, texts)
+            .into_iter()
+            .filter_map(|at| entries.get(at as usize).copied())
+            .collect();
+        let literal = |entry: &Entry| texts.get(entry.pattern.prefix);
+        let mut last: &[u8] = &[];
+        for run in sorted.chunk_by(|a, b| literal(a) == literal(b)) {
+            let next = run.first().map_or(last, literal);
+            builder.add(run, index(common(last, next)), shadow);
+            last = next;
         }
-        let depth = items.iter().map(|item| item.prefix.len()).max().unwrap_or(0) + 1;
-        let Builder { nodes, keys, labels, hooks, hung, left, .. } = builder;
-        let (nodes, keys, labels) = (nodes.into(), keys.into(), labels.into());
-        (Self { nodes, keys, labels, hooks: hooks.into(), hung: hung.into(), depth }, left)
+        let depth = entries.iter().map(|entry| entry.pattern.prefix.len()).max().unwrap_or(0) + 1;
+        builder.finish();
+        let Builder { nodes, keys, ends, left, .. } = builder;
+        (Self { nodes: nodes.into(), keys: keys.into(), ends: ends.into(), depth }, left)
     }
 
     pub(super) const fn depth(&self) -> usize {
         self.depth
     }
 
-    pub(super) const fn has_hung(&self) -> bool {
-        !self.hung.is_empty()
+    pub(super) fn has_hung(&self) -> bool {
+        self.ends.iter().any(|end| !end.hung.is_empty())
     }
 
     /// The best rule on the way that `target` leads, hanging ones included.
-    pub(super) fn search(&self, pool: &Pool, target: &[u8]) -> Choice {
-        let mut passed = [0_u32; MOST_ON_PATH];
+    pub(super) fn search(&self, texts: Texts<'_>, target: &[u8]) -> Choice {
+        let mut passed: [&[Entry]; MOST_ON_PATH] = [&[]; MOST_ON_PATH];
         let mut hooks = 0;
         let mut best = Choice::NONE;
-        let mut at = 0_usize;
-        let mut here = 0_u32;
-        while let Some(node) = self.nodes.get(here as usize) {
-            let end = at + node.length as usize;
-            let label = self.labels.get(node.label as usize..(node.label + node.length) as usize);
-            if target.get(at..end) != label {
-                break;
-            }
-            at = end;
+        let mut rest = target;
+        let mut here = self.nodes.last();
+        while let Some(node) = here {
+            let Some(after) = rest.strip_prefix(texts.get(node.label)) else { break };
+            rest = after;
             best = node.open;
-            if node.hung {
-                if let Some(slot) = passed.get_mut(hooks) {
-                    *slot = here;
+            if let Some(end) = self.end(node) {
+                if let Some(slot) = passed.get_mut(hooks).filter(|_| !end.hung.is_empty()) {
+                    *slot = &end.hung;
+                    hooks += 1;
                 }
-                hooks += 1;
+                if rest.is_empty() {
+                    best = best.max(end.exact);
+                }
             }
-            let Some(&octet) = target.get(at) else {
-                best = best.max(node.exact);
-                break;
-            };
-            let Some(child) = self.child(node, octet) else { break };
-            here = child;
+            here = rest.first().and_then(|&octet| self.child(node, octet));
         }
         // The deepest first: its rules are the likeliest to be the most specific.
         let passed = passed.get(..hooks).unwrap_or_default();
-        passed.iter().rev().fold(best, |best, &node| wild::first_match(self.hung(node), pool, target, best))
+        passed.iter().rev().fold(best, |best, hung| entry::first_match(hung, texts, target, best))
     }
 
-    fn child(&self, node: &Node, octet: u8) -> Option<u32> {
+    fn child(&self, node: &Node, octet: u8) -> Option<&Node> {
         let first = node.child as usize;
         let keys = self.keys.get(first..first + usize::from(node.children))?;
         // Counting has no branch to mispredict, and many octets are compared at once.
-        let place = keys.iter().map(|&key| usize::from(key < octet)).sum::<usize>();
-        (keys.get(place) == Some(&octet)).then(|| node.child + index(place))
+        let place = usize::from(keys.iter().map(|&key| u16::from(key < octet)).sum::<u16>());
+        self.nodes.get(first + place).filter(|_| keys.get(place) == Some(&octet))
     }
 
-    fn hung(&self, node: u32) -> &[Wild] {
-        let place = self.hooks.partition_point(|hook| hook.0 < node);
-        let start = self.hooks.get(place).map_or(0, |hook| hook.1);
-        let end = self.hooks.get(place + 1).map_or(index(self.hung.len()), |hook| hook.1);
-        self.hung.get(start as usize..end as usize).unwrap_or_default()
+    fn end(&self, node: &Node) -> Option<&End> {
+        self.ends.get(node.end.checked_sub(1)? as usize)
     }
 }
 
-impl Default for Task {
-    fn default() -> Self {
-        Self { items: 0..0, depth: 0, node: 0, hanging: 0, open: Choice::NONE }
-    }
+/// A node that may yet get children.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    node: Node,
+    /// Its literal from the start.
+    literal: Span,
+    /// Rules that hang on it and on the nodes above.
+    hanging: usize,
 }
 
+/// Takes literals in ascending order. A node is complete when the first literal comes that does not
+/// start with its own, and is stored together with its siblings when their parent is.
 #[derive(Default)]
-struct Builder {
+struct Builder<'b> {
+    texts: Texts<'b>,
     nodes: Vec<Node>,
     keys: Vec<u8>,
-    labels: Vec<u8>,
-    hooks: Vec<(u32, u32)>,
-    hung: Vec<Wild>,
-    left: Vec<Wild>,
-    queue: Vec<Task>,
+    ends: Vec<End>,
+    left: Vec<Entry>,
+    /// The nodes from the root to the current literal.
+    open: Vec<Open>,
+    /// Complete nodes whose parents are open, children of the deeper parent last.
+    complete: Vec<Node>,
 }
 
-impl Builder {
-    fn node(&mut self, items: &mut [Item], bytes: &[u8], task: &Task) {
-        let Some(items) = items.get_mut(task.items.clone()) else { return };
-        let shared = shared(items, bytes, task.depth);
-        let depth = task.depth + shared.len();
-        let mut node = Node {
-            label: index(self.labels.len()),
-            length: index(shared.len()),
-            open: task.open,
-            child: index(self.nodes.len()),
-            ..Node::default()
-        };
-        self.labels.extend_from_slice(shared);
-        let key = |item: &Item| item.prefix.of(bytes).get(depth).map_or(0, |&octet| u16::from(octet) + 1);
-        items.sort_unstable_by_key(key);
-        let ending = items.partition_point(|item| item.prefix.len() == depth);
-        let (here, below) = items.split_at(ending);
-        let hanging = task.hanging + self.end(&mut node, here, task);
-        let mut start = task.items.start + ending;
-        for run in below.chunk_by(|a, b| key(a) == key(b)) {
-            let child = Node::default();
-            let octet = run.first().and_then(|item| item.prefix.of(bytes).get(depth));
-            let task = Task {
-                items: start..start + run.len(),
-                depth,
-                node: self.nodes.len(),
-                hanging,
-                open: node.open,
-            };
-            start += run.len();
-            self.queue.push(task);
-            self.nodes.push(child);
-            self.keys.push(octet.copied().unwrap_or_default());
-            node.children += 1;
-        }
-        if let Some(slot) = self.nodes.get_mut(task.node) {
-            *slot = node;
-        }
-    }
-
-    /// Enters the rules whose literal ends at `node`; how many of them hang there.
-    fn end(&mut self, node: &mut Node, here: &[Item], task: &Task) -> usize {
-        let mut wilds = Vec::new();
-        for item in here {
-            match item.end {
-                End::Open => node.open = node.open.max(item.choice),
-                End::Exact => node.exact = node.exact.max(item.choice),
-                End::Wild(wild) => wilds.push(wild),
+impl Builder<'_> {
+    /// Adds rules of one literal, which has `shared` octets in common with the one before.
+    fn add(&mut self, rules: &[Entry], shared: u32, shadow: &mut Shadow) {
+        self.close_below(shared);
+        let Some(parent) = self.open.last().copied() else { return };
+        let literal = rules.first().map(|rule| rule.pattern.prefix).unwrap_or_default();
+        let mut node = Node { open: parent.node.open, ..Node::default() };
+        let mut end = End::default();
+        let mut hung = Vec::new();
+        for rule in rules {
+            match (rule.pattern.pieces.1, rule.pattern.anchored) {
+                (0, false) => node.open = node.open.max(rule.choice),
+                (0, true) => end.exact = end.exact.max(rule.choice),
+                _ => hung.push(*rule),
             }
         }
-        if wilds.is_empty() {
-            return 0;
+        shadow.same_literal(rules, node.open, end.exact);
+        if hung.len() > MOST_HERE || parent.hanging + hung.len() > MOST_ON_PATH {
+            self.left.append(&mut hung);
         }
-        if wilds.len() > MOST_HERE || task.hanging + wilds.len() > MOST_ON_PATH {
-            self.left.append(&mut wilds);
-            return 0;
+        let hanging = parent.hanging + hung.len();
+        if end.exact != Choice::NONE || !hung.is_empty() {
+            hung.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
+            end.hung = hung.into();
+            self.ends.push(end);
+            node.end = index(self.ends.len());
         }
-        node.hung = true;
-        wilds.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
-        self.hooks.push((index(task.node), index(self.hung.len())));
-        self.hung.extend_from_slice(&wilds);
-        wilds.len()
+        let open = Open { node, literal, hanging };
+        match self.open.last_mut() {
+            // The empty literal: the root itself.
+            Some(root) if literal.len() == 0 => *root = open,
+            _ => self.open.push(open),
+        }
+    }
+
+    /// Completes all open nodes deeper than `depth`, and leaves one of that depth open.
+    fn close_below(&mut self, depth: u32) {
+        while let Some(last) = self.open.pop_if(|open| index(open.literal.len()) > depth) {
+            let parent = self.open.last().copied().unwrap_or_default();
+            let above = index(parent.literal.len()).max(depth);
+            if above > index(parent.literal.len()) {
+                // The literals part within an edge: a node without rules of its own.
+                let node = Node { open: parent.node.open, ..Node::default() };
+                let literal = Span { start: last.literal.start, end: last.literal.start + above };
+                self.open.push(Open { node, literal, hanging: parent.hanging });
+            }
+            let mut node = last.node;
+            node.label = Span { start: last.literal.start + above, end: last.literal.end };
+            node.child = index(self.nodes.len());
+            self.store(usize::from(node.children));
+            self.complete.push(node);
+            if let Some(parent) = self.open.last_mut() {
+                parent.node.children += 1;
+            }
+        }
+    }
+
+    /// Completes the tree; the root is stored last.
+    fn finish(&mut self) {
+        self.close_below(0);
+        if let Some(Open { mut node, .. }) = self.open.pop() {
+            node.child = index(self.nodes.len());
+            self.store(usize::from(node.children));
+            self.nodes.push(node);
+            self.keys.push(0);
+        }
+    }
+
+    /// Stores the last `count` complete nodes beside each other.
+    fn store(&mut self, count: usize) {
+        let first = self.complete.len().saturating_sub(count);
+        for node in self.complete.drain(first..) {
+            self.keys.push(self.texts.get(node.label).first().copied().unwrap_or_default());
+            self.nodes.push(node);
+        }
     }
 }
 
-/// What all `items` have in common after their first `depth` octets.
-fn shared<'b>(items: &[Item], bytes: &'b [u8], depth: usize) -> &'b [u8] {
-    let rest = |item: &Item| item.prefix.of(bytes).get(depth..).unwrap_or_default();
-    let Some((first, others)) = items.split_first() else { return &[] };
-    let mut common = rest(first);
-    for other in others {
-        let same = common.iter().zip(rest(other)).take_while(|(a, b)| a == b).count();
-        common = common.get(..same).unwrap_or_default();
-        if common.is_empty() {
-            break;
-        }
-    }
-    common
+/// How many octets two literals have in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(a, b)| a == b).count() * 8;
+    let (a, b) = (a.get(blocks..).unwrap_or_default(), b.get(blocks..).unwrap_or_default());
+    blocks + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

@@ -1,0 +1,97 @@
+//! From groups to compiled rules: which lines are compiled together.
+//!
+//! A group combines every part of the file that names its token (RFC 9309 section 2.2.1). Combining
+//! is done beforehand, so that a decision is one search. A file can be written in which thousands of
+//! tokens each combine thousands of rules; such groups keep their parts apart, so that memory stays
+//! in proportion to the file, and a decision about them searches one part after the other.
+
+use super::index::{Choice, Index, Shadow};
+use super::naming::GroupList;
+use super::parse::Block;
+use super::pattern::{Pool, Texts, index};
+use super::rule::RuleRecord;
+use super::symbol;
+
+/// Rules that combined groups may hold, for every rule of the file.
+const COPIES: usize = 8;
+
+/// Rules that combined groups may hold in any file.
+const SPARE: usize = 4096;
+
+/// The compiled rules of every group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Compiled {
+    index: Index,
+    groups: Vec<Parts>,
+    /// The sets of every group, one group after the other.
+    sets: Vec<u32>,
+}
+
+/// What decides for one group.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    /// First and last of its sets.
+    start: u32,
+    end: u32,
+    /// How much of a target they look at.
+    reach: usize,
+}
+
+impl Compiled {
+    pub(super) fn new(
+        groups: &GroupList,
+        blocks: &[Block],
+        records: &[RuleRecord],
+        pool: &mut Pool<'_>,
+    ) -> (Self, Shadow) {
+        let mut shadow = Shadow::default();
+        let mut compiled = Self { groups: vec![Parts::default(); groups.len()], ..Self::default() };
+        let mut apart: Vec<Option<u32>> = vec![None; blocks.len()];
+        let mut budget = records.len() * COPIES + SPARE;
+        // Groups of the most parts gain the most from being combined.
+        let mut order: Vec<u32> = (0..index(groups.len())).collect();
+        order.sort_by_key(|&group| std::cmp::Reverse(groups.blocks(group).len()));
+        let rules = |block: u32| blocks.get(block as usize).map_or(0..0, |block| block.rules.clone());
+        for group in order {
+            let parts = groups.blocks(group);
+            let size = parts.iter().map(|&block| rules(block).len()).sum::<usize>();
+            let start = index(compiled.sets.len());
+            if parts.len() > 1 && size <= budget {
+                budget -= size;
+                let set = compiled.index.add(
+                    parts.iter().flat_map(|&block| rules(block)),
+                    records,
+                    pool,
+                    &mut shadow,
+                );
+                compiled.sets.push(set);
+            } else {
+                for &block in parts {
+                    let Some(known) = apart.get_mut(block as usize) else { continue };
+                    let set = *known
+                        .get_or_insert_with(|| compiled.index.add(rules(block), records, pool, &mut shadow));
+                    compiled.sets.push(set);
+                }
+            }
+            let end = index(compiled.sets.len());
+            let reach = compiled.sets(start, end).map(|set| compiled.index.reach(set)).max().unwrap_or(0);
+            if let Some(slot) = compiled.groups.get_mut(group as usize) {
+                *slot = Parts { start, end, reach };
+            }
+        }
+        (compiled, shadow)
+    }
+
+    fn sets(&self, start: u32, end: u32) -> impl Iterator<Item = u32> {
+        self.sets.get(start as usize..end as usize).unwrap_or_default().iter().copied()
+    }
+
+    /// The position of the rule that decides about `target` for `group`.
+    pub(super) fn search(&self, group: u32, texts: Texts<'_>, target: &[u8]) -> Option<u32> {
+        let parts = self.groups.get(group as usize)?;
+        symbol::with_symbols(target, parts.reach, |target| {
+            let sets = self.sets(parts.start, parts.end);
+            sets.map(|set| self.index.search(set, texts, target)).max().and_then(Choice::rule)
+        })
+    }
+}

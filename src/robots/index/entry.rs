@@ -1,0 +1,46 @@
+//! Rules with `*` between literals: what is kept of them, and the check of one.
+
+use super::choice::Choice;
+use crate::robots::matcher::{self, Target};
+use crate::robots::pattern::{Pattern, Span, Texts};
+
+/// A rule that has to be checked by search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) choice: Choice,
+    pub(super) pattern: Pattern,
+}
+
+impl Entry {
+    pub(super) fn matches(self, texts: Texts<'_>, target: &[u8]) -> bool {
+        matches(texts, self.pattern, target)
+    }
+
+    /// The literal the target must end with, if there is one.
+    pub(super) fn ending(self, texts: Texts<'_>) -> Option<Span> {
+        let last = texts
+            .pieces(self.pattern)
+            .last()
+            .filter(|piece| piece.text == piece.in_query && self.pattern.anchored)?;
+        Some(last.text)
+    }
+}
+
+/// Whether `target`, in comparable form, is matched by `pattern`.
+pub(in crate::robots) fn matches(texts: Texts<'_>, pattern: Pattern, target: &[u8]) -> bool {
+    let prefix = texts.get(pattern.prefix);
+    if !target.starts_with(prefix) {
+        return false;
+    }
+    let pieces = texts.pieces(pattern);
+    if pieces.is_empty() {
+        return !pattern.anchored || target.len() == prefix.len();
+    }
+    matcher::follows(texts, pieces, pattern.anchored, Target { bytes: target }, prefix.len())
+}
+
+/// The best of `list`, which is in the order in which rules win, and `best`.
+pub(super) fn first_match(list: &[Entry], texts: Texts<'_>, target: &[u8], best: Choice) -> Choice {
+    let better = list.iter().take_while(|wild| wild.choice > best);
+    better.filter(|wild| wild.matches(texts, target)).map(|wild| wild.choice).next().unwrap_or(best)
+}

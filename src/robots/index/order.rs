@@ -1,0 +1,86 @@
+//! Sorting rules by the literals they start with, eight octets at a time.
+
+use super::entry::Entry;
+use crate::robots::pattern::Texts;
+
+/// Octets compared at once.
+const STEP: usize = 8;
+
+/// A rule while it is sorted: the next octets of its literal, and its place.
+type Key = (u64, u32);
+
+/// The places of `entries` in ascending order of their literals.
+pub(super) fn sorted(entries: &[Entry], texts: Texts<'_>) -> Vec<u32> {
+    let mut keys: Vec<Key> = entries.iter().zip(0..).map(|(_, at)| (0, at)).collect();
+    let literal = |at: u32| entries.get(at as usize).map_or(&[][..], |entry| texts.get(entry.pattern.prefix));
+    let mut runs = vec![(0, keys.len(), 0)];
+    while let Some((start, end, depth)) = runs.pop() {
+        let Some(run) = keys.get_mut(start..end) else { continue };
+        for key in &mut *run {
+            key.0 = head(literal(key.1), depth);
+        }
+        run.sort_unstable_by_key(|key| key.0);
+        let mut first = start;
+        for same in run.chunk_by_mut(|a, b| a.0 == b.0) {
+            let last = first + same.len();
+            let ended = if same.len() > 1 { shortest_first(same, |at| literal(at).len(), depth) } else { 1 };
+            // Two literals at least, and the shorter ones are in place.
+            if same.len() > ended {
+                runs.push((first + ended, last, depth + STEP));
+            }
+            first = last;
+        }
+    }
+    keys.into_iter().map(|key| key.1).collect()
+}
+
+/// The octets from `depth` on as a number that sorts as they do; missing ones count as 0.
+fn head(literal: &[u8], depth: usize) -> u64 {
+    let rest = literal.get(depth..).unwrap_or_default();
+    if let Some(octets) = rest.first_chunk::<STEP>() {
+        return u64::from_be_bytes(*octets);
+    }
+    let mut octets = [0; STEP];
+    octets.iter_mut().zip(rest).for_each(|(slot, octet)| *slot = *octet);
+    u64::from_be_bytes(octets)
+}
+
+/// Sorts literals with the same octets at `depth`, some of them perhaps missing, by length; how many
+/// of them end here. The shorter is a start of the longer: what it lacks are octets 0.
+fn shortest_first(same: &mut [Key], length: impl Fn(u32) -> usize, depth: usize) -> usize {
+    let full = depth + STEP;
+    if same.iter().all(|key| length(key.1) >= full) {
+        return 0;
+    }
+    same.sort_unstable_by_key(|key| length(key.1).min(full));
+    same.partition_point(|key| length(key.1) < full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::index::choice::Choice;
+    use crate::robots::pattern::{Pattern, Span, index};
+
+    #[test]
+    fn sorts_as_octets_do() {
+        let texts: Vec<Vec<u8>> = (0..600_u32)
+            .map(|n| {
+                (0..n % 23).map(|i| ((n * 7 + i * i) % 3) as u8 * if n % 2 == 0 { 1 } else { 97 }).collect()
+            })
+            .collect();
+        let source = texts.concat();
+        let mut start = 0;
+        let mut entry = |text: &Vec<u8>| {
+            let prefix = Span { start: index(start), end: index(start + text.len()) };
+            start += text.len();
+            Entry { choice: Choice::NONE, pattern: Pattern { prefix, pieces: (0, 0), anchored: false } }
+        };
+        let entries: Vec<Entry> = texts.iter().map(&mut entry).collect();
+        let sorted = sorted(&entries, Texts { source: &source, rewritten: &[], pieces: &[] });
+        let ours: Vec<&Vec<u8>> = sorted.iter().map(|&at| &texts[at as usize]).collect();
+        let mut expected: Vec<&Vec<u8>> = texts.iter().collect();
+        expected.sort();
+        assert_eq!(ours, expected);
+    }
+}

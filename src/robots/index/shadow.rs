@@ -1,0 +1,57 @@
+//! Rules that never decide, because a better one matches whatever they match.
+//!
+//! Found while compiling, where it costs next to nothing. Only literals are compared: that `/*a` has
+//! the matches of `/*ab` among its own is not noticed.
+
+use super::choice::Choice;
+use super::entry::Entry;
+use crate::robots::pattern::Texts;
+
+/// Pairs of a rule that never decides and the rule that does in its place.
+#[derive(Clone, Debug, Default)]
+pub(in crate::robots) struct Shadow {
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Shadow {
+    pub(in crate::robots) fn pairs(&self) -> &[(u32, u32)] {
+        &self.pairs
+    }
+
+    fn add(&mut self, rule: Choice, better: Choice) {
+        if let (Some(rule), Some(better)) = (rule.rule(), better.rule()) {
+            self.pairs.push((rule, better));
+        }
+    }
+
+    /// Rules of one literal; `open` is the best open rule of this literal or the start of it,
+    /// `exact` the best anchored one of this literal.
+    pub(super) fn same_literal(&mut self, rules: &[Entry], open: Choice, exact: Choice) {
+        for rule in rules {
+            let anchored = rule.pattern.pieces.1 == 0 && rule.pattern.anchored;
+            let better = if anchored { open.max(exact) } else { open };
+            if better > rule.choice {
+                self.add(rule.choice, better);
+            }
+        }
+    }
+
+    /// A short list in the order in which its rules win.
+    pub(super) fn list(&mut self, rules: &[Entry], texts: Texts<'_>) {
+        for (at, rule) in rules.iter().enumerate() {
+            let literal = texts.get(rule.pattern.prefix);
+            let covers = |better: &&Entry| {
+                let other = texts.get(better.pattern.prefix);
+                let same = better.pattern.anchored
+                    && rule.pattern.anchored
+                    && rule.pattern.pieces.1 == 0
+                    && other == literal;
+                better.pattern.pieces.1 == 0
+                    && (same || !better.pattern.anchored && literal.starts_with(other))
+            };
+            if let Some(better) = rules.iter().take(at).find(covers) {
+                self.add(rule.choice, better.choice);
+            }
+        }
+    }
+}
