@@ -128,13 +128,14 @@ impl Loading<'_> {
             Err(unfit) => unfit,
         };
         let path = self.site.robots.clone().unwrap_or_default();
-        let error = ConfigError::whole(&path, unfit.to_string()).with_hint(unfit.hint());
+        let error = ConfigError::whole(&path, unfit.to_string());
         let Some(former) = self.former.filter(|former| former.robots.is_some()) else {
-            return Err(error);
+            return Err(error.with_hint(unfit.hint()));
         };
+        let hint = unfit.hint_while_running();
         let mut site = self.assembled(Fresh::kept(former), origin);
-        site.error = Some(format!("{}: {unfit}; {}", path.display(), unfit.hint()));
-        Ok((site, Some(error)))
+        site.error = Some(format!("{}: {unfit}; {hint}", path.display()));
+        Ok((site, Some(error.with_hint(hint))))
     }
 
     fn origin(&self) -> Result<Vec<std::net::SocketAddr>, ConfigError> {

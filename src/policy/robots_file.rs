@@ -51,9 +51,10 @@ impl Unfit {
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::Missing | Self::Empty => {
-                "to allow everything, write `User-agent: *` and `Allow: /`, or run `gatewayctl reload --accept-empty`"
+            Self::Missing => {
+                "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`"
             }
+            Self::Empty => "to allow everything, write `User-agent: *` and `Allow: /`",
             Self::Unreadable(_) => "make the file readable for the user the gateway runs as",
             Self::Nul | Self::Utf16 => "save the file as UTF-8 text",
             Self::Html => {
@@ -61,6 +62,13 @@ impl Unfit {
             }
             Self::TooLarge => "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file",
         }
+    }
+
+    /// The same to an operator whose gateway is running, with one way more.
+    #[must_use]
+    pub fn hint_while_running(&self) -> String {
+        let more = if self.can_be_meant() { ", or run `gatewayctl reload --accept-empty`" } else { "" };
+        format!("{}{more}", self.hint())
     }
 
     /// Whether `reload --accept-empty` may take it for an empty file.

@@ -26,7 +26,7 @@ pub(super) fn read<'a>(session: &'a Session, trusted: &Networks) -> Head<'a> {
         return Head::Malformed("the request names no host");
     };
     let facts = RequestFacts {
-        scheme: Scheme::Http,
+        scheme: scheme(session, trusted),
         method: request.method.as_str(),
         host,
         target: Cow::Borrowed(request.raw_path()),
@@ -52,8 +52,20 @@ fn requested_host(session: &Session) -> Option<Cow<'_, str>> {
     (!host.is_empty() || may_be_empty).then_some(host)
 }
 
+/// The scheme the client used: this listener's, or what a trusted proxy says that ended TLS before us.
+fn scheme(session: &Session, trusted: &Networks) -> Scheme {
+    let told = session.req_header().headers.get("x-forwarded-proto").map(http::HeaderValue::as_bytes);
+    let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
+    let believed = is_https && peer(session).is_some_and(|peer| trusted.contain(peer));
+    if believed { Scheme::Https } else { Scheme::Http }
+}
+
+fn peer(session: &Session) -> Option<IpAddr> {
+    Some(session.client_addr()?.as_inet()?.ip())
+}
+
 fn address(session: &Session, trusted: &Networks) -> Option<IpAddr> {
-    let peer = session.client_addr()?.as_inet()?.ip();
+    let peer = peer(session)?;
     let lines = session.req_header().headers.get_all("x-forwarded-for").iter();
     let lines: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
     Some(client_address(peer, trusted, lines))

@@ -59,8 +59,11 @@ impl ProxyHttp for Gateway {
 
     async fn early_request_filter(&self, session: &mut Session, _: &mut RequestContext) -> Result<()> {
         let timeouts = self.current.get().config.timeouts;
-        // On every request: pingora forgets the limit after the first one of a connection.
-        session.set_keepalive(Some(timeouts.keepalive.as_secs().max(1)));
+        // On every request: pingora forgets the limit after the first one of a connection. Off stays off: a
+        // client that wants its connection closed waits for that.
+        if session.get_keepalive().is_some() {
+            session.set_keepalive(Some(timeouts.keepalive.as_secs().max(1)));
+        }
         session.as_mut().set_read_timeout(Some(timeouts.client_read));
         session.as_mut().set_write_timeout(Some(timeouts.client_write));
         Ok(())

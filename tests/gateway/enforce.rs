@@ -6,6 +6,7 @@ use crate::support::agents::{
     IMESSAGE_PREVIEW, OKHTTP, REQUESTS,
 };
 use crate::support::{Daemon, Nginx, Response, get, head, request, version_of};
+use std::time::{Duration, Instant};
 
 /// Line 2 disallows for GPTBot, line 3 carves out, line 6 for Googlebot, line 9 for everyone else.
 const ROBOTS: &str = "\
@@ -314,4 +315,60 @@ fn nothing_refused_reaches_the_origin() {
     }
     let expected: Vec<_> = (0..50).map(|number| format!("GET /open/{number}")).collect();
     assert_eq!(origin.received(), expected);
+}
+
+#[test]
+fn how_long_to_wait_after_429_can_be_configured() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS)
+        .in_mode("enforce")
+        .in_front_of(&origin)
+        .site("refusal = { status = 429, retry_after = \"1h\" }")
+        .start();
+    assert_eq!(gateway.send(&get("/private").by(GPTBOT)).header("Retry-After"), Some("3600"));
+}
+
+#[test]
+fn a_refusal_does_not_wait_for_a_body_that_the_client_holds_back() {
+    let origin = Nginx::start();
+    let gateway = enforcing(&origin);
+    let mut client = gateway.client();
+    // RFC 9110 §10.1.1: a client that expects 100 (Continue) may send nothing before it hears of it.
+    let head = format!(
+        "POST /private HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n"
+    );
+    let start = Instant::now();
+    client.write(head.as_bytes());
+    assert_refused(&client.read(false).expect("the refusal"), 403);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_chunked_body_is_refused_and_the_next_request_is_read_right() {
+    let origin = Nginx::start();
+    let gateway = enforcing(&origin);
+    let mut client = gateway.client();
+    let head = format!(
+        "POST /private HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    client.write(head.as_bytes());
+    client.write(b"b\r\nGET / HTTP/1\r\n0\r\n\r\n");
+    assert_refused(&client.read(false).expect("the refusal"), 403);
+    // Either the connection goes on behind the body, or it ends.
+    if let Ok(response) = client.try_send(&get("/open").by(GPTBOT)) {
+        response.came_from_origin();
+    }
+    assert!(origin.received().iter().all(|request| request == "GET /open"));
+}
+
+#[test]
+fn what_the_gateway_answers_itself_is_dated() {
+    let origin = Nginx::start();
+    let gateway = enforcing(&origin);
+    // RFC 9110 §6.6.1.
+    for path in ["/private", "/robots.txt"] {
+        let response = gateway.send(&get(path).by(GPTBOT));
+        let date = response.header("Date").map(httpdate::parse_http_date);
+        assert!(matches!(date, Some(Ok(_))), "{response:?}");
+    }
 }

@@ -15,6 +15,7 @@ mod audit;
 mod bad_start;
 mod control;
 mod corpus;
+mod demo;
 mod enforce;
 mod exceptions;
 mod faults;

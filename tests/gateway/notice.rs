@@ -3,7 +3,7 @@
 use crate::reload_styles::disallowing;
 use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
-use crate::support::{Daemon, Nginx, get, head, until};
+use crate::support::{Daemon, Nginx, configured, get, head, until};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -149,4 +149,82 @@ fn a_page_that_was_disallowed_and_no_longer_is_gets_forwarded() {
     tighten(&gateway);
     assert_eq!(status(&gateway, "/old/2", GPTBOT), 200, "the version in force allows it");
     assert_event(&gateway.journal().event_of("/old/2"), "stale", "pending");
+}
+
+#[test]
+fn equal_bytes_are_one_version_and_the_one_between_is_excused() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("1h").in_front_of(&origin);
+    let gateway = gateway.set("settle = \"20ms\"").start();
+    let first = gateway.send(&get("/robots.txt").by(GPTBOT)).header("ETag").map(str::to_owned);
+    tighten(&gateway);
+    rename_over(&gateway.robots(), disallowing("/old"));
+    until("the first version is back", || {
+        (gateway.send(&get("/robots.txt")).header("ETag").map(str::to_owned) == first).then_some(())
+    });
+    // It could still hold the version between, which allows the page: its read of the first one was earlier.
+    assert_eq!(status(&gateway, "/old/1", GPTBOT), 200);
+    assert_event(&gateway.journal().event_of("/old/1"), "stale", "pending");
+    gateway.send(&get("/robots.txt").by(GPTBOT));
+    until("the second read counts", || (status(&gateway, "/old/2", GPTBOT) == 403).then_some(()));
+    let refused = gateway.journal().event_where("a refusal", |event| event["action"] == "refused");
+    assert_event(&refused, "violation", "read");
+}
+
+#[test]
+fn a_version_dropped_for_room_still_excuses() {
+    let origin = Nginx::start();
+    let gateway = lenient(&origin, "1h");
+    for number in 0..20 {
+        let robots = format!("# {number}\n{}", disallowing("/new"));
+        rename_over(&gateway.robots(), &robots);
+        until("it is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
+    }
+    assert_eq!(status(&gateway, "/new/1", CLAUDEBOT), 200, "it could hold the first of 21 versions");
+    assert_event(&gateway.journal().event_of("/new/1"), "stale", "pending");
+}
+
+#[test]
+fn a_read_counts_for_the_host_it_was_made_on() {
+    let origin = Nginx::start();
+    let config = "mode = \"enforce\"\nnotice = \"1h\"\nsettle = \"20ms\"\n\
+                  [[sites]]\nhosts = [\"a.example\", \"b.example\"]\norigin = \"[ORIGIN]\"\nrobots = \"robots.txt\"\n";
+    let gateway =
+        configured(config).file("robots.txt", "User-agent: *\nAllow: /\n").in_front_of(&origin).start();
+    let ask = |host: &str, target: &str| gateway.send(&get(target).for_host(host).by(GPTBOT));
+    rename_over(&gateway.robots(), disallowing("/new"));
+    until("the new file is served", || {
+        (ask("b.example", "/robots.txt?").text() == disallowing("/new")).then_some(())
+    });
+    until("the read counts on its host", || (ask("b.example", "/new/1").status == 403).then_some(()));
+    assert_eq!(ask("a.example", "/new/2").status, 200, "RFC 9309 §2.3: a robots.txt belongs to one host");
+}
+
+#[test]
+fn an_aborted_transfer_is_no_read() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with("User-agent: *\nAllow: /\n").in_mode("enforce").with_notice("1h").in_front_of(&origin);
+    let gateway = gateway.set("settle = \"20ms\"").start();
+    let large = format!(
+        "{}{}",
+        disallowing("/new"),
+        "# padding of a file that fills every buffer on the way\n".repeat(280_000)
+    );
+    rename_over(&gateway.robots(), &large);
+    let length = Some(large.len().to_string());
+    until("the new file is served", || {
+        (gateway.send(&head("/robots.txt")).header("Content-Length").map(str::to_owned) == length)
+            .then_some(())
+    });
+    let mut client = gateway.client();
+    client.write(
+        format!("GET /robots.txt HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\n\r\n").as_bytes(),
+    );
+    client.first_octet();
+    drop(client);
+    // Another crawler reads it whole; when that read counts, the aborted one would count too.
+    assert_eq!(gateway.send(&get("/robots.txt").by(CLAUDEBOT)).body.len(), large.len());
+    until("the whole read counts", || (status(&gateway, "/new/1", CLAUDEBOT) == 403).then_some(()));
+    assert_eq!(status(&gateway, "/new/2", GPTBOT), 200);
 }

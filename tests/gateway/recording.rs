@@ -2,8 +2,9 @@
 //! verdict headers.
 
 use crate::support::agents::{CHROME, CURL, GPTBOT};
-use crate::support::{Builder, Daemon, Nginx, get};
+use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, until};
 use serde_json::{Value, json};
+use std::fs;
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
@@ -100,4 +101,98 @@ fn clients_cannot_forge_a_verdict() {
             assert_eq!(told(&gateway, agent, "/private"), ["", "", ""]);
         }
     }
+}
+
+#[test]
+fn the_scheme_is_believed_of_a_trusted_proxy_only() {
+    let origin = Nginx::start();
+    let ask = |gateway: &Daemon, target: &str| {
+        gateway.send(&get(target).by(GPTBOT).with("X-Forwarded-Proto", "https")).came_from_origin();
+        gateway.journal().event_of(target)["scheme"].clone()
+    };
+    assert_eq!(ask(&behind_a_proxy(&origin).start(), "/private/1"), "https");
+    assert_eq!(ask(&Daemon::with(ROBOTS).in_front_of(&origin).start(), "/private/2"), "http");
+}
+
+#[test]
+fn the_origin_learns_the_clients_address_from_the_gateway_alone() {
+    let origin = RawOrigin::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    gateway
+        .send(&get("/").by(CHROME).with("X-Forwarded-For", "203.0.113.9").with("X-Forwarded-Proto", "https"));
+    let head = String::from_utf8_lossy(&origin.heads()[0]).to_ascii_lowercase();
+    let fields: Vec<_> = head
+        .lines()
+        .filter(|line| line.starts_with("x-forwarded-for") || line.starts_with("x-forwarded-proto"))
+        .collect();
+    assert!(
+        fields.contains(&"x-forwarded-for: 127.0.0.1") && fields.contains(&"x-forwarded-proto: http"),
+        "{head}"
+    );
+    assert_eq!(fields.len(), 2, "{head}");
+}
+
+#[test]
+fn a_rotated_journal_loses_no_line() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS)
+        .in_front_of(&origin)
+        .set("journal_max_size = \"8KiB\"\njournal_keep = 100")
+        .start();
+    let mut client = gateway.client();
+    for number in 0..150 {
+        client.send(&get(format!("/private/{number}")).by(GPTBOT)).came_from_origin();
+    }
+    let state = gateway.folder().join("state");
+    let files = || {
+        let files = fs::read_dir(&state).expect("the state folder").flatten().map(|entry| entry.path());
+        files
+            .filter(|path| {
+                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("journal.jsonl"))
+            })
+            .collect::<Vec<_>>()
+    };
+    let lines = until("all lines are written", || {
+        let texts: Vec<_> = files().iter().map(|path| fs::read_to_string(path).unwrap_or_default()).collect();
+        let lines: Vec<_> = texts.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
+        (lines.len() >= 150).then_some(lines)
+    });
+    let mut targets: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            serde_json::from_str::<Value>(line).expect("a whole line")["target"]
+                .as_str()
+                .expect("a target")
+                .to_owned()
+        })
+        .collect();
+    targets.sort();
+    targets.dedup();
+    assert_eq!((lines.len(), targets.len()), (150, 150));
+    assert!(files().len() > 5, "{:?}", files());
+    for path in files() {
+        let size = fs::metadata(&path).expect("a file").len();
+        assert!(size <= 8 * 1024, "{} has {size} bytes", path.display());
+    }
+}
+
+#[test]
+fn a_full_disk_stops_nothing_and_is_counted() {
+    let origin = Nginx::start();
+    let mut gateway = Daemon::with(ROBOTS)
+        .in_mode("enforce")
+        .in_front_of(&origin)
+        .arg("--journal")
+        .arg("/dev/full")
+        .start();
+    let mut client = gateway.client();
+    for _ in 0..20 {
+        assert_eq!(client.send(&get("/private").by(GPTBOT)).status, 403);
+        client.send(&get("/open").by(GPTBOT)).came_from_origin();
+    }
+    until("the loss is shown", || {
+        let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+        (status["details_dropped"].as_u64() >= Some(20)).then_some(())
+    });
+    gateway.is_running();
 }

@@ -2,7 +2,8 @@
 
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::folder::rename_over;
-use crate::support::{Builder, Daemon, Nginx, get, until, version_of};
+use crate::support::wait::within;
+use crate::support::{Builder, Daemon, Nginx, configured, get, until, version_of};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -22,10 +23,22 @@ fn status(gateway: &Daemon, path: &str) -> u16 {
     gateway.send(&get(path).by(GPTBOT)).status
 }
 
+/// How soon a change is judged by, on a busy machine and in a debug build. It is far below the pause
+/// between two looks that a gateway might take without being told of a change.
+const SOON: Duration = Duration::from_millis(2_500);
+
 /// Waits until `robots`, which disallows `path` and nothing else, is judged by and served.
 #[track_caller]
 pub(crate) fn assert_comes_into_force(gateway: &Daemon, robots: &str, path: &str) {
-    until(&format!("`{path}` is disallowed"), || (status(gateway, path) == 403).then_some(()));
+    let in_force = within(SOON, || (status(gateway, path) == 403).then_some(()));
+    assert!(in_force.is_some(), "`{path}` is not disallowed after {SOON:?}");
+    assert_in_force(gateway, robots, path);
+}
+
+/// Fails the test unless `robots`, which disallows `path` and nothing else, is in force.
+#[track_caller]
+fn assert_in_force(gateway: &Daemon, robots: &str, path: &str) {
+    assert_eq!(status(gateway, path), 403);
     let other = if path == "/old" { "/new" } else { "/old" };
     assert_eq!(status(gateway, other), 200, "the former rules are gone in the same moment");
     assert_eq!(gateway.send(&get("/robots.txt")).text(), robots);
@@ -168,7 +181,9 @@ fn a_folder_deleted_and_returned() {
     fs::create_dir(&new).expect("created");
     fs::write(new.join("robots.txt"), disallowing("/new")).expect("written");
     fs::rename(&new, &mounted).expect("renamed");
-    assert_comes_into_force(&gateway, &disallowing("/new"), "/new");
+    // The folder that was watched is gone with its watch, so this may take longer than other changes.
+    until("the new folder is found", || (status(&gateway, "/new") == 403).then_some(()));
+    assert_in_force(&gateway, &disallowing("/new"), "/new");
 }
 
 #[test]
@@ -226,4 +241,21 @@ fn a_changed_catalogue() {
         gateway.journal().event_where("the new crawler", |event| event["crawler"] == "Zorptronic")["token"],
         "*"
     );
+}
+
+#[test]
+fn a_site_added_to_the_configuration() {
+    let origin = Nginx::start();
+    let site = |name: &str| {
+        format!("[[sites]]\nhosts = [\"{name}\"]\norigin = \"{}\"\nrobots = \"robots.txt\"\n", origin.url())
+    };
+    let config = format!("mode = \"enforce\"\n{}", site("one.example"));
+    let gateway = configured(&config).file("robots.txt", disallowing("/old")).start();
+    let ask = |host: &str| gateway.send(&get("/old").for_host(host).by(GPTBOT)).status;
+    assert_eq!((ask("one.example"), ask("two.example")), (403, 421));
+    rename_over(&gateway.folder().join("gateway.toml"), config.clone() + &site("two.example"));
+    until("the new site is there", || (ask("two.example") == 403).then_some(()));
+    rename_over(&gateway.folder().join("gateway.toml"), config);
+    until("the new site is gone", || (ask("two.example") == 421).then_some(()));
+    assert_eq!(ask("one.example"), 403);
 }

@@ -1,7 +1,8 @@
 //! Which site a request belongs to: exact host, longest wildcard, default, none (421).
 
 use crate::support::agents::{CHROME, GPTBOT};
-use crate::support::{Daemon, Nginx, configured, get};
+use crate::support::origin::free_port;
+use crate::support::{Client, Daemon, Nginx, configured, get, until};
 use std::fmt::Write as _;
 
 fn rules(name: &str) -> String {
@@ -157,4 +158,16 @@ fn a_request_without_a_host_does_no_harm() {
     let response = gateway.send(&get("/").without_host().by(CHROME));
     assert!(matches!(response.status, 400 | 421), "{response:?}");
     assert_eq!(origin.received(), Vec::<String>::new());
+}
+
+#[test]
+fn the_gateway_can_listen_on_several_addresses() {
+    let origin = Nginx::start();
+    let second = free_port();
+    let gateway = Daemon::with(rules("x")).in_front_of(&origin).arg("--listen").arg("127.0.0.1:0");
+    let gateway = gateway.arg("--listen").arg(&format!("127.0.0.1:{second}")).start();
+    gateway.send(&get("/").by(CHROME)).came_from_origin();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], second));
+    let mut client = until("the second address listens", || Client::try_to(address).ok());
+    client.send(&get("/").by(CHROME)).came_from_origin();
 }

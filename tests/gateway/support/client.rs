@@ -170,6 +170,12 @@ impl Client {
         }
     }
 
+    /// Waits for the beginning of a response, and leaves the rest of it unread.
+    pub(crate) fn first_octet(&mut self) {
+        let mut octet = [0];
+        self.stream.read_exact(&mut octet).expect("a response begins");
+    }
+
     /// Whether the server ends the connection, with nothing more to say.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut octet = [0];

@@ -1,0 +1,72 @@
+//! `robots-gateway --demo` needs nothing at all, and what it prints is true.
+
+use crate::support::agents::CHROME;
+use crate::support::command::daemon;
+use crate::support::log::Log;
+use crate::support::wait::within;
+use crate::support::{Client, get};
+use std::net::SocketAddr;
+use std::process::Child;
+use std::time::Duration;
+
+/// The demonstration, killed on drop.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The header, host and path of a printed `curl` line.
+fn parse(line: &str) -> Option<(String, SocketAddr, String)> {
+    let rest = line.trim().strip_prefix("curl ")?;
+    let agent = rest
+        .split_once("-A '")
+        .and_then(|(_, rest)| rest.split_once('\''))
+        .map_or("curl/8.5.0", |(agent, _)| agent);
+    let (address, path) = rest.split_once("http://")?.1.split_once('/')?;
+    Some((agent.to_owned(), address.parse().ok()?, format!("/{}", path.trim())))
+}
+
+#[test]
+fn the_printed_commands_show_what_is_said_of_them() {
+    let mut command = daemon();
+    command.args(["--demo", "--listen", "127.0.0.1:0", "--admin", "off"]);
+    let mut demo = Demo(command.spawn().expect("the gateway can be started"));
+    let output = Log::of(demo.0.stdout.take().expect("piped"));
+    output.line_with(&["/robots.txt", "curl"]);
+    let text = output.text();
+    let lines: Vec<_> = text.lines().filter_map(parse).collect();
+    assert!(lines.len() >= 4, "{text}");
+    let mut statuses = Vec::new();
+    for (agent, address, path) in &lines {
+        let status = Client::to(*address).send(&get(path).by(agent)).status;
+        let expected = if agent.contains("GPTBot") { &[200, 403][..] } else { &[200] };
+        assert!(expected.contains(&status), "{path} by {agent}: {status}");
+        statuses.push((agent.contains("GPTBot"), status));
+    }
+    assert!(
+        statuses.contains(&(true, 403)) && statuses.contains(&(true, 200)),
+        "a refusal and an answer: {statuses:?}"
+    );
+    let (_, address, _) = &lines[0];
+    assert_eq!(Client::to(*address).send(&get("/").by(CHROME)).status, 200);
+    // `echo 'RULE' >> FILE` changes what a printed command shows, as soon as the file is saved.
+    let (rule, file) = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("echo '")?.split_once("' >> "))
+        .expect("a change to try");
+    let robots = std::fs::read_to_string(file).expect("the demonstration's robots.txt");
+    std::fs::write(file, format!("{robots}{rule}\n")).expect("written");
+    let seen = |lines: &[(String, SocketAddr, String)]| -> Vec<u16> {
+        lines
+            .iter()
+            .map(|(agent, address, path)| Client::to(*address).send(&get(path).by(agent)).status)
+            .collect()
+    };
+    let before: Vec<u16> = statuses.iter().map(|(_, status)| *status).collect();
+    let changed = within(Duration::from_secs(5), || (seen(&lines) != before).then_some(()));
+    assert!(changed.is_some(), "`echo '{rule}'` changes no answer of the printed commands:\n{text}");
+}
