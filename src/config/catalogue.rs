@@ -72,7 +72,11 @@ mod tests {
     #[test]
     fn the_bundled_files_have_no_error() {
         let (knowledge, errors) = bundled_with_errors();
-        assert!(errors.is_empty(), "{}", errors.iter().map(|e| format!("{e}\n")).collect::<String>());
+        assert!(
+            errors.is_empty(),
+            "{}",
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        );
         assert!(knowledge.catalogue.crawlers().len() >= 300);
         let words = &knowledge.words;
         for list in [

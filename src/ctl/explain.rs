@@ -162,7 +162,7 @@ fn identity_steps(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Id
     let (identity, steps) = identifier.explain(facts.user_agent);
     let mut steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
     let version: &Version = trial.site.rules.current();
-    let (identity, step) = version.tokens.explain(identity, facts.user_agent, identifier);
+    let (identity, step) = version.tokens.explain(&identity, facts.user_agent, identifier);
     steps.extend(step.map(|step| step.as_str().to_owned()));
     if identity.client.is_judged() {
         steps.push(format!("its product tokens, in order: {}", tokens(&identity)));

@@ -24,12 +24,13 @@ struct Entry<V> {
 }
 
 type Set<V> = [Option<Entry<V>>; WAYS];
+type Shard<V> = Mutex<Box<[Set<V>]>>;
 
 /// Answers by header bytes.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     seeds: [u64; 2],
-    shards: Box<[Mutex<Box<[Set<V>]>>]>,
+    shards: Box<[Shard<V>]>,
 }
 
 impl<V: Clone> Cache<V> {
@@ -124,8 +125,8 @@ fn hash(seeds: [u64; 2], bytes: &[u8]) -> u64 {
 
 /// The low half.
 fn low(wide: u128) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = wide.to_le_bytes();
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    let bytes = wide.to_le_bytes();
+    bytes.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
 #[cfg(test)]

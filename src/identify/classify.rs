@@ -6,9 +6,10 @@
 //! here: the second opinion (`user_agent`) and the operator's own tokens.
 
 use super::client::Client;
+use super::find::{Found, Hit, Meaning};
 use super::header;
 use super::identity::Basis;
-use super::scan::{Found, Hit, Meaning, Scanner};
+use super::scan::Scanner;
 use super::words::Knowledge;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,24 +42,38 @@ impl Trace for Vec<String> {
     }
 }
 
-/// The rules over one header.
+/// The rules over one header and its finds.
 pub(super) struct Rules<'a> {
     knowledge: &'a Knowledge,
     scanner: &'a Scanner,
     header: &'a [u8],
-    found: Found,
-    /// Whether what follows `compatible;` is a word of people's browsers.
-    compatible_word: bool,
+    found: &'a Found,
     models: Option<Range<usize>>,
 }
 
 impl<'a> Rules<'a> {
-    pub(super) fn new(knowledge: &'a Knowledge, scanner: &'a Scanner, header: &'a [u8]) -> Self {
-        let found = scanner.scan(header);
-        let compatible_word =
-            found.compatible.is_some_and(|hit| scanner.is_compatible_word(header, hit.end()));
-        let models = model_zone(header, &found, compatible_word);
-        Self { knowledge, scanner, header, found, compatible_word, models }
+    pub(super) fn new(
+        knowledge: &'a Knowledge,
+        scanner: &'a Scanner,
+        header: &'a [u8],
+        found: &'a Found,
+    ) -> Self {
+        let mut rules = Self { knowledge, scanner, header, found, models: None };
+        rules.models = rules.model_zone();
+        rules
+    }
+
+    /// The comment that lists phone or TV models, unless it is a crawler's own
+    /// (`compatible; FooBot; Android`).
+    fn model_zone(&self) -> Option<Range<usize>> {
+        let zone = header::comment_around(self.header, self.found.model?.start())?;
+        let inside = self.found.compatible.is_some_and(|hit| zone.contains(&hit.start()));
+        (!inside || self.has_compatible_word()).then_some(zone)
+    }
+
+    /// Whether what follows `compatible;` is a word of people's browsers.
+    fn has_compatible_word(&self) -> bool {
+        self.found.compatible.is_some_and(|hit| self.scanner.is_compatible_word(self.header, hit.end()))
     }
 
     /// Whether the header holds model names or a guarded word, where only names
@@ -112,6 +127,7 @@ impl<'a> Rules<'a> {
             let Some(Meaning::Named(entry)) = self.scanner.meaning(hit) else {
                 continue;
             };
+            let entry = entry as usize;
             let rank = (self.is_tool(entry), hit.start(), usize::MAX - hit.end());
             if best.is_some_and(|(known, ..)| known <= rank) {
                 continue;
@@ -212,10 +228,10 @@ impl<'a> Rules<'a> {
     }
 
     fn browser_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
-        if let Some(word) = self.stranger(trace) {
-            return Outcome::Kind(Client::Crawler, word, Basis::Structure);
+        if let Some(outcome) = self.stranger(trace) {
+            return outcome;
         }
-        let found = &self.found;
+        let found = self.found;
         if let Some(mark) = found.app {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start()..mark.end())));
             return shape(Client::App, None);
@@ -233,11 +249,12 @@ impl<'a> Rules<'a> {
     }
 
     fn platform_or_tool(&self, trace: &mut impl Trace) -> Outcome {
-        let found = &self.found;
+        let found = self.found;
         let system = found.handheld.or(found.desktop).or(found.platform).or(found.device);
         let bare = found.mozilla.is_some() && memchr::memchr2(b'(', b';', self.header).is_none();
-        let word = found.compatible.filter(|_| self.compatible_word);
-        if let Some(mark) = system.or(found.engine.filter(|_| !bare)).or(word).or(found.whole_guard) {
+        let word = found.compatible.filter(|_| self.has_compatible_word());
+        let engine = found.engine.filter(|_| !bare);
+        if let Some(mark) = system.or(engine).or(word).or(found.whole_guard) {
             trace.note(|| {
                 format!(
                     "a browser's shape, and `{}` is a platform or an engine",
@@ -262,9 +279,9 @@ impl<'a> Rules<'a> {
 
     /// What stands where only crawlers put their name: after `compatible;`,
     /// unless browsers put it there, or after `like Gecko;`.
-    fn stranger(&self, trace: &mut impl Trace) -> Option<Option<Arc<str>>> {
-        let found = &self.found;
-        let person = self.compatible_word || found.device.or(found.app).is_some();
+    fn stranger(&self, trace: &mut impl Trace) -> Option<Outcome> {
+        let found = self.found;
+        let person = self.has_compatible_word() || found.device.or(found.app).is_some();
         let compatible = found.compatible.filter(|hit| !person || self.has_own_link(*hit));
         let tail = found.gecko_tail.filter(|_| found.device.is_none());
         for hit in [compatible, tail].into_iter().flatten() {
@@ -273,7 +290,8 @@ impl<'a> Rules<'a> {
                 trace.note(|| {
                     format!("`{}` stands where crawlers put their name", String::from_utf8_lossy(field))
                 });
-                return Some(header::name_from(self.header, hit.end()));
+                let name = header::name_from(self.header, hit.end());
+                return Some(Outcome::Kind(Client::Crawler, name, Basis::Structure));
             }
         }
         None
@@ -282,19 +300,21 @@ impl<'a> Rules<'a> {
     /// Whether a `+http` link follows: the custom of crawlers, and of nobody else.
     fn has_own_link(&self, compatible: Hit) -> bool {
         let rest = self.header.get(compatible.end()..).unwrap_or_default();
-        !self.compatible_word && memchr::memmem::find(rest, b"+http").is_some()
+        !self.has_compatible_word() && memchr::memmem::find(rest, b"+http").is_some()
     }
 
     fn product_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
-        let found = &self.found;
-        if let Some(word) = self.stranger(trace) {
-            return Outcome::Kind(Client::Crawler, word, Basis::Structure);
+        let found = self.found;
+        if let Some(outcome) = self.stranger(trace) {
+            return outcome;
         }
-        if let Some(mark) = found.app.or(found.handheld.filter(|_| found.device.is_none())) {
+        let handheld = found.handheld.filter(|_| found.device.is_none());
+        if let Some(mark) = found.app.or(handheld) {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start()..mark.end())));
             return shape(Client::App, None);
         }
-        if let Some(mark) = found.device.filter(|_| self.link().is_none()).or(found.whole_guard) {
+        let device = found.device.filter(|_| self.link().is_none());
+        if let Some(mark) = device.or(found.whole_guard) {
             trace.note(|| {
                 format!("`{}` is the mark of a person's device", self.quote(mark.start()..mark.end()))
             });
@@ -386,13 +406,4 @@ impl<'a> Rules<'a> {
 
 fn shape(client: Client, word: Option<Arc<str>>) -> Outcome {
     Outcome::Kind(client, word, Basis::Shape)
-}
-
-/// The comment that lists phone or TV models, unless it is a crawler's own
-/// (`compatible; FooBot; Android`).
-fn model_zone(header: &[u8], found: &Found, compatible_word: bool) -> Option<Range<usize>> {
-    let zone = header::comment_around(header, found.model?.start())?;
-    let inside = |hit: &Hit| zone.contains(&hit.start());
-    let own = found.compatible.as_ref().is_some_and(inside) && !compatible_word;
-    (!own).then_some(zone)
 }

@@ -4,8 +4,8 @@
 //! Works on bytes: a header that is not UTF-8 is read like any other. Not here:
 //! what a shape means (`classify`).
 
+use super::find::Hit;
 use super::identity::Identity;
-use super::scan::Hit;
 use super::sign::ends_with_ignore_case;
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ pub(super) fn comment_around(header: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 /// Which bytes end a link.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const SEPARATORS: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b" \t();,\"<>[]";

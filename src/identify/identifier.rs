@@ -90,7 +90,9 @@ impl Identifier {
     #[must_use]
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         let header = header::prepare(user_agent);
-        self.identity(Rules::new(&self.knowledge, &self.scanner, header).classify(&mut Silent))
+        let found = self.scanner.scan(header);
+        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
+        self.identity(rules.classify(&mut Silent))
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
@@ -144,7 +146,8 @@ impl Identifier {
     }
 
     fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
-        let rules = Rules::new(&self.knowledge, &self.scanner, header);
+        let found = self.scanner.scan(header);
+        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
         let outcome = rules.classify(trace);
         match &outcome {
             Outcome::Kind(Client::Browser | Client::Unnamed, ..)
@@ -165,7 +168,7 @@ impl Identifier {
     fn of_word(&self, client: Client, word: Option<Arc<str>>, basis: Basis) -> Identity {
         let control = word.as_deref().is_some_and(|word| self.catalogue().control_token(word).is_some());
         let identity = Identity::from_word(client, word, basis);
-        if control { Identity { tokens: Arc::new([]), ..identity } } else { identity }
+        if control { Identity { tokens: Arc::default(), ..identity } } else { identity }
     }
 
     /// The second opinion is not heard where model names stand: it takes the

@@ -197,7 +197,7 @@ impl Identity {
 
     /// An identity without name or tokens.
     pub(super) fn nameless(client: Client, basis: Basis) -> Self {
-        Self { client, crawler: None, purpose: None, tokens: Arc::new([]), star: client.is_judged(), basis }
+        Self { client, crawler: None, purpose: None, tokens: Arc::default(), star: client.is_judged(), basis }
     }
 
     /// An identity that a product word of the header gives. The word is also
@@ -205,7 +205,7 @@ impl Identity {
     pub(super) fn from_word(client: Client, word: Option<Arc<str>>, basis: Basis) -> Self {
         let tokens: Arc<[Box<str>]> = match &word {
             Some(word) if super::catalogue::token_is_legal(word) => Arc::new([Box::from(&**word)]),
-            _ => Arc::new([]),
+            _ => Arc::default(),
         };
         Self { crawler: word, tokens, ..Self::nameless(client, basis) }
     }

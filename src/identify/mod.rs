@@ -13,10 +13,12 @@
 //! - [`Identifier`]: recognises, remembers, explains.
 //! - [`OperatorTokens`]: what a site's own robots.txt adds.
 
+mod automaton;
 mod cache;
 mod catalogue;
 mod classify;
 mod client;
+mod find;
 mod header;
 mod identifier;
 mod identity;

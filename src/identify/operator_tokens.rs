@@ -10,10 +10,10 @@
 use super::cache::Cache;
 use super::catalogue::token_is_legal;
 use super::client::Client;
+use super::find::Hit;
 use super::header;
 use super::identifier::{Identifier, Step};
 use super::identity::{Basis, Identity};
-use super::scan::Hit;
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
 
@@ -77,12 +77,12 @@ impl OperatorTokens {
     #[must_use]
     pub fn explain(
         &self,
-        identity: Arc<Identity>,
+        identity: &Arc<Identity>,
         user_agent: Option<&[u8]>,
         identifier: &Identifier,
     ) -> (Arc<Identity>, Option<Step>) {
-        let refined = self.refine(Arc::clone(&identity), user_agent, identifier);
-        if refined == identity {
+        let refined = self.refine(Arc::clone(identity), user_agent, identifier);
+        if refined == *identity {
             return (refined, None);
         }
         let added: Vec<&str> = refined
@@ -110,7 +110,7 @@ impl OperatorTokens {
     fn with_tokens(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
         let mut tokens: Vec<Box<str>> = identity.tokens.to_vec();
         for hit in self.finds(header) {
-            let Some(token) = self.tokens.get(hit.pattern()) else {
+            let Some(token) = self.tokens.get(hit.sign()) else {
                 continue;
             };
             // A catalogued crawler answers to whole words only: `AdsBot-Google` is not `Google`.
@@ -140,9 +140,9 @@ impl OperatorTokens {
         let accused = finds.into_iter().find(|hit| {
             in_product_position(header, *hit)
                 && !models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
-                && self.tokens.get(hit.pattern()).is_some_and(|token| !is_human_word(token, identifier))
+                && self.tokens.get(hit.sign()).is_some_and(|token| !is_human_word(token, identifier))
         });
-        let Some(token) = accused.and_then(|hit| self.tokens.get(hit.pattern())) else {
+        let Some(token) = accused.and_then(|hit| self.tokens.get(hit.sign())) else {
             return Arc::clone(identity);
         };
         Arc::new(Identity::from_word(Client::Crawler, Some(Arc::from(&**token)), Basis::OperatorToken))
@@ -165,8 +165,8 @@ impl OperatorTokens {
             .filter(whole)
             .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start()))
             .collect();
-        hits.sort_by_key(|hit| (hit.pattern(), hit.start()));
-        hits.dedup_by_key(|hit| hit.pattern());
+        hits.sort_by_key(|hit| (hit.sign(), hit.start()));
+        hits.dedup_by_key(|hit| hit.sign());
         hits
     }
 }

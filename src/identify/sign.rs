@@ -16,6 +16,12 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sign {
     text: Box<str>,
+    bounds: Bounds,
+}
+
+/// Where a literal may stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Bounds {
     opening: bool,
     left: bool,
     right: bool,
@@ -74,14 +80,14 @@ impl Sign {
         }
         match text.trim().len() {
             0 | 1 => Err(SignError::TooShort),
-            2..=120 => Ok(Self { text: text.into(), opening, left, right }),
+            2..=120 => Ok(Self { text: text.into(), bounds: Bounds { opening, left, right } }),
             _ => Err(SignError::TooLong),
         }
     }
 
     /// The sign of a mail address, shorter than a file may write.
     pub(super) fn at_sign() -> Self {
-        Self { text: "@".into(), opening: false, left: false, right: false }
+        Self { text: "@".into(), bounds: Bounds { opening: false, left: false, right: false } }
     }
 
     /// The literal, as written.
@@ -90,8 +96,14 @@ impl Sign {
         &self.text
     }
 
-    /// Whether the literal found at `start..end` of `header` keeps its boundaries.
-    pub(super) fn holds(&self, header: &[u8], start: usize, end: usize) -> bool {
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+}
+
+impl Bounds {
+    /// Whether a literal found at `start..end` of `header` keeps them.
+    pub(super) fn holds(self, header: &[u8], start: usize, end: usize) -> bool {
         let before = start.checked_sub(1).and_then(|i| header.get(i)).copied();
         let after = header.get(end).copied();
         (!self.left || left_boundary(before, header.get(start).copied()))
@@ -102,10 +114,10 @@ impl Sign {
 
 impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.opening { "^" } else { "" })?;
-        f.write_str(if self.left { "" } else { "*" })?;
+        f.write_str(if self.bounds.opening { "^" } else { "" })?;
+        f.write_str(if self.bounds.left { "" } else { "*" })?;
         f.write_str(&self.text)?;
-        f.write_str(if self.right { "" } else { "*" })
+        f.write_str(if self.bounds.right { "" } else { "*" })
     }
 }
 
@@ -152,7 +164,7 @@ mod tests {
         header
             .to_ascii_lowercase()
             .match_indices(&text)
-            .any(|(at, _)| sign.holds(header.as_bytes(), at, at + text.len()))
+            .any(|(at, _)| sign.bounds().holds(header.as_bytes(), at, at + text.len()))
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use super::mount::Pages;
 use super::sockets::{BindError, bind};
-use crate::config::{AdminValue, Arguments, Config, ModeValue};
+use crate::config::{AdminValue, Arguments, Config, DurationValue, ModeValue};
 use crate::enforce::Mode;
 use http::{Request, Response, StatusCode};
 use std::fmt;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The robots.txt that ships as an example.
 const SAMPLE: &str = include_str!("../../rules/robots.txt");
@@ -25,6 +26,7 @@ const PAGES: [(&str, &str); 6] = [
 
 const CRAWLER: &str =
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)";
+const OTHER_CRAWLER: &str = "CCBot/2.0 (https://commoncrawl.org/faq/)";
 const BROWSER: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36";
 
@@ -82,6 +84,8 @@ impl DemoOrigin {
         arguments.control.get_or_insert_with(|| folder.join("control.sock"));
         arguments.journal.get_or_insert_with(|| "-".to_owned());
         arguments.admin.get_or_insert(AdminValue(None));
+        // No notice, so that a change of the rules can be seen at once too.
+        arguments.notice.get_or_insert(DurationValue(Duration::ZERO));
         // To be seen at once; everywhere else a gateway starts in audit.
         arguments.mode.get_or_insert(ModeValue(Mode::Enforce));
         Ok(Self { listener, folder })
@@ -114,14 +118,17 @@ A crawler is refused what robots.txt forbids it, and told why:
 What it may read, it may:
   curl -A '{CRAWLER}' {url}/news/
 
+So may a crawler without a group of its own, which obeys that of `*`:
+  curl -A '{OTHER_CRAWLER}' {url}/news/
+
 A tool is only recorded; each record is a line below:
   curl {url}/drafts/
 
 The rules, served by the gateway itself:
   curl -i {url}/robots.txt
 
-Change the rules in another terminal; they are in force as soon as the file is saved (the last group is
-that of every other crawler):
+Change the rules in another terminal and ask again as that crawler; they are in force as soon as the file
+is saved:
   echo 'Disallow: /news/' >> {robots}
   {gatewayctl} status --control {control}
 

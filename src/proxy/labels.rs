@@ -30,7 +30,8 @@ pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> 
 }
 
 /// Tells the origin who connected. A chain of addresses is continued only for a trusted proxy; from
-/// anybody else it is a claim, and is replaced.
+/// anybody else it is a claim, and is replaced. The same goes for `Forwarded` (RFC 7239), which we do not
+/// write ourselves.
 pub(super) fn forwarded(
     session: &Session,
     request: &mut RequestHeader,
@@ -48,6 +49,7 @@ pub(super) fn forwarded(
         request.insert_header("X-Forwarded-For", chain.join(", "))?;
         return Ok(());
     }
+    request.remove_header("Forwarded");
     request.insert_header("X-Forwarded-For", peer)?;
     request.insert_header("X-Forwarded-Proto", "http")?;
     request.remove_header("X-Forwarded-Host");

@@ -172,7 +172,8 @@ pub struct Finding {
     pub severity: Severity,
     /// What it is.
     pub kind: FindingKind,
-    detail: Box<str>,
+    pub(super) detail: Box<str>,
+    pub(super) other: Option<u32>,
 }
 
 /// Octets of a value that a message shows at most.
@@ -181,18 +182,27 @@ const SHOWN: usize = 60;
 impl Finding {
     pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
         let cut = detail.get(..SHOWN);
-        let mut text = String::from_utf8_lossy(cut.unwrap_or(detail)).into_owned();
+        let lossy = String::from_utf8_lossy(cut.unwrap_or(detail));
+        let mut text = String::with_capacity(lossy.len());
+        for c in lossy.chars() {
+            if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+        }
         if cut.is_some_and(|cut| cut.len() < detail.len()) {
             text.push('…');
         }
-        text.retain(|c| !c.is_control());
-        Self { line, column, severity: kind.severity(), kind, detail: text.into_boxed_str() }
+        Self { line, column, severity: kind.severity(), kind, detail: text.into_boxed_str(), other: None }
     }
 
     /// The octets in question, or a number, as text; empty where the kind says it all.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// Another line the finding is about, such as that of the rule that overrides this one.
+    #[must_use]
+    pub const fn related_line(&self) -> Option<u32> {
+        self.other
     }
 
     /// What the owner of the file can do about it, where there is something to do.
@@ -211,7 +221,7 @@ impl fmt::Display for Finding {
             FindingKind::ControlToken => write!(f, "`{d}` is a control token that no request carries"),
             FindingKind::CrawlDelay => write!(f, "`{d}` is not a number of seconds"),
             FindingKind::DisallowAll => f.write_str("every crawler without a group of its own is shut out"),
-            FindingKind::DuplicateGroup => write!(f, "`{d}` has another group; their rules are combined"),
+            FindingKind::DuplicateGroup => write!(f, "`{d}` has a group above; their rules are combined"),
             FindingKind::GenericToken => write!(f, "`{d}` is a general word that names no crawler"),
             FindingKind::Html => f.write_str("this is HTML, not robots.txt"),
             FindingKind::MisspeltRecord => write!(f, "`{d}` is misspelt; it was read as intended"),
@@ -221,10 +231,20 @@ impl fmt::Display for Finding {
             FindingKind::NotUtf8 => {
                 f.write_str("the file is not UTF-8 from here; its octets are matched as they are")
             }
-            FindingKind::RuleOutsideGroup => write!(f, "`{d}` stands before the first group and is ignored"),
-            FindingKind::ShadowedRule => write!(f, "`{d}` never decides: line {} overrides it", self.detail),
+            FindingKind::RuleOutsideGroup => {
+                write!(f, "`{d}` is for nobody: the rule stands before the first group")
+            }
+            FindingKind::ShadowedRule => {
+                write!(
+                    f,
+                    "`{d}` never decides: line {} always does in its place",
+                    self.other.unwrap_or_default()
+                )
+            }
             FindingKind::SitemapDisallowed => write!(f, "the sitemap `{d}` is disallowed for `*`"),
-            FindingKind::TokenCut => write!(f, "`{d}` is no product token; crawlers compare its first part"),
+            FindingKind::TokenCut => {
+                write!(f, "`{d}` is not a product token; crawlers may compare only the start of it")
+            }
             FindingKind::TooLarge => write!(f, "the rest of the file is ignored: only {d} bytes are read"),
             FindingKind::UnparseableLine => write!(f, "`{d}` is not a record"),
             FindingKind::UnmatchableRule => {

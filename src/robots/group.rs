@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Copy)]
 pub struct Group<'r> {
     robots: &'r Robots,
-    group: u32,
+    number: u32,
     /// The name that selected it; none for `*`.
     name: Option<u32>,
     /// The part of the file in which the deciding rule stands.
@@ -21,14 +21,14 @@ pub struct Group<'r> {
 }
 
 impl<'r> Group<'r> {
-    pub(super) const fn new(robots: &'r Robots, group: u32, name: Option<u32>) -> Self {
-        Self { robots, group, name, block: None }
+    pub(super) const fn new(robots: &'r Robots, number: u32, name: Option<u32>) -> Self {
+        Self { robots, number, name, block: None }
     }
 
     /// A number that is the same for the same group of the same file, from 0; fit as a cache key.
     #[must_use]
     pub const fn id(&self) -> u32 {
-        self.group
+        self.number
     }
 
     /// The token that selected the group, in the spelling of its first mention, or `*`.
@@ -44,7 +44,7 @@ impl<'r> Group<'r> {
     pub fn tokens(&self) -> impl Iterator<Item = &'r str> + use<'r> {
         let robots = self.robots;
         let one = self.block;
-        let all = robots.naming.blocks(self.group).iter().copied().filter(move |_| one.is_none());
+        let all = robots.naming.blocks(self.number).iter().copied().filter(move |_| one.is_none());
         let mut seen = HashSet::new();
         one.into_iter()
             .chain(all)
@@ -65,7 +65,7 @@ impl<'r> Group<'r> {
 
     pub(super) fn decide(&self, target: &[u8]) -> Judgement<'r> {
         let robots = self.robots;
-        let found = robots.compiled.search(self.group, robots.texts(), target);
+        let found = robots.compiled.search(self.number, robots.texts(), target);
         let Some(record) = found.and_then(|at| robots.rules.get(at as usize)) else {
             return Judgement { allow: true, reason: Reason::NoRule, group: Some(*self), rule: None };
         };
@@ -78,9 +78,9 @@ impl<'r> Group<'r> {
     pub fn rules(&self) -> impl Iterator<Item = Rule<'r>> + use<'r> {
         let robots = self.robots;
         let blocks =
-            robots.naming.blocks(self.group).iter().filter_map(|&block| robots.blocks.get(block as usize));
+            robots.naming.blocks(self.number).iter().filter_map(|&block| robots.blocks.get(block as usize));
         let records =
-            blocks.flat_map(|block| robots.rules.get(block.rules.start as usize..block.rules.end as usize));
+            blocks.filter_map(|block| robots.rules.get(block.rules.start as usize..block.rules.end as usize));
         records.flatten().map(|record| record.view(&robots.source))
     }
 
@@ -103,13 +103,13 @@ impl<'r> Group<'r> {
     #[must_use]
     pub fn content_usage(&self, target: &[u8]) -> Option<&'r str> {
         let robots = self.robots;
-        let blocks = robots.naming.blocks(self.group);
+        let blocks = robots.naming.blocks(self.number);
         let find = |bytes: &[u8]| usage::find(&robots.usages, blocks, robots.texts(), bytes);
         symbol::with_symbols(target, usize::MAX, find).map(super::readable)
     }
 
     fn extras(&self, name: Name) -> impl Iterator<Item = &'r Extra> + use<'r> {
-        let blocks = self.robots.naming.blocks(self.group);
+        let blocks = self.robots.naming.blocks(self.number);
         let here =
             move |extra: &&Extra| extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
         self.robots.extras(name).filter(here)
@@ -119,7 +119,7 @@ impl<'r> Group<'r> {
 impl fmt::Debug for Group<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Group")
-            .field("id", &self.group)
+            .field("id", &self.number)
             .field("matched", &self.matched())
             .finish_non_exhaustive()
     }

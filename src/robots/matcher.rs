@@ -6,25 +6,18 @@
 use super::pattern::{Piece, Span, Texts};
 use memchr::{memchr, memmem};
 
-/// A target in comparable form, with the place where its query starts once that was asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target<'t> {
-    pub(super) bytes: &'t [u8],
+/// Offset of the `?` that starts the query of a target, or the length where there is none.
+fn query(target: &[u8]) -> usize {
+    memchr(b'?', target).unwrap_or(target.len())
 }
 
-impl Target<'_> {
-    /// Offset of the `?` that starts the query, or the length where there is none.
-    fn query(self) -> usize {
-        memchr(b'?', self.bytes).unwrap_or(self.bytes.len())
-    }
-}
-
-/// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`.
+/// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`. The
+/// target is in comparable form.
 pub(super) fn follows(
     texts: Texts<'_>,
     pieces: &[Piece],
     anchored: bool,
-    target: Target<'_>,
+    target: &[u8],
     from: usize,
 ) -> bool {
     let (middle, last) = match pieces.split_last() {
@@ -32,7 +25,7 @@ pub(super) fn follows(
         _ => (pieces, None),
     };
     // The end is one comparison, and most targets that do not match fail here.
-    let Some(limit) = last.map_or(Some(target.bytes.len()), |last| ending(texts, *last, target)) else {
+    let Some(limit) = last.map_or(Some(target.len()), |last| ending(texts, *last, target)) else {
         return false;
     };
     let mut at = from;
@@ -46,40 +39,37 @@ pub(super) fn follows(
 }
 
 /// Where the anchored last piece starts, if the target ends with it.
-fn ending(texts: Texts<'_>, piece: Piece, target: Target<'_>) -> Option<usize> {
-    let whole = target.bytes;
+fn ending(texts: Texts<'_>, piece: Piece, target: &[u8]) -> Option<usize> {
     if piece.text == piece.in_query {
         let text = texts.get(piece.text);
-        return whole.ends_with(text).then(|| whole.len() - text.len());
+        return target.ends_with(text).then(|| target.len() - text.len());
     }
-    let start = |span: Span| whole.ends_with(texts.get(span)).then(|| whole.len() - span.len());
-    let query = target.query();
+    let start = |span: Span| target.ends_with(texts.get(span)).then(|| target.len() - span.len());
+    let query = query(target);
     let exact = start(piece.text).filter(|&at| stands(texts, piece.text, at, query));
     // The reading within the query is never longer, so it starts no earlier.
     start(piece.in_query).filter(|&at| at > query).or(exact)
 }
 
 /// The end of the first place of `piece` within `from..limit`.
-fn find(texts: Texts<'_>, piece: Piece, target: Target<'_>, from: usize, limit: usize) -> Option<usize> {
-    let window = target.bytes.get(from..limit)?;
+fn find(texts: Texts<'_>, piece: Piece, target: &[u8], from: usize, limit: usize) -> Option<usize> {
+    let window = target.get(from..limit)?;
     let text = texts.get(piece.text);
     if piece.text == piece.in_query {
         return search(window, text).map(|at| from + at + text.len());
     }
-    let query = target.query();
+    let query = query(target);
     let exact = match memchr(b'?', text) {
         // The reading that crosses into the query has one place where it can stand.
         Some(mark) => query.checked_sub(mark).filter(|&at| at >= from && at + text.len() <= limit),
-        None => {
-            search(target.bytes.get(from..limit.min(query)).unwrap_or_default(), text).map(|at| from + at)
-        }
+        None => search(target.get(from..limit.min(query)).unwrap_or_default(), text).map(|at| from + at),
     };
-    if let Some(at) = exact.filter(|&at| target.bytes.get(at..).is_some_and(|rest| rest.starts_with(text))) {
+    if let Some(at) = exact.filter(|&at| target.get(at..).is_some_and(|rest| rest.starts_with(text))) {
         return Some(at + text.len());
     }
     let inside = from.max(query + 1);
     let text = texts.get(piece.in_query);
-    search(target.bytes.get(inside..limit)?, text).map(|at| inside + at + text.len())
+    search(target.get(inside..limit)?, text).map(|at| inside + at + text.len())
 }
 
 /// Whether the path reading of a piece may stand at `at`: before the query, or across its start.
@@ -94,5 +84,54 @@ fn search(window: &[u8], text: &[u8]) -> Option<usize> {
     match text {
         [octet] => memchr(*octet, window),
         _ => memmem::find(window, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::octets;
+    use super::super::pattern::Pool;
+    use super::super::symbol;
+    use super::*;
+
+    fn matches(raw: &str, target: &str) -> bool {
+        let mut pool = Pool::new(raw.as_bytes());
+        let pattern = pool.add_raw(raw.as_bytes(), 0, octets::traits(raw.as_bytes()));
+        let texts = pool.texts();
+        let prefix = texts.get(pattern.prefix);
+        symbol::with_symbols(target.as_bytes(), usize::MAX, |target| {
+            target.starts_with(prefix)
+                && follows(texts, texts.pieces(pattern), pattern.anchored, target, prefix.len())
+        })
+    }
+
+    #[test]
+    fn pieces_follow_each_other_without_overlap() {
+        assert!(matches("/a*b*c", "/axxbxxcxx"));
+        assert!(!matches("/a*b*c", "/axxcxxb"));
+        assert!(!matches("/*ab*ba", "/aba"));
+        assert!(matches("/*ab*ba", "/abba"));
+    }
+
+    #[test]
+    fn an_anchored_piece_ends_the_target() {
+        assert!(matches("/*a*a$", "/axa"));
+        assert!(!matches("/*a*a$", "/a"));
+        assert!(!matches("/*a$", "/ab"));
+        assert!(matches("/a*a$", "/aa"));
+        assert!(!matches("/a*a$", "/a"));
+    }
+
+    #[test]
+    fn encoded_separators_are_data_in_the_query_only() {
+        assert!(matches("/*%2Fb", "/x%2Fb"));
+        assert!(!matches("/*%2Fb", "/x/b"));
+        assert!(matches("/*%2Fb", "/x?/b"));
+        assert!(matches("/*%2Fb", "/x?%2Fb"));
+        assert!(matches("/*a%2F?b%2F", "/xa%2F?b/"));
+        assert!(!matches("/*a%2F?b%2F", "/xa/?b/"));
+        assert!(matches("/*a%2F?b%2F", "/x?a/?b/"));
+        assert!(matches("/*%2F$", "/x?y/") && !matches("/*%2F$", "/x/"));
+        assert!(matches("/*%3F*%2F$", "/x%3Fy?/"));
     }
 }

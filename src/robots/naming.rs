@@ -62,18 +62,20 @@ impl Naming {
             }
         }
         mentions.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| compare(a.name, b.name)));
-        Self::combine(everyone, &mentions)
+        Self::combine(&everyone, &mentions)
     }
 
     /// `mentions` are in the order of their names, and those of one name in the order of the file.
-    fn combine(everyone: Vec<u32>, mentions: &[Mention<'_>]) -> Self {
+    fn combine(everyone: &[u32], mentions: &[Mention<'_>]) -> Self {
         let mut groups = Groups::default();
-        let everyone = (!everyone.is_empty()).then(|| groups.of(&everyone));
+        let everyone = (!everyone.is_empty()).then(|| groups.of(everyone));
         let mut entries: Vec<(u64, Name)> = Vec::with_capacity(mentions.len());
         let mut blocks = Vec::new();
         for run in mentions.chunk_by(|a, b| a.key == b.key && compare(a.name, b.name) == Ordering::Equal) {
             blocks.clear();
-            run.iter().for_each(|mention| push(&mut blocks, mention.block));
+            for mention in run {
+                push(&mut blocks, mention.block);
+            }
             let group = groups.of(&blocks);
             if let Some(first) = run.first() {
                 let end = first.start + index(first.name.len());
@@ -118,6 +120,11 @@ impl Naming {
         self.names.iter().map(|name| super::readable(name.octets(source)))
     }
 
+    /// Whether any group combines several blocks.
+    pub(super) fn combines(&self) -> bool {
+        self.groups.blocks.len() > self.groups.ends.len()
+    }
+
     /// The groups of the file.
     pub(super) const fn groups(&self) -> &GroupList {
         &self.groups
@@ -139,6 +146,11 @@ pub(super) struct GroupList {
 impl GroupList {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// The blocks of all groups.
+    pub(super) fn all(&self) -> &[u32] {
+        &self.blocks
     }
 
     pub(super) fn blocks(&self, group: u32) -> &[u32] {

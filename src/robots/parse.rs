@@ -4,7 +4,7 @@
 //! What is odd on its own line becomes a finding here; what is odd only beside other lines is
 //! found in `lint`.
 
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, Severity};
 use super::line::{self, Content, Line, Lines, Name, Record};
 use super::pattern::{self, Shape, index};
 use super::rule::{Kind, RuleRecord};
@@ -71,8 +71,40 @@ impl Findings {
     pub(super) const MOST: usize = 1000;
 
     pub(super) fn add(&mut self, kind: FindingKind, line: u32, column: u32, detail: &[u8]) {
+        self.push(|| Finding::new(kind, line, column, detail));
+    }
+
+    /// A finding at a line and column that is about another line too.
+    pub(super) fn add_beside(
+        &mut self,
+        severity: Severity,
+        kind: FindingKind,
+        (line, column): (u32, u32),
+        detail: &[u8],
+        other: u32,
+    ) {
+        self.push(|| Finding { severity, other: Some(other), ..Finding::new(kind, line, column, detail) });
+    }
+
+    /// A finding that matters more or less than its kind does otherwise.
+    pub(super) fn add_as(
+        &mut self,
+        severity: Severity,
+        kind: FindingKind,
+        line: u32,
+        column: u32,
+        detail: &[u8],
+    ) {
+        self.push(|| Finding { severity, ..Finding::new(kind, line, column, detail) });
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn push(&mut self, finding: impl FnOnce() -> Finding) {
         if self.list.len() < Self::MOST {
-            self.list.push(Finding::new(kind, line, column, detail));
+            self.list.push(finding());
         } else {
             self.dropped += 1;
         }

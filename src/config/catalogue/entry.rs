@@ -8,9 +8,7 @@ use crate::identify::{
     Catalogue, Client, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
 };
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -58,21 +56,20 @@ fn read_crawler(
 ) -> Crawler {
     let written = name.map(|name| name.get_ref().as_str()).unwrap_or_default();
     let known = catalogue.get(written);
-    let client = client(reader, table).or(known.map(|k| k.client)).unwrap_or(Client::Crawler);
+    let client = client(reader, table).unwrap_or_else(|| known.map_or(Client::Crawler, |k| k.client));
     let signs = signs(reader, table, written, catalogue);
     let tokens = tokens(reader, table);
     let star = star(reader, table, client);
-    let purpose: Option<Purpose> = reader.word(table, "purpose");
-    let Word(obeys) = reader.word(table, "obeys").unwrap_or(Word(None));
-    let Word(basis) = reader.word(table, "basis").unwrap_or(Word(None));
+    let purpose = reader.one_of(table, "purpose", &Purpose::ALL, Purpose::as_str);
+    let obeys =
+        reader.one_of(table, "obeys", &[Obeys::Yes, Obeys::No, Obeys::Partly, Obeys::Unknown], Obeys::as_str);
+    let kinds = [TokenBasis::Documented, TokenBasis::Listed, TokenBasis::Inferred];
+    let basis = reader.one_of(table, "basis", &kinds, TokenBasis::as_str);
     let mut crawler = known.cloned().unwrap_or_else(|| plain(written, client));
     crawler.client = client;
     crawler.purpose = purpose.unwrap_or(crawler.purpose);
-    crawler.star = star.unwrap_or(if known.is_some_and(|k| k.client == client) {
-        crawler.star
-    } else {
-        star_by_default(client)
-    });
+    let same_kind = known.is_some_and(|k| k.client == client);
+    crawler.star = star.unwrap_or_else(|| if same_kind { crawler.star } else { star_by_default(client) });
     crawler.obeys = obeys.unwrap_or(crawler.obeys);
     crawler.basis = basis.unwrap_or(crawler.basis);
     crawler.signs = signs.unwrap_or(crawler.signs);
@@ -117,13 +114,10 @@ fn star_by_default(client: Client) -> bool {
 }
 
 fn client(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Client> {
-    let client: Client = reader.word(table, "client")?;
-    if matches!(client, Client::Browser | Client::Unnamed) {
-        let span = table.get("client").map_or(0..0, Spanned::span);
-        reader.refuse(span, format!("`client` is `{client}`, which no entry can be"));
-        return None;
-    }
-    Some(client)
+    // A browser, or nobody, is what remains when no entry says otherwise.
+    let clients =
+        [Client::Crawler, Client::SpecialCase, Client::Fetcher, Client::Tool, Client::Monitor, Client::App];
+    reader.one_of(table, "client", &clients, Client::as_str)
 }
 
 fn star(reader: &mut Reader<'_>, table: &DeTable<'_>, client: Client) -> Option<bool> {
@@ -172,7 +166,10 @@ fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<Box<str>>>
     for written in reader.texts(table, "tokens")? {
         let token = written.get_ref();
         if !token_is_legal(token) {
-            reader.refuse(written.span(), format!("`{token}` is no product token: only letters, digits, `-`, `_`, `.`, `!` and single spaces"));
+            reader.refuse(
+                written.span(),
+                format!("`{token}` is no product token: only letters, digits, `-`, `_`, `.`, `!` and single spaces"),
+            );
         } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
             reader.refuse(written.span(), format!("token `{token}` is written twice"));
         } else {
@@ -275,35 +272,5 @@ pub(super) fn read_control(reader: &mut Reader<'_>, document: &DeTable<'_>, cata
             }
             _ => reader.refuse(span, "a control token needs `token`, `operator` and `governs`".into()),
         }
-    }
-}
-
-/// Words of `obeys` and `basis`, read here because only files write them.
-struct Word<T>(Option<T>);
-
-macro_rules! words_of {
-    ($type:ty, $all:expr) => {
-        impl FromStr for Word<$type> {
-            type Err = Expected;
-
-            fn from_str(word: &str) -> Result<Self, Expected> {
-                let all = $all;
-                let found = all.iter().find(|value| value.as_str() == word);
-                found
-                    .map(|value| Self(Some(*value)))
-                    .ok_or_else(|| Expected(all.iter().map(|value| value.as_str()).collect()))
-            }
-        }
-    };
-}
-
-words_of!(Obeys, [Obeys::Yes, Obeys::No, Obeys::Partly, Obeys::Unknown]);
-words_of!(TokenBasis, [TokenBasis::Documented, TokenBasis::Listed, TokenBasis::Inferred]);
-
-struct Expected(Vec<&'static str>);
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected one of `{}`", self.0.join("`, `"))
     }
 }

@@ -4,7 +4,6 @@
 use super::error::{FileError, place};
 use std::ops::Range;
 use std::path::Path;
-use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -95,19 +94,24 @@ impl<'t> Reader<'t> {
         Some(array.iter().filter_map(|element| self.string(key, element)).collect())
     }
 
-    /// A word of an enumeration, as its `FromStr` reads it.
-    pub(super) fn word<T>(&mut self, table: &DeTable<'_>, key: &str) -> Option<T>
-    where
-        T: FromStr<Err: std::fmt::Display>,
-    {
+    /// One of `all`, by its word.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        all: &[T],
+        as_str: fn(T) -> &'static str,
+    ) -> Option<T> {
         let word = self.text(table, key)?;
-        match word.get_ref().parse() {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.refuse(word.span(), format!("`{key}` is `{}`: {error}", word.get_ref()));
-                None
-            }
+        let found = all.iter().copied().find(|value| as_str(*value) == word.get_ref().as_str());
+        if found.is_none() {
+            let words: Vec<&str> = all.iter().map(|value| as_str(*value)).collect();
+            let hint = nearest(word.get_ref(), &words).map(|near| format!("did you mean `{near}`?"));
+            let message =
+                format!("`{key}` is `{}`, expected one of `{}`", word.get_ref(), words.join("`, `"));
+            self.refuse_with_hint(word.span(), message, hint);
         }
+        found
     }
 
     fn string(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Spanned<String>> {

@@ -55,7 +55,7 @@ pub(super) fn lookup(rules: Vec<Entry>, texts: Texts<'_>) -> Lookup {
             kept.push(Grams::new(kind.0, kind.1, entries));
         }
     }
-    always.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
+    always.sort_unstable_by_key(|entry| Reverse(entry.choice));
     always.dedup_by_key(|wild| wild.choice);
     Lookup { tables: kept, always }
 }

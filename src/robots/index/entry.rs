@@ -1,7 +1,7 @@
 //! Rules with `*` between literals: what is kept of them, and the check of one.
 
 use super::choice::Choice;
-use crate::robots::matcher::{self, Target};
+use crate::robots::matcher;
 use crate::robots::pattern::{Pattern, Span, Texts};
 
 /// A rule that has to be checked by search.
@@ -36,7 +36,7 @@ pub(in crate::robots) fn matches(texts: Texts<'_>, pattern: Pattern, target: &[u
     if pieces.is_empty() {
         return !pattern.anchored || target.len() == prefix.len();
     }
-    matcher::follows(texts, pieces, pattern.anchored, Target { bytes: target }, prefix.len())
+    matcher::follows(texts, pieces, pattern.anchored, target, prefix.len())
 }
 
 /// The best of `list`, which is in the order in which rules win, and `best`.

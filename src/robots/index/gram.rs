@@ -67,7 +67,9 @@ const BLOCK: usize = 16;
 impl Grams {
     /// `entries` are pairs of a gram and a rule.
     pub(super) fn new(place: Place, width: usize, mut entries: Vec<(u64, Entry)>) -> Self {
-        entries.iter_mut().for_each(|entry| entry.0 = spread(entry.0));
+        for entry in &mut entries {
+            entry.0 = spread(entry.0);
+        }
         entries.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.choice.cmp(&a.1.choice)));
         let mut rows: Vec<(u64, u32)> = Vec::new();
         for (&(key, _), at) in entries.iter().zip(0..) {
@@ -131,11 +133,11 @@ impl Grams {
                 .into_iter()
                 .for_each(|octets| search.look(gram(octets))),
             Place::Every if self.width == WIDTH => {
-                target.windows(WIDTH).for_each(|octets| search.four(octets))
+                target.windows(WIDTH).for_each(|octets| search.four(octets));
             }
             Place::Every => target.windows(self.width).for_each(|octets| search.look(gram(octets))),
             Place::Fourth if self.width == WIDTH => {
-                target.chunks_exact(WIDTH).for_each(|octets| search.four(octets))
+                target.chunks_exact(WIDTH).for_each(|octets| search.four(octets));
             }
             Place::Fourth => target.windows(WIDEST).step_by(STRIDE).for_each(|octets| search.eight(octets)),
         }
@@ -155,7 +157,7 @@ struct Search<'s> {
     marks: Option<[u64; MARKS / 64]>,
 }
 
-impl<'s> Search<'s> {
+impl Search<'_> {
     fn four(&mut self, octets: &[u8]) {
         if let Ok(octets) = octets.try_into() {
             self.look(u64::from(u32::from_be_bytes(octets)));

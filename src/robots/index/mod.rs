@@ -22,6 +22,7 @@ use super::pattern::{Pool, Texts, index};
 use super::rule::RuleRecord;
 use choose::Lookup;
 use entry::Entry;
+use std::cmp::Reverse;
 use trie::Trie;
 
 /// Up to this many rules a list is faster than a tree.
@@ -68,7 +69,7 @@ impl Index {
         }
         let rules = self.lists.get_mut(first..).unwrap_or_default();
         if rules.len() <= SHORT {
-            rules.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
+            rules.sort_unstable_by_key(|entry| Reverse(entry.choice));
             shadow.list(rules, pool.texts());
             let literal = rules.iter().all(|rule| rule.pattern.pieces.1 == 0);
             let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);

@@ -8,6 +8,7 @@ use super::entry::{self, Entry};
 use super::order;
 use super::shadow::Shadow;
 use crate::robots::pattern::{Span, Texts, index};
+use std::cmp::Reverse;
 
 /// 32 bytes, so that two share a cache line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,7 +166,7 @@ impl Builder<'_> {
         }
         let hanging = parent.hanging + hung.len();
         if end.exact != Choice::NONE || !hung.is_empty() {
-            hung.sort_unstable_by(|a, b| b.choice.cmp(&a.choice));
+            hung.sort_unstable_by_key(|entry| Reverse(entry.choice));
             end.hung = hung.into();
             self.ends.push(end);
             node.end = index(self.ends.len());
