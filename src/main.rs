@@ -4,8 +4,8 @@ use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::policy::{self, CurrentPolicy, Reloader};
-use robots_gateway::proxy::{self, DemoOrigin, Gateway, Pages, Server};
-use robots_gateway::record::{Journal, JournalTarget, ReadBook, Totals, start_log};
+use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
+use robots_gateway::record::{Journal, ReadBook, Totals, start_log};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -37,6 +37,9 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let demo = demo(&mut arguments)?;
     let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
     start_log(&config.log);
+    ControlSocket::check_place(&config.control).map_err(|error| Failure::Configuration(error.into()))?;
+    // From here on signals are ours: a SIGHUP that comes early must not end the process.
+    let workers = Workers::start(config.threads).map_err(|error| Failure::Running(error.into()))?;
     let policy =
         policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
@@ -45,14 +48,11 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     for address in &config.listen {
         listeners.push(proxy::bind(*address).map_err(|error| running(error.into()))?);
     }
-    if matches!(config.journal.target, JournalTarget::File(_)) {
-        make_state_dir(&config).map_err(running)?;
-    }
     let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
     let current = Arc::new(CurrentPolicy::new(policy));
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads)));
-    policy::watch(&reloader).map_err(|error| running(error.into()))?;
+    policy::watch(&reloader);
     if let Some(demo) = &demo {
         demo.introduce(&config, &listeners);
     }
@@ -71,7 +71,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         demo,
         reloader,
     };
-    let served = whole.run();
+    let served = whole.run(workers);
     journal.close();
     served.map_err(|error| running(error.into()))
 }
@@ -99,10 +99,4 @@ fn fatal(error: &dyn Error) {
 fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     let admin = Arc::clone(admin);
     Pages::new(move |request| admin.answer(door, request))
-}
-
-fn make_state_dir(config: &Config) -> Result<(), Box<dyn Error>> {
-    let folder = &config.state_dir;
-    std::fs::create_dir_all(folder)
-        .map_err(|error| format!("{}: cannot make the state folder: {error}", folder.display()).into())
 }

@@ -1,21 +1,25 @@
 //! Who may read the admin listener.
 //!
-//! Two defences. A bearer token, where one is configured, as it must be off the loopback. And the `Host`
-//! of the request has to be a literal address or `localhost`: a web page in the operator's browser can
-//! send requests to 127.0.0.1 under a name of its own (DNS rebinding), but not under these.
+//! Two defences. A bearer token, where one is configured, as it must be off the loopback; who has it may
+//! ask under any name. Without one, the `Host` of the request has to be a literal address or `localhost`: a
+//! web page in the operator's browser can send requests to 127.0.0.1 under a name of its own (DNS
+//! rebinding), but not under these.
 
 use http::{Request, StatusCode, header};
 use std::net::{IpAddr, SocketAddr};
 
 /// Admits a request, or says with which status and sentence it is sent away.
 pub(super) fn admit(request: &Request<()>, token: Option<&str>) -> Result<(), (StatusCode, &'static str)> {
-    let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
-    if !host.is_some_and(is_own) {
-        return Err((StatusCode::MISDIRECTED_REQUEST, "ask by address or as localhost"));
-    }
     match token {
-        Some(token) if !bears(request, token) => Err((StatusCode::UNAUTHORIZED, "a bearer token is needed")),
-        _ => Ok(()),
+        Some(token) if bears(request, token) => return Ok(()),
+        Some(_) => return Err((StatusCode::UNAUTHORIZED, "a bearer token is needed")),
+        None => {}
+    }
+    let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
+    if host.is_some_and(is_own) {
+        Ok(())
+    } else {
+        Err((StatusCode::MISDIRECTED_REQUEST, "ask by address or as localhost"))
     }
 }
 
@@ -29,7 +33,10 @@ fn is_own(host: &str) -> bool {
 /// Compares in a time that does not tell how much of the token was right.
 fn bears(request: &Request<()>, token: &str) -> bool {
     let field = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], header::HeaderValue::as_bytes);
-    let Some(given) = field.strip_prefix(b"Bearer ") else { return false };
+    let Some((scheme, given)) = field.split_at_checked(b"Bearer ".len()) else { return false };
+    if !scheme.eq_ignore_ascii_case(b"Bearer ") {
+        return false;
+    }
     let difference = given.iter().zip(token.as_bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
     given.len() == token.len() && difference == 0
 }
@@ -61,6 +68,8 @@ mod tests {
         assert_eq!(admitted("127.0.0.1", None, Some("secret")), Err(401));
         assert_eq!(admitted("127.0.0.1", Some("Bearer secre"), Some("secret")), Err(401));
         assert_eq!(admitted("127.0.0.1", Some("Bearer secrets"), Some("secret")), Err(401));
-        assert_eq!(admitted("127.0.0.1", Some("Bearer secret"), Some("secret")), Ok(()));
+        assert_eq!(admitted("127.0.0.1", Some("Basic secret"), Some("secret")), Err(401));
+        assert_eq!(admitted("127.0.0.1", Some("bearer secret"), Some("secret")), Ok(()));
+        assert_eq!(admitted("gateway.internal", Some("Bearer secret"), Some("secret")), Ok(()));
     }
 }

@@ -46,7 +46,12 @@ impl Admin {
         if door == Door::Listener
             && let Err((status, sentence)) = guard::admit(request, self.token.as_deref())
         {
-            return text(status, sentence);
+            let mut response = text(status, sentence);
+            if status == StatusCode::UNAUTHORIZED {
+                let scheme = header::HeaderValue::from_static("Bearer");
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+            }
+            return response;
         }
         let path = request.uri().path();
         match (door, path, request.method()) {
@@ -54,8 +59,8 @@ impl Admin {
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ready"),
             (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
-            (_, "/healthz" | "/readyz" | "/status", _) => text(StatusCode::METHOD_NOT_ALLOWED, "use GET"),
-            (Door::Control, "/reload", _) => text(StatusCode::METHOD_NOT_ALLOWED, "use POST"),
+            (_, "/healthz" | "/readyz" | "/status", _) => use_instead("GET, HEAD"),
+            (Door::Control, "/reload", _) => use_instead("POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }
@@ -64,6 +69,13 @@ impl Admin {
         let accept_empty = request.uri().query() == Some("accept-empty");
         json(StatusCode::OK, &self.reloader.reload(Trigger::Control, accept_empty))
     }
+}
+
+/// 405, with the methods that are allowed (RFC 9110 §15.5.6).
+fn use_instead(methods: &'static str) -> Response<Vec<u8>> {
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, methods);
+    response.headers_mut().insert(header::ALLOW, header::HeaderValue::from_static(methods));
+    response
 }
 
 fn text(status: StatusCode, sentence: &str) -> Response<Vec<u8>> {

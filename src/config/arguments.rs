@@ -51,6 +51,6 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
     /// Run over a built-in origin with a sample robots.txt, and print commands to try
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["config", "origin"])]
     pub demo: bool,
 }

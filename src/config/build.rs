@@ -52,6 +52,11 @@ impl Faults<'_> {
         values.into_iter().collect()
     }
 
+    /// A fault of an option.
+    fn option(&mut self, message: impl Into<String>, hint: &str) {
+        self.found.push(ConfigError::whole(Path::new(""), message).with_hint(hint));
+    }
+
     fn whole(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(self.path, message).with_hint(hint));
     }
@@ -70,7 +75,9 @@ pub(super) fn build(
     let threads = threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
     let log = log(std::mem::take(&mut file.log), &mut faults);
+    let crawlers = crawlers(&file, &mut faults);
     let sites = sites(&mut file, base, arguments, &mut faults);
+    check_journal(&file, &mut faults);
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }
@@ -92,7 +99,7 @@ pub(super) fn build(
             .unwrap_or_else(defaults::control),
         state_dir,
         admin,
-        admin_token: file.admin_token,
+        admin_token: file.admin_token.map(Spanned::into_inner),
         threads,
         trusted_proxies: file
             .trusted_proxies
@@ -115,11 +122,7 @@ pub(super) fn build(
         log,
         timeouts: timeouts(&file.timeouts),
         clients: clients(&file.clients),
-        crawlers: file
-            .crawlers
-            .iter()
-            .map(|(name, table)| (name.to_ascii_lowercase(), table.mode.0))
-            .collect(),
+        crawlers,
         sites,
     })
 }
@@ -153,34 +156,46 @@ fn listen(
 /// The admin listener shows who visits the site; off the loopback it needs a token.
 fn admin(file: &File, arguments: &Arguments, faults: &mut Faults<'_>) -> Option<SocketAddr> {
     let default = || defaults::ADMIN.parse().ok();
-    let span = file.admin.as_ref().map_or(0..0, Spanned::span);
     let written = file.admin.as_ref().map(|value| value.as_ref().0);
     let address = arguments.admin.map(|value| value.0).or(written).unwrap_or_else(default)?;
-    let has_token = file.admin_token.as_ref().is_some_and(|token| !token.is_empty());
-    if !address.ip().is_loopback() && !has_token {
+    if !address.ip().is_loopback() && file.admin_token.is_none() {
+        let message = format!(
+            "the admin listener {address} can be reached from elsewhere, and no `admin_token` is set"
+        );
+        let hint = "set `admin_token` in a configuration file, or listen on 127.0.0.1";
+        match &file.admin {
+            Some(value) if arguments.admin.is_none() => faults.push(value.span(), message, hint),
+            _ => faults.option(message, hint),
+        }
+    }
+    if let Some(token) = file.admin_token.as_ref().filter(|token| token.as_ref().is_empty()) {
         faults.push(
-            span,
-            format!(
-                "the admin listener `{address}` can be reached from elsewhere, and no `admin_token` is set"
-            ),
-            "set `admin_token`, or listen on 127.0.0.1",
+            token.span(),
+            "an empty `admin_token` lets nobody in",
+            "write a secret, or remove the key",
         );
     }
     Some(address)
 }
 
 fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
-    let span = written.as_ref().map_or(0..0, Spanned::span);
-    let written = written.map(Spanned::into_inner);
-    let threads = arguments.threads.or(written).unwrap_or_else(defaults::threads);
-    if !(1..=1_024).contains(&threads) {
-        faults.push(
-            span,
-            format!("`{threads}` is no number of worker threads"),
-            "write a number from 1 to 1024",
-        );
+    let possible = |threads: usize| (1..=1_024).contains(&threads);
+    let hint = "write a number from 1 to 1024";
+    match (arguments.threads, written) {
+        (Some(threads), _) if !possible(threads) => {
+            faults.option(format!("--threads: `{threads}` is no number of worker threads"), hint);
+            threads
+        }
+        (Some(threads), _) => threads,
+        (None, Some(written)) => {
+            if !possible(*written.as_ref()) {
+                let message = format!("`{}` is no number of worker threads", written.as_ref());
+                faults.push(written.span(), message, hint);
+            }
+            written.into_inner()
+        }
+        (None, None) => defaults::threads(),
     }
-    threads
 }
 
 fn robots_max_size(file: &File, faults: &mut Faults<'_>) -> usize {
@@ -220,6 +235,28 @@ fn period(file: &File, arguments: &Arguments) -> NoticePeriod {
     NoticePeriod { notice, settle: duration(file.settle, defaults::SETTLE).min(notice / 10) }
 }
 
+/// Names of crawlers compare without case, so two that differ in nothing else are one.
+fn crawlers(file: &File, faults: &mut Faults<'_>) -> HashMap<String, Mode> {
+    let mut modes = HashMap::new();
+    for (name, table) in &file.crawlers {
+        if modes.insert(name.to_ascii_lowercase(), table.as_ref().mode.0).is_some() {
+            let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
+            faults.push(table.span(), message, "remove one of the two; case does not matter");
+        }
+    }
+    modes
+}
+
+/// A journal that is rotated with every line, or into files without number, is none.
+fn check_journal(file: &File, faults: &mut Faults<'_>) {
+    if let Some(size) = file.journal_max_size.as_ref().filter(|size| size.as_ref().0 < 1 << 10) {
+        faults.push(size.span(), "`journal_max_size` is below 1KiB", "write `1KiB` or more");
+    }
+    if let Some(keep) = file.journal_keep.as_ref().filter(|keep| *keep.as_ref() > 1_000) {
+        faults.push(keep.span(), "`journal_keep` is above 1000", "write a number from 0 to 1000");
+    }
+}
+
 fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptions {
     let name = arguments.journal.as_deref().or(file.journal.as_deref());
     let target = match (name, &arguments.journal) {
@@ -229,8 +266,8 @@ fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptio
     };
     JournalOptions {
         target,
-        max_bytes: file.journal_max_size.map_or(defaults::JOURNAL_MAX_SIZE, |size| size.0),
-        keep: file.journal_keep.unwrap_or(defaults::JOURNAL_KEEP),
+        max_bytes: file.journal_max_size.as_ref().map_or(defaults::JOURNAL_MAX_SIZE, |size| size.as_ref().0),
+        keep: file.journal_keep.as_ref().map_or(defaults::JOURNAL_KEEP, |keep| *keep.as_ref()),
     }
 }
 

@@ -7,12 +7,10 @@
 //! once, with its line and column. Not here: recognition (`identify`).
 
 mod entry;
-mod error;
 mod reader;
 mod word_lists;
 
-pub use error::FileError;
-
+use super::error::ConfigError;
 use crate::identify::Knowledge;
 use reader::Reader;
 use std::path::Path;
@@ -29,13 +27,13 @@ pub fn bundled() -> Knowledge {
 ///
 /// # Errors
 /// Every error of the file, in order. The bundled knowledge is then still whole.
-pub fn merge(text: &str, path: &Path) -> Result<Knowledge, Vec<FileError>> {
+pub fn merge(text: &str, path: &Path) -> Result<Knowledge, Vec<ConfigError>> {
     let mut knowledge = bundled();
     let errors = read_into(&mut knowledge, text, path);
     if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
 }
 
-fn bundled_with_errors() -> (Knowledge, Vec<FileError>) {
+fn bundled_with_errors() -> (Knowledge, Vec<ConfigError>) {
     let mut knowledge = Knowledge::default();
     let crawlers = include_str!("../../rules/crawlers.toml");
     let mut errors = read_into(&mut knowledge, crawlers, Path::new("rules/crawlers.toml"));
@@ -44,7 +42,7 @@ fn bundled_with_errors() -> (Knowledge, Vec<FileError>) {
 }
 
 /// Reads one file of crawlers, control tokens and words into `knowledge`.
-fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path) -> Vec<FileError> {
+fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path) -> Vec<ConfigError> {
     let (document, syntax) = DeTable::parse_recoverable(text);
     let mut reader = Reader::new(text, path);
     for error in &syntax {

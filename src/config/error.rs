@@ -81,8 +81,12 @@ impl From<ConfigError> for ConfigErrors {
 }
 
 /// Line and column, counted in characters from 1, of an octet of `text`.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let mut end = offset.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = text.get(..end).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     (line, column)
@@ -99,6 +103,7 @@ mod tests {
         assert_eq!(position(text, 4), (1, 5));
         assert_eq!(position(text, 10), (2, 3));
         assert_eq!(position(text, 999), (3, 1));
+        assert_eq!(position(text, 7), (2, 1), "within a character");
     }
 
     #[test]

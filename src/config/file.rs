@@ -19,10 +19,10 @@ pub(super) struct File {
     pub(super) state_dir: Option<PathBuf>,
     pub(super) control: Option<PathBuf>,
     pub(super) journal: Option<String>,
-    pub(super) journal_max_size: Option<SizeValue>,
-    pub(super) journal_keep: Option<usize>,
+    pub(super) journal_max_size: Option<Spanned<SizeValue>>,
+    pub(super) journal_keep: Option<Spanned<usize>>,
     pub(super) admin: Option<Spanned<AdminValue>>,
-    pub(super) admin_token: Option<String>,
+    pub(super) admin_token: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
     pub(super) exempt: Vec<NetworkValue>,
@@ -36,7 +36,7 @@ pub(super) struct File {
     pub(super) log: LogTable,
     pub(super) timeouts: TimeoutsTable,
     pub(super) clients: ClientsTable,
-    pub(super) crawlers: BTreeMap<String, CrawlerTable>,
+    pub(super) crawlers: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) sites: Vec<Spanned<SiteTable>>,
 }
 

@@ -117,6 +117,19 @@ impl Config {
         build::build(Some(path), &text, file, arguments)
     }
 
+    /// Where a configuration file puts the control socket, whatever else is wrong with it.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no TOML at all.
+    pub fn control_of(path: &Path) -> Result<PathBuf, ConfigErrors> {
+        let text = read(path)?;
+        let table: toml::Table = toml::from_str(&text)
+            .map_err(|error| ConfigError::at(path, &text, error.span(), error.message().to_owned()))?;
+        let written = table.get("control").and_then(toml::Value::as_str);
+        let base = path.parent().unwrap_or_else(|| Path::new(""));
+        Ok(written.map_or_else(defaults::control, |socket| base.join(socket)))
+    }
+
     /// Every file whose change is to be noticed: configuration, catalogue, robots.txt of every site.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().filter_map(|site| site.robots.as_deref());

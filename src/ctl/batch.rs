@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
 /// One question.
@@ -49,19 +49,22 @@ pub(super) fn run(
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
     let mut batch = Batch { trial: Trial::load(cli, arguments)?, last: None };
-    let has_rules = arguments.robots.is_some() || cli.config_file().is_some();
-    let mut unreadable = 0_u64;
-    for line in lines(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))? {
-        let line = line?;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        match batch.answer(&line, has_rules) {
-            Ok(answered) => output.json(&answered)?,
-            Err(error) => {
-                unreadable += 1;
-                output.json(&error)?;
+    let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
+    let (mut line, mut unreadable) = (Vec::new(), 0_u64);
+    while questions.read_until(b'\n', &mut line)? > 0 {
+        if !line.trim_ascii().is_empty() {
+            match batch.answer(&line) {
+                Ok(answered) => output.json(&answered)?,
+                Err(error) => {
+                    unreadable += 1;
+                    output.json(&error)?;
+                }
             }
+        }
+        line.clear();
+        // Who asks line by line waits for the answer before the next.
+        if questions.buffer().is_empty() {
+            output.flush()?;
         }
     }
     match unreadable {
@@ -73,13 +76,13 @@ pub(super) fn run(
     }
 }
 
-/// The lines of a file or of standard input; octets, since a line need not be UTF-8.
-fn lines(path: &Path) -> Result<Box<dyn Iterator<Item = io::Result<Vec<u8>>>>, Failure> {
+/// A file, or standard input; octets, since a line need not be UTF-8.
+fn questions(path: &Path) -> Result<BufReader<Box<dyn Read>>, Failure> {
     if path == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock().split(b'\n')));
+        return Ok(BufReader::new(Box::new(io::stdin())));
     }
     let file = File::open(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
-    Ok(Box::new(BufReader::new(file).split(b'\n')))
+    Ok(BufReader::new(Box::new(file)))
 }
 
 struct Batch {
@@ -89,7 +92,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn answer(&mut self, line: &[u8], has_rules: bool) -> Result<Answered, Unreadable> {
+    fn answer(&mut self, line: &[u8]) -> Result<Answered, Unreadable> {
         let value: Value = serde_json::from_slice(line)
             .map_err(|error| Unreadable { id: Value::Null, error: format!("no JSON: {error}") })?;
         let id = value.get("id").cloned().unwrap_or_default();
@@ -100,7 +103,7 @@ impl Batch {
             .map_err(|error| Unreadable { id: id.clone(), error: error.to_string() })?;
         let unreadable = |error: String| Unreadable { id: id.clone(), error };
         let robots = bytes(question.robots.as_deref(), question.robots_b64.as_deref()).map_err(unreadable)?;
-        if robots.is_none() && !has_rules {
+        if robots.is_none() && !self.trial.has_rules {
             return Err(unreadable("no `robots` in the line, and neither --robots nor --config".to_owned()));
         }
         let answer = self.ask(&question, robots).map_err(unreadable)?;

@@ -111,7 +111,7 @@ pub(super) fn facts<'a>(
         method: "GET",
         host: Cow::Borrowed(host),
         target,
-        user_agent,
+        user_agent: user_agent.map(Cow::Borrowed),
         address,
     })
 }
@@ -159,10 +159,10 @@ fn identity_steps(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Id
         return vec![format!("asked for by token: {}", tokens(identity))];
     }
     let identifier = &trial.policy.identifier;
-    let (identity, steps) = identifier.explain(facts.user_agent);
+    let (identity, steps) = identifier.explain(facts.user_agent.as_deref());
     let mut steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
     let version: &Version = trial.site.rules.current();
-    let (identity, step) = version.tokens.explain(&identity, facts.user_agent, identifier);
+    let (identity, step) = version.tokens.explain(&identity, facts.user_agent.as_deref(), identifier);
     steps.extend(step.map(|step| step.as_str().to_owned()));
     if identity.client.is_judged() {
         steps.push(format!("its product tokens, in order: {}", tokens(&identity)));

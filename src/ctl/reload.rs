@@ -13,7 +13,7 @@ pub(super) fn run(
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
     let path = if arguments.accept_empty { "/reload?accept-empty" } else { "/reload" };
-    let report = control::ask(&cli.control_socket(), "POST", path)?;
+    let report = control::ask(&cli.control_socket()?, "POST", path)?;
     if output.is_json() {
         output.json(&report)?;
     } else {

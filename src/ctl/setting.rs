@@ -21,10 +21,16 @@ impl Cli {
         })
     }
 
-    /// The control socket: as named, as configured, or where it is by default.
-    pub(super) fn control_socket(&self) -> PathBuf {
-        let configured = || self.config_file().and_then(|path| load(&path).ok()).map(|config| config.control);
-        self.control.clone().or_else(configured).unwrap_or_else(defaults::control)
+    /// The control socket: as named, as configured, or where it is by default. A configuration with a
+    /// fault in it still says where: that is when an operator needs to ask.
+    pub(super) fn control_socket(&self) -> Result<PathBuf, Failure> {
+        if let Some(socket) = &self.control {
+            return Ok(socket.clone());
+        }
+        let Some(path) = self.config_file() else { return Ok(defaults::control()) };
+        Config::control_of(&path).map_err(|errors| {
+            Failure(format!("{errors}\n  hint: --control SOCKET names the socket without a configuration"))
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io;
 
 pub(super) fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
-    let status = control::ask(&cli.control_socket(), "GET", "/status")?;
+    let status = control::ask(&cli.control_socket()?, "GET", "/status")?;
     if output.is_json() {
         output.json(&status)?;
     } else {

@@ -20,35 +20,37 @@ pub(super) struct Trial {
     pub(super) site: Site,
     pub(super) host: String,
     pub(super) limits: Limits,
+    /// Whether there are rules beside those that a line of a batch may bring.
+    pub(super) has_rules: bool,
 }
 
 impl Trial {
-    /// Loads the configuration, or makes one around `--robots`.
+    /// Loads the configuration or, where rules are given and none is named, makes one around them. A
+    /// packaged configuration is not taken up by surprise.
     pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, Failure> {
-        let config = match cli.config_file() {
-            Some(path) => setting::load(&path).map_err(|errors| Failure(errors.to_string()))?,
+        let brings_rules = arguments.robots.is_some() || arguments.batch.is_some();
+        let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
+        if file.is_none() && !brings_rules {
+            let hint = "name them with --robots FILE or --config FILE";
+            return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
+        }
+        let config = match &file {
+            Some(path) => setting::load(path).map_err(|errors| Failure(errors.to_string()))?,
             None => bare()?,
         };
-        let named = cli.config_file().is_some();
         let limits = Limits { max_bytes: config.robots_max_size };
-        if !named && arguments.robots.is_none() && arguments.batch.is_none() {
-            return Err(Failure(
-                "no rules to judge by\n  hint: name them with --robots FILE or --config FILE".to_owned(),
-            ));
-        }
         let config = if arguments.robots.is_some() { without_files(config) } else { config };
         let policy =
-            policy::check(config, SystemTime::now()).map_err(|errors| Failure(errors.to_string()))?;
-        let site = asked_site(&policy, arguments.site.as_deref())?;
-        let host = arguments
-            .site
-            .as_deref()
-            .map_or_else(|| site.config.name.clone(), |name| host::normalise(name).into_owned());
+            policy::trial(config, SystemTime::now()).map_err(|errors| Failure(errors.to_string()))?;
+        let site = asked_site(&policy, arguments.site.as_deref(), brings_rules)?;
+        let named = arguments.site.as_deref().map(|name| host::normalise(name).into_owned());
+        let host = named.unwrap_or_else(|| site.config.name.clone());
         let site = match &arguments.robots {
             Some(path) => site.judging_by(&read(path)?, &limits),
             None => (*site).clone(),
         };
-        Ok(Self { policy, site, host, limits })
+        let has_rules = file.is_some() || arguments.robots.is_some();
+        Ok(Self { policy, site, host, limits, has_rules })
     }
 }
 
@@ -65,11 +67,11 @@ fn without_files(mut config: Config) -> Config {
     config
 }
 
-fn asked_site(policy: &Policy, name: Option<&str>) -> Result<Arc<Site>, Failure> {
-    let only = || policy.sites().first().filter(|_| policy.sites().len() == 1);
+fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result<Arc<Site>, Failure> {
+    let first = || policy.sites().first().filter(|_| policy.sites().len() == 1 || brings_rules);
     let found = match name {
         Some(name) => policy.site(&host::normalise(name)),
-        None => policy.sites().iter().find(|site| site.config.hosts.is_empty()).or_else(only),
+        None => policy.sites().iter().find(|site| site.config.hosts.is_empty()).or_else(first),
     };
     found.cloned().ok_or_else(|| match name {
         Some(name) => Failure(format!("no site serves `{name}`")),

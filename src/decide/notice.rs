@@ -73,12 +73,14 @@ impl<'a> Holdings<'a> {
     pub(super) fn former(self) -> impl Iterator<Item = &'a Version> {
         let last_read = self.last_counted_read();
         let former = self.rules.former().iter();
-        former.filter(move |old| self.could_hold(old.replaced, last_read)).map(|old| &*old.version)
+        former
+            .filter(move |old| self.could_hold(old.replaced, old.version.id, last_read))
+            .map(|old| &*old.version)
     }
 
     /// Whether the client could hold a version that is no longer known: it might allow anything.
     pub(super) fn holds_unknown(self) -> bool {
-        self.rules.dropped().is_some_and(|replaced| self.could_hold(replaced, self.last_counted_read()))
+        self.rules.dropped().is_some_and(|replaced| self.could_hold(replaced, None, self.last_counted_read()))
     }
 
     /// `Read` or `Lapsed`, for a request that every version it could hold disallows.
@@ -88,13 +90,15 @@ impl<'a> Holdings<'a> {
         if has_read { Notice::Read } else { Notice::Lapsed }
     }
 
-    fn could_hold(self, replaced: SystemTime, last_read: Option<SystemTime>) -> bool {
+    /// Whether the client could hold a version replaced at `replaced`: not when it has read another since.
+    /// What it read last it holds, even if the file was replaced while it was being read.
+    fn could_hold(self, replaced: SystemTime, id: Option<VersionId>, last_read: Option<&Read>) -> bool {
         let within_notice = replaced.checked_add(self.period.notice).is_none_or(|end| self.now < end);
-        within_notice && last_read.is_none_or(|read| replaced >= read)
+        within_notice && last_read.is_none_or(|read| replaced >= read.at || id == Some(read.version))
     }
 
-    fn last_counted_read(self) -> Option<SystemTime> {
-        self.counted().map(|read| read.at).max()
+    fn last_counted_read(self) -> Option<&'a Read> {
+        self.counted().max_by_key(|read| read.at)
     }
 
     fn counted(self) -> impl Iterator<Item = &'a Read> {

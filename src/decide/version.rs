@@ -123,6 +123,12 @@ impl SiteRules {
         }
     }
 
+    /// The same rules with the version in force compiled anew, from the same bytes.
+    #[must_use]
+    pub fn with_current(self, current: &Arc<Version>) -> Self {
+        Self { current: Arc::clone(current), ..self }
+    }
+
     /// These rules after `next` came into force at `now`; versions out of notice are let go.
     #[must_use]
     pub fn replaced_by(&self, next: Arc<Version>, now: SystemTime, notice: Duration) -> Self {

@@ -40,7 +40,7 @@ pub struct Refusal {
 pub struct Reply {
     /// Status code.
     pub status: u16,
-    /// Header fields in lower case, `content-length` among them.
+    /// Header fields in lower case; how long the body is says who sends it.
     pub headers: Vec<(&'static str, String)>,
     /// The body; not sent in answer to HEAD.
     pub body: String,
@@ -76,7 +76,6 @@ impl Refusal {
         };
         let mut headers = vec![
             ("content-type", content_type.to_owned()),
-            ("content-length", body.len().to_string()),
             // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
             ("cache-control", "private, no-store".to_owned()),
             ("cdn-cache-control", "no-store".to_owned()),
@@ -167,7 +166,6 @@ mod tests {
             "error: disallowed by robots.txt\ncrawler: B\ngroup: A, B\nline: 3\nrule: Disallow: /x\n\
              robots: /robots.txt\nrobots_version: e3b0c44298fc\ncontact: mailto:web@example.org\n"
         );
-        assert_eq!(header(&reply, "content-length"), Some(reply.body.len().to_string().as_str()));
         assert_eq!(header(&reply, "link"), Some("</robots.txt>; rel=\"describedby\""));
         assert_eq!(header(&reply, "cache-control"), Some("private, no-store"));
         assert_eq!(header(&reply, "retry-after"), None);

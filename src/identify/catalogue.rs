@@ -103,6 +103,9 @@ pub struct Crawler {
     pub purpose: Purpose,
     /// What gives it away in a `User-Agent`. Empty when it cannot be told by its header.
     pub signs: Vec<Sign>,
+    /// Whether others build their crawlers with it: any other name in the same
+    /// header then says who it is.
+    pub framework: bool,
     /// Product tokens (RFC 9309 §2.2.1), the first to be looked up first.
     pub tokens: Arc<[Box<str>]>,
     /// Whether the `*` group applies to it.
@@ -241,6 +244,7 @@ mod tests {
             client: Client::Crawler,
             purpose: Purpose::Search,
             signs: vec![Sign::parse(name).unwrap()],
+            framework: false,
             tokens: tokens.iter().map(|t| Box::from(*t)).collect(),
             star: true,
             obeys: Obeys::Unknown,

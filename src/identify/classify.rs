@@ -10,7 +10,9 @@ use super::find::{Found, Hit, Meaning};
 use super::header;
 use super::identity::Basis;
 use super::scan::Scanner;
+use super::shape::shape;
 use super::words::Knowledge;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -46,8 +48,8 @@ impl Trace for Vec<String> {
 pub(super) struct Rules<'a> {
     knowledge: &'a Knowledge,
     scanner: &'a Scanner,
-    header: &'a [u8],
-    found: &'a Found,
+    pub(super) header: &'a [u8],
+    pub(super) found: &'a Found,
     models: Option<Range<usize>>,
 }
 
@@ -72,7 +74,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Whether what follows `compatible;` is a word of people's browsers.
-    fn has_compatible_word(&self) -> bool {
+    pub(super) fn has_compatible_word(&self) -> bool {
         self.found.compatible.is_some_and(|hit| self.scanner.is_compatible_word(self.header, hit.end()))
     }
 
@@ -87,10 +89,13 @@ impl<'a> Rules<'a> {
     pub(super) fn classify(&self, trace: &mut impl Trace) -> Outcome {
         if header::is_blank(self.header) {
             trace.note(|| "the header is absent or says nothing".into());
-            return shape(Client::Unnamed, None);
+            return shape(Client::Unnamed);
         }
         if let Some(zone) = &self.models {
-            trace.note(|| format!("model names, not to be read as crawlers: `{}`", self.quote(zone.clone())));
+            let models = self.header.get(zone.clone()).unwrap_or_default();
+            trace.note(|| {
+                format!("model names, not to be read as crawlers: `{}`", String::from_utf8_lossy(models))
+            });
         }
         let named = self.named(trace);
         if let Some((entry, at)) = named {
@@ -104,9 +109,9 @@ impl<'a> Rules<'a> {
     }
 
     fn by_name(&self, entry: usize, at: Hit, trace: &mut impl Trace) -> Outcome {
-        if self.is_app_itself(entry) {
+        if self.is_app_itself(entry, at) {
             trace.note(|| "beside the mark of a person's device, that is the app itself".into());
-            return shape(Client::App, None);
+            return shape(Client::App);
         }
         if self.is_tool(entry)
             && let Some(hit) = self.sign(trace)
@@ -128,17 +133,15 @@ impl<'a> Rules<'a> {
                 continue;
             };
             let entry = entry as usize;
-            let rank = (self.is_tool(entry), hit.start(), usize::MAX - hit.end());
+            let rank = (self.is_built_with(entry), hit.start(), usize::MAX - hit.end());
             if best.is_some_and(|(known, ..)| known <= rank) {
                 continue;
             }
             if let Some(reason) = self.discounted(hit, true) {
-                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit.start()..hit.end())));
+                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
                 continue;
             }
-            trace.note(|| {
-                format!("`{}` is a sign of {}", self.quote(hit.start()..hit.end()), self.name(entry))
-            });
+            trace.note(|| format!("`{}` is a sign of {}", self.quote(hit), self.name(entry)));
             best = Some((rank, entry, hit));
         }
         best.map(|(_, entry, hit)| (entry, hit))
@@ -147,25 +150,20 @@ impl<'a> Rules<'a> {
     /// The generic sign that counts: a crawler's before a tool's, then the first.
     fn sign(&self, trace: &mut impl Trace) -> Option<Hit> {
         if let Some(guard) = self.found.whole_guard {
-            trace.note(|| {
-                format!(
-                    "`{}` guards the header: generic signs do not count",
-                    self.quote(guard.start()..guard.end())
-                )
-            });
+            trace.note(|| format!("`{}` guards the header: generic signs do not count", self.quote(guard)));
             return None;
         }
         let mut best: Option<Hit> = None;
         for &hit in self.found.signs.as_slice() {
             if let Some(reason) = self.discounted(hit, false) {
-                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit.start()..hit.end())));
+                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
                 continue;
             }
             if self.is_crawler_sign(hit) {
-                trace.note(|| format!("`{}` is a word of crawlers", self.quote(hit.start()..hit.end())));
+                trace.note(|| format!("`{}` is a word of crawlers", self.quote(hit)));
                 return Some(hit);
             }
-            trace.note(|| format!("`{}` is a word of tools", self.quote(hit.start()..hit.end())));
+            trace.note(|| format!("`{}` is a word of tools", self.quote(hit)));
             best = best.or(Some(hit));
         }
         best
@@ -173,14 +171,7 @@ impl<'a> Rules<'a> {
 
     /// Why a find does not count, if it does not.
     fn discounted(&self, hit: Hit, named: bool) -> Option<&'static str> {
-        let versioned = || {
-            let word = header::word_range(self.header, hit);
-            let rest = self.header.get(word.end..).unwrap_or_default();
-            rest.starts_with(b"/")
-                || rest.starts_with(b" http")
-                || self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/')
-        };
-        if self.is_among_models(hit) && !versioned() {
+        if self.is_among_models(hit) && !self.is_product(hit, named) {
             return Some("it stands among model names");
         }
         if !named {
@@ -202,7 +193,24 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn is_among_models(&self, hit: Hit) -> bool {
+    /// Whether a word among model names is a product all the same: it has a
+    /// version (`Storebot-Google/1.0`), or a link follows. Models have neither;
+    /// `Build/` and fingerprints (`brand/name/device`) do not count, unless the
+    /// catalogue knows the name.
+    fn is_product(&self, hit: Hit, named: bool) -> bool {
+        let word = header::word_range(self.header, hit);
+        if word.start.checked_sub(1).and_then(|i| self.header.get(i)) == Some(&b'/') {
+            return false;
+        }
+        let end =
+            if self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/') { hit.end() - 1 } else { word.end };
+        match self.header.get(end..).unwrap_or_default() {
+            [b'/', version, ..] => named || version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
+            rest => rest.starts_with(b" http"),
+        }
+    }
+
+    pub(super) fn is_among_models(&self, hit: Hit) -> bool {
         self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
     }
 
@@ -221,156 +229,7 @@ impl<'a> Rules<'a> {
         self.scanner.sign(hit).is_some_and(|sign| sign.text().contains(['.', '@', ':']))
     }
 
-    /// Whether the header has a browser's shape: opens as one, holds one, or
-    /// names an engine.
-    fn is_browser_shaped(&self) -> bool {
-        self.found.mozilla.is_some() || self.found.engine.is_some() || header::opens_as_browser(self.header)
-    }
-
-    fn browser_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
-        if let Some(outcome) = self.stranger(trace) {
-            return outcome;
-        }
-        let found = self.found;
-        if let Some(mark) = found.app {
-            trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start()..mark.end())));
-            return shape(Client::App, None);
-        }
-        // Apps add their names to the header of a phone's browser.
-        if let Some(hit) = weak.filter(|_| found.handheld.or(found.device).is_none()) {
-            return self.by_sign(hit);
-        }
-        let link = self.link().or_else(|| self.host()).filter(|_| found.device.is_none());
-        if link.is_some() {
-            trace.note(|| "people's browsers send no link and no address".into());
-            return Outcome::Kind(Client::Crawler, self.neighbour(), Basis::Sign);
-        }
-        self.platform_or_tool(trace)
-    }
-
-    fn platform_or_tool(&self, trace: &mut impl Trace) -> Outcome {
-        let found = self.found;
-        let system = found.handheld.or(found.desktop).or(found.platform).or(found.device);
-        let bare = found.mozilla.is_some() && memchr::memchr2(b'(', b';', self.header).is_none();
-        let word = found.compatible.filter(|_| self.has_compatible_word());
-        let engine = found.engine.filter(|_| !bare);
-        if let Some(mark) = system.or(engine).or(word).or(found.whole_guard) {
-            trace.note(|| {
-                format!(
-                    "a browser's shape, and `{}` is a platform or an engine",
-                    self.quote(mark.start()..mark.end())
-                )
-            });
-            return shape(Client::Browser, None);
-        }
-        if found
-            .compatible
-            .is_some_and(|hit| header::is_blank(self.header.get(hit.end()..).unwrap_or_default()))
-        {
-            trace.note(|| {
-                "a header stripped to `compatible;`, as proxies in front of people and crawlers send it"
-                    .into()
-            });
-            return shape(Client::Unnamed, None);
-        }
-        trace.note(|| "a browser's shape, but no platform".into());
-        Outcome::Kind(Client::Tool, None, Basis::Structure)
-    }
-
-    /// What stands where only crawlers put their name: after `compatible;`,
-    /// unless browsers put it there, or after `like Gecko;`.
-    fn stranger(&self, trace: &mut impl Trace) -> Option<Outcome> {
-        let found = self.found;
-        let person = self.has_compatible_word() || found.device.or(found.app).is_some();
-        let compatible = found.compatible.filter(|hit| !person || self.has_own_link(*hit));
-        let tail = found.gecko_tail.filter(|_| found.device.is_none());
-        for hit in [compatible, tail].into_iter().flatten() {
-            let field = header::field_from(self.header, hit.end());
-            if !header::is_blank(field) && found.whole_guard.is_none() {
-                trace.note(|| {
-                    format!("`{}` stands where crawlers put their name", String::from_utf8_lossy(field))
-                });
-                let name = header::name_from(self.header, hit.end());
-                return Some(Outcome::Kind(Client::Crawler, name, Basis::Structure));
-            }
-        }
-        None
-    }
-
-    /// Whether a `+http` link follows: the custom of crawlers, and of nobody else.
-    fn has_own_link(&self, compatible: Hit) -> bool {
-        let rest = self.header.get(compatible.end()..).unwrap_or_default();
-        !self.has_compatible_word() && memchr::memmem::find(rest, b"+http").is_some()
-    }
-
-    fn product_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
-        let found = self.found;
-        if let Some(outcome) = self.stranger(trace) {
-            return outcome;
-        }
-        let handheld = found.handheld.filter(|_| found.device.is_none());
-        if let Some(mark) = found.app.or(handheld) {
-            trace.note(|| format!("`{}` is the mark of an app", self.quote(mark.start()..mark.end())));
-            return shape(Client::App, None);
-        }
-        let device = found.device.filter(|_| self.link().is_none());
-        if let Some(mark) = device.or(found.whole_guard) {
-            trace.note(|| {
-                format!("`{}` is the mark of a person's device", self.quote(mark.start()..mark.end()))
-            });
-            return shape(Client::Browser, None);
-        }
-        if let Some(hit) = weak {
-            return self.by_sign(hit);
-        }
-        if self.link().is_some() {
-            trace.note(|| "an unknown product with a link or an address".into());
-            return Outcome::Kind(Client::Crawler, self.neighbour(), Basis::Sign);
-        }
-        if let Some(mark) = found.desktop {
-            trace.note(|| {
-                format!("an unknown product on `{}`, a person's system", self.quote(mark.start()..mark.end()))
-            });
-            return shape(Client::App, None);
-        }
-        if header::names_a_program(self.header) {
-            trace.note(|| "an unknown product that names no platform of people".into());
-            return Outcome::Kind(Client::Tool, header::name_from(self.header, 0), Basis::Structure);
-        }
-        trace.note(|| "free text: says nothing about its sender".into());
-        shape(Client::Unnamed, None)
-    }
-
-    /// A link or mail address that no guard cancels.
-    fn link(&self) -> Option<Hit> {
-        if self.found.whole_guard.is_some() {
-            return None;
-        }
-        let mail = |hit: &&Hit| header::is_mail_address(self.header, hit.start());
-        let links = self.found.links.as_slice().iter();
-        links
-            .chain(self.found.mails.as_slice().iter().filter(mail))
-            .filter(|hit| !self.is_among_models(**hit))
-            .min_by_key(|hit| hit.start())
-            .copied()
-    }
-
-    /// A host name outside the names of models.
-    fn host(&self) -> Option<Hit> {
-        let counts = |hit: &&Hit| header::is_host_name(self.header, **hit) && !self.is_among_models(**hit);
-        self.found.hosts.as_slice().iter().find(counts).filter(|_| self.found.whole_guard.is_none()).copied()
-    }
-
-    /// The name next to a link: what stands after `compatible;`, or what opens
-    /// the header, or nothing.
-    fn neighbour(&self) -> Option<Arc<str>> {
-        if let Some(hit) = self.found.compatible {
-            return header::name_from(self.header, hit.end());
-        }
-        (!header::opens_as_browser(self.header)).then(|| header::name_from(self.header, 0)).flatten()
-    }
-
-    fn by_sign(&self, hit: Hit) -> Outcome {
+    pub(super) fn by_sign(&self, hit: Hit) -> Outcome {
         let client = if self.is_crawler_sign(hit) { Client::Crawler } else { Client::Tool };
         Outcome::Kind(client, header::name_at(self.header, hit), Basis::Sign)
     }
@@ -380,15 +239,27 @@ impl<'a> Rules<'a> {
     }
 
     /// Whether the name is that of an app which also fetches from servers, and the
-    /// header that of the app: `WhatsApp/2 Android/5 Device/…`.
-    fn is_app_itself(&self, entry: usize) -> bool {
-        self.client(entry).is_some_and(|client| matches!(client, Client::Fetcher | Client::Monitor))
-            && self.found.app.or(self.found.handheld).is_some()
-            && !self.is_browser_shaped()
+    /// header that of the app: `WhatsApp/2 Android/5 Device/…`, or a chat program
+    /// that is a browser inside (`… Mattermost/5 Electron/33 …`).
+    fn is_app_itself(&self, entry: usize, at: Hit) -> bool {
+        let app = || self.found.app.filter(|mark| !self.same_word(at, *mark));
+        match (self.client(entry), self.is_browser_shaped()) {
+            (Some(Client::Fetcher), true) => app().is_some(),
+            (Some(Client::Fetcher | Client::Monitor), false) => {
+                at.start() == 0 && app().or(self.found.handheld).is_some()
+            }
+            _ => false,
+        }
     }
 
     fn client(&self, entry: usize) -> Option<Client> {
         self.knowledge.catalogue.crawlers().get(entry).map(|crawler| crawler.client)
+    }
+
+    /// Whether others build their crawlers with it.
+    fn is_built_with(&self, entry: usize) -> bool {
+        let crawler = self.knowledge.catalogue.crawlers().get(entry);
+        crawler.is_some_and(|crawler| crawler.framework || crawler.client == Client::Tool)
     }
 
     fn is_tool(&self, entry: usize) -> bool {
@@ -399,11 +270,116 @@ impl<'a> Rules<'a> {
         self.knowledge.catalogue.crawlers().get(entry).map_or("", |crawler| &crawler.name)
     }
 
-    fn quote(&self, range: Range<usize>) -> String {
-        String::from_utf8_lossy(self.header.get(range).unwrap_or_default()).into_owned()
+    /// The words of a hit, for explanations.
+    pub(super) fn quote(&self, hit: Hit) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.header.get(hit.start()..hit.end()).unwrap_or_default())
     }
 }
 
-fn shape(client: Client, word: Option<Arc<str>>) -> Outcome {
-    Outcome::Kind(client, word, Basis::Shape)
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::{Catalogue, Crawler, Obeys, TokenBasis, Verify};
+    use super::super::identity::Purpose;
+    use super::super::sign::Sign;
+    use super::super::words::{Guard, Words};
+    use super::*;
+
+    fn entry(name: &str, client: Client) -> Crawler {
+        Crawler {
+            name: name.into(),
+            operator: None,
+            client,
+            purpose: Purpose::Other,
+            signs: vec![Sign::parse(name).unwrap()],
+            framework: name == "Works",
+            tokens: Arc::default(),
+            star: true,
+            obeys: Obeys::Unknown,
+            docs: None,
+            checked: None,
+            verify: Verify::default(),
+            shares_cache_with: Vec::new(),
+            basis: TokenBasis::Inferred,
+        }
+    }
+
+    /// The name of the entry, or of the word, that the rules find.
+    fn named(header: &str) -> Option<String> {
+        let sign = |written: &str| Sign::parse(written).unwrap();
+        let entries = [
+            ("Alpha", Client::Crawler),
+            ("Beta", Client::Crawler),
+            ("libx", Client::Tool),
+            ("Mess", Client::Fetcher),
+            ("Works", Client::Crawler),
+        ];
+        let knowledge = Knowledge {
+            catalogue: Catalogue::new(
+                entries.iter().map(|(name, client)| entry(name, *client)).collect(),
+                Vec::new(),
+            ),
+            words: Words {
+                crawler_signs: vec![sign("*bot")],
+                tool_signs: vec![sign("*probe")],
+                guards: vec![
+                    Guard { sign: sign("*cubot*"), whole_header: false },
+                    Guard { sign: sign("quiet"), whole_header: true },
+                ],
+                handhelds: vec![sign("Android")],
+                ..Words::default()
+            },
+        };
+        let scanner = Scanner::new(&knowledge).unwrap();
+        let found = scanner.scan(header.as_bytes());
+        let mut steps = Vec::new();
+        let outcome = Rules::new(&knowledge, &scanner, header.as_bytes(), &found).classify(&mut steps);
+        assert!(!steps.is_empty() || matches!(outcome, Outcome::Kind(..)), "{header}");
+        match outcome {
+            Outcome::Entry(entry) => Some(knowledge.catalogue.crawlers()[entry].name.to_string()),
+            Outcome::Kind(_, name, _) => name.as_deref().map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn who_comes_before_what_with_and_first_before_later() {
+        for (header, name) in [
+            ("Alpha/1 Beta/2", "Alpha"),
+            ("libx/1 Beta/2", "Beta"),
+            ("libx/1", "libx"),
+            ("Works/1 Beta", "Beta"),
+            ("zorkbot Works/1", "Works"),
+            ("libx/1 zorkbot/2", "zorkbot"),
+            ("probe libx/1", "libx"),
+            ("Beta (like Alpha)", "Beta"),
+            ("x (http://Alpha.org) Beta", "Beta"),
+        ] {
+            assert_eq!(named(header).as_deref(), Some(name), "{header}");
+        }
+    }
+
+    #[test]
+    fn guards_cancel_words_and_never_names() {
+        assert_eq!(named("Android cubot 5"), None);
+        assert_eq!(named("Android cubot Alpha").as_deref(), Some("Alpha"));
+        assert_eq!(named("Android cubot zorkbot").as_deref(), Some("zorkbot"));
+        assert_eq!(named("quiet zorkbot"), None);
+        assert_eq!(named("quiet Alpha").as_deref(), Some("Alpha"));
+    }
+
+    #[test]
+    fn among_models_only_products_count() {
+        let phone = |model: &str| named(&format!("Mozilla/5.0 (Linux; Android 9; {model}) x"));
+        assert_eq!(phone("Alpha"), None);
+        assert_eq!(phone("Xbot Build/Xbot/5"), None);
+        assert_eq!(phone("xbot/xbot/xbot:9"), None);
+        assert_eq!(phone("Alpha/2.1").as_deref(), Some("Alpha"));
+        assert_eq!(phone("Alpha http://x.org").as_deref(), Some("Alpha"));
+        assert_eq!(phone("Zorkbot/v2").as_deref(), Some("Zorkbot"));
+    }
+
+    #[test]
+    fn an_app_that_also_fetches_from_servers_is_told_apart() {
+        assert_eq!(named("Mess/2.1").as_deref(), Some("Mess"));
+        assert_eq!(named("Mess/2.1 Android/14"), None);
+    }
 }

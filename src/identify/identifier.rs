@@ -224,6 +224,7 @@ mod tests {
             client,
             purpose: Purpose::Search,
             signs: vec![sign(name)],
+            framework: false,
             tokens: Arc::new([name.into()]),
             star,
             obeys: Obeys::Yes,
@@ -304,6 +305,25 @@ mod tests {
         assert_eq!(identity.crawler.as_deref(), Some("BarBot"));
         assert!(steps.iter().any(|s| s.as_str().contains("only compares itself")));
         assert!(steps.last().unwrap().as_str().starts_with("crawler `BarBot` (sign)"));
+    }
+
+    #[test]
+    fn one_identifier_serves_all_threads() {
+        fn shareable<T: Send + Sync>() {}
+        shareable::<Identifier>();
+        shareable::<super::super::operator_tokens::OperatorTokens>();
+        let identifier = identifier();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for i in 0..500 {
+                        let header = format!("FooBot/{}", i % 50);
+                        let identity = identifier.recognise(Some(header.as_bytes()));
+                        assert_eq!(identity.crawler.as_deref(), Some("FooBot"));
+                    }
+                });
+            }
+        });
     }
 
     #[test]

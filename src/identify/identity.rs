@@ -159,7 +159,7 @@ impl fmt::Display for Basis {
 
 /// Who a request says it is from.
 ///
-/// Shared as `Arc<Identity>`: equal headers share one value.
+/// Passed as `Arc<Identity>`: equal headers give one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The kind of client.

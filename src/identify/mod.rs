@@ -24,6 +24,7 @@ mod identifier;
 mod identity;
 mod operator_tokens;
 mod scan;
+mod shape;
 mod sign;
 mod user_agent;
 mod words;

@@ -199,3 +199,65 @@ fn is_human_word(token: &str, identifier: &Identifier) -> bool {
         .iter()
         .any(Option::is_some)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sign::Sign;
+    use super::super::words::{Knowledge, Words};
+    use super::*;
+
+    fn identifier() -> Identifier {
+        let sign = |written: &str| Sign::parse(written).unwrap();
+        let words = Words {
+            crawler_signs: vec![sign("*bot")],
+            app_marks: vec![sign("CFNetwork/")],
+            desktops: vec![sign("Windows")],
+            engines: vec![sign("AppleWebKit/")],
+            human_words: ["silk".into()].into(),
+            ..Words::default()
+        };
+        Identifier::new(Knowledge { words, ..Knowledge::default() }).unwrap()
+    }
+
+    fn refined(tokens: &[&str], header: &str) -> Arc<Identity> {
+        let identifier = identifier();
+        let header = Some(header.as_bytes());
+        OperatorTokens::new(tokens.iter().copied()).refine(identifier.recognise(header), header, &identifier)
+    }
+
+    #[test]
+    fn only_tokens_a_header_can_hold_are_kept_longest_first() {
+        let own = OperatorTokens::new(["*", "Foo", " FooBot ", "foo", "", "a/b"]);
+        assert_eq!(own.tokens(), [Box::from("FooBot"), Box::from("Foo")]);
+    }
+
+    #[test]
+    fn tokens_of_an_automated_client_are_whole_and_meant() {
+        let tokens = |header: &str| refined(&["Foo", "Bar", "Baz", "Silk"], header).tokens.join(",");
+        assert_eq!(tokens("Zorkbot Foo"), "Zorkbot,Foo");
+        assert_eq!(tokens("Zorkbot Foos (like Bar) http://x/Baz Silk"), "Zorkbot");
+        assert_eq!(tokens("Zorkbot-Bar/1 foo/2"), "Zorkbot-Bar,Foo,Bar");
+    }
+
+    #[test]
+    fn a_person_is_convicted_only_by_a_product() {
+        let client = |header: &str| refined(&["Foo", "Silk", "CFNetwork"], header).client;
+        let windows = "Mozilla/5.0 (Windows) AppleWebKit/1";
+        assert_eq!(client(&format!("{windows} Foo/1.0")), Client::Crawler);
+        for innocent in ["Foo", "Foo/beta", "Silk/1.0", "(Foo)", "x-Foo/1"] {
+            assert_eq!(client(&format!("{windows} {innocent}")), Client::Browser, "{innocent}");
+        }
+        assert_eq!(client("Foo/1 CFNetwork/1"), Client::App);
+        assert_eq!(client("Foo/1 (Windows)"), Client::Crawler);
+    }
+
+    #[test]
+    fn without_a_header_or_a_token_nothing_changes() {
+        let identifier = identifier();
+        let identity = identifier.recognise(None);
+        let own = OperatorTokens::new(["Foo"]);
+        assert!(Arc::ptr_eq(&own.refine(Arc::clone(&identity), None, &identifier), &identity));
+        let (same, step) = own.explain(&identity, Some(b"Mozilla/5.0 (Windows)"), &identifier);
+        assert!(Arc::ptr_eq(&same, &identity) && step.is_none());
+    }
+}

@@ -36,9 +36,10 @@ pub fn judge<'p>(
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: SystemTime,
 ) -> Judged<'p> {
-    let recognised = policy.identifier.recognise(facts.user_agent);
+    let user_agent = facts.user_agent.as_deref();
+    let recognised = policy.identifier.recognise(user_agent);
     let tokens = &site.rules.current().tokens;
-    let identity = tokens.refine(Arc::clone(&recognised), facts.user_agent, &policy.identifier);
+    let identity = tokens.refine(Arc::clone(&recognised), user_agent, &policy.identifier);
     Subject { policy, site, facts, target, recognised, identity, now }.judged(reads)
 }
 
@@ -77,7 +78,7 @@ impl<'p> Subject<'p, '_> {
         let reads = if is_judged { reads(&identity, proof) } else { Vec::new() };
         let case = Case {
             target,
-            user_agent: facts.user_agent,
+            user_agent: facts.user_agent.as_deref(),
             identifier: &policy.identifier,
             recognised: &recognised,
             identity: &identity,

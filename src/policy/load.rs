@@ -8,6 +8,7 @@ use crate::decide::{SiteRules, Version};
 use crate::enforce::Modes;
 use crate::identify::Identifier;
 use crate::robots::{Finding, Limits, Robots};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,14 +21,36 @@ pub type LoadError = ConfigErrors;
 /// # Errors
 /// Every fault of every file, where the first version of a robots.txt is unfit too.
 pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
-    let loaded = load(config, None, Acceptance::default(), now)?;
-    if loaded.unfit.is_empty() { Ok(loaded.policy) } else { Err(ConfigErrors(loaded.unfit)) }
+    load(config, None, Manner { names: Names::Look, ..Manner::default() }, now).and_then(Loaded::fit)
 }
 
-/// Which accidents the operator says are meant.
+/// Loads everything for judging only: nobody is ever forwarded, so no name is looked up.
+///
+/// # Errors
+/// As [`check`].
+pub fn trial(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
+    load(config, None, Manner::default(), now).and_then(Loaded::fit)
+}
+
+/// How a policy is loaded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Acceptance {
-    pub(super) empty: bool,
+pub(super) struct Manner {
+    /// Whether an empty or missing robots.txt is meant.
+    pub(super) accept_empty: bool,
+    /// What is done about names of origins.
+    pub(super) names: Names,
+}
+
+/// What is done about names of origins.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Names {
+    /// None is looked up.
+    #[default]
+    Leave,
+    /// Those are looked up whose addresses are not known yet: a changed robots.txt must not wait for DNS.
+    LookUnknown,
+    /// All are looked up; the last good addresses are kept where that fails.
+    Look,
 }
 
 /// A policy, and the robots.txt files that may not come into force.
@@ -36,19 +59,27 @@ pub(super) struct Loaded {
     pub(super) unfit: Vec<ConfigError>,
 }
 
+impl Loaded {
+    fn fit(self) -> Result<Policy, LoadError> {
+        if self.unfit.is_empty() { Ok(self.policy) } else { Err(ConfigErrors(self.unfit)) }
+    }
+}
+
 /// Builds the policy that follows `previous`.
 pub(super) fn load(
     config: Config,
     previous: Option<&Policy>,
-    acceptance: Acceptance,
+    manner: Manner,
     now: SystemTime,
 ) -> Result<Loaded, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let (mut sites, mut unfit, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for site in &config.sites {
-        let former = previous.and_then(|policy| policy.named(&site.name)).map(|site| &**site);
-        let loading = Loading { config: &config, site, former, renewed, acceptance, now };
+        let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
+        let limit_changed =
+            previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
+        let loading = Loading { config: &config, site, former, renewed, limit_changed, manner, now };
         match loading.site() {
             Ok((site, error)) => {
                 unfit.extend(error);
@@ -83,22 +114,12 @@ fn identifier(
         return Ok((Arc::clone(&policy.identifier), text));
     }
     let knowledge = match (&text, path) {
-        (Some(text), Some(path)) => catalogue::merge(text, path).map_err(|errors| faults(&errors))?,
+        (Some(text), Some(path)) => catalogue::merge(text, path).map_err(ConfigErrors)?,
         _ => catalogue::bundled(),
     };
     let identifier = Identifier::new(knowledge)
         .map_err(|error| ConfigError::whole(path.unwrap_or_else(|| Path::new("")), error.to_string()))?;
     Ok((Arc::new(identifier), text))
-}
-
-fn faults(errors: &[catalogue::FileError]) -> ConfigErrors {
-    let faults = errors.iter().map(|error| ConfigError {
-        path: error.path.clone(),
-        position: Some((error.line, error.column)),
-        message: error.message.clone(),
-        hint: error.hint.clone(),
-    });
-    ConfigErrors(faults.collect())
 }
 
 /// One site on its way into a policy.
@@ -107,7 +128,8 @@ struct Loading<'a> {
     site: &'a SiteConfig,
     former: Option<&'a Site>,
     renewed: bool,
-    acceptance: Acceptance,
+    limit_changed: bool,
+    manner: Manner,
     now: SystemTime,
 }
 
@@ -122,7 +144,7 @@ impl Loading<'_> {
     /// The site and, where its robots.txt is unfit, why. An unfit file leaves the last good version in
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
-        let origin = self.origin()?;
+        let origin = self.origin();
         let unfit = match self.fresh() {
             Ok(fresh) => return Ok((self.assembled(fresh, origin), None)),
             Err(unfit) => unfit,
@@ -138,19 +160,22 @@ impl Loading<'_> {
         Ok((site, Some(error.with_hint(hint))))
     }
 
-    fn origin(&self) -> Result<Vec<std::net::SocketAddr>, ConfigError> {
+    /// The addresses of the origin. None is no fault: a site whose origin has no address yet is served, its
+    /// robots.txt above all, and the address is looked for again.
+    fn origin(&self) -> Vec<SocketAddr> {
         let former = self.former.filter(|former| former.config.origin == self.site.origin);
-        match (resolve::resolve(&self.site.origin), former) {
-            (Ok(addresses), _) => Ok(addresses),
-            // A name server that is down for a moment must not undo a site that works.
-            (Err(_), Some(former)) => Ok(former.origin.clone()),
-            (Err(error), None) => {
-                let path = self.config.path.clone().unwrap_or_default();
-                Err(ConfigError::whole(
-                    &path,
-                    format!("cannot resolve origin `{}`: {error}", self.site.origin),
-                ))
-            }
+        let known = former.map(|former| former.origin.clone()).unwrap_or_default();
+        match self.manner.names {
+            Names::Leave => known,
+            Names::LookUnknown if !known.is_empty() => known,
+            Names::LookUnknown | Names::Look => match resolve::resolve(&self.site.origin) {
+                Ok(addresses) => addresses,
+                Err(error) => {
+                    let (site, origin) = (&self.site.name, &self.site.origin);
+                    tracing::warn!(site, "the name of origin {origin} cannot be resolved: {error}");
+                    known
+                }
+            },
         }
     }
 
@@ -164,6 +189,7 @@ impl Loading<'_> {
         };
         if let Some(former) = self.former.filter(|former| former.version() == Some(file.id))
             && former.config.robots == self.site.robots
+            && !self.limit_changed
         {
             return Ok(Fresh::kept(former));
         }
@@ -179,12 +205,12 @@ impl Loading<'_> {
 
     /// Empty is meant when the operator says so, or has said so of the version in force.
     fn may_be_empty(&self, path: &Path) -> bool {
-        let in_force_is_empty = self.former.and_then(|former| former.robots.as_deref());
-        self.acceptance.empty
-            || in_force_is_empty.is_some_and(|file| file.bytes.is_empty() && file.path == path)
+        let in_force = self.former.and_then(|former| former.robots.as_deref());
+        let has_been_meant = in_force.is_some_and(|file| file.bytes.is_empty() && file.path == path);
+        self.manner.accept_empty || has_been_meant
     }
 
-    fn assembled(&self, fresh: Fresh, origin: Vec<std::net::SocketAddr>) -> Site {
+    fn assembled(&self, fresh: Fresh, origin: Vec<SocketAddr>) -> Site {
         let (rules, since) = self.rules(&fresh);
         Site {
             config: self.site.clone(),
@@ -210,7 +236,7 @@ impl Loading<'_> {
         };
         let rules = if self.renewed { former.rules.renewed() } else { former.rules.clone() };
         if fresh.version.id == former.version() {
-            return (rules, former.since);
+            return (rules.with_current(&fresh.version), former.since);
         }
         (rules.replaced_by(Arc::clone(&fresh.version), self.now, self.config.period.notice), self.now)
     }

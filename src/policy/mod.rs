@@ -16,13 +16,13 @@ mod watch;
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
-pub use load::{LoadError, check};
+pub use load::{LoadError, check, trial};
 pub use reload::{LastReload, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
-pub use watch::{WatchError, watch};
+pub use watch::watch;
 
-use crate::config::Config;
+use crate::config::{Config, HostPattern, SiteConfig};
 use crate::identify::Identifier;
 use std::sync::Arc;
 
@@ -53,6 +53,24 @@ impl Policy {
     #[must_use]
     pub fn sites(&self) -> &[Arc<Site>] {
         &self.sites
+    }
+
+    /// The site that `next` follows: one that shares a host with it or else, for hosts that were nobody's
+    /// own, the site that served them. Crawlers hold copies of what their host served, whatever the site was
+    /// called.
+    fn before(&self, next: &SiteConfig) -> Option<&Arc<Site>> {
+        if next.hosts.is_empty() {
+            return self.sites.iter().find(|site| site.config.hosts.is_empty());
+        }
+        let shares = |site: &&Arc<Site>| site.config.hosts.iter().any(|host| next.hosts.contains(host));
+        let served = || {
+            let exact = next.hosts.iter().filter_map(|host| match host {
+                HostPattern::Exact(name) => Some(name),
+                HostPattern::Below(_) => None,
+            });
+            exact.filter_map(|name| self.site(name)).next()
+        };
+        self.sites.iter().find(shares).or_else(served)
     }
 
     fn named(&self, name: &str) -> Option<&Arc<Site>> {

@@ -1,7 +1,7 @@
 //! Replacing the policy of a running gateway: one at a time, whole, or not at all.
 
 use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
-use super::load::{Acceptance, Loaded, load};
+use super::load::{Loaded, Manner, Names, load};
 use super::{CurrentPolicy, Policy, Site};
 use crate::config::{Arguments, Config, ConfigErrors};
 use crate::record::{ReadBook, timestamp};
@@ -89,7 +89,8 @@ impl Reloader {
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> ReloadReport {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         let previous = self.current.get();
-        let errors = self.attempt(&previous, accept_empty);
+        let names = if trigger == Trigger::Watch { Names::LookUnknown } else { Names::Look };
+        let errors = self.attempt(&previous, Manner { accept_empty, names });
         let current = self.current.get();
         let report = self.report(&previous, &current, &errors);
         let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
@@ -108,10 +109,10 @@ impl Reloader {
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
-    fn attempt(&self, previous: &Policy, accept_empty: bool) -> Vec<Fault> {
+    fn attempt(&self, previous: &Policy, manner: Manner) -> Vec<Fault> {
         let now = SystemTime::now();
-        let loaded = Config::load(&self.arguments)
-            .and_then(|config| load(config, Some(previous), Acceptance { empty: accept_empty }, now));
+        let loaded =
+            Config::load(&self.arguments).and_then(|config| load(config, Some(previous), manner, now));
         match loaded {
             Ok(Loaded { policy, unfit }) => {
                 if differs(previous, &policy) {

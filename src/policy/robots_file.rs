@@ -6,10 +6,11 @@
 use crate::decide::VersionId;
 use crate::robots::Robots;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// More than any site needs, and little enough to be kept in memory and sent to every crawler.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
@@ -103,7 +104,7 @@ impl RobotsFile {
             _ => Unfit::Unreadable(error),
         };
         let file = File::open(path).map_err(refuse)?;
-        let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let modified = file.metadata().ok().map(|metadata| last_change(&metadata));
         let mut bytes = Vec::new();
         file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refuse)?;
         if bytes.len() as u64 > MOST_BYTES {
@@ -137,6 +138,16 @@ impl RobotsFile {
         }
         Ok(())
     }
+}
+
+/// The later of the two times that a file system keeps. Tools that copy a file may keep the time its content
+/// was written, but not the time it was put here; a date that goes back would make a cached copy look
+/// current.
+fn last_change(metadata: &Metadata) -> SystemTime {
+    let (seconds, nanoseconds) =
+        (metadata.mtime(), metadata.mtime_nsec()).max((metadata.ctime(), metadata.ctime_nsec()));
+    let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    SystemTime::UNIX_EPOCH + whole + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())
 }
 
 fn looks_like_markup(bytes: &[u8]) -> bool {

@@ -56,10 +56,11 @@ impl Site {
     /// sent; where no single host is configured it is relative.
     #[must_use]
     pub fn robots_url(&self, scheme: &str) -> String {
-        match self.config.hosts.first() {
-            Some(HostPattern::Exact(host)) => format!("{scheme}://{host}/robots.txt"),
-            _ => "/robots.txt".to_owned(),
-        }
+        let exact = self.config.hosts.iter().find_map(|host| match host {
+            HostPattern::Exact(name) => Some(name),
+            HostPattern::Below(_) => None,
+        });
+        exact.map_or_else(|| "/robots.txt".to_owned(), |host| format!("{scheme}://{host}/robots.txt"))
     }
 }
 

@@ -5,12 +5,16 @@
 //! used to choose when to look: a finished save at once, an unfinished one when its writer closes it or
 //! after [`QUIET`]. What to do is decided by reading the files and comparing contents.
 
+mod settling;
+mod trail;
+
 use super::reload::{Reloader, Trigger};
-use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use settling::{Change, Settling};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -19,45 +23,33 @@ use std::time::{Duration, Instant};
 /// How long a file must be left alone before an unfinished save is taken for finished.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How long to gather events that belong together, as those of a symlink swap do.
-const GATHER: Duration = Duration::from_millis(5);
-
-/// How often to look without being told: some file systems report nothing, and a watched folder may
-/// itself have been replaced.
+/// How often to look without being told: some file systems report nothing, and a name that could not be
+/// resolved may be known now.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Why files cannot be watched.
-#[derive(Debug)]
-pub struct WatchError(notify::Error);
-
-impl fmt::Display for WatchError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("cannot watch files for changes")
-    }
-}
-
-impl std::error::Error for WatchError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
-
 /// Watches the files of the policy in force and reloads it when they change, on a thread that ends with
-/// the reloader.
-///
-/// # Errors
-/// When the system offers no way to watch, or no thread can be started.
-pub fn watch(reloader: &Arc<Reloader>) -> Result<(), WatchError> {
+/// the reloader. Where the system offers no way to watch, the files are looked at every few seconds.
+pub fn watch(reloader: &Arc<Reloader>) {
     let (sender, events) = channel();
-    let watcher = notify::recommended_watcher(Forward(sender)).map_err(WatchError)?;
-    let (folders, marks) = (BTreeSet::new(), Vec::new());
-    let mut watch = Watch { watcher, folders, marks, reloader: Arc::downgrade(reloader) };
-    watch.arm();
-    std::thread::Builder::new()
-        .name("watch".to_owned())
-        .spawn(move || watch.run(&events))
-        .map_err(|error| WatchError(notify::Error::io(error)))?;
-    Ok(())
+    let watcher = match notify::recommended_watcher(Forward(sender.clone())) {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            tracing::warn!("cannot watch files: {error}; they are looked at every {LOOK_AGAIN:?}");
+            None
+        }
+    };
+    let watch = Watch {
+        watcher,
+        keep_open: sender,
+        folders: BTreeSet::new(),
+        names: BTreeSet::new(),
+        marks: Vec::new(),
+        reloader: Arc::downgrade(reloader),
+    };
+    let thread = std::thread::Builder::new().name("watch".to_owned());
+    if let Err(error) = thread.spawn(move || watch.run(&events)) {
+        tracing::error!("cannot watch files: {error}; `gatewayctl reload` reads them");
+    }
 }
 
 struct Forward(Sender<Event>);
@@ -71,28 +63,33 @@ impl notify::EventHandler for Forward {
     }
 }
 
-/// When to look at the files after an event.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum When {
-    Never,
-    Soon,
-    Quiet,
-}
-
-fn when(event: &Event) -> When {
+/// What an event says of a file; `None` when it was only read.
+fn change(event: &Event) -> Option<Change> {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Create(CreateKind::Folder)
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => When::Soon,
-        EventKind::Access(_) => When::Never,
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => Some(Change::Finished),
+        EventKind::Access(_) => None,
         // A new file is empty until its writer has written; a removed one may be about to return.
-        _ => When::Quiet,
+        _ => Some(Change::UnderWay),
     }
 }
 
+/// The names of ours that an event is about; all of them where events were lost.
+fn touched(event: &Event, names: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    if event.need_rescan() || event.paths.is_empty() {
+        return names.iter().cloned().collect();
+    }
+    event.paths.iter().filter(|path| names.contains(*path)).cloned().collect()
+}
+
 struct Watch {
-    watcher: RecommendedWatcher,
+    watcher: Option<RecommendedWatcher>,
+    /// Keeps the channel open where there is no watcher.
+    #[expect(dead_code, reason = "it is held, not used")]
+    keep_open: Sender<Event>,
     folders: BTreeSet<PathBuf>,
+    /// Every name on the way to a file of ours, the links included.
+    names: BTreeSet<PathBuf>,
     /// What the files looked like before they were last read. Empty at first: what changed while the
     /// gateway started is found at the first look.
     marks: Vec<Mark>,
@@ -109,50 +106,58 @@ fn mark(path: &Path) -> Mark {
 
 impl Watch {
     fn run(mut self, events: &Receiver<Event>) {
+        self.arm();
+        let mut settling = Settling::default();
+        let mut next_look = Instant::now();
         loop {
-            let wake = match events.recv_timeout(LOOK_AGAIN) {
-                Ok(event) => self.settled(event, events),
-                Err(RecvTimeoutError::Timeout) => self.differs(),
+            let now = Instant::now();
+            let wake = settling.due().unwrap_or(next_look).min(next_look);
+            match events.recv_timeout(wake.saturating_duration_since(now)) {
+                Ok(event) => {
+                    if let Some(change) = change(&event) {
+                        settling.note(change, touched(&event, &self.names), Instant::now());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
-            };
+            }
+            let now = Instant::now();
+            let mut reload = settling.take_due(now);
+            if now >= next_look {
+                next_look = now + LOOK_AGAIN;
+                reload |= settling.is_empty() && self.differs_and_is_quiet();
+            }
             let Some(reloader) = self.reloader.upgrade() else { return };
-            if wake {
-                // Taken before the files are read, so that no later change can pass for this one.
-                self.marks = self.files().iter().map(|file| mark(file)).collect();
-                reloader.reload(Trigger::Watch, false);
-            }
-            drop(reloader);
-            self.arm();
-        }
-    }
-
-    /// Gathers what follows `first` until it is time to look. `false` when nothing concerns us.
-    fn settled(&self, first: Event, events: &Receiver<Event>) -> bool {
-        let files = self.files();
-        let mut deadline: Option<Instant> = None;
-        let mut next = Some(first);
-        loop {
-            if let Some(event) = next.take() {
-                deadline = match (concern(&event, &files), when(&event)) {
-                    (Concern::None, _) | (_, When::Never) => deadline,
-                    (Concern::Own, When::Soon) => Some(Instant::now() + GATHER),
-                    (Concern::Own, When::Quiet) => Some(Instant::now() + QUIET),
-                    // A busy folder must not put off for ever what concerns us.
-                    (Concern::Perhaps, When::Soon) => Some(earlier(deadline, GATHER)),
-                    (Concern::Perhaps, When::Quiet) => deadline.or_else(|| Some(earlier(None, QUIET))),
-                };
-            }
-            let Some(end) = deadline else { return false };
-            match events.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(event) => next = Some(event),
-                Err(_) => return true,
+            if reload {
+                self.reload(&reloader);
+                drop(reloader);
+                self.arm();
             }
         }
     }
 
-    /// Whether any file looks different, where nothing told us.
-    fn differs(&self) -> bool {
-        !self.files().iter().map(|file| mark(file)).eq(self.marks.iter().copied())
+    /// Reads the files. A panic there is a fault of ours, and must not end the watching.
+    fn reload(&mut self, reloader: &Reloader) {
+        // Taken before the files are read, so that no later change can pass for this one.
+        self.marks = self.marks_now();
+        // The hook has reported where.
+        let _ = catch_unwind(AssertUnwindSafe(|| reloader.reload(Trigger::Watch, false)));
+    }
+
+    /// Whether any file looks different, where nothing told us, and is not being written this moment; or
+    /// whether a name is still to be resolved.
+    fn differs_and_is_quiet(&self) -> bool {
+        let now = self.marks_now();
+        if now == self.marks {
+            let policy = self.reloader.upgrade().map(|reloader| reloader.current());
+            return policy.is_some_and(|policy| policy.sites().iter().any(|site| site.origin.is_empty()));
+        }
+        std::thread::sleep(QUIET);
+        self.marks_now() == now
+    }
+
+    fn marks_now(&self) -> Vec<Mark> {
+        self.files().iter().map(|file| mark(file)).collect()
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -160,54 +165,26 @@ impl Watch {
         policy.map_or_else(Vec::new, |policy| policy.config.files().map(absolute).collect())
     }
 
-    /// Watches every folder that a change of our files would show up in: the file's own and, where a
-    /// symlink leads elsewhere, the one that holds the file it ends at.
+    /// Watches every folder that a change of our files would show up in, those of the links on the way to
+    /// them among them.
     fn arm(&mut self) {
-        let mut wanted = BTreeSet::new();
-        for file in self.files() {
-            let target = std::fs::canonicalize(&file).ok();
-            for path in [Some(file), target].into_iter().flatten() {
-                wanted.extend(path.parent().map(Path::to_owned));
-            }
-        }
+        self.names = self.files().iter().flat_map(|file| trail::names(file)).collect();
+        let wanted: BTreeSet<PathBuf> =
+            self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
+        let Some(watcher) = &mut self.watcher else { return };
         for gone in self.folders.difference(&wanted) {
             // Its folder may be gone already; then there is nothing to unwatch.
-            let _ = self.watcher.unwatch(gone);
+            let _ = watcher.unwatch(gone);
         }
-        // Watching again what is watched already costs nothing, and mends a watch on a replaced folder.
-        self.folders = wanted
-            .into_iter()
-            .filter(|folder| self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok())
-            .collect();
-    }
-}
-
-/// `wait` from now, or `deadline` if that comes first.
-fn earlier(deadline: Option<Instant>, wait: Duration) -> Instant {
-    let end = Instant::now() + wait;
-    deadline.map_or(end, |deadline| deadline.min(end))
-}
-
-/// How an event may concern us.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Concern {
-    /// It names a file of ours, or all of them.
-    Own,
-    /// It names what may be, or may have been, a link on the way to one.
-    Perhaps,
-    /// It names another file: a folder holds many, a journal perhaps.
-    None,
-}
-
-fn concern(event: &Event, files: &[PathBuf]) -> Concern {
-    let own = |path: &PathBuf| files.iter().any(|file| file.file_name() == path.file_name());
-    let link = |path: &PathBuf| path.is_symlink() || path.is_dir() || !path.exists();
-    if event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(own) {
-        Concern::Own
-    } else if event.paths.iter().any(link) {
-        Concern::Perhaps
-    } else {
-        Concern::None
+        // Watching again what is watched already costs little, and mends a watch on a replaced folder.
+        let (watched, missed): (BTreeSet<_>, BTreeSet<_>) =
+            wanted.into_iter().partition(|folder| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok());
+        if let Some(folder) = missed.first()
+            && !self.folders.is_empty()
+        {
+            tracing::debug!(folder = %folder.display(), "cannot be watched; its files are looked at instead");
+        }
+        self.folders = watched;
     }
 }
 
@@ -218,27 +195,26 @@ fn absolute(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use notify::event::{CreateKind, RemoveKind};
 
     #[test]
-    fn a_finished_save_is_looked_at_soon_and_an_unfinished_one_when_quiet() {
-        let kind = |kind| when(&Event::new(kind));
-        assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), When::Soon);
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), When::Soon);
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), When::Quiet);
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), When::Quiet);
-        assert_eq!(kind(EventKind::Create(CreateKind::File)), When::Quiet);
-        assert_eq!(kind(EventKind::Remove(notify::event::RemoveKind::File)), When::Quiet);
-        assert_eq!(kind(EventKind::Access(AccessKind::Open(AccessMode::Read))), When::Never);
-        assert_eq!(kind(EventKind::Any), When::Quiet);
+    fn a_finished_save_is_told_from_an_unfinished_one() {
+        let kind = |kind| change(&Event::new(kind));
+        assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), Some(Change::Finished));
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), Some(Change::Finished));
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), Some(Change::UnderWay));
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), Some(Change::UnderWay));
+        assert_eq!(kind(EventKind::Create(CreateKind::File)), Some(Change::UnderWay));
+        assert_eq!(kind(EventKind::Remove(RemoveKind::File)), Some(Change::UnderWay));
+        assert_eq!(kind(EventKind::Access(AccessKind::Open(AccessMode::Read))), None);
     }
 
     #[test]
-    fn names_that_are_neither_ours_nor_links_do_not_concern_us() {
-        let files = [PathBuf::from("/etc/site/robots.txt")];
+    fn strangers_do_not_concern_us_and_lost_events_concern_everything() {
+        let names = BTreeSet::from([PathBuf::from("/a"), PathBuf::from("/b")]);
         let event = |path: &str| Event::new(EventKind::Any).add_path(PathBuf::from(path));
-        assert_eq!(concern(&event("/etc/site/robots.txt"), &files), Concern::Own);
-        assert_eq!(concern(&Event::new(EventKind::Any), &files), Concern::Own);
-        assert_eq!(concern(&event("/nowhere/..data"), &files), Concern::Perhaps);
-        assert_eq!(concern(&event("/proc/self/status"), &files), Concern::None);
+        assert_eq!(touched(&event("/a"), &names), [PathBuf::from("/a")]);
+        assert!(touched(&event("/journal.jsonl"), &names).is_empty());
+        assert_eq!(touched(&Event::new(EventKind::Any), &names).len(), 2);
     }
 }

@@ -85,6 +85,8 @@ pub(super) async fn accept<A>(
                     drop(open);
                 });
             }
+            // The client gave up while it waited; the next one is fine.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 if !failing {
                     tracing::error!("cannot accept connections: {error}");

@@ -30,7 +30,6 @@ impl Answer {
 
 impl From<Reply> for Answer {
     fn from(reply: Reply) -> Self {
-        let headers = reply.headers.into_iter().filter(|(name, _)| *name != "content-length");
-        Self { status: reply.status, headers: headers.collect(), body: reply.body.into() }
+        Self { status: reply.status, headers: reply.headers, body: reply.body.into() }
     }
 }

@@ -2,30 +2,57 @@
 
 use crate::decide::VersionId;
 use crate::policy::{Policy, Site};
-use crate::record::{Event, Reader};
-use std::net::IpAddr;
+use crate::record::{Event, Journal, Reader};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Pingora's context of a request. Everything in it was decided under the one policy it holds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RequestContext {
-    pub(super) route: Option<Route>,
+    /// The policy in force when the request began.
+    pub(super) policy: Arc<Policy>,
+    /// Where it goes, once its host is known.
+    pub(super) site: Option<Arc<Site>>,
     /// The event, waiting for the status of the answer.
-    pub(super) event: Option<Box<Event>>,
+    pub(super) event: Option<PendingEvent>,
     /// What the origin may be told.
     pub(super) labels: Option<VerdictLabels>,
-    /// The client's address as judged.
-    pub(super) client: Option<IpAddr>,
     /// How often an origin was tried.
     pub(super) attempts: usize,
 }
 
-/// Under which policy, and to which site, a request goes.
-#[derive(Clone, Debug)]
-pub(super) struct Route {
-    pub(super) policy: Arc<Policy>,
-    pub(super) site: Arc<Site>,
+impl RequestContext {
+    pub(super) const fn new(policy: Arc<Policy>) -> Self {
+        Self { policy, site: None, event: None, labels: None, attempts: 0 }
+    }
+}
+
+/// An event that is recorded when its request is over, however it ends: what is cut off before it was
+/// answered is recorded without a status.
+#[derive(Debug)]
+pub(super) struct PendingEvent {
+    event: Option<Box<Event>>,
+    journal: Arc<Journal>,
+}
+
+impl PendingEvent {
+    pub(super) fn new(event: Event, journal: &Arc<Journal>) -> Self {
+        Self { event: Some(Box::new(event)), journal: Arc::clone(journal) }
+    }
+
+    pub(super) fn answered(mut self, status: Option<u16>) {
+        if let Some(event) = &mut self.event {
+            event.status = status;
+        }
+    }
+}
+
+impl Drop for PendingEvent {
+    fn drop(&mut self) {
+        if let Some(event) = self.event.take() {
+            self.journal.record(*event);
+        }
+    }
 }
 
 /// The verdict in the words of the header fields that tell the origin of it.
@@ -36,10 +63,13 @@ pub(super) struct VerdictLabels {
     pub(super) proof: &'static str,
 }
 
-/// A read of robots.txt that counts once its answer has been sent whole.
+/// A read of robots.txt that counts once its answer has reached the client whole.
 #[derive(Debug)]
 pub(super) struct PendingRead {
     pub(super) reader: Reader,
     pub(super) version: VersionId,
+    /// Since when that version has been in force.
     pub(super) in_force: SystemTime,
+    /// When it was taken from the policy in force; what replaces it later did not come before this read.
+    pub(super) at: SystemTime,
 }

@@ -8,6 +8,7 @@ use http::{Request, Response, StatusCode};
 use std::fmt;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,10 +75,9 @@ impl DemoOrigin {
         let address = listener
             .local_addr()
             .map_err(|source| DemoError::Bind(BindError { address: "127.0.0.1:0".to_owned(), source }))?;
-        let folder = std::env::temp_dir().join(format!("robots-gateway-demo-{}", std::process::id()));
+        let folder = own_folder()?;
         let robots = folder.join("robots.txt");
-        write_sample(&folder, &robots)?;
-        arguments.config = None;
+        std::fs::write(&robots, SAMPLE).map_err(|error| DemoError::Sample(robots.clone(), error))?;
         arguments.origin = Some(format!("http://{address}"));
         arguments.robots.get_or_insert(robots);
         arguments.state_dir.get_or_insert_with(|| folder.clone());
@@ -162,10 +162,18 @@ fn gatewayctl() -> String {
     found.unwrap_or_else(|| "gatewayctl".to_owned())
 }
 
-fn write_sample(folder: &Path, robots: &Path) -> Result<(), DemoError> {
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(robots, SAMPLE))
-        .map_err(|error| DemoError::Sample(robots.to_owned(), error))
+/// A new folder that nobody else can have prepared.
+fn own_folder() -> Result<PathBuf, DemoError> {
+    let process = std::process::id();
+    let mut taken = None;
+    for number in 0..100 {
+        let folder = std::env::temp_dir().join(format!("robots-gateway-demo-{process}-{number}"));
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => taken = Some(DemoError::Sample(folder, error)),
+        }
+    }
+    Err(taken.unwrap_or_else(|| DemoError::Sample(std::env::temp_dir(), io::ErrorKind::AlreadyExists.into())))
 }
 
 fn page(request: &Request<()>) -> Response<Vec<u8>> {

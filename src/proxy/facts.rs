@@ -3,7 +3,7 @@
 use crate::request::address::{Networks, client_address};
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
-use http::header;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora::proxy::Session;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -23,14 +23,14 @@ pub(super) enum Head<'a> {
 pub(super) fn read<'a>(session: &'a Session, trusted: &Networks) -> Head<'a> {
     let request = session.req_header();
     let Some(host) = requested_host(session) else {
-        return Head::Malformed("the request names no host");
+        return Head::Malformed("the request names no host that could be one");
     };
     let facts = RequestFacts {
         scheme: scheme(session, trusted),
         method: request.method.as_str(),
         host,
         target: Cow::Borrowed(request.raw_path()),
-        user_agent: request.headers.get(header::USER_AGENT).map(http::HeaderValue::as_bytes),
+        user_agent: joined(&request.headers, &header::USER_AGENT, b" "),
         address: address(session, trusted),
     };
     if request.method == http::Method::OPTIONS && request.raw_path() == b"*" {
@@ -42,31 +42,58 @@ pub(super) fn read<'a>(session: &'a Session, trusted: &Networks) -> Head<'a> {
     }
 }
 
-/// The host of the request; the authority of an absolute-form wins over the field (RFC 9112 §3.2.2).
+/// All lines of a field, joined; borrowed where there is one, as nearly always.
+pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName, between: &[u8]) -> Option<Cow<'a, [u8]>> {
+    let mut lines = headers.get_all(name).iter().map(HeaderValue::as_bytes);
+    let first = lines.next()?;
+    let rest: Vec<&[u8]> = lines.collect();
+    if rest.is_empty() {
+        return Some(Cow::Borrowed(first));
+    }
+    let all: Vec<&[u8]> = std::iter::once(first).chain(rest).collect();
+    Some(Cow::Owned(all.join(between)))
+}
+
+/// The host of the request in its normal form. Pingora has seen to it that there is one `Host` at most
+/// and that an absolute-form target agrees with it (RFC 9112 §3.2.2). HTTP/1.0 needs none: then it is
+/// the empty name, which only the default site answers to.
 fn requested_host(session: &Session) -> Option<Cow<'_, str>> {
     let request = session.req_header();
-    let field = request.headers.get(header::HOST).and_then(|value| value.to_str().ok());
-    let named = request.uri.authority().map(http::uri::Authority::as_str).or(field)?;
-    let host = host::normalise(named);
+    let named = match request.headers.get(header::HOST) {
+        Some(field) => field.to_str().ok()?,
+        None => request.uri.authority().map_or("", http::uri::Authority::as_str),
+    };
     let may_be_empty = request.version == http::Version::HTTP_10;
-    (!host.is_empty() || may_be_empty).then_some(host)
+    let is_host = named.len() <= LONGEST_HOST && named.bytes().all(may_stand_in_a_host);
+    (is_host && (may_be_empty || !named.is_empty())).then(|| host::normalise(named))
+}
+
+/// The longest name that DNS carries (RFC 1035 §2.3.4), with a port behind it. More is no host, and would
+/// only be looked up and remembered at a cost.
+const LONGEST_HOST: usize = 253 + ".:65535".len();
+
+/// Registered names, addresses and a port (RFC 3986 §3.2.2), without user information.
+const fn may_stand_in_a_host(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric()
+        || matches!(octet, b'.' | b'-' | b'_' | b':' | b'[' | b']' | b'~' | b'%' | b'!' | b'$' | b'&' | b'\'')
+        || matches!(octet, b'(' | b')' | b'*' | b'+' | b';' | b'=')
 }
 
 /// The scheme the client used: this listener's, or what a trusted proxy says that ended TLS before us.
 fn scheme(session: &Session, trusted: &Networks) -> Scheme {
-    let told = session.req_header().headers.get("x-forwarded-proto").map(http::HeaderValue::as_bytes);
+    let told = session.req_header().headers.get("x-forwarded-proto").map(HeaderValue::as_bytes);
     let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
     let believed = is_https && peer(session).is_some_and(|peer| trusted.contain(peer));
     if believed { Scheme::Https } else { Scheme::Http }
 }
 
-fn peer(session: &Session) -> Option<IpAddr> {
-    Some(session.client_addr()?.as_inet()?.ip())
+/// The address that connected to us.
+pub(super) fn peer(session: &Session) -> Option<IpAddr> {
+    Some(session.client_addr()?.as_inet()?.ip().to_canonical())
 }
 
 fn address(session: &Session, trusted: &Networks) -> Option<IpAddr> {
-    let peer = peer(session)?;
     let lines = session.req_header().headers.get_all("x-forwarded-for").iter();
-    let lines: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
-    Some(client_address(peer, trusted, lines))
+    let lines: Vec<&[u8]> = lines.map(HeaderValue::as_bytes).collect();
+    client_address(peer(session)?, trusted, lines)
 }

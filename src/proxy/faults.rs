@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::respond::respond;
 use pingora::proxy::{FailToProxy, Session};
 use pingora::{Error, ErrorSource, ErrorType};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,39 +14,46 @@ const CLIENT_GONE: u16 = 499;
 /// Between two lines about origins that fail; what happens in between is counted.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Failures of origins: told at once, then at most every [`QUIET`], with their number.
+/// Failures of origins by site and status: told at once, then at most every [`QUIET`], with their number.
+/// Bounded, since both are.
 #[derive(Debug, Default)]
-pub(super) struct OriginFaults(Mutex<Option<(Instant, u64)>>);
+pub(super) struct OriginFaults(Mutex<HashMap<(String, u16), (Instant, u64)>>);
 
 impl OriginFaults {
     /// How many failures a line is due for, this one included; `None` while it is too early for one.
-    fn due(&self, now: Instant) -> Option<u64> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *last {
-            Some((told, untold)) if now.duration_since(*told) < QUIET => {
-                *untold += 1;
-                None
-            }
-            last => {
-                let untold = last.map_or(0, |(_, untold)| untold);
-                *last = Some((now, 0));
-                Some(untold + 1)
-            }
+    fn due(&self, site: &str, status: u16, now: Instant) -> Option<u64> {
+        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((told, untold)) = faults.get_mut(&(site.to_owned(), status)) else {
+            faults.insert((site.to_owned(), status), (now, 0));
+            return Some(1);
+        };
+        *untold += 1;
+        if now.duration_since(*told) < QUIET {
+            return None;
         }
+        *told = now;
+        Some(std::mem::take(untold))
     }
 
-    fn note(&self, status: u16, error: &Error) {
-        if let Some(count) = self.due(Instant::now()) {
-            tracing::warn!(status, count, "requests failed at the origin: {error}");
+    fn note(&self, site: &str, status: u16, error: &Error) {
+        if let Some(count) = self.due(site, status, Instant::now()) {
+            // Only the kind of error: its context may quote what the origin sent.
+            let kind = error.etype().as_str();
+            tracing::warn!(site, status, count, kind, "requests failed at the origin");
         }
     }
 }
 
 /// Answers a failed request, unless an answer is under way already.
-pub(super) async fn answer(session: &mut Session, error: &Error, origins: &OriginFaults) -> FailToProxy {
+pub(super) async fn answer(
+    session: &mut Session,
+    error: &Error,
+    site: &str,
+    origins: &OriginFaults,
+) -> FailToProxy {
     let status = status(error);
     if status >= 500 {
-        origins.note(status, error);
+        origins.note(site, status, error);
     }
     if status != CLIENT_GONE && session.response_written().is_none() {
         session.set_keepalive(None);
@@ -87,11 +95,13 @@ mod tests {
     #[test]
     fn repeats_are_counted_instead_of_repeated() {
         let (faults, start) = (OriginFaults::default(), Instant::now());
-        assert_eq!(faults.due(start), Some(1));
-        assert_eq!(faults.due(start + Duration::from_secs(1)), None);
-        assert_eq!(faults.due(start + Duration::from_secs(9)), None);
-        assert_eq!(faults.due(start + QUIET), Some(3));
-        assert_eq!(faults.due(start + QUIET * 2), Some(1));
+        let due = |site, seconds| faults.due(site, 502, start + Duration::from_secs(seconds));
+        assert_eq!(due("a", 0), Some(1));
+        assert_eq!(due("a", 1), None);
+        assert_eq!(due("a", 9), None);
+        assert_eq!(due("b", 9), Some(1), "another site is another story");
+        assert_eq!(due("a", 10), Some(3));
+        assert_eq!(due("a", 20), Some(1));
     }
 
     #[test]

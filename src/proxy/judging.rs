@@ -1,21 +1,24 @@
 //! From a request's head to the next step: forward it, or answer it here.
 //!
 //! The stages run behind a guard: a panic in one of them is a fault of ours, so the request is forwarded
-//! unjudged, and counted. That is the only thing the guard is for.
+//! unjudged, and counted. Nothing is counted or recorded before all of them have come to an end, so that a
+//! fault leaves no half-told event behind.
 
+use super::Gateway;
 use super::answer::Answer;
-use super::context::{PendingRead, RequestContext, Route, VerdictLabels};
+use super::context::{PendingEvent, PendingRead, RequestContext, VerdictLabels};
 use super::facts::{self, Head};
-use super::{Gateway, robots_txt};
+use super::robots_txt::{self, Question};
 use crate::decide::Reason;
 use crate::enforce::{Action, Mode, Refusal};
 use crate::identify::Identity;
-use crate::policy::{Judged, judge};
+use crate::policy::{Judged, Policy, Site, judge};
 use crate::record::{Event, EventKind, Occurrence, Reader};
 use crate::request::RequestFacts;
 use crate::request::target::Target;
+use http::HeaderValue;
 use pingora::proxy::Session;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What happens to a request.
@@ -32,128 +35,135 @@ impl Step {
     }
 }
 
+/// What the stages came to: the step, and what is to be told of it.
+struct Outcome {
+    step: Step,
+    kind: Option<EventKind>,
+    event: Option<Event>,
+    labels: Option<VerdictLabels>,
+}
+
+impl From<Step> for Outcome {
+    fn from(step: Step) -> Self {
+        Self { step, kind: None, event: None, labels: None }
+    }
+}
+
 impl Gateway {
     /// Reads the head, finds the site, judges, and says what to do.
     pub(super) fn judge(&self, session: &Session, context: &mut RequestContext) -> Step {
-        let policy = self.current.get();
-        let (facts, has_path) = match facts::read(session, &policy.config.trusted_proxies) {
-            Head::Request(facts) => (facts, true),
-            Head::Server(facts) => (facts, false),
+        let policy = Arc::clone(&context.policy);
+        let facts = match facts::read(session, &policy.config.trusted_proxies) {
+            Head::Request(facts) => facts,
+            Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
             Head::Malformed(reason) => return Step::answer(Answer::page(400, reason)),
         };
-        drop(policy);
-        let Some(route) = self.route(&facts.host) else {
-            return Step::answer(Answer::page(421, "no site of this name is served here"));
-        };
-        context.client = facts.address;
-        context.route = Some(route.clone());
-        self.totals.request();
-        if !has_path {
-            return Step::Forward;
-        }
-        let target = Target::new(&facts.target, route.site.config.path_parameters);
-        let stages = || self.stages(session, &facts, &target, &route, context);
-        match catch_unwind(AssertUnwindSafe(stages)) {
-            Ok(step) => step,
-            Err(_) => self.unjudged(&route, &target),
+        let step = self.routed(&policy, &facts, context, Step::Forward);
+        let Some(site) = context.site.clone() else { return step };
+        match self.guarded(|| self.stages(session, &facts, &policy, &site)) {
+            Some(outcome) => self.told(outcome, context),
+            None => unjudged(session, &facts, &policy, &site),
         }
     }
 
-    fn stages(
+    /// Finds the site of the request; `step` where there is one, else the answer that there is none.
+    fn routed(
         &self,
-        session: &Session,
+        policy: &Policy,
         facts: &RequestFacts<'_>,
-        target: &Target<'_>,
-        route: &Route,
         context: &mut RequestContext,
+        step: Step,
     ) -> Step {
+        match policy.site(&facts.host) {
+            Some(site) => {
+                self.totals.request();
+                context.site = Some(Arc::clone(site));
+                step
+            }
+            None => Step::answer(Answer::page(421, "no site of this name is served here")),
+        }
+    }
+
+    fn stages(&self, session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Outcome {
         let now = SystemTime::now();
-        let site = &*route.site;
+        let target = Target::new(&facts.target, site.config.path_parameters);
         let reader =
             |who: &Identity, proof| Reader::new(&site.config.name, &facts.host, who, proof, facts.address);
         let reads = |who: &Identity, proof| self.reads.of(&reader(who, proof));
-        let judged = judge(&route.policy, site, facts, target, reads, now);
+        let judged = judge(policy, site, facts, &target, reads, now);
         if judged.verdict.reason == Reason::RobotsTxt {
-            self.totals.robots_txt();
-            let served = robots_txt::serve(site, route.policy.config.robots_max_age, &question(session));
+            let served = robots_txt::serve(site, policy.config.robots_max_age, &Question::of(session));
             let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
             let read = read.map(|version| PendingRead {
                 reader: reader(&judged.identity, judged.proof),
                 version,
                 in_force: site.since,
+                at: now,
             });
-            return Step::Answer { answer: served.answer, read };
+            self.totals.robots_txt();
+            return Step::Answer { answer: served.answer, read }.into();
         }
-        self.note_event(facts, route, &judged, now, context);
-        match judged.action {
+        let step = match judged.action {
             Action::Forward => Step::Forward,
-            Action::Refuse => Step::answer(refusal(session, facts, route, &judged)),
-        }
+            Action::Refuse => Step::answer(refusal(session, facts, site, &judged)),
+        };
+        let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
+        let kind = recorded.then(|| EventKind::of(&judged.verdict, judged.proof));
+        let event = kind
+            .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
+            .map(|_| event(facts, policy, site, &judged, now));
+        let labels = policy.config.verdict_headers.then(|| labels(&judged));
+        Outcome { step, kind, event, labels }
     }
 
-    /// Counts a judged request and, where it is worth a line, keeps the event until the answer is known.
-    fn note_event(
-        &self,
-        facts: &RequestFacts<'_>,
-        route: &Route,
-        judged: &Judged<'_>,
-        now: SystemTime,
-        context: &mut RequestContext,
-    ) {
-        let config = &route.policy.config;
-        if config.verdict_headers {
-            context.labels = Some(labels(judged));
+    /// Counts what was judged and keeps what is to be recorded.
+    fn told(&self, outcome: Outcome, context: &mut RequestContext) -> Step {
+        if let Some(kind) = outcome.kind {
+            let refused = matches!(outcome.step, Step::Answer { .. });
+            self.totals.judged(kind, if refused { Action::Refuse } else { Action::Forward });
         }
-        if judged.mode == Mode::Off || !judged.verdict.is_judged() {
-            return;
-        }
-        let kind = EventKind::of(&judged.verdict, judged.proof);
-        self.totals.judged(kind, judged.action);
-        if kind == EventKind::Allowed && !config.log_allowed {
-            return;
-        }
-        context.event = Some(Box::new(Event::new(&Occurrence {
-            facts,
-            identity: &judged.identity,
-            proof: judged.proof,
-            verdict: &judged.verdict,
-            mode: judged.mode,
-            action: judged.action,
-            site: &route.site.config.name,
-            now,
-            request_id: &super::labels::request_id(),
-            addresses: config.addresses,
-        })));
-    }
-
-    /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
-    fn unjudged(&self, route: &Route, target: &Target<'_>) -> Step {
-        self.totals.fault();
-        if !target.is_robots_txt() {
-            return Step::Forward;
-        }
-        let question = robots_txt::Question { method: "GET", if_none_match: None, if_modified_since: None };
-        Step::answer(robots_txt::serve(&route.site, route.policy.config.robots_max_age, &question).answer)
+        context.event = outcome.event.map(|event| PendingEvent::new(event, &self.journal));
+        context.labels = outcome.labels;
+        outcome.step
     }
 }
 
-fn question(session: &Session) -> robots_txt::Question<'_> {
-    let request = session.req_header();
-    let field = |name| request.headers.get(name).map(http::HeaderValue::as_bytes);
-    robots_txt::Question {
-        method: request.method.as_str(),
-        if_none_match: field(http::header::IF_NONE_MATCH),
-        if_modified_since: field(http::header::IF_MODIFIED_SINCE)
-            .and_then(|date| std::str::from_utf8(date).ok()),
+/// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
+fn unjudged(session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Step {
+    if !Target::new(&facts.target, site.config.path_parameters).is_robots_txt() {
+        return Step::Forward;
     }
+    let question = Question::of(session);
+    Step::answer(robots_txt::serve(site, policy.config.robots_max_age, &question).answer)
 }
 
-fn refusal(session: &Session, facts: &RequestFacts<'_>, route: &Route, judged: &Judged<'_>) -> Answer {
-    let policy = &route.site.config.refusal;
-    let robots = route.site.robots_url(facts.scheme.as_str());
-    let refusal =
-        Refusal::new(&judged.verdict, judged.identity.crawler.as_deref(), &robots, policy.contact.as_deref());
-    let accept = session.req_header().headers.get(http::header::ACCEPT).map(http::HeaderValue::as_bytes);
+fn event(
+    facts: &RequestFacts<'_>,
+    policy: &Policy,
+    site: &Site,
+    judged: &Judged<'_>,
+    now: SystemTime,
+) -> Event {
+    Event::new(&Occurrence {
+        facts,
+        identity: &judged.identity,
+        proof: judged.proof,
+        verdict: &judged.verdict,
+        mode: judged.mode,
+        action: judged.action,
+        site: &site.config.name,
+        now,
+        request_id: &super::labels::request_id(),
+        addresses: policy.config.addresses,
+    })
+}
+
+fn refusal(session: &Session, facts: &RequestFacts<'_>, site: &Site, judged: &Judged<'_>) -> Answer {
+    let policy = &site.config.refusal;
+    let robots = site.robots_url(facts.scheme.as_str());
+    let crawler = judged.identity.crawler.as_deref();
+    let refusal = Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref());
+    let accept = session.req_header().headers.get(http::header::ACCEPT).map(HeaderValue::as_bytes);
     refusal.reply(policy, accept).into()
 }
 

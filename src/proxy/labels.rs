@@ -1,9 +1,9 @@
 //! Header fields on the way to the origin: who the client is, and what the gateway made of it.
 
 use super::context::RequestContext;
+use super::facts;
 use pingora::Result;
 use pingora::http::RequestHeader;
-use pingora::protocols::l4::socket::SocketAddr;
 use pingora::proxy::Session;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,16 @@ const VERDICT: &str = "X-Robots-Verdict";
 const PROOF: &str = "X-Robots-Proof";
 
 /// Tells the origin of the verdict, if the operator wants that. What a client sent under these names is
-/// always removed: an origin may rely on them.
+/// always removed, in every spelling that a gateway interface takes for the same: an origin may rely on
+/// them.
 pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> Result<()> {
-    for name in [CRAWLER, VERDICT, PROOF] {
-        request.remove_header(name);
+    let names = request.headers.keys().map(http::HeaderName::as_str);
+    let ours = |name: &&str| {
+        [CRAWLER, VERDICT, PROOF].iter().any(|own| own.eq_ignore_ascii_case(&name.replace('_', "-")))
+    };
+    let sent: Vec<String> = names.filter(ours).map(str::to_owned).collect();
+    for name in sent {
+        request.remove_header(name.as_str());
     }
     if let Some(labels) = &context.labels {
         if let Some(crawler) = &labels.crawler {
@@ -30,29 +36,27 @@ pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> 
 }
 
 /// Tells the origin who connected. A chain of addresses is continued only for a trusted proxy; from
-/// anybody else it is a claim, and is replaced. The same goes for `Forwarded` (RFC 7239), which we do not
-/// write ourselves.
+/// anybody else it is a claim, and is replaced. The same goes for `Forwarded` (RFC 7239) and `X-Real-IP`,
+/// which we do not write ourselves.
 pub(super) fn forwarded(
     session: &Session,
     request: &mut RequestHeader,
     context: &RequestContext,
 ) -> Result<()> {
-    let Some(peer) = session.client_addr().and_then(SocketAddr::as_inet).map(std::net::SocketAddr::ip) else {
-        return Ok(());
-    };
-    let route = context.route.as_ref();
-    let trusted = route.is_some_and(|route| route.policy.config.trusted_proxies.contain(peer));
-    let peer = peer.to_canonical().to_string();
-    if trusted {
-        let chain = session.req_header().headers.get_all("x-forwarded-for").iter();
-        let chain: Vec<&str> = chain.filter_map(|line| line.to_str().ok()).chain([peer.as_str()]).collect();
-        request.insert_header("X-Forwarded-For", chain.join(", "))?;
-        return Ok(());
+    let Some(peer) = facts::peer(session) else { return Ok(()) };
+    let shown = peer.to_string();
+    if context.policy.config.trusted_proxies.contain(peer) {
+        let name = http::HeaderName::from_static("x-forwarded-for");
+        let chain = facts::joined(&session.req_header().headers, &name, b", ");
+        let chain = chain
+            .map_or_else(|| shown.clone().into_bytes(), |chain| [&*chain, b", ", shown.as_bytes()].concat());
+        return request.insert_header("X-Forwarded-For", chain);
     }
-    request.remove_header("Forwarded");
-    request.insert_header("X-Forwarded-For", peer)?;
+    for name in ["Forwarded", "X-Real-IP", "X-Forwarded-Host"] {
+        request.remove_header(name);
+    }
+    request.insert_header("X-Forwarded-For", shown)?;
     request.insert_header("X-Forwarded-Proto", "http")?;
-    request.remove_header("X-Forwarded-Host");
     if let Some(host) = session.req_header().headers.get(http::header::HOST).cloned() {
         request.insert_header("X-Forwarded-Host", host)?;
     }

@@ -6,9 +6,11 @@
 mod accept;
 mod answer;
 mod context;
+mod delivery;
 mod demo;
 mod facts;
 mod faults;
+mod guard;
 mod judging;
 mod labels;
 mod mount;
@@ -21,15 +23,14 @@ mod upstream;
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
 pub use mount::Pages;
-pub use serve::{ServeError, Server};
+pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
 
 use crate::policy::CurrentPolicy;
 use crate::record::{Journal, ReadBook, Totals};
 use async_trait::async_trait;
-use context::Route;
 use judging::Step;
-use pingora::http::RequestHeader;
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, Result};
@@ -54,11 +55,12 @@ impl ProxyHttp for Gateway {
     type CTX = RequestContext;
 
     fn new_ctx(&self) -> RequestContext {
-        RequestContext::default()
+        // The one time that a request asks which policy is in force.
+        RequestContext::new(self.current.get())
     }
 
-    async fn early_request_filter(&self, session: &mut Session, _: &mut RequestContext) -> Result<()> {
-        let timeouts = self.current.get().config.timeouts;
+    async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
+        let timeouts = context.policy.config.timeouts;
         // On every request: pingora forgets the limit after the first one of a connection. Off stays off: a
         // client that wants its connection closed waits for that.
         if session.get_keepalive().is_some() {
@@ -75,7 +77,7 @@ impl ProxyHttp for Gateway {
             Step::Answer { answer, read } => {
                 respond::respond(session, answer).await?;
                 if let Some(read) = read {
-                    self.note(read);
+                    self.note(session, read).await;
                 }
                 Ok(true)
             }
@@ -107,19 +109,35 @@ impl ProxyHttp for Gateway {
         labels::verdict(request, context)
     }
 
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        response: &mut ResponseHeader,
+        _: &mut RequestContext,
+    ) -> Result<()> {
+        // HTTP/1.0 knows no transfer codings: the body ends with the connection (RFC 9112 §6.1).
+        if session.req_header().version == http::Version::HTTP_10
+            && response.remove_header(&http::header::TRANSFER_ENCODING).is_some()
+        {
+            session.set_keepalive(None);
+        }
+        Ok(())
+    }
+
     async fn fail_to_proxy(
         &self,
         session: &mut Session,
         error: &Error,
-        _: &mut RequestContext,
+        context: &mut RequestContext,
     ) -> FailToProxy {
-        faults::answer(session, error, &self.origin_faults).await
+        let site = context.site.as_deref().map_or("", |site| &site.config.name);
+        faults::answer(session, error, site, &self.origin_faults).await
     }
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut RequestContext) {
-        if let Some(mut event) = context.event.take() {
-            event.status = session.response_written().map(|response| response.status.as_u16());
-            self.journal.record(*event);
+        if let Some(event) = context.event.take() {
+            let status = session.response_written().map(|response| response.status.as_u16());
+            self.guarded(|| event.answered(status));
         }
     }
 }
@@ -136,13 +154,15 @@ impl Gateway {
         Self { current, journal, totals, reads, origin_faults: Arc::default() }
     }
 
-    fn route(&self, host: &str) -> Option<Route> {
-        let policy = self.current.get();
-        let site = Arc::clone(policy.site(host)?);
-        Some(Route { policy, site })
+    fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {
+        guard::guarded(&self.totals, stage)
     }
 
-    fn note(&self, read: context::PendingRead) {
-        self.reads.note(read.reader, read.version, read.in_force, std::time::SystemTime::now());
+    /// Notes a read of robots.txt whose answer has arrived.
+    async fn note(&self, session: &Session, read: context::PendingRead) {
+        let socket = session.digest().and_then(|digest| digest.socket_digest.clone());
+        if delivery::delivered(socket.as_deref()).await {
+            self.guarded(|| self.reads.note(read.reader, read.version, read.in_force, read.at));
+        }
     }
 }

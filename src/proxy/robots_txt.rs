@@ -4,17 +4,34 @@
 //! everything". Never the origin's copy, and never a redirect.
 
 use super::answer::Answer;
+use super::facts;
 use crate::policy::{RobotsFile, Site};
 use bytes::Bytes;
+use http::header;
+use pingora::proxy::Session;
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 /// The parts of a request that the answer depends on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Question<'a> {
     pub(super) method: &'a str,
     /// All `If-None-Match` lines, joined.
-    pub(super) if_none_match: Option<&'a [u8]>,
+    pub(super) if_none_match: Option<Cow<'a, [u8]>>,
     pub(super) if_modified_since: Option<&'a str>,
+}
+
+impl<'a> Question<'a> {
+    /// Reads a request for robots.txt.
+    pub(super) fn of(session: &'a Session) -> Self {
+        let request = session.req_header();
+        let since = request.headers.get(header::IF_MODIFIED_SINCE);
+        Self {
+            method: request.method.as_str(),
+            if_none_match: facts::joined(&request.headers, &header::IF_NONE_MATCH, b", "),
+            if_modified_since: since.and_then(|date| date.to_str().ok()),
+        }
+    }
 }
 
 /// The answer, and whether it gives the client the version in force (to GET: a 200, or a 304 whose
@@ -36,7 +53,15 @@ pub(super) fn serve(site: &Site, max_age: Duration, question: &Question<'_>) -> 
         let answer = Answer::page(404, "this site has no robots.txt: everything is allowed");
         return Served { answer, is_read: false };
     };
-    let current = Validators { etag: format!("\"{}\"", file.id), modified: whole_seconds(site.since) };
+    let current = Validators {
+        etag: format!("\"{}\"", file.id),
+        modified: whole_seconds(site.since),
+        shares_its_second: site
+            .rules
+            .former()
+            .iter()
+            .any(|old| whole_seconds(old.replaced) == whole_seconds(site.since)),
+    };
     let (matched, named) = current.matched_by(question);
     let answer = if matched {
         fields(Answer { status: 304, headers: Vec::new(), body: Bytes::new() }, &current, max_age)
@@ -64,18 +89,21 @@ fn fields(answer: Answer, validators: &Validators, max_age: Duration) -> Answer 
 struct Validators {
     etag: String,
     modified: SystemTime,
+    /// Whether another version was in force in the same second: then the date tells nothing.
+    shares_its_second: bool,
 }
 
 impl Validators {
     /// Whether the client's copy is current, and whether it named the version itself. `If-None-Match`
     /// decides where there is one (RFC 9110 §13.1.3).
     fn matched_by(&self, question: &Question<'_>) -> (bool, bool) {
-        if let Some(list) = question.if_none_match {
+        if let Some(list) = question.if_none_match.as_deref() {
             let named = entity_tags(list).any(|tag| tag == self.etag.as_bytes());
             return (named || list.trim_ascii() == b"*", named);
         }
         let since = question.if_modified_since.and_then(|date| httpdate::parse_http_date(date).ok());
-        (since.is_some_and(|since| self.modified <= since), false)
+        let is_current = since.is_some_and(|since| self.modified <= since);
+        (is_current && !self.shares_its_second, false)
     }
 }
 
@@ -99,13 +127,13 @@ mod tests {
 
     fn validators() -> Validators {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Validators { etag: "\"0123456789ab\"".to_owned(), modified }
+        Validators { etag: "\"0123456789ab\"".to_owned(), modified, shares_its_second: false }
     }
 
     fn matched(if_none_match: Option<&str>, if_modified_since: Option<&str>) -> (bool, bool) {
         validators().matched_by(&Question {
             method: "GET",
-            if_none_match: if_none_match.map(str::as_bytes),
+            if_none_match: if_none_match.map(|list| Cow::Borrowed(list.as_bytes())),
             if_modified_since,
         })
     }
@@ -128,6 +156,7 @@ mod tests {
         assert_eq!(matched(None, Some(date)), (true, false));
         assert_eq!(matched(None, Some("Sun, 09 Sep 2001 01:46:39 GMT")), (false, false));
         assert_eq!(matched(Some("\"x\""), Some(date)), (false, false));
+        assert_eq!(matched(None, Some("Sun, 09 Sep 2001 01:46:41 GMT")), (true, false));
         assert_eq!(matched(None, Some("yesterday")), (false, false));
     }
 }

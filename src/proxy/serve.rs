@@ -15,6 +15,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -40,6 +41,30 @@ impl std::error::Error for ServeError {
     }
 }
 
+/// The threads that serve, and the signals that steer them.
+#[derive(Debug)]
+pub struct Workers {
+    runtime: Runtime,
+    signals: Signals,
+}
+
+impl Workers {
+    /// Starts the threads and takes the signals.
+    ///
+    /// # Errors
+    /// When a thread or a signal handler cannot be had.
+    pub fn start(threads: usize) -> Result<Self, ServeError> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(threads).thread_name("worker").enable_all();
+        let runtime = builder.build().map_err(ServeError)?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::new().map_err(ServeError)?
+        };
+        Ok(Self { runtime, signals })
+    }
+}
+
 /// Everything that is served.
 #[derive(Debug)]
 pub struct Server {
@@ -61,23 +86,17 @@ impl Server {
     /// Runs until SIGTERM or SIGINT, then lets what is in flight finish.
     ///
     /// # Errors
-    /// When the runtime or a signal handler cannot be had.
-    pub fn run(self) -> Result<(), ServeError> {
-        let threads = self.gateway.current.get().config.threads;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("worker")
-            .enable_all()
-            .build()
-            .map_err(ServeError)?;
-        let served = runtime.block_on(self.serve(threads));
+    /// When a socket cannot be served.
+    pub fn run(self, workers: Workers) -> Result<(), ServeError> {
+        let Workers { runtime, signals } = workers;
+        let served = runtime.block_on(self.serve(signals));
         // What has outlived its grace is cut off here.
         runtime.shutdown_timeout(Duration::from_millis(100));
         served.map_err(ServeError)
     }
 
-    async fn serve(self, threads: usize) -> io::Result<()> {
-        let mut signals = Signals::new()?;
+    async fn serve(self, mut signals: Signals) -> io::Result<()> {
+        let threads = self.gateway.current.get().config.threads;
         let (stop, stopped) = watch::channel(false);
         let connections = Arc::new(Connections::default());
         let conf = ServerConf {
@@ -116,8 +135,11 @@ impl Server {
         ServerApp::cleanup(&*proxy).await;
         if patient {
             let grace = current.get().config.grace;
-            if tokio::time::timeout(grace, connections.none()).await.is_err() {
-                tracing::warn!(?grace, "requests were still in flight when their grace was over");
+            tokio::select! {
+                finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
+                    tracing::warn!(?grace, "requests were still in flight when their grace was over");
+                },
+                () = signals.again() => tracing::warn!("stopping at once: a second signal"),
             }
         }
         // The control socket's file goes with its task.
@@ -127,6 +149,7 @@ impl Server {
 }
 
 /// The signals a service manager sends.
+#[derive(Debug)]
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -140,6 +163,14 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// Waits for a further signal to stop.
+    async fn again(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 
     /// Waits for the signal to stop, reloading on SIGHUP meanwhile. `true` for SIGTERM, which waits for

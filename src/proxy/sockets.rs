@@ -1,9 +1,10 @@
 //! Sockets, bound before anything else runs: a taken port is an error at start, not a surprise later.
 
+use socket2::{Domain, Socket, Type};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,10 @@ impl fmt::Display for BindError {
         write!(out, "cannot listen on {}", self.address)?;
         match self.source.kind() {
             io::ErrorKind::AddrInUse => out.write_str(" (another process listens there)"),
-            io::ErrorKind::PermissionDenied => out.write_str(" (ports below 1024 need CAP_NET_BIND_SERVICE)"),
+            io::ErrorKind::PermissionDenied if !self.address.contains('/') => {
+                out.write_str(" (ports below 1024 need CAP_NET_BIND_SERVICE)")
+            }
+            io::ErrorKind::AlreadyExists => out.write_str(" (what is there is no socket, and is left alone)"),
             _ => Ok(()),
         }
     }
@@ -38,10 +42,23 @@ impl std::error::Error for BindError {
 /// # Errors
 /// When it is taken, not ours, or needs a right this process lacks.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
-    let error = |source| BindError { address: address.to_string(), source };
-    let listener = TcpListener::bind(address).map_err(error)?;
-    listener.set_nonblocking(true).map_err(error)?;
-    Ok(listener)
+    try_bind(address).map_err(|source| BindError { address: address.to_string(), source })
+}
+
+/// How many connections may wait to be accepted, as far as the system allows: bursts are not refused.
+const BACKLOG: i32 = 65_535;
+
+fn try_bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        // So that `[::]:80` and `0.0.0.0:80` can stand side by side.
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 /// The control socket: only its owner may open it, and it goes when the gateway goes.
@@ -53,20 +70,36 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
+    /// Whether a control socket may be put at `path`: nothing is there, or a socket.
+    ///
+    /// # Errors
+    /// When it is a file of another kind, which would be destroyed.
+    pub fn check_place(path: &Path) -> Result<(), BindError> {
+        match std::fs::symlink_metadata(path) {
+            Ok(metadata) if !metadata.file_type().is_socket() => {
+                let source = io::ErrorKind::AlreadyExists.into();
+                Err(BindError { address: path.display().to_string(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Binds `path` with mode 0600, in a folder that is made if it is missing.
     ///
     /// The socket gets its rights under another name and is then renamed into place, so that nobody can
     /// open it in between. A socket that a dead process left behind is replaced.
     ///
     /// # Errors
-    /// When another gateway answers there (`AddrInUse`), or the folder cannot be written.
+    /// When another gateway answers there (`AddrInUse`), when something else than a socket is there
+    /// (`AlreadyExists`), or when the folder cannot be written.
     pub fn bind(path: &Path) -> Result<Self, BindError> {
         Self::try_bind(path).map_err(|source| BindError { address: path.display().to_string(), source })
     }
 
     fn try_bind(path: &Path) -> io::Result<Self> {
-        if UnixStream::connect(path).is_ok() {
-            return Err(io::ErrorKind::AddrInUse.into());
+        Self::check_place(path).map_err(|error| error.source)?;
+        if std::fs::symlink_metadata(path).is_ok() {
+            ensure_dead(path)?;
         }
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
@@ -89,6 +122,15 @@ impl ControlSocket {
 
     pub(super) fn listener(&self) -> io::Result<UnixListener> {
         self.listener.try_clone()
+    }
+}
+
+/// Only a socket that nobody answers on may be replaced.
+fn ensure_dead(path: &Path) -> io::Result<()> {
+    match UnixStream::connect(path) {
+        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -132,6 +174,27 @@ mod tests {
         assert!(path.exists(), "a dead socket is left behind");
         drop(ControlSocket::bind(&path).unwrap());
         std::fs::remove_dir(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_socket_is_left_alone() {
+        let path = path("control-file");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        let error = ControlSocket::bind(&path).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn both_families_can_listen_on_one_port() {
+        let v4 = bind("0.0.0.0:0".parse().unwrap()).unwrap();
+        let port = v4.local_addr().unwrap().port();
+        // Where the system has no IPv6 there is nothing to show.
+        if let Err(error) = bind(format!("[::]:{port}").parse().unwrap()) {
+            assert_ne!(error.source.kind(), io::ErrorKind::AddrInUse, "{error}");
+        }
     }
 
     #[test]

@@ -10,17 +10,17 @@ pub(super) const ATTEMPTS: usize = 2;
 
 /// The next address of the origin.
 pub(super) fn peer(context: &mut RequestContext) -> Result<Box<HttpPeer>> {
-    let Some(route) = &context.route else {
+    let Some(site) = &context.site else {
         return Error::e_explain(ErrorType::InternalError, "the request has no site");
     };
-    let addresses = &route.site.origin;
+    let addresses = &site.origin;
     let address = addresses.get(context.attempts % addresses.len().max(1)).copied();
     context.attempts += 1;
     let Some(address) = address else {
         return Error::e_explain(ErrorType::HTTPStatus(503), "the origin has no address");
     };
     let mut peer = HttpPeer::new(address, false, String::new());
-    let timeouts = route.policy.config.timeouts;
+    let timeouts = context.policy.config.timeouts;
     peer.options.connection_timeout = Some(timeouts.origin_connect);
     peer.options.total_connection_timeout = Some(timeouts.origin_connect);
     peer.options.read_timeout = Some(timeouts.origin_read);

@@ -8,6 +8,7 @@ use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -149,7 +150,7 @@ impl Event {
             method: facts.method.to_owned(),
             host: facts.host.clone().into_owned(),
             target: printable(&facts.target),
-            user_agent: facts.user_agent.map(printable),
+            user_agent: facts.user_agent.as_deref().map(printable),
             group: ruling.map_or_else(Vec::new, |ruling| {
                 ruling.group.iter().map(|token| (*token).to_owned()).collect()
             }),
@@ -165,10 +166,26 @@ impl Event {
     /// The event as one JSON line, its newline included.
     #[must_use]
     pub fn line(&self) -> Vec<u8> {
-        let mut line = serde_json::to_vec(self).unwrap_or_default();
-        line.push(b'\n');
-        line
+        let mut line = serde_json::to_string(self).unwrap_or_default();
+        // JSON leaves the upper control characters alone; a terminal takes U+009B for an escape.
+        if line.contains(is_upper_control) {
+            line = line.chars().fold(String::with_capacity(line.len() + 16), |mut line, symbol| {
+                if is_upper_control(symbol) {
+                    // Writing to a `String` cannot fail.
+                    let _ = write!(line, "\\u{:04x}", u32::from(symbol));
+                } else {
+                    line.push(symbol);
+                }
+                line
+            });
+        }
+        line.push('\n');
+        line.into_bytes()
     }
+}
+
+const fn is_upper_control(symbol: char) -> bool {
+    matches!(symbol, '\u{7f}'..='\u{9f}')
 }
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
@@ -222,7 +239,7 @@ mod tests {
             method: "GET",
             host: Cow::Borrowed("example.org"),
             target: Cow::Borrowed(b"/caf\xe9"),
-            user_agent: Some(b"\"\x1b[0m"),
+            user_agent: Some(Cow::Borrowed(b"\"\x1b[0m\xc2\x9b")),
             address: "198.51.100.77".parse().ok(),
         };
         let tokens = Arc::new([]);
@@ -260,7 +277,8 @@ mod tests {
         assert!(value["crawler"].is_null() && value["line"].is_null() && value["status"].is_null());
         assert_eq!(value["time"], "2023-11-14T22:13:20.020Z");
         assert_eq!(value["target"], "/caf\\xE9");
-        assert!(line.ends_with("}\n") && !line.contains('\u{1b}'));
+        assert!(line.ends_with("}\n") && !line.contains(['\u{1b}', '\u{9b}']));
+        assert_eq!(value["user_agent"], "\"\u{1b}[0m\u{9b}");
     }
 
     #[test]

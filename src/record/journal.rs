@@ -1,7 +1,8 @@
 //! The journal: events as JSON lines, written by one thread behind a bounded queue.
 //!
 //! [`Journal::record`] never waits. When the queue is full the event's line is dropped and counted; when
-//! the disk refuses a batch its lines are counted as dropped too, and the next batch tries again.
+//! the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
+//! that cannot be opened is a disk that refuses: the site is served all the same.
 
 use super::event::Event;
 use super::rotation::RotatedFile;
@@ -9,15 +10,21 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How many events may wait for the disk: a few seconds of a heavy crawl.
 const QUEUE: usize = 16_384;
 
-/// How many bytes of lines are gathered before they are written.
+/// How many octets of lines may wait: targets and headers can be long.
+const QUEUE_BYTES: usize = 64 * 1024 * 1024;
+
+/// How many octets of lines are gathered before they are written.
 const BATCH_BYTES: usize = 256 * 1024;
+
+/// How long closing waits for a disk, or for a reader of standard output, that has stopped.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the journal goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,24 +46,19 @@ pub struct JournalOptions {
     pub keep: usize,
 }
 
-/// Why the journal could not be opened.
+/// Why there can be no journal at all.
 #[derive(Debug)]
-pub struct JournalError {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// What the system said.
-    pub source: io::Error,
-}
+pub struct JournalError(io::Error);
 
 impl fmt::Display for JournalError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: cannot open the journal", self.path.display())
+        out.write_str("cannot start the journal's thread")
     }
 }
 
 impl std::error::Error for JournalError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+        Some(&self.0)
     }
 }
 
@@ -72,48 +74,67 @@ pub struct JournalStatus {
 #[derive(Debug, Default)]
 struct Counters {
     queued: AtomicUsize,
+    queued_bytes: AtomicUsize,
     dropped: AtomicU64,
+}
+
+impl Counters {
+    fn written_or_lost(&self, count: usize, bytes: usize) {
+        self.queued.fetch_sub(count, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn lose(&self, count: usize) {
+        self.dropped.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
 }
 
 /// The writing end; the thread behind it ends when this is closed.
 #[derive(Debug)]
 pub struct Journal {
-    queue: Mutex<Option<SyncSender<Event>>>,
+    queue: Mutex<Option<SyncSender<Vec<u8>>>>,
     counters: Arc<Counters>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    done: Mutex<Receiver<()>>,
 }
 
 impl Journal {
-    /// Opens the journal and starts its writer.
+    /// Opens the journal and starts its writer. Where the file cannot be opened, that is logged, and tried
+    /// again with every batch.
     ///
     /// # Errors
-    /// When the file cannot be opened, or no thread can be started.
+    /// When no thread can be started.
     pub fn open(options: &JournalOptions) -> Result<Self, JournalError> {
-        let error = |source| JournalError { path: options.target.path().to_owned(), source };
-        let sink = Sink::open(options).map_err(error)?;
         let (sender, receiver) = sync_channel(QUEUE);
+        let (finished, done) = channel();
         let counters = Arc::new(Counters::default());
-        let writer = Writer {
-            options: options.clone(),
-            sink: Some(sink),
-            counters: Arc::clone(&counters),
-            failing: false,
-        };
-        let thread = std::thread::Builder::new()
+        let mut writer =
+            Writer { options: options.clone(), sink: None, counters: Arc::clone(&counters), failing: false };
+        if let Err(error) = writer.reopened() {
+            writer.complain(&error);
+        }
+        std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer.run(&receiver))
-            .map_err(error)?;
-        Ok(Self { queue: Mutex::new(Some(sender)), counters, writer: Mutex::new(Some(thread)) })
+            .spawn(move || {
+                writer.run(&receiver);
+                // Nobody waits any more when closing took too long.
+                let _ = finished.send(());
+            })
+            .map_err(JournalError)?;
+        Ok(Self { queue: Mutex::new(Some(sender)), counters, done: Mutex::new(done) })
     }
 
     /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, event: Event) {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = event.line();
+        let bytes = line.len();
         self.counters.queued.fetch_add(1, Ordering::Relaxed);
-        let sent = queue.as_ref().is_some_and(|sender| sender.try_send(event).is_ok());
+        let waiting = self.counters.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = waiting.saturating_add(bytes) <= QUEUE_BYTES;
+        let sent = has_room && queue.as_ref().is_some_and(|sender| sender.try_send(line).is_ok());
         if !sent {
-            self.counters.queued.fetch_sub(1, Ordering::Relaxed);
-            self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            self.counters.written_or_lost(1, bytes);
+            self.counters.lose(1);
         }
     }
 
@@ -126,13 +147,14 @@ impl Journal {
         }
     }
 
-    /// Writes what is waiting and ends the writer. Later events are counted as dropped.
+    /// Writes what is waiting and ends the writer, or gives it up after [`CLOSE_PATIENCE`]. Later events
+    /// are counted as dropped.
     pub fn close(&self) {
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
-            // The writer has no way to fail but a panic, which its own hook has reported.
-            let _ = writer.join();
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.recv_timeout(CLOSE_PATIENCE).is_err() {
+            let lost = self.counters.queued.load(Ordering::Relaxed);
+            tracing::error!(lost, "the journal could not be written to its end");
         }
     }
 }
@@ -153,12 +175,11 @@ enum Sink {
 
 impl Sink {
     fn open(options: &JournalOptions) -> io::Result<Self> {
-        match &options.target {
-            JournalTarget::File(path) => {
-                RotatedFile::open(path, options.max_bytes, options.keep).map(Self::File)
-            }
-            JournalTarget::Stdout => Ok(Self::Stdout),
+        let JournalTarget::File(path) = &options.target else { return Ok(Self::Stdout) };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
         }
+        RotatedFile::open(path, options.max_bytes, options.keep).map(Self::File)
     }
 
     fn append(&mut self, lines: &[u8]) -> io::Result<()> {
@@ -181,15 +202,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, events: &Receiver<Event>) {
+    fn run(mut self, queue: &Receiver<Vec<u8>>) {
         let mut lines = Vec::with_capacity(BATCH_BYTES);
-        while let Ok(first) = events.recv() {
+        while let Ok(first) = queue.recv() {
             let mut count = 1;
-            lines.extend_from_slice(&first.line());
+            lines.extend_from_slice(&first);
             while lines.len() < BATCH_BYTES
-                && let Ok(event) = events.try_recv()
+                && let Ok(line) = queue.try_recv()
             {
-                lines.extend_from_slice(&event.line());
+                lines.extend_from_slice(&line);
                 count += 1;
             }
             self.write(&lines, count);
@@ -199,14 +220,18 @@ impl Writer {
 
     fn write(&mut self, lines: &[u8], count: usize) {
         let result = self.reopened().and_then(|sink| sink.append(lines));
-        self.counters.queued.fetch_sub(count, Ordering::Relaxed);
+        self.counters.written_or_lost(count, lines.len());
         match result {
             Ok(()) if self.failing => {
                 self.failing = false;
                 tracing::info!(journal = %self.options.target.path().display(), "the journal is written again");
             }
             Ok(()) => {}
-            Err(error) => self.lose(&error, count),
+            Err(error) => {
+                self.counters.lose(count);
+                self.sink = None;
+                self.complain(&error);
+            }
         }
     }
 
@@ -217,10 +242,8 @@ impl Writer {
         }
     }
 
-    fn lose(&mut self, error: &io::Error, count: usize) {
-        self.sink = None;
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        self.counters.dropped.fetch_add(count, Ordering::Relaxed);
+    /// Says once that the journal fails, until it has been written again.
+    fn complain(&mut self, error: &io::Error) {
         if !self.failing {
             self.failing = true;
             tracing::error!(

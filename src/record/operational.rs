@@ -30,9 +30,14 @@ pub enum LogFormat {
 pub fn start_log(options: &LogOptions) {
     let level = options.level.as_deref().unwrap_or("info");
     // Pingora writes a line for every client that goes away, which is an invitation to fill a disk.
-    let default =
-        format!("{level},pingora_core=off,pingora_proxy=off,pingora_pool=off,pingora_cache=off,notify=off");
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let quiet = "pingora_core=off,pingora_proxy=off,pingora_pool=off,pingora_cache=off,notify=off";
+    let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    // Who asks for pingora by name gets it.
+    let filter = match asked.filter(|asked| EnvFilter::try_new(asked).is_ok()) {
+        Some(asked) if asked.contains("pingora") => EnvFilter::new(asked),
+        Some(asked) => EnvFilter::new(format!("{asked},{quiet}")),
+        None => EnvFilter::new(format!("{level},{quiet}")),
+    };
     let terminal = std::io::stderr().is_terminal();
     let builder =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);

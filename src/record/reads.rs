@@ -33,9 +33,11 @@ impl Reader {
     /// The reader that a request of `identity` to `host` belongs to.
     #[must_use]
     pub fn new(site: &str, host: &str, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> Self {
-        let network = match proof {
-            Proof::Unchecked => address.map(|address| Network::around(address, 24, 48)),
-            Proof::Confirmed | Proof::Contradicted => None,
+        let network = match (proof, &identity.crawler) {
+            (Proof::Confirmed | Proof::Contradicted, _) => None,
+            (Proof::Unchecked, Some(_)) => address.map(|address| Network::around(address, 24, 48)),
+            // Without a name, neighbours are strangers to each other.
+            (Proof::Unchecked, None) => address.map(|address| Network::around(address, 32, 128)),
         };
         let crawler = identity.crawler.as_deref().map(Into::into);
         Self { site: site.into(), host: host.into(), client: identity.client, crawler, proof, network }

@@ -1,7 +1,7 @@
 //! The journal's file: appended to, rotated by size, `journal.jsonl.1` being the newest old one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A file that starts anew when it has grown to its limit.
@@ -12,6 +12,8 @@ pub(super) struct RotatedFile {
     keep: usize,
     file: File,
     length: u64,
+    /// Whether the file may end in the middle of a line, after a write that failed.
+    torn: bool,
 }
 
 impl RotatedFile {
@@ -19,7 +21,8 @@ impl RotatedFile {
     pub(super) fn open(path: &Path, max_bytes: u64, keep: usize) -> io::Result<Self> {
         let file = append(path)?;
         let length = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), max_bytes, keep, file, length })
+        let torn = length > 0 && last_octet(path)? != b'\n';
+        Ok(Self { path: path.to_owned(), max_bytes, keep, file, length, torn })
     }
 
     /// Appends whole lines, rotating first if they would not fit.
@@ -28,7 +31,13 @@ impl RotatedFile {
         if self.length > 0 && self.length.saturating_add(added) > self.max_bytes {
             self.rotate()?;
         }
+        if self.torn {
+            self.file.write_all(b"\n")?;
+            self.torn = false;
+        }
+        self.torn = true;
         self.file.write_all(lines)?;
+        self.torn = false;
         self.length = self.length.saturating_add(added);
         Ok(())
     }
@@ -52,6 +61,15 @@ impl RotatedFile {
         name.push(format!(".{number}"));
         name.into()
     }
+}
+
+fn last_octet(path: &Path) -> io::Result<u8> {
+    let mut file = File::open(path)?;
+    file.seek(io::SeekFrom::End(-1))?;
+    let mut octet = [0];
+    file.read_exact(&mut octet)?;
+    let [octet] = octet;
+    Ok(octet)
 }
 
 fn append(path: &Path) -> io::Result<File> {
@@ -89,6 +107,18 @@ mod tests {
         assert_eq!(read("j.1").as_deref(), Some("cccccccc\n"));
         assert_eq!(read("j.2").as_deref(), Some("bbbbbbbb\n"));
         assert_eq!(read("j.3"), None);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_torn_line_spoils_no_other() {
+        let folder = folder("torn");
+        let path = folder.join("j");
+        std::fs::write(&path, "{\"half\":").unwrap();
+        let mut file = RotatedFile::open(&path, 100, 1).unwrap();
+        file.append(b"{}\n").unwrap();
+        file.append(b"{}\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"half\":\n{}\n{}\n");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -98,10 +98,12 @@ impl FromStr for Network {
             Some(_) => return Err(error()),
             None => widest,
         };
-        if prefix > widest {
+        // A mapped address is IPv4; its prefix would have to be read as one of 128 bits, or of 32.
+        let is_mapped = matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some());
+        if prefix > widest || (is_mapped && prefix != widest) {
             return Err(error());
         }
-        Ok(Self::around(address, prefix, prefix))
+        Ok(Self::around(address, prefix.min(32), prefix))
     }
 }
 
@@ -130,33 +132,34 @@ impl FromIterator<Network> for Networks {
 }
 
 /// The client's address: the peer, or, behind trusted proxies, the nearest hop of `X-Forwarded-For`
-/// that is not itself trusted.
+/// that is not itself trusted. `None` when the chain of trusted proxies ends at a hop that is no address:
+/// then nobody knows the client, and it must not pass for the proxy.
 ///
 /// `forwarded_for` yields the header's lines in order. The list is walked from its right end, since
 /// each proxy appends the address it saw; everything left of the first untrusted hop is only a claim
-/// of that hop. A hop that is no address ends the walk at the hop before it.
-pub fn client_address<'a, L>(peer: IpAddr, trusted: &Networks, forwarded_for: L) -> IpAddr
+/// of that hop. The lines are octets, since a client may write anything before what a proxy appends.
+pub fn client_address<'a, L>(peer: IpAddr, trusted: &Networks, forwarded_for: L) -> Option<IpAddr>
 where
-    L: IntoIterator<Item = &'a str>,
+    L: IntoIterator<Item = &'a [u8]>,
     L::IntoIter: DoubleEndedIterator,
 {
     let mut client = peer.to_canonical();
     if !trusted.contain(client) {
-        return client;
+        return Some(client);
     }
-    let hops = forwarded_for.into_iter().rev().flat_map(|line| line.rsplit(','));
+    let hops = forwarded_for.into_iter().rev().flat_map(|line| line.rsplit(|octet| *octet == b','));
     for hop in hops {
-        let Some(address) = hop_address(hop.trim()) else { break };
-        client = address;
+        client = hop_address(hop.trim_ascii())?;
         if !trusted.contain(client) {
             break;
         }
     }
-    client
+    Some(client)
 }
 
 /// Reads `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`.
-fn hop_address(hop: &str) -> Option<IpAddr> {
+fn hop_address(hop: &[u8]) -> Option<IpAddr> {
+    let hop = std::str::from_utf8(hop).ok()?;
     let plain = hop.parse::<IpAddr>().ok();
     let with_port = || hop.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip());
     let bracketed = || hop.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
@@ -197,14 +200,32 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_network() {
-        for text in ["", "10.0.0.0/33", "10.0.0.0/+8", "10.0.0/8", "::/129", "localhost", "10.0.0.0/"] {
+        for text in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.0/+8",
+            "10.0.0/8",
+            "::/129",
+            "localhost",
+            "10.0.0.0/",
+            "::ffff:10.0.0.0/104",
+        ] {
             assert!(text.parse::<Network>().is_err(), "{text}");
         }
     }
 
     fn walked(peer: &str, trusted: &[&str], lines: &[&str]) -> String {
         let trusted = trusted.iter().map(|text| network(text)).collect();
-        client_address(address(peer), &trusted, lines.iter().copied()).to_string()
+        let lines = lines.iter().map(|line| line.as_bytes());
+        client_address(address(peer), &trusted, lines).map_or_else(String::new, |client| client.to_string())
+    }
+
+    #[test]
+    fn nobody_passes_for_the_proxy_by_writing_nonsense() {
+        let trusted = ["127.0.0.1"];
+        assert_eq!(walked("127.0.0.1", &trusted, &["unknown"]), "");
+        assert_eq!(walked("127.0.0.1", &trusted, &["198.51.100.4, \u{e9}"]), "");
+        assert_eq!(walked("127.0.0.1", &trusted, &[""]), "");
     }
 
     #[test]
@@ -219,7 +240,7 @@ mod tests {
         assert_eq!(walked("127.0.0.1", &trusted, &["192.0.2.1, 198.51.100.4, 10.1.1.1"]), "198.51.100.4");
         assert_eq!(walked("127.0.0.1", &trusted, &["192.0.2.1", "198.51.100.4"]), "198.51.100.4");
         assert_eq!(walked("127.0.0.1", &trusted, &[]), "127.0.0.1");
-        assert_eq!(walked("127.0.0.1", &trusted, &["unknown"]), "127.0.0.1");
+        assert_eq!(walked("127.0.0.1", &trusted, &["\u{e9}, 198.51.100.4, 10.1.1.1"]), "198.51.100.4");
         assert_eq!(walked("127.0.0.1", &trusted, &["[2001:db8::1]:99"]), "2001:db8::1");
     }
 }

@@ -48,7 +48,7 @@ fn the_catalogue_loads_as_an_operators_own_would() {
     let written = written.get("crawler").and_then(toml::Value::as_array).unwrap();
     assert_eq!(knowledge.catalogue.crawlers().len(), written.len(), "two crawlers of one name");
     for name in
-        ["GPTBot", "ClaudeBot", "Googlebot", "Googlebot-Image", "bingbot", "CCBot", "Applebot", "Bytespider"]
+        ["GPTBot", "ClaudeBot", "Googlebot", "Googlebot-Image", "bingbot", "CCBot", "Applebot", "AhrefsBot"]
     {
         let crawler = knowledge.catalogue.get(name).unwrap_or_else(|| panic!("{name} is not in {CATALOGUE}"));
         assert!(!crawler.tokens.is_empty(), "{name} has no token");

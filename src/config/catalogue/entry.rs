@@ -12,12 +12,13 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeTable;
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name",
     "operator",
     "client",
     "purpose",
     "signs",
+    "framework",
     "tokens",
     "star",
     "obeys",
@@ -73,6 +74,7 @@ fn read_crawler(
     crawler.obeys = obeys.unwrap_or(crawler.obeys);
     crawler.basis = basis.unwrap_or(crawler.basis);
     crawler.signs = signs.unwrap_or(crawler.signs);
+    crawler.framework = reader.flag(table, "framework").map_or(crawler.framework, Spanned::into_inner);
     crawler.tokens = tokens.map_or(crawler.tokens, Into::into);
     crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
     crawler.docs = url(reader, table, "docs").or(crawler.docs);
@@ -98,6 +100,7 @@ fn plain(name: &str, client: Client) -> Crawler {
             _ => Purpose::Other,
         },
         signs: Sign::parse(name).into_iter().collect(),
+        framework: false,
         tokens: if named { std::iter::once(Box::from(name)).collect() } else { [].into() },
         star: star_by_default(client),
         obeys: Obeys::Unknown,
@@ -272,5 +275,55 @@ pub(super) fn read_control(reader: &mut Reader<'_>, document: &DeTable<'_>, cata
             }
             _ => reader.refuse(span, "a control token needs `token`, `operator` and `governs`".into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::catalogue::merge;
+    use std::path::Path;
+
+    fn message(entry: &str) -> String {
+        let text = format!("[[crawler]]\nname = \"Zorkel\"\n{entry}\n");
+        let errors = merge(&text, Path::new("x")).unwrap_err();
+        assert_eq!(errors.len(), 1, "{errors:#?}");
+        errors[0].to_string()
+    }
+
+    #[test]
+    fn each_mistake_has_its_message() {
+        for (entry, part) in [
+            ("docs = \"example.org\"", "no http or https address"),
+            ("docs = \"https://localhost/x\"", "no http or https address"),
+            ("checked = \"2026-13-01\"", "not a date"),
+            ("checked = \"26-1-1\"", "not a date"),
+            ("tokens = [\"a/b\"]", "no product token"),
+            ("tokens = [\"Foo\", \"foo\"]", "written twice"),
+            ("signs = [\"a*b\"]", "only open or close"),
+            ("verify = { rdns = [\"example.org\"] }", "write it as `.example.com`"),
+            ("verify = 1", "must be a table"),
+            ("verify = { rnds = [] }", "did you mean `rdns`"),
+            ("star = \"yes\"", "`true` or `false`"),
+            ("obeys = \"maybe\"", "`partly`"),
+            ("client = \"browser\"", "expected one of"),
+            ("name = \"Other\"", "duplicate key"),
+        ] {
+            let message = message(entry);
+            assert!(message.contains(part), "{entry}: {message}");
+        }
+    }
+
+    #[test]
+    fn control_tokens_need_all_their_fields() {
+        let text = "[[control]]\ntoken = \"Foo-Extended\"\noperator = \"Foo\"\n";
+        assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("`governs`"));
+        let knowledge = merge(&format!("{text}governs = \"training\"\n"), Path::new("x")).unwrap();
+        assert_eq!(&*knowledge.catalogue.control_token("foo-extended").unwrap().governs, "training");
+    }
+
+    #[test]
+    fn a_name_written_twice_is_refused() {
+        let text = "[[crawler]]\nname = \"Zorkel\"\n[[crawler]]\nname = \"zorkel\"\n";
+        assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("named twice"));
     }
 }

@@ -1,7 +1,7 @@
 //! Reads typed values out of a TOML table, and goes on after an error, so that
 //! an operator sees all of them at once.
 
-use super::error::{FileError, place};
+use crate::config::error::{ConfigError, position};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Reader<'t> {
     text: &'t str,
     path: &'t Path,
-    errors: Vec<FileError>,
+    errors: Vec<ConfigError>,
 }
 
 impl<'t> Reader<'t> {
@@ -20,8 +20,8 @@ impl<'t> Reader<'t> {
     }
 
     /// The errors, in the order of the file.
-    pub(super) fn into_errors(mut self) -> Vec<FileError> {
-        self.errors.sort_by_key(|error| (error.line, error.column));
+    pub(super) fn into_errors(mut self) -> Vec<ConfigError> {
+        self.errors.sort_by_key(|error| error.position);
         self.errors
     }
 
@@ -30,8 +30,13 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn refuse_with_hint(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
-        let (line, column) = place(self.text, span.start);
-        self.errors.push(FileError { path: self.path.into(), line, column, message, hint });
+        let (line, column) = position(self.text, span.start);
+        self.errors.push(ConfigError {
+            path: self.path.into(),
+            position: Some((line, column)),
+            message,
+            hint,
+        });
     }
 
     /// Refuses every key that is not one of `known`.

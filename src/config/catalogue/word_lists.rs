@@ -1,8 +1,8 @@
 //! The word lists: one sign a line in `rules/*.txt`, `#` opens a comment; and
 //! the `[words]` table of an operator's own file, which adds to them.
 
-use super::error::FileError;
 use super::reader::Reader;
+use crate::config::error::ConfigError;
 use crate::identify::{Guard, Sign, SignError, Words};
 use std::path::Path;
 use toml::de::DeTable;
@@ -51,7 +51,7 @@ fn add(words: &mut Words, key: &str, written: &str) -> Result<(), SignError> {
 }
 
 /// Reads the lists that are part of the program.
-pub(super) fn read_bundled(words: &mut Words, errors: &mut Vec<FileError>) {
+pub(super) fn read_bundled(words: &mut Words, errors: &mut Vec<ConfigError>) {
     for (key, path, text) in [
         ("crawler_signs", "rules/crawler-signs.txt", include_str!("../../../rules/crawler-signs.txt")),
         ("tool_signs", "rules/tool-signs.txt", include_str!("../../../rules/tool-signs.txt")),
@@ -69,17 +69,16 @@ pub(super) fn read_bundled(words: &mut Words, errors: &mut Vec<FileError>) {
     }
 }
 
-fn read_list(words: &mut Words, key: &str, path: &Path, text: &str, errors: &mut Vec<FileError>) {
+fn read_list(words: &mut Words, key: &str, path: &Path, text: &str, errors: &mut Vec<ConfigError>) {
     for (i, line) in text.lines().enumerate() {
         let word = line.split('#').next().unwrap_or_default().trim_end();
         if word.is_empty() {
             continue;
         }
         if let Err(error) = add(words, key, word) {
-            errors.push(FileError {
+            errors.push(ConfigError {
                 path: path.into(),
-                line: i + 1,
-                column: 1,
+                position: Some((i + 1, 1)),
                 message: format!("`{word}`: {error}"),
                 hint: None,
             });

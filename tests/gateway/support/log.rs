@@ -18,9 +18,9 @@ pub(crate) struct Log(Arc<(Mutex<State>, Condvar)>);
 impl Log {
     pub(crate) fn of(stream: impl Read + Send + 'static) -> Self {
         let log = Self(Arc::default());
-        let shared = Arc::clone(&log.0);
+        let writer = Arc::clone(&log.0);
         std::thread::spawn(move || {
-            let (state, changed) = &*shared;
+            let (state, changed) = &*writer;
             let mut stream = BufReader::new(stream);
             let mut line = Vec::new();
             while stream.read_until(b'\n', &mut line).is_ok_and(|octets| octets > 0) {

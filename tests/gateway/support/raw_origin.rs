@@ -10,13 +10,13 @@ struct State {
     held: bool,
 }
 
-type Shared = Arc<(Mutex<State>, Condvar)>;
+type Board = Arc<(Mutex<State>, Condvar)>;
 
 /// Listens on a free port for as long as the test binary runs.
 #[derive(Debug)]
 pub(crate) struct RawOrigin {
     address: SocketAddr,
-    shared: Shared,
+    board: Board,
 }
 
 impl RawOrigin {
@@ -24,27 +24,27 @@ impl RawOrigin {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
-        let shared = Shared::default();
-        let for_thread = Arc::clone(&shared);
+        let board = Board::default();
+        let for_thread = Arc::clone(&board);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let shared = Arc::clone(&for_thread);
-                std::thread::spawn(move || serve(stream, &shared));
+                let board = Arc::clone(&for_thread);
+                std::thread::spawn(move || serve(stream, &board));
             }
         });
-        Self { address, shared }
+        Self { address, board }
     }
 
     /// Takes requests and answers none before [`Self::release`].
     pub(crate) fn holding() -> Self {
         let origin = Self::start();
-        origin.shared.0.lock().unwrap_or_else(PoisonError::into_inner).held = true;
+        origin.board.0.lock().unwrap_or_else(PoisonError::into_inner).held = true;
         origin
     }
 
     pub(crate) fn release(&self) {
-        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).held = false;
-        self.shared.1.notify_all();
+        self.board.0.lock().unwrap_or_else(PoisonError::into_inner).held = false;
+        self.board.1.notify_all();
     }
 
     pub(crate) fn url(&self) -> String {
@@ -53,14 +53,14 @@ impl RawOrigin {
 
     /// The heads of all requests so far, octet by octet.
     pub(crate) fn heads(&self) -> Vec<Vec<u8>> {
-        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).heads.clone()
+        self.board.0.lock().unwrap_or_else(PoisonError::into_inner).heads.clone()
     }
 }
 
-fn serve(mut stream: TcpStream, shared: &Shared) {
+fn serve(mut stream: TcpStream, board: &Board) {
     let mut unread = Vec::new();
     while let Some(head) = read_head(&mut stream, &mut unread) {
-        let (state, changed) = &**shared;
+        let (state, changed) = &**board;
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.heads.push(head);
         while state.held {

@@ -1,0 +1,156 @@
+//! Automated clients: how many are recognised, with and without their names,
+//! and whether the right group is looked up for them.
+
+use super::corpus::{Record, identifier, percent, records};
+use robots_gateway::config::catalogue::bundled;
+use robots_gateway::identify::{Client, Identifier};
+
+fn automated(identifier: &Identifier, records: &[Record]) -> usize {
+    let hit = |record: &&Record| {
+        identifier.recognise_uncached(Some(record.user_agent().as_bytes())).client.is_automated()
+    };
+    records.iter().filter(hit).count()
+}
+
+#[test]
+fn ninety_nine_in_a_hundred_are_automated() {
+    let Some(records) = records("bots.jsonl") else { return };
+    let found = automated(identifier(), &records);
+    println!(
+        "automated clients: {found} of {} recognised ({:.2} %)",
+        records.len(),
+        percent(found, records.len())
+    );
+    assert!(percent(found, records.len()) >= 99.0);
+}
+
+/// Leaves out a third of the entries at a time, seeded: what recognition is
+/// worth on names nobody wrote down yet.
+#[test]
+fn without_a_third_of_the_names() {
+    let Some(records) = records("bots.jsonl") else { return };
+    let mut state = 9309_u64;
+    for round in 0..3 {
+        let mut knowledge = bundled();
+        let all = knowledge.catalogue.crawlers().len();
+        knowledge.catalogue.retain(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            !(state >> 33).is_multiple_of(3)
+        });
+        let left = knowledge.catalogue.crawlers().len();
+        let found = automated(&Identifier::new(knowledge).expect("compiles"), &records);
+        println!("round {round}: {left} of {all} names, {:.2} % recognised", percent(found, records.len()));
+        assert!(left < all * 3 / 4 && percent(found, records.len()) >= 95.0);
+    }
+}
+
+#[test]
+fn without_any_name() {
+    let Some(records) = records("bots.jsonl") else { return };
+    let mut knowledge = bundled();
+    knowledge.catalogue.retain(|_| false);
+    let found = automated(&Identifier::new(knowledge).expect("compiles"), &records);
+    println!("no names at all: {:.2} % recognised", percent(found, records.len()));
+    assert!(percent(found, records.len()) >= 90.0);
+}
+
+/// Labels of the corpus that a look at the header refutes: (label, what the
+/// header holds, why). They are counted apart.
+const DISPUTED: [(&str, &str, &str); 12] = [
+    ("Exabot", "Alexabot/", "another crawler whose name ends in the same letters"),
+    ("OnCrawl", "IonCrawl", "another crawler whose name ends in the same letters"),
+    ("OnCrawl", "OptimizationCrawler/", "another crawler whose name holds the same letters"),
+    ("OnCrawl", "commoncrawl.org/", "a host name that holds the same letters; the product is Nutch"),
+    ("YandexMedia", "YandexMedianaBot/", "another crawler of the operator"),
+    ("Wget", "WGETbot/", "a crawler that is not Wget"),
+    ("Nutch", "Googlebot/Nutch", "claims to be Googlebot; proof is the place to refute it"),
+    ("Nutch", "MSNBot/Nutch", "claims to be msnbot; proof is the place to refute it"),
+    ("heritrix", "Arquivo-web-crawler", "Heritrix is what it was built with"),
+    ("Mediapartners-Google", "(Following Mediapartners-Google)", "Daumoa, which follows the other's group"),
+    ("FeedFetcher-Google", "like FeedFetcher-Google", "only compares itself with it"),
+    ("facebookexternalhit", "Facebot Twitterbot", "the preview of a person's phone: never judged"),
+];
+
+#[test]
+fn the_documented_group_is_looked_up_first() {
+    let Some(records) = records("bots.jsonl") else { return };
+    let (mut seen, mut right, mut agree, mut disputed) = (0, 0, 0, 0);
+    let mut wrong = Vec::new();
+    for record in records.iter().filter(|record| record.text("token_basis") == "doc") {
+        let identity = identifier().recognise(Some(record.user_agent().as_bytes()));
+        let first = identity.tokens.first().map(|token| token.to_ascii_lowercase());
+        let expected = record.texts("tokens").first().map(|token| token.to_ascii_lowercase());
+        let token = first == expected;
+        let star = record.flag("star_applies") == Some(identity.star);
+        seen += 1;
+        right += usize::from(token);
+        agree += usize::from(star);
+        if !(token && star) {
+            let label = record.text("bot_name");
+            let known =
+                DISPUTED.iter().any(|(name, part, _)| *name == label && record.user_agent().contains(part));
+            disputed += usize::from(known);
+            if !known {
+                wrong.push(format!("{first:?} {} for {label}: {}", identity.star, record.user_agent()));
+            }
+        }
+    }
+    println!(
+        "documented tokens: {right} of {seen} first ({:.2} %), star {agree} ({:.2} %); {disputed} labels disputed, {} wrong",
+        percent(right, seen),
+        percent(agree, seen),
+        wrong.len()
+    );
+    let undisputed = seen - disputed;
+    assert!(percent(undisputed - wrong.len(), undisputed) >= 99.0, "{wrong:#?}");
+    assert!(percent(agree, seen) >= 99.0);
+    assert!(disputed <= 20);
+}
+
+#[test]
+fn kinds_are_as_the_operators_say() {
+    let identifier = identifier();
+    for (header, client, name) in [
+        ("Googlebot-Image/1.0", Client::Crawler, "Googlebot-Image"),
+        ("AdsBot-Google (+http://www.google.com/adsbot.html)", Client::SpecialCase, "AdsBot-Google"),
+        (
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot",
+            Client::Fetcher,
+            "ChatGPT-User",
+        ),
+        (
+            "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
+            Client::Crawler,
+            "bingbot",
+        ),
+        (
+            "Mozilla/5.0 (compatible; Baiduspider-render/2.0; +http://www.baidu.com/search/spider.html)",
+            Client::Crawler,
+            "Baiduspider-render",
+        ),
+        (
+            "Mozilla/5.0 (compatible; Let's Encrypt validation server; +https://www.letsencrypt.org)",
+            Client::Monitor,
+            "Let's Encrypt validation server",
+        ),
+        ("Stripe/1.0 (+https://stripe.com/docs/webhooks)", Client::Monitor, "Stripe"),
+        ("GitHub-Hookshot/044aadd", Client::Monitor, "GitHub Hookshot"),
+        ("GitLab/17.4.0-ee", Client::Monitor, "GitLab"),
+        ("PayPal IPN ( https://www.paypal.com/ipn )", Client::Monitor, "PayPal IPN"),
+        ("kube-probe/1.31", Client::Monitor, "kube-probe"),
+        ("curl/8.5.0", Client::Tool, "curl"),
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/126.0.0.0 Safari/537.36",
+            Client::Tool,
+            "HeadlessChrome",
+        ),
+        (
+            "Feedly/1.0 (+http://www.feedly.com/fetcher.html; like FeedFetcher-Google)",
+            Client::Fetcher,
+            "Feedly",
+        ),
+    ] {
+        let identity = identifier.recognise(Some(header.as_bytes()));
+        assert_eq!((identity.client, identity.crawler.as_deref()), (client, Some(name)), "{header}");
+    }
+}

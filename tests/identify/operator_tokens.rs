@@ -1,0 +1,127 @@
+//! What a site's own robots.txt adds to recognition.
+
+use super::corpus::{identifier, records};
+use robots_gateway::identify::{Basis, Client, OperatorTokens};
+
+fn refined(tokens: &[&str], header: &str) -> (Client, Vec<String>) {
+    let identifier = identifier();
+    let own = OperatorTokens::new(tokens.iter().copied());
+    let header = Some(header.as_bytes());
+    let identity = own.refine(identifier.recognise(header), header, identifier);
+    (identity.client, identity.tokens.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn tokens_choose_the_group_of_an_automated_client() {
+    let (_, tokens) =
+        refined(&["*", "Foo", "FooBot-News", "news"], "FooBot-News/1.0 (+http://example.org/news)");
+    assert_eq!(tokens, ["FooBot-News"]);
+    let (_, tokens) = refined(&["some", "SomeBot", "example"], "SomeBot some/1.0 like example (example.org)");
+    assert_eq!(tokens[0], "SomeBot");
+    assert!(tokens.contains(&"some".to_owned()));
+}
+
+#[test]
+fn a_catalogued_crawler_answers_to_whole_words_only() {
+    let (client, tokens) =
+        refined(&["Google", "AdsBot", "Mozilla"], "AdsBot-Google (+http://www.google.com/adsbot.html)");
+    assert_eq!((client, tokens), (Client::SpecialCase, vec!["AdsBot-Google".to_owned()]));
+}
+
+#[test]
+fn control_tokens_are_never_found_in_a_header() {
+    let (_, tokens) = refined(
+        &["Google-Extended"],
+        "Mozilla/5.0 (compatible; Google-Extended/1.0; +http://www.google.com/bot.html)",
+    );
+    assert!(tokens.is_empty(), "{tokens:?}");
+}
+
+#[test]
+fn a_browser_is_promoted_only_by_a_product() {
+    let chrome =
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36";
+    assert_eq!(refined(&["Zorkler"], &format!("{chrome} Zorkler/2.0")).0, Client::Crawler);
+    assert_eq!(refined(&["Zorkler"], &format!("{chrome} Zorkler")).0, Client::Browser);
+    assert_eq!(refined(&["Chrome", "Linux", "Safari"], chrome).0, Client::Browser);
+    let phone = "Mozilla/5.0 (Linux; Android 9; Zorkler/9 Build/X) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1 Safari/537.36";
+    assert_eq!(refined(&["Zorkler"], phone).0, Client::Browser);
+}
+
+#[test]
+fn the_basis_is_told() {
+    let identifier = identifier();
+    let own = OperatorTokens::new(["Zorkler"]);
+    let header = Some(&b"Mozilla/5.0 (X11; Linux x86_64) Gecko/1 Zorkler/2.0"[..]);
+    let (identity, step) = own.explain(&identifier.recognise(header), header, identifier);
+    assert_eq!(identity.basis, Basis::OperatorToken);
+    assert!(step.expect("a step").as_str().contains("`Zorkler`"));
+    let same = OperatorTokens::new([]).refine(identifier.recognise(header), header, identifier);
+    assert_eq!(same.client, Client::Browser);
+}
+
+/// Tokens of robots.txt files in use that are also phones, browsers and apps.
+const DANGEROUS: [&str; 37] = [
+    "MQQBrowser",
+    "MicroMessenger",
+    "Odin",
+    "Titan",
+    "Cosmos",
+    "Magnet",
+    "LieBaoFast",
+    "Zeus",
+    "Minefield",
+    "Buddy",
+    "Bolt",
+    "Webster",
+    "Blackboard",
+    "Octopus",
+    "Ninja",
+    "Kinza",
+    "Disco",
+    "Leap",
+    "fast",
+    "Spider",
+    "Expanse",
+    "Silk",
+    "Java",
+    "Baidu",
+    "Samsung",
+    "Speedy",
+    "Butterfly",
+    "Ruby",
+    "bot",
+    "Mozilla",
+    "Chrome",
+    "Safari",
+    "Android",
+    "Windows",
+    "Linux",
+    "Mobile",
+    "Version",
+];
+
+#[test]
+fn no_person_is_promoted_by_the_tokens_of_real_files() {
+    let (Some(browsers), Some(apps)) = (records("browsers.jsonl"), records("apps.jsonl")) else { return };
+    let identifier = identifier();
+    let catalogue = identifier.catalogue().crawlers();
+    let names = catalogue.iter().flat_map(|crawler| crawler.tokens.iter().map(|token| &**token));
+    let own = OperatorTokens::new(names.chain(DANGEROUS));
+    let mut promoted = Vec::new();
+    for record in browsers.iter().chain(&apps) {
+        let header = Some(record.user_agent().as_bytes());
+        let before = identifier.recognise(header);
+        let after = own.refine(before.clone(), header, identifier);
+        if !before.is_judged() && after.is_judged() {
+            promoted.push(format!("{:?}: {}", after.tokens, record.user_agent()));
+        }
+    }
+    println!(
+        "{} tokens against {} people: {} promoted",
+        own.tokens().len(),
+        browsers.len() + apps.len(),
+        promoted.len()
+    );
+    assert!(promoted.is_empty(), "{promoted:#?}");
+}
