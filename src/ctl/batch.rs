@@ -53,7 +53,7 @@ pub(super) fn run(
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
     while questions.read_until(b'\n', &mut line)? > 0 {
         if !line.trim_ascii().is_empty() {
-            match batch.answer(&line) {
+            match batch.answer(line.trim_ascii()) {
                 Ok(answered) => output.json(&answered)?,
                 Err(error) => {
                     unreadable += 1;

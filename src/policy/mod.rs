@@ -64,11 +64,11 @@ impl Policy {
         }
         let shares = |site: &&Arc<Site>| site.config.hosts.iter().any(|host| next.hosts.contains(host));
         let served = || {
-            let exact = next.hosts.iter().filter_map(|host| match host {
+            let mut exact = next.hosts.iter().filter_map(|host| match host {
                 HostPattern::Exact(name) => Some(name),
                 HostPattern::Below(_) => None,
             });
-            exact.filter_map(|name| self.site(name)).next()
+            exact.find_map(|name| self.site(name))
         };
         self.sites.iter().find(shares).or_else(served)
     }

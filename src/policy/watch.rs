@@ -177,14 +177,14 @@ impl Watch {
             let _ = watcher.unwatch(gone);
         }
         // Watching again what is watched already costs little, and mends a watch on a replaced folder.
-        let (watched, missed): (BTreeSet<_>, BTreeSet<_>) =
+        let (held, missed): (BTreeSet<_>, BTreeSet<_>) =
             wanted.into_iter().partition(|folder| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok());
         if let Some(folder) = missed.first()
             && !self.folders.is_empty()
         {
             tracing::debug!(folder = %folder.display(), "cannot be watched; its files are looked at instead");
         }
-        self.folders = watched;
+        self.folders = held;
     }
 }
 

@@ -50,7 +50,7 @@ impl PendingEvent {
 impl Drop for PendingEvent {
     fn drop(&mut self) {
         if let Some(event) = self.event.take() {
-            self.journal.record(*event);
+            self.journal.record(&event);
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum Step {
     /// It goes to the origin.
     Forward,
     /// It is answered here; a read of robots.txt counts once the answer is sent.
-    Answer { answer: Answer, read: Option<PendingRead> },
+    Answer { answer: Answer, read: Option<Box<PendingRead>> },
 }
 
 impl Step {
@@ -94,11 +94,13 @@ impl Gateway {
         if judged.verdict.reason == Reason::RobotsTxt {
             let served = robots_txt::serve(site, policy.config.robots_max_age, &Question::of(session));
             let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
-            let read = read.map(|version| PendingRead {
-                reader: reader(&judged.identity, judged.proof),
-                version,
-                in_force: site.since,
-                at: now,
+            let read = read.map(|version| {
+                Box::new(PendingRead {
+                    reader: reader(&judged.identity, judged.proof),
+                    version,
+                    in_force: site.since,
+                    at: now,
+                })
             });
             self.totals.robots_txt();
             return Step::Answer { answer: served.answer, read }.into();

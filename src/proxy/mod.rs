@@ -77,7 +77,7 @@ impl ProxyHttp for Gateway {
             Step::Answer { answer, read } => {
                 respond::respond(session, answer).await?;
                 if let Some(read) = read {
-                    self.note(session, read).await;
+                    self.note(session, *read).await;
                 }
                 Ok(true)
             }

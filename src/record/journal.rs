@@ -124,7 +124,7 @@ impl Journal {
     }
 
     /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
-    pub fn record(&self, event: Event) {
+    pub fn record(&self, event: &Event) {
         let line = event.line();
         let bytes = line.len();
         self.counters.queued.fetch_add(1, Ordering::Relaxed);

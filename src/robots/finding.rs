@@ -181,13 +181,12 @@ const SHOWN: usize = 60;
 
 impl Finding {
     pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
-        let cut = detail.get(..SHOWN);
-        let lossy = String::from_utf8_lossy(cut.unwrap_or(detail));
-        let mut text = String::with_capacity(lossy.len());
-        for c in lossy.chars() {
-            if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+        let shown = detail.get(..SHOWN).unwrap_or(detail);
+        let mut text = String::from_utf8_lossy(shown).into_owned();
+        if text.contains(char::is_control) {
+            text = text.escape_debug().collect();
         }
-        if cut.is_some_and(|cut| cut.len() < detail.len()) {
+        if shown.len() < detail.len() {
             text.push('…');
         }
         Self { line, column, severity: kind.severity(), kind, detail: text.into_boxed_str(), other: None }

@@ -274,3 +274,86 @@ fn alternates(bytes: &[u8]) -> bool {
     let nuls = |skip: usize| head.iter().skip(skip).step_by(2).all(|&b| b == 0);
     head.len() >= 4 && (nuls(0) != nuls(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(file: &str) -> Vec<(u32, Name, &str)> {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap();
+        Lines::new(file.as_bytes(), 0)
+            .filter_map(|line| match line.content {
+                Content::Record(record) => Some((line.number, record.name, text(record.value))),
+                Content::Empty | Content::Junk(..) => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_end_in_three_ways() {
+        let found = records("allow: 1\ndisallow: 2\r\nallow: 3\rdisallow: 4\n\r\n\rallow: 5");
+        let lines: Vec<u32> = found.iter().map(|record| record.0).collect();
+        assert_eq!(lines, [1, 2, 3, 4, 7]);
+    }
+
+    #[test]
+    fn names_compare_without_case_and_whole() {
+        use Name::{Allow, CrawlDelay, Disallow, Unknown, UserAgent};
+        for (key, name) in [
+            ("USER-AGENT", UserAgent),
+            ("User Agent", UserAgent),
+            ("dissallow", Disallow),
+            ("disallowed", Unknown),
+            ("desallow", Unknown),
+            ("aLLow", Allow),
+            ("crawl-delay", CrawlDelay),
+        ] {
+            assert_eq!(records(&format!("{key}: x")), [(1, name, "x")]);
+        }
+    }
+
+    #[test]
+    fn values_lose_blanks_and_comments() {
+        assert_eq!(records(" \tallow \t: \t/a b \t# c:d"), [(1, Name::Allow, "/a b")]);
+        assert_eq!(records("allow:#x"), [(1, Name::Allow, "")]);
+        assert_eq!(records("allow: /a\0b"), [(1, Name::Allow, "/a")]);
+        assert_eq!(records("al#low: /a"), []);
+        assert_eq!(records(": /a"), []);
+    }
+
+    #[test]
+    fn a_colon_may_be_missing_between_two_words() {
+        assert_eq!(records("disallow\t/a"), [(1, Name::Disallow, "/a")]);
+        assert_eq!(records("disallow /a /b"), []);
+        assert_eq!(records("disallow"), []);
+        assert_eq!(records("hello world"), []);
+    }
+
+    #[test]
+    fn offsets_are_those_of_the_file() {
+        for file in ["x\n  Disallow :  /a  # c", "x\nDisallow /a"] {
+            let line = Lines::new(file.as_bytes(), 0).nth(1).unwrap();
+            let Content::Record(record) = line.content else { panic!("{line:?}") };
+            assert_eq!(&file[record.value_start..record.end], "/a");
+            assert!(file[record.start..].starts_with("Disallow"));
+        }
+    }
+
+    #[test]
+    fn the_limit_never_cuts_a_line() {
+        let cut = |text: &'static [u8], limit| std::str::from_utf8(whole_lines(text, limit)).unwrap();
+        assert_eq!(cut(b"ab\ncd\nef", 20), "ab\ncd\nef");
+        assert_eq!(cut(b"ab\ncd\nef", 8), "ab\ncd\nef");
+        assert_eq!(cut(b"ab\ncd\nef", 7), "ab\ncd\n");
+        assert_eq!(cut(b"ab\ncd\nef", 5), "ab\ncd");
+        assert_eq!(cut(b"ab\ncd\nef", 4), "ab\n");
+        assert_eq!(cut(b"abcdef", 4), "");
+    }
+
+    #[test]
+    fn utf16_and_html_are_told() {
+        assert!(is_utf16(b"\xFF\xFEU\0") && is_utf16(b"U\0s\0e\0r\0") && is_utf16(b"\0U\0s\0e"));
+        assert!(!is_utf16(b"User") && !is_utf16(b"a\0b\0c d") && !is_utf16(b""));
+        assert!(is_html(b" \n<!doctype HTML>") && is_html(b"<html>") && !is_html(b"User-agent: <html>"));
+    }
+}

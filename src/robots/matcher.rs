@@ -80,9 +80,18 @@ fn stands(texts: Texts<'_>, text: Span, at: usize, query: usize) -> bool {
     }
 }
 
+/// Octets at the end of a long piece that are looked for first.
+const TAIL: usize = 16;
+
 fn search(window: &[u8], text: &[u8]) -> Option<usize> {
     match text {
         [octet] => memchr(*octet, window),
+        // A short search is many times faster, and mostly there is nothing to find.
+        [.., _] if text.len() > 2 * TAIL => {
+            let lead = text.len() - TAIL;
+            let at = memmem::find(window.get(lead..)?, text.get(lead..)?)?;
+            memmem::find(window.get(at..)?, text).map(|found| at + found)
+        }
         _ => memmem::find(window, text),
     }
 }
@@ -111,6 +120,16 @@ mod tests {
         assert!(!matches("/a*b*c", "/axxcxxb"));
         assert!(!matches("/*ab*ba", "/aba"));
         assert!(matches("/*ab*ba", "/abba"));
+    }
+
+    #[test]
+    fn long_pieces() {
+        let piece = "abcdefgh".repeat(8);
+        assert!(matches(&format!("/*{piece}x"), &format!("/{piece}{piece}x{piece}")));
+        assert!(!matches(&format!("/*{piece}x"), &format!("/{piece}{piece}{piece}")));
+        assert!(!matches(&format!("/*{piece}x"), &format!("/{}x", &piece[1..])));
+        assert!(matches(&format!("/*{piece}*{piece}"), &format!("/x{piece}{piece}")));
+        assert!(!matches(&format!("/*{piece}*{piece}"), &format!("/x{piece}{}", &piece[1..])));
     }
 
     #[test]

@@ -199,3 +199,42 @@ fn push(blocks: &mut Vec<u32>, block: u32) {
         blocks.push(block);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    fn naming(file: &str) -> Naming {
+        let draft = parse::parse(file.as_bytes());
+        Naming::new(file.as_bytes(), &draft.blocks, &draft.agents)
+    }
+
+    #[test]
+    fn names_that_combine_the_same_blocks_share_a_group() {
+        let file =
+            "user-agent: a\nuser-agent: b\nallow: /\nuser-agent: c\nallow: /\nuser-agent: A\nallow: /\n";
+        let naming = naming(file);
+        let group = |name: &str| naming.find(file.as_bytes(), name.as_bytes()).unwrap().0;
+        assert_eq!(naming.blocks(group("a")), [0, 2]);
+        assert_eq!(naming.blocks(group("B")), [0]);
+        assert_eq!(naming.blocks(group("c")), [1]);
+        assert!(naming.combines());
+        assert_eq!(naming.names(file.as_bytes()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn long_names_with_one_start_are_told_apart() {
+        let group = |number| format!("user-agent: longname-{number:03}x\nallow: /\n");
+        let file = (0..50).map(group).collect::<Vec<_>>().concat();
+        let naming = naming(&file);
+        for number in 0..50 {
+            let name = format!("LONGNAME-{number:03}X");
+            let (_, at) = naming.find(file.as_bytes(), name.as_bytes()).unwrap();
+            assert!(naming.text(file.as_bytes(), at).eq_ignore_ascii_case(&name));
+        }
+        assert!(naming.find(file.as_bytes(), b"longname-").is_some(), "the part within the grammar");
+        assert!(naming.find(file.as_bytes(), b"longname-050x").is_none());
+        assert!(naming.find(file.as_bytes(), b"").is_none() && naming.everyone().is_none());
+    }
+}

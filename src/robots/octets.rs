@@ -49,9 +49,33 @@ const KINDS: [u8; 256] = {
     kinds
 };
 
+/// Octets looked at together.
+const BLOCK: usize = 16;
+
 /// The kinds of octets in `value`.
 pub(super) fn traits(value: &[u8]) -> Traits {
-    Traits(value.iter().fold(0, |all, &octet| all | KINDS.get(usize::from(octet)).copied().unwrap_or(0)))
+    let Some(last) = value.last_chunk::<BLOCK>() else {
+        let known = |octet: &u8| KINDS.get(usize::from(*octet)).copied().unwrap_or(0);
+        return Traits(value.iter().fold(0, |all, octet| all | known(octet)));
+    };
+    let blocks = value.chunks_exact(BLOCK).filter_map(|block| block.first_chunk());
+    // The rest is looked at together with octets before it, so that it makes a block too.
+    Traits(blocks.fold(block(last), |all, octets| all | block(octets)))
+}
+
+/// [`kind`] of all octets of a block, without branches or look-ups, so that the compiler can compare
+/// all of them at once.
+fn block(octets: &[u8; BLOCK]) -> u8 {
+    octets.iter().fold(0, |all, &octet| {
+        let is = |kind: u8, yes: bool| if yes { kind } else { 0 };
+        let blank = matches!(octet, b' ' | b'\t' | 0x0B | 0x0C);
+        all | is(Traits::BLANK, blank)
+            | is(Traits::CUT, matches!(octet, b'#' | 0))
+            | is(Traits::PERCENT, octet == b'%')
+            | is(Traits::STAR, octet == b'*')
+            | is(Traits::BEYOND_ASCII, octet >= 0x80)
+            | is(Traits::WIDE, octet >= 0xF8)
+    })
 }
 
 pub(super) const fn is_blank(octet: u8) -> bool {
@@ -61,6 +85,17 @@ pub(super) const fn is_blank(octet: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_values_are_no_different() {
+        for octet in 0..=255_u8 {
+            for place in [0, 7, 15, 16, 20, 36] {
+                let mut value = [b'a'; 37];
+                value[place] = octet;
+                assert_eq!(traits(&value), traits(&[octet]), "{octet} {place}");
+            }
+        }
+    }
 
     #[test]
     fn kinds_of_octets() {

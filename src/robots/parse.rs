@@ -239,3 +239,28 @@ pub(super) fn seconds(value: &[u8]) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     text.parse::<f64>().ok().filter(|seconds| plain && seconds.is_finite())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_end_a_run_of_user_agent_lines_and_nothing_else_does() {
+        let draft = parse(
+            b"user-agent: a\n\nsitemap: s\njunk\nuser-agent: b\nallow:\ncrawl-delay: 1\nuser-agent: c\n",
+        );
+        let blocks: Vec<_> = draft.blocks.iter().map(|b| (b.agents.clone(), b.rules.clone())).collect();
+        assert_eq!(blocks, [(0..2, 0..1), (2..3, 1..1)]);
+        assert_eq!(draft.extras.iter().map(|extra| extra.block).collect::<Vec<_>>(), [Some(0), Some(0)]);
+        assert_eq!(draft.records, 6);
+    }
+
+    #[test]
+    fn seconds_are_plain_numbers() {
+        assert_eq!(seconds(b"10"), Some(10.0));
+        assert_eq!(seconds(b"0.5"), Some(0.5));
+        for value in [&b""[..], b"-1", b"1e3", b"inf", b"NaN", b"5s", b".", b"\xFF"] {
+            assert_eq!(seconds(value), None, "{value:?}");
+        }
+    }
+}

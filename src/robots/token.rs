@@ -86,3 +86,36 @@ pub(super) fn key(name: &[u8]) -> u64 {
     let missing = 8 - name.len().min(8);
     if missing == 8 { 0 } else { head << (8 * missing) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_and_first_part() {
+        assert_eq!(named(b"FooBot"), Named::Crawler(b"FooBot", None));
+        assert_eq!(named(b"FooBot/1.0"), Named::Crawler(b"FooBot/1.0", Some(b"FooBot")));
+        assert_eq!(named(b"AI2Bot"), Named::Crawler(b"AI2Bot", Some(b"AI")));
+        assert_eq!(named(b"360Spider"), Named::Crawler(b"360Spider", None));
+        assert_eq!(named(b"-"), Named::Crawler(b"-", None));
+        assert_eq!(named(b"Foo\xFF"), Named::Crawler(b"Foo", None));
+    }
+
+    #[test]
+    fn a_star_is_everyone_or_nothing() {
+        assert_eq!(named(b"*"), Named::Everyone);
+        assert_eq!(named(b"* all of you"), Named::Everyone);
+        assert_eq!(named(b"Foo*"), Named::Crawler(b"Foo", None));
+        for value in [&b"*Bot"[..], b"*<BR>", b"", b"/", b"\xFF"] {
+            assert_eq!(named(value), Named::Nobody, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn keys_sort_as_lower_case_names_do() {
+        let mut names = ["b", "A", "aa", "AB", "foobotfoo", "FooBotFo", "", "a-b", "a_b"];
+        names.sort_by_key(|name| name.to_ascii_lowercase());
+        assert!(names.is_sorted_by_key(|name| key(name.as_bytes())));
+        assert_eq!(key(b"FOOBOT-IMAGE"), key(b"foobot-icon"));
+    }
+}

@@ -59,3 +59,24 @@ pub(super) fn find<'r>(
     }
     best.and_then(|usage| texts.source.get(usage.start as usize..usage.end as usize))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::parse;
+
+    #[test]
+    fn the_most_specific_path_of_the_group() {
+        let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=n\n\
+                     content-usage: /p\tb=y\ncontent-usage: /q\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
+        let extras = parse::parse(file).extras;
+        let mut pool = Pool::new(file);
+        let usages = compile(&extras, file, &mut pool);
+        let find = |blocks: &[u32], target: &[u8]| find(&usages, blocks, pool.texts(), target);
+        assert_eq!(find(&[0], b"/"), Some(&b"a=y"[..]));
+        assert_eq!(find(&[0], b"/p/x"), Some(&b"a=n"[..]), "the first on a tie");
+        assert_eq!(find(&[0], b"/q"), Some(&b"a=y"[..]), "a path without a preference says nothing");
+        assert_eq!(find(&[1], b"/p"), Some(&b"c=y"[..]));
+        assert_eq!(find(&[], b"/p"), None, "before the first group it is nobody's");
+    }
+}

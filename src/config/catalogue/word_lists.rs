@@ -122,7 +122,7 @@ mod tests {
         );
         assert_eq!(words.guards.len(), 2);
         assert!(!words.guards[0].whole_header && words.guards[1].whole_header);
-        assert_eq!((errors.len(), errors[0].line), (1, 5));
+        assert_eq!((errors.len(), errors[0].position), (1, Some((5, 1))));
         read_list(&mut words, "human_words", Path::new("h"), "Silk\n", &mut errors);
         assert!(words.human_words.contains("silk"));
     }

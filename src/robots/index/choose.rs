@@ -1,93 +1,44 @@
 //! Choosing, for each rule with `*`, the octets it is looked up by: those that fewest rules share.
 
 use super::entry::Entry;
-use super::gram::{Grams, Place, STRIDE, WIDEST, WIDTH, gram, spread};
+use super::gram::{Place, STRIDE, WIDEST, WIDTH, gram, spread};
 use crate::robots::pattern::{Piece, Texts};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
-/// How a rule is found.
-#[derive(Clone, Debug)]
-pub(super) struct Lookup {
-    /// One table for each place and width in use.
-    pub(super) tables: Vec<Grams>,
-    /// Rules without any usable octets, or too few to be worth a table; in the order they win.
-    pub(super) always: Vec<Entry>,
-}
-
-/// A table for fewer rules would cost more than it saves.
-const FEW: usize = 3;
-
-/// Places within one piece that are considered. Bounds the work of building.
-const CONSIDERED: usize = 64;
+/// Places at either end of one piece that are considered. Bounds the work of building.
+const CONSIDERED: usize = 32;
 
 /// Pieces of one rule that are considered.
 const PIECES: usize = 16;
 
-/// Enters `rules`.
-pub(super) fn lookup(rules: Vec<Entry>, texts: Texts<'_>) -> Lookup {
-    let mut always = Vec::new();
-    let mut tables: BTreeMap<(Place, usize), Vec<(u64, Entry)>> = BTreeMap::new();
-    if rules.len() <= FEW {
-        always = rules;
-    } else {
-        let counts = Counts::new(&rules, texts);
-        for wild in rules {
-            match counts.rarest(wild, texts) {
-                None => always.push(wild),
-                Some(found) => {
-                    let table = tables.entry((found.place, found.width)).or_default();
-                    table.extend(found.grams().map(|gram| (gram, wild)));
-                }
-            }
-        }
-    }
-    let few = |(place, _): (Place, usize), entries: &[(u64, Entry)]| match place {
-        Place::End => false,
-        Place::Every => entries.len() <= FEW,
-        Place::Fourth => entries.len() <= FEW * STRIDE,
-    };
-    let mut kept = Vec::new();
-    for (kind, entries) in tables {
-        if few(kind, &entries) {
-            always.extend(entries.into_iter().map(|(_, wild)| wild));
-        } else {
-            kept.push(Grams::new(kind.0, kind.1, entries));
-        }
-    }
-    always.sort_unstable_by_key(|entry| Reverse(entry.choice));
-    always.dedup_by_key(|wild| wild.choice);
-    Lookup { tables: kept, always }
-}
-
 /// Octets of a rule to be looked up.
-struct Found<'b> {
-    place: Place,
-    width: usize,
+pub(super) struct Found<'b> {
+    pub(super) place: Place,
+    pub(super) width: usize,
     /// The gram, or all grams in a row.
     octets: &'b [u8],
     count: u32,
 }
 
 impl Found<'_> {
-    fn grams(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn grams(&self) -> impl Iterator<Item = u64> {
         self.octets.windows(self.width).map(gram)
     }
 }
 
 /// Roughly how many rules have each gram: grams that fall together are counted together.
-struct Counts {
+pub(super) struct Counts {
     counts: Vec<u32>,
     shift: u32,
 }
 
 impl Counts {
-    fn new(rules: &[Entry], texts: Texts<'_>) -> Self {
+    pub(super) fn new(rules: &[Entry], texts: Texts<'_>) -> Self {
         let size = (rules.len() * 16).next_power_of_two().clamp(1024, 1 << 18);
         let mut counts = Self { counts: vec![0; size], shift: 64 - size.trailing_zeros() };
         for wild in rules {
             for run in pieces(*wild, texts) {
-                run.windows(width(run.len()).1).take(CONSIDERED).for_each(|octets| counts.count(key(octets)));
+                considered(run, width(run.len()).1).for_each(|octets| counts.count(key(octets)));
             }
             if let Some(octets) = ending(*wild, texts) {
                 counts.count(!key(octets));
@@ -112,7 +63,7 @@ impl Counts {
     }
 
     /// The octets of a rule that the fewest rules share.
-    fn rarest<'b>(&self, wild: Entry, texts: Texts<'b>) -> Option<Found<'b>> {
+    pub(super) fn rarest<'b>(&self, wild: Entry, texts: Texts<'b>) -> Option<Found<'b>> {
         let inside = pieces(wild, texts)
             .filter_map(|run| self.rarest_in(run))
             .min_by_key(|found| (found.width < WIDTH, found.count, Reverse(found.width)));
@@ -135,7 +86,7 @@ impl Counts {
         let (place, width) = width(run.len());
         let size = if place == Place::Fourth { width + STRIDE - 1 } else { width };
         let count = |octets: &[u8]| octets.windows(width).map(|gram| self.of(key(gram))).max().unwrap_or(0);
-        let rows = run.windows(size).take(CONSIDERED).map(|octets| (count(octets), octets));
+        let rows = considered(run, size).map(|octets| (count(octets), octets));
         rows.min_by_key(|row| row.0).map(|(count, octets)| Found { place, width, octets, count })
     }
 }
@@ -148,6 +99,13 @@ const fn width(length: usize) -> (Place, usize) {
         7..=10 => (Place::Fourth, WIDTH),
         _ => (Place::Fourth, WIDEST),
     }
+}
+
+/// The windows of a run, without those in the middle of a long one.
+fn considered(run: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
+    let count = (run.len() + 1).saturating_sub(size);
+    let last = count.saturating_sub(CONSIDERED).max(CONSIDERED);
+    run.windows(size).take(CONSIDERED).chain(run.windows(size).skip(last))
 }
 
 /// Tells grams of different widths apart.

@@ -16,6 +16,17 @@ impl Entry {
         matches(texts, self.pattern, target)
     }
 
+    /// Whether `target` starts with the literal of the pattern.
+    pub(super) fn starts(self, texts: Texts<'_>, target: &[u8]) -> bool {
+        target.starts_with(texts.get(self.pattern.prefix))
+    }
+
+    /// All literals of the pattern: what tells it from others.
+    pub(super) fn literals(self, texts: Texts<'_>) -> (bool, Vec<&[u8]>) {
+        let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
+        (self.pattern.anchored, std::iter::once(texts.get(self.pattern.prefix)).chain(pieces).collect())
+    }
+
     /// The literal the target must end with, if there is one.
     pub(super) fn ending(self, texts: Texts<'_>) -> Option<Span> {
         let last = texts

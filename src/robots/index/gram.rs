@@ -1,12 +1,10 @@
-//! Finding the rules with `*` whose literals occur in a target, without trying them all.
+//! Tables of grams: which rules have given octets in one of their pieces.
 //!
-//! Every rule is entered under a few octets that a target must contain for the rule to match: a
-//! *gram* of one of its pieces. One pass over the target looks its grams up, and only rules whose
-//! gram occurs are checked. The cost is that of the pass, however many rules there are.
+//! A *gram* is a few octets that a target must contain for a rule to match. One pass over the target
+//! looks its grams up. The cost is that of the pass, however many rules there are; which gram a rule
+//! is entered under is chosen elsewhere.
 
-use super::choice::Choice;
-use super::entry::Entry;
-use crate::robots::pattern::Texts;
+use super::marks::Marks;
 
 /// Where in a target the grams of a table may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,9 +36,6 @@ pub(super) const fn spread(gram: u64) -> u64 {
     gram.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Marks which rows were searched, so that a target cannot make a row be searched twice.
-const MARKS: usize = 8192;
-
 /// Grams of one width at one kind of place, and the rules behind each.
 #[derive(Clone, Debug)]
 pub(super) struct Grams {
@@ -55,22 +50,26 @@ pub(super) struct Grams {
     /// For every 16 bits of `present`, the first of their `rows`. Whatever the grams, a row is found
     /// in a number of steps that is at most the logarithm of their number.
     blocks: Box<[u32]>,
-    /// Every row in the order in which rules win.
-    rules: Box<[Entry]>,
+    /// Numbers of rules, ascending within every row.
+    rules: Box<[u32]>,
     /// Log2 of how many rows share a mark.
     share: u32,
 }
+
+/// A row of so few rules is handed out whenever its gram occurs: that costs less than a mark.
+const SHORT: usize = 2;
 
 /// Bits of `present` to one of `blocks`.
 const BLOCK: usize = 16;
 
 impl Grams {
-    /// `entries` are pairs of a gram and a rule.
-    pub(super) fn new(place: Place, width: usize, mut entries: Vec<(u64, Entry)>) -> Self {
+    /// `entries` are pairs of a gram and the number of a rule.
+    pub(super) fn new(place: Place, width: usize, mut entries: Vec<(u64, u32)>) -> Self {
         for entry in &mut entries {
             entry.0 = spread(entry.0);
         }
-        entries.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.choice.cmp(&a.1.choice)));
+        entries.sort_unstable();
+        entries.dedup();
         let mut rows: Vec<(u64, u32)> = Vec::new();
         for (&(key, _), at) in entries.iter().zip(0..) {
             if rows.last().is_none_or(|last| last.0 != key) {
@@ -95,53 +94,60 @@ impl Grams {
             first += *block;
             *block = first;
         }
-        let share = rows.len().div_ceil(MARKS).next_power_of_two().trailing_zeros();
-        let rules = entries.into_iter().map(|(_, entry)| entry).collect();
-        Self {
-            place,
-            width,
-            present: present.into(),
-            shift,
-            rows: rows.into(),
-            blocks: blocks.into(),
-            rules,
-            share,
+        let rules = entries.into_iter().map(|(_, rule)| rule).collect();
+        let share = Marks::share(rows.len());
+        let (present, rows, blocks) = (present.into(), rows.into(), blocks.into());
+        Self { place, width, present, shift, rows, blocks, rules, share }
+    }
+
+    /// Calls `found` with the rules of every gram of `target`; with those of a gram that many rules
+    /// have, only the first time the gram occurs.
+    pub(super) fn scan<'s>(&'s self, target: &[u8], mut found: impl FnMut(&'s [u32])) {
+        let mut marks = Marks::default();
+        let mut look = |gram: u64| {
+            let key = spread(gram);
+            let Some(row) = self.is_present(key).then(|| self.row(key)).flatten() else { return };
+            let rules = self.rules(row);
+            if rules.len() <= SHORT {
+                found(rules);
+            } else if marks.set(row >> self.share) {
+                // Rows that share the mark count as found, so they are.
+                let first = row >> self.share << self.share;
+                (first..first + (1 << self.share)).for_each(|row| found(self.rules(row)));
+            }
+        };
+        match self.place {
+            Place::End => {
+                target.windows(self.width).next_back().into_iter().for_each(|octets| look(gram(octets)));
+            }
+            Place::Every if self.width == WIDTH => {
+                target.windows(WIDTH).for_each(|octets| look(four(octets)));
+            }
+            Place::Every => target.windows(self.width).for_each(|octets| look(gram(octets))),
+            Place::Fourth if self.width == WIDTH => {
+                target.chunks_exact(WIDTH).for_each(|octets| look(four(octets)));
+            }
+            Place::Fourth => target.windows(WIDEST).step_by(STRIDE).for_each(|octets| look(eight(octets))),
         }
     }
 
-    /// The row with this [`spread`].
+    fn is_present(&self, key: u64) -> bool {
+        let bit = bit(key, self.shift);
+        self.present.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    /// The row of the gram with this [`spread`].
     fn row(&self, key: u64) -> Option<usize> {
         let block = bit(key, self.shift) / BLOCK;
         let first = *self.blocks.get(block)? as usize;
         let rows = self.rows.get(first..*self.blocks.get(block + 1)? as usize)?;
-        rows.binary_search_by_key(&key, |row| row.0).ok().map(|at| first + at)
+        rows.binary_search_by_key(&key, |row| row.0).ok().map(|row| first + row)
     }
 
-    fn rules(&self, row: usize) -> Option<&[Entry]> {
-        let start = self.rows.get(row)?.1 as usize;
+    fn rules(&self, row: usize) -> &[u32] {
+        let start = self.rows.get(row).map_or(self.rules.len(), |row| row.1 as usize);
         let end = self.rows.get(row + 1).map_or(self.rules.len(), |next| next.1 as usize);
-        self.rules.get(start..end)
-    }
-
-    /// The better of `best` and the best rule here that matches.
-    pub(super) fn search<'s>(&'s self, texts: Texts<'s>, target: &'s [u8], best: Choice) -> Choice {
-        let mut search = Search { grams: self, texts, target, best, marks: None };
-        match self.place {
-            Place::End => target
-                .windows(self.width)
-                .next_back()
-                .into_iter()
-                .for_each(|octets| search.look(gram(octets))),
-            Place::Every if self.width == WIDTH => {
-                target.windows(WIDTH).for_each(|octets| search.four(octets));
-            }
-            Place::Every => target.windows(self.width).for_each(|octets| search.look(gram(octets))),
-            Place::Fourth if self.width == WIDTH => {
-                target.chunks_exact(WIDTH).for_each(|octets| search.four(octets));
-            }
-            Place::Fourth => target.windows(WIDEST).step_by(STRIDE).for_each(|octets| search.eight(octets)),
-        }
-        search.best
+        self.rules.get(start..end).unwrap_or_default()
     }
 }
 
@@ -149,49 +155,55 @@ fn bit(key: u64, shift: u32) -> usize {
     usize::try_from(key >> shift).unwrap_or(0)
 }
 
-struct Search<'s> {
-    grams: &'s Grams,
-    texts: Texts<'s>,
-    target: &'s [u8],
-    best: Choice,
-    marks: Option<[u64; MARKS / 64]>,
+/// [`gram`] of four octets.
+fn four(octets: &[u8]) -> u64 {
+    octets.try_into().map_or(0, |octets| u64::from(u32::from_be_bytes(octets)))
 }
 
-impl Search<'_> {
-    fn four(&mut self, octets: &[u8]) {
-        if let Ok(octets) = octets.try_into() {
-            self.look(u64::from(u32::from_be_bytes(octets)));
+/// [`gram`] of eight octets.
+fn eight(octets: &[u8]) -> u64 {
+    octets.try_into().map_or(0, u64::from_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(table: &Grams, target: &[u8]) -> Vec<u32> {
+        let mut all = Vec::new();
+        table.scan(target, |row| all.extend_from_slice(row));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn every_occurrence_is_found() {
+        let entries = (0..500_u32).map(|rule| (gram(format!("{rule:04}").as_bytes()), rule % 100)).collect();
+        let table = Grams::new(Place::Every, 4, entries);
+        assert_eq!(rules(&table, b"xx0123yy0499"), [23, 99]);
+        assert_eq!(rules(&table, b"00120"), [12, 20], "0012 and 0120");
+        assert_eq!(rules(&table, b"012"), [0; 0]);
+    }
+
+    #[test]
+    fn grams_in_a_row_are_found_at_every_place() {
+        let piece = b"abcdefghijk";
+        for (width, size) in [(4, 7), (8, 11)] {
+            let entries = piece[..size].windows(width).map(|octets| (gram(octets), 7)).collect();
+            let table = Grams::new(Place::Fourth, width, entries);
+            for lead in 0..9 {
+                let target = [&b"/--------"[..=lead], piece].concat();
+                assert_eq!(rules(&table, &target), [7], "{width} {lead}");
+            }
+            assert_eq!(rules(&table, b"/abcxdefxghij"), [0; 0]);
         }
     }
 
-    fn eight(&mut self, octets: &[u8]) {
-        if let Ok(octets) = octets.try_into() {
-            self.look(u64::from_be_bytes(octets));
-        }
-    }
-
-    fn look(&mut self, gram: u64) {
-        let key = spread(gram);
-        let bit = bit(key, self.grams.shift);
-        if self.grams.present.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1) {
-            self.check(key);
-        }
-    }
-
-    /// Checks the rules of a gram, unless that was done before.
-    fn check(&mut self, key: u64) {
-        let Some(row) = self.grams.row(key) else { return };
-        let mark = row >> self.grams.share;
-        let marks = self.marks.get_or_insert([0; MARKS / 64]);
-        match marks.get_mut(mark / 64) {
-            Some(word) if *word >> (mark % 64) & 1 == 0 => *word |= 1 << (mark % 64),
-            _ => return,
-        }
-        // Rows that share the mark count as checked, so they are.
-        let first = mark << self.grams.share;
-        for row in first..first + (1 << self.grams.share) {
-            let Some(rules) = self.grams.rules(row) else { return };
-            self.best = super::entry::first_match(rules, self.texts, self.target, self.best);
-        }
+    #[test]
+    fn the_end_is_the_end() {
+        let table = Grams::new(Place::End, 3, vec![(gram(b"gif"), 1), (gram(b"png"), 2)]);
+        assert_eq!(rules(&table, b"/gif.png"), [2]);
+        assert_eq!(rules(&table, b"ng"), [0; 0]);
     }
 }

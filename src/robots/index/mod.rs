@@ -10,6 +10,8 @@ mod choice;
 mod choose;
 mod entry;
 mod gram;
+mod lookup;
+mod marks;
 mod order;
 mod shadow;
 mod trie;
@@ -20,8 +22,8 @@ pub(super) use shadow::Shadow;
 
 use super::pattern::{Pool, Texts, index};
 use super::rule::RuleRecord;
-use choose::Lookup;
 use entry::Entry;
+use lookup::Lookup;
 use std::cmp::Reverse;
 use trie::Trie;
 
@@ -79,7 +81,7 @@ impl Index {
             let (trie, left) = Trie::new(rules, pool.texts(), shadow);
             self.lists.truncate(first);
             self.sets.push(Set::Tree(index(self.trees.len())));
-            self.trees.push(Tree { trie, lookup: choose::lookup(left, pool.texts()) });
+            self.trees.push(Tree { trie, lookup: Lookup::new(left, pool.texts()) });
         }
         index(self.sets.len() - 1)
     }
@@ -120,12 +122,11 @@ impl Index {
 
 impl Tree {
     fn is_literal(&self) -> bool {
-        !self.trie.has_hung() && self.lookup.always.is_empty() && self.lookup.tables.is_empty()
+        !self.trie.has_hung() && self.lookup.is_empty()
     }
 
     fn search(&self, texts: Texts<'_>, target: &[u8]) -> Choice {
         let best = self.trie.search(texts, target);
-        let best = entry::first_match(&self.lookup.always, texts, target, best);
-        self.lookup.tables.iter().fold(best, |best, table| table.search(texts, target, best))
+        self.lookup.search(texts, target, best)
     }
 }

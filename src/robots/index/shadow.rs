@@ -55,3 +55,48 @@ impl Shadow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Index;
+    use crate::robots::index::shadow::Shadow;
+    use crate::robots::parse;
+    use crate::robots::pattern::Pool;
+
+    /// Pairs of rules, numbered from 0, in one group of these lines and `more` others.
+    fn pairs(lines: &[&str], more: usize) -> Vec<(u32, u32)> {
+        let others: Vec<String> = (0..more).map(|number| format!("disallow: /zz{number}z\n")).collect();
+        let file = format!("user-agent: *\n{}\n{}", lines.join("\n"), others.concat());
+        let draft = parse::parse(file.as_bytes());
+        let mut shadow = Shadow::default();
+        let rules = u32::try_from(draft.rules.len()).unwrap();
+        Index::default().add(0..rules, &draft.rules, &mut Pool::new(file.as_bytes()), &mut shadow);
+        let mut pairs = shadow.pairs().to_vec();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn lists_and_trees_find_the_same() {
+        let lines = [
+            "allow: /a*",
+            "disallow: /a",
+            "allow: /b$",
+            "disallow: /b",
+            "disallow: /c$",
+            "allow: /c$",
+            "disallow: /d%3A",
+            "disallow: /d:e",
+            "disallow: /a*b",
+            "disallow: /e",
+            "disallow: /ef",
+        ];
+        for more in [0, 30] {
+            assert_eq!(pairs(&lines[..2], more), [(1, 0)]);
+            assert_eq!(pairs(&lines[2..4], more), [(0, 0); 0], "the anchored one has more octets");
+            assert_eq!(pairs(&lines[4..6], more), [(0, 1)]);
+            assert_eq!(pairs(&lines[6..8], more), [(1, 0)], "an encoded reserved octet counts as three");
+            assert_eq!(pairs(&lines[8..11], more), [(0, 0); 0]);
+        }
+    }
+}

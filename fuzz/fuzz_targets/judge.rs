@@ -1,0 +1,25 @@
+//! A file and a target: the engine must agree with the naive matcher of the tests.
+//!
+//! The input is the target, a NUL, and the file.
+
+#![no_main]
+
+#[path = "../../tests/robots/naive.rs"]
+mod naive;
+
+use libfuzzer_sys::fuzz_target;
+use robots_gateway::robots::{Limits, Robots};
+
+fuzz_target!(|input: &[u8]| {
+    let split = input.iter().position(|&octet| octet == 0).unwrap_or(input.len());
+    let (target, file) = input.split_at(split);
+    let file = file.get(1..).unwrap_or_default();
+    let robots = Robots::parse(file, &Limits::default()).robots;
+    let slow = naive::Naive::parse(file);
+    for tokens in [&["a"][..], &["FooBot", "a"]] {
+        let judgement = robots.judge(tokens, true, target);
+        let expected = slow.judge(tokens, true, target);
+        assert_eq!(judgement.allow, expected.allow, "{tokens:?}");
+        assert_eq!(judgement.rule.map(|rule| rule.line), expected.line, "{tokens:?}");
+    }
+});

@@ -1,0 +1,184 @@
+//! Files and targets made to do harm: no panic, bounded time and memory.
+
+use crate::generate::Random;
+use crate::{judge, parse, robots};
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// Far above what is needed even without optimisation on a busy machine, far below what anything
+/// quadratic would take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn noise(random: &mut Random, size: usize) -> Vec<u8> {
+    (0..=size / 8).flat_map(|_| random.next().to_le_bytes()).take(size).collect()
+}
+
+fn random_bytes(files: usize, size: usize) {
+    let mut random = Random::new(9309);
+    for _ in 0..files {
+        let bytes = noise(&mut random, size);
+        let parsed = parse(&bytes);
+        let target = noise(&mut random, 200);
+        judge(&parsed.robots, "FooBot", &String::from_utf8_lossy(&target));
+        parsed.robots.judge(&["a"], true, &target);
+    }
+}
+
+#[test]
+fn random_bytes_are_parsed() {
+    random_bytes(8, 500 * 1024);
+}
+
+/// `cargo test --release --test robots -- --ignored hundred_megabytes`
+#[test]
+#[ignore = "takes long without optimisation"]
+fn hundred_megabytes_of_random_bytes() {
+    random_bytes(200, 500 * 1024);
+}
+
+#[test]
+fn a_line_of_500_kib() {
+    let start = Instant::now();
+    for octet in ["a", "*", "%", "%41", "/", "$", " ", "\0", "\u{e9}", "*a", ":"] {
+        let line = octet.repeat(500 * 1024 / octet.len() - 200);
+        for file in [
+            format!("User-agent: *\nDisallow: /{line}\nDisallow: /z\n"),
+            format!("User-agent: {line}\nDisallow: /z\n\nUser-agent: *\nDisallow: /z\n"),
+            format!("{line}\nUser-agent: *\nDisallow: /z\n"),
+        ] {
+            let robots = robots(&file);
+            // In a pattern, some of them stand for everything or for nothing.
+            let everything = ["*", " ", "\0"].contains(&octet);
+            assert!(judge(&robots, "FooBot", "/y").allow || everything, "{octet:?}");
+            assert!(!judge(&robots, "FooBot", "/z").allow, "{octet:?}");
+            robots.judge(&["FooBot"], true, line.as_bytes());
+        }
+    }
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+}
+
+#[test]
+fn deeply_repeated_groups() {
+    let start = Instant::now();
+    let robots = robots("User-agent: a\nUser-agent: *\nDisallow: /x\n".repeat(12_000));
+    assert!(!judge(&robots, "a", "/x").allow && !judge(&robots, "b", "/x").allow);
+    assert_eq!(robots.group(&["a"], true).unwrap().tokens().collect::<Vec<_>>(), ["a", "*"]);
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+}
+
+/// Thousands of tokens, each of which combines its own rule with thousands that all have.
+#[test]
+fn groups_that_combine_much() {
+    let start = Instant::now();
+    let mut file = String::new();
+    for number in 0..4000 {
+        let _ = writeln!(file, "User-agent: {}", name(number));
+    }
+    for number in 0..4000 {
+        let _ = writeln!(file, "Disallow: /all/{number}");
+    }
+    for number in 0..4000 {
+        let _ = write!(file, "User-agent: {}\nDisallow: /own/{number}\n", name(number));
+    }
+    let robots = robots(&file);
+    for number in [0, 1, 1234, 3999] {
+        let token = name(number);
+        assert!(!judge(&robots, &token, &format!("/own/{number}")).allow);
+        assert!(!judge(&robots, &token, "/all/77").allow);
+        assert!(judge(&robots, &token, &format!("/own/9{number}")).allow);
+    }
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+}
+
+/// A token of letters only.
+fn name(number: usize) -> String {
+    let letter = |digit: usize| char::from(b'a' + u8::try_from(digit % 20).unwrap());
+    [number / 8000, number / 400, number / 20, number].map(letter).iter().collect()
+}
+
+/// Rules with many stars against targets that match them nearly.
+#[test]
+fn stars_upon_stars() {
+    let start = Instant::now();
+    let target = format!("/{}", "a".repeat(8191));
+    let mut file = String::from("User-agent: *\n");
+    for stars in 1..=100 {
+        let _ = writeln!(file, "Disallow: /{}*b$", "*a".repeat(stars));
+        let _ = writeln!(file, "Disallow: /{}*b", "*a".repeat(stars));
+        let _ = writeln!(file, "Disallow: /{}*%2Fb", "*a".repeat(stars));
+    }
+    let robots = robots(&file);
+    for _ in 0..50 {
+        assert!(judge(&robots, "FooBot", &target).allow);
+    }
+    assert!(!judge(&robots, "FooBot", &format!("{target}b")).allow);
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+}
+
+/// Every rule's octets occur in the target, in an order that matches none.
+#[test]
+fn rules_that_all_have_to_be_checked() {
+    let start = Instant::now();
+    let mut file = String::from("User-agent: *\n");
+    let mut random = Random::new(7);
+    let words: Vec<String> = (0..12).map(|number| format!("w{number:02}xyz")).collect();
+    for _ in 0..8000 {
+        let parts: Vec<&str> = (0..4).map(|_| words[random.below(words.len())].as_str()).collect();
+        let _ = writeln!(file, "Disallow: /*{}*", parts.join("*"));
+    }
+    let robots = robots(&file);
+    let target = format!("/{}", words.iter().rev().map(|word| word.repeat(100)).collect::<String>());
+    for _ in 0..10 {
+        judge(&robots, "FooBot", &target);
+    }
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+}
+
+#[test]
+fn targets_of_any_octets() {
+    let mut random = Random::new(11);
+    let robots = robots("User-agent: *\nDisallow: /a*%2Fb*c$\nAllow: /%FF\nDisallow: /*%3F*%26\n");
+    for size in 0..2000 {
+        let target = noise(&mut random, size);
+        robots.judge(&["a"], true, &target);
+    }
+    assert!(robots.judge(&["a"], true, b"").allow);
+}
+
+/// Section 2.5 in memory: 10,000 rules and 500 groups in less than 8 MiB.
+#[test]
+#[cfg(target_os = "linux")]
+fn ten_thousand_rules_and_500_groups_take_less_than_8_mib() {
+    let mut file = String::new();
+    let mut random = Random::new(5);
+    for group in 0..500 {
+        let _ = writeln!(file, "User-agent: {}", name(group));
+        for _ in 0..20 {
+            let star = ["", "*", "/*/x"][random.below(3) * random.below(2)];
+            let _ = writeln!(
+                file,
+                "Disallow: /{:06x}/{:05x}/{:04x}{star}",
+                random.below(900_000),
+                random.below(9000),
+                random.below(900)
+            );
+        }
+    }
+    assert!(file.len() < 500 * 1024);
+    let first = robots(&file);
+    assert_eq!(first.rules().count(), 10_000);
+    let before = resident();
+    let copies: Vec<_> = (0..24).map(|_| robots(&file)).collect();
+    let each = (resident() - before) / copies.len();
+    println!("{} KiB each", each / 1024);
+    assert!(each > 256 * 1024, "{each} bytes cannot be right");
+    assert!(each < 8 * 1024 * 1024, "{each} bytes");
+}
+
+/// Bytes of memory this process holds.
+#[cfg(target_os = "linux")]
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
+}
