@@ -251,16 +251,12 @@ fn name(key: &[u8]) -> (Name, bool) {
     }
 }
 
-/// Whether the text of the file is the start of an HTML page.
+/// Whether the file is a web page: it starts with a tag, which no record does.
 pub(super) fn is_html(bytes: &[u8]) -> bool {
-    let text = trim_lines(bytes);
-    let starts = |tag: &[u8]| text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag));
-    starts(b"<!doctype html") || starts(b"<html") || starts(b"<head") || starts(b"<?xml")
-}
-
-fn trim_lines(bytes: &[u8]) -> &[u8] {
-    let lead = bytes.iter().take_while(|&&b| is_blank(b) || b == b'\n' || b == b'\r').count();
-    bytes.get(lead..).unwrap_or_default()
+    let text = bytes.get(byte_order_mark(bytes)..).unwrap_or_default();
+    let mut octets = text.iter().skip_while(|&&b| is_blank(b) || b == b'\n' || b == b'\r');
+    let tag = octets.next() == Some(&b'<');
+    tag && octets.next().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'!' || b == b'?')
 }
 
 /// Whether `bytes` is text in UTF-16, told by its byte order mark or by its NULs.
@@ -354,6 +350,11 @@ mod tests {
     fn utf16_and_html_are_told() {
         assert!(is_utf16(b"\xFF\xFEU\0") && is_utf16(b"U\0s\0e\0r\0") && is_utf16(b"\0U\0s\0e"));
         assert!(!is_utf16(b"User") && !is_utf16(b"a\0b\0c d") && !is_utf16(b""));
-        assert!(is_html(b" \n<!doctype HTML>") && is_html(b"<html>") && !is_html(b"User-agent: <html>"));
+        assert!(
+            is_html(b" \n<!doctype HTML>")
+                && is_html(b"\xEF\xBB\xBF<?xml")
+                && is_html(b"<html>")
+                && !is_html(b"User-agent: <html>")
+        );
     }
 }

@@ -17,6 +17,17 @@
 //!   or `_` (section 2.2.1).
 //! - Seven common misspellings and a forgotten colon are read as intended (section 2.2.4).
 //! - `/robots.txt` itself is always allowed (section 2.2.2).
+//!
+//! ```
+//! use robots_gateway::robots::{Limits, Reason, Robots};
+//!
+//! let file = b"User-agent: FooBot\nDisallow: /private/\nAllow: /private/press/\n";
+//! let robots = Robots::parse(file, &Limits::default()).robots;
+//! let judgement = robots.judge(&["FooBot-News", "FooBot"], true, b"/private/x?y=1");
+//! assert!(!judgement.allow);
+//! assert_eq!(judgement.reason, Reason::Rule);
+//! assert_eq!(judgement.rule.map(|rule| (rule.line, rule.text)), Some((2, &b"Disallow: /private/"[..])));
+//! ```
 
 mod compile;
 mod finding;
@@ -46,6 +57,7 @@ use naming::Naming;
 use parse::{Agent, Block, Draft, Extra};
 use pattern::{Piece, Pool, Texts};
 use rule::RuleRecord;
+use std::fmt;
 use usage::Usage;
 
 /// The smallest parsing limit that RFC 9309 section 2.5 permits, in bytes: 500 KiB.
@@ -78,7 +90,7 @@ pub struct Parsed {
 }
 
 /// One robots.txt file, compiled for all crawlers. It owns everything it needs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Robots {
     source: Box<[u8]>,
     blocks: Vec<Block>,
@@ -91,6 +103,15 @@ pub struct Robots {
     pieces: Box<[Piece]>,
     compiled: Compiled,
     usages: Vec<Usage>,
+}
+
+impl fmt::Debug for Robots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = (self.naming.groups().len(), self.rules.len());
+        let mut robots = f.debug_struct("Robots");
+        robots.field("bytes", &self.source.len()).field("groups", &counts.0).field("rules", &counts.1);
+        robots.finish_non_exhaustive()
+    }
 }
 
 impl Robots {
@@ -202,5 +223,25 @@ fn readable(value: &[u8]) -> &str {
         Err(error) => {
             value.get(..error.valid_up_to()).and_then(|head| std::str::from_utf8(head).ok()).unwrap_or("")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_shared_between_threads() {
+        fn is_shared<T: Send + Sync + fmt::Debug>(_: &T) {}
+        let parsed = Robots::parse(b"User-agent: *\nDisallow: /x\n", &Limits::default());
+        is_shared(&parsed);
+        is_shared(&parsed.robots.judge(&["a"], true, b"/x"));
+        assert_eq!(format!("{:?}", parsed.robots), "Robots { bytes: 27, groups: 1, rules: 1, .. }");
+    }
+
+    #[test]
+    fn a_value_is_text_as_far_as_it_goes() {
+        assert_eq!(readable(b"Foo\xFFBar"), "Foo");
+        assert_eq!(readable("F\u{f6}\u{f6}".as_bytes()), "F\u{f6}\u{f6}");
     }
 }

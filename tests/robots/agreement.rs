@@ -44,12 +44,12 @@ fn compare(seed: u64, decisions: usize, rules: usize) {
 
 #[test]
 fn on_small_files() {
-    compare(1, 150_000, 6);
+    compare(1, 100_000, 6);
 }
 
 #[test]
 fn on_larger_files() {
-    compare(2, 20_000, 150);
+    compare(2, 12_000, 150);
 }
 
 /// `cargo test --release --test robots -- --ignored ten_million`

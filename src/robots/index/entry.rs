@@ -1,10 +1,10 @@
-//! Rules with `*` between literals: what is kept of them, and the check of one.
+//! A rule as the index keeps it, and the check whether it matches.
 
 use super::choice::Choice;
 use crate::robots::matcher;
 use crate::robots::pattern::{Pattern, Span, Texts};
 
-/// A rule that has to be checked by search.
+/// A rule that can match something, taken apart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) choice: Choice,

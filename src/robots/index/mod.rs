@@ -4,7 +4,11 @@
 //! literals of a group form a prefix tree. Rules with pieces hang on the tree where few share their
 //! literal; the others are found by octets of their pieces. Groups of a few rules are a plain list.
 //!
-//! No regular expressions, no backtracking, and no allocation in a search.
+//! No regular expressions, no backtracking, and no allocation in a search. A search is one walk down
+//! the tree, at most sixteen checks of rules that hang on the way, and one pass over the target for
+//! each of a handful of tables. Beyond that, a rule is checked only when octets of it occur in the
+//! target: once, in time linear in the target. A file can be written of which one target meets a
+//! thousand such rules; it costs a thousand such checks, never more.
 
 mod choice;
 mod choose;
