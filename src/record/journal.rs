@@ -147,7 +147,7 @@ impl Journal {
         }
     }
 
-    /// Writes what is waiting and ends the writer, or gives it up after [`CLOSE_PATIENCE`]. Later events
+    /// Writes what is waiting and ends the writer, or gives it up after two seconds. Later events
     /// are counted as dropped.
     pub fn close(&self) {
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());

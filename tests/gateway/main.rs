@@ -13,6 +13,7 @@
 
 mod audit;
 mod bad_start;
+mod connections;
 mod control;
 mod corpus;
 mod demo;
@@ -23,6 +24,7 @@ mod modes;
 mod notice;
 mod recording;
 mod reload_bad;
+mod reload_links;
 mod reload_load;
 mod reload_styles;
 mod robots_txt;

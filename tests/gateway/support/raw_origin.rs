@@ -22,6 +22,11 @@ pub(crate) struct RawOrigin {
 impl RawOrigin {
     /// Answers at once.
     pub(crate) fn start() -> Self {
+        Self::answering(ANSWER)
+    }
+
+    /// Answers at once, with these octets.
+    pub(crate) fn answering(answer: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
         let board = Board::default();
@@ -29,7 +34,7 @@ impl RawOrigin {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let board = Arc::clone(&for_thread);
-                std::thread::spawn(move || serve(stream, &board));
+                std::thread::spawn(move || serve(stream, &board, answer));
             }
         });
         Self { address, board }
@@ -57,7 +62,9 @@ impl RawOrigin {
     }
 }
 
-fn serve(mut stream: TcpStream, board: &Board) {
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\norigin: ";
+
+fn serve(mut stream: TcpStream, board: &Board, answer: &str) {
     let mut unread = Vec::new();
     while let Some(head) = read_head(&mut stream, &mut unread) {
         let (state, changed) = &**board;
@@ -67,8 +74,7 @@ fn serve(mut stream: TcpStream, board: &Board) {
             state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\norigin: ";
-        if stream.write_all(answer).is_err() {
+        if stream.write_all(answer.as_bytes()).is_err() {
             return;
         }
     }

@@ -1,0 +1,86 @@
+//! What becomes of a connection, and heads that are nearly requests.
+
+use crate::support::agents::{CHROME, GPTBOT};
+use crate::support::{Daemon, Nginx, RawOrigin, get};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+
+/// Sends octets and returns what comes until the gateway closes the connection.
+fn until_closed(address: SocketAddr, octets: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).expect("connected");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+    stream.write_all(octets).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the connection is closed in time");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn head(request_line: &str, fields: &str) -> Vec<u8> {
+    format!("{request_line}\r\nUser-Agent: {CHROME}\r\n{fields}\r\n").into_bytes()
+}
+
+#[test]
+fn a_client_that_wants_its_connection_closed_has_it_closed() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
+    let start = Instant::now();
+    for target in ["/page", "/robots.txt"] {
+        let octets = head(&format!("GET {target} HTTP/1.1"), "Host: a\r\nConnection: close\r\n");
+        assert!(until_closed(gateway.address(), &octets).starts_with("HTTP/1.1 200"), "{target}");
+        let octets = head(&format!("GET {target} HTTP/1.0"), "Host: a\r\n");
+        assert!(until_closed(gateway.address(), &octets).contains(" 200 "), "{target}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
+fn http_1_0_needs_no_host_and_gets_no_chunks() {
+    let origin = RawOrigin::answering(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+    );
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    let answer = until_closed(gateway.address(), &head("GET /page HTTP/1.0", ""));
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(!head.to_ascii_lowercase().contains("transfer-encoding"), "{head}");
+    assert_eq!(body, "abcde");
+}
+
+#[test]
+fn a_name_that_is_no_host_is_malformed() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
+    let long = "a.".repeat(60_000);
+    for host in ["a/b", "a, b", "a?c", "u@a", long.as_str()] {
+        let start = Instant::now();
+        let octets = head("GET /page HTTP/1.1", &format!("Host: {host}\r\nConnection: close\r\n"));
+        let answer = until_closed(gateway.address(), &octets);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{host:.40}: {answer:.80}");
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn all_user_agent_lines_count() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_mode("enforce").in_front_of(&origin).start();
+    let sent = get("/private").by(CHROME).with("User-Agent", GPTBOT);
+    assert_eq!(gateway.send(&sent).status, 403);
+}
+
+#[test]
+fn octets_in_front_of_what_a_proxy_appends_change_nothing() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_mode("enforce").in_front_of(&origin);
+    let gateway = gateway.set("trusted_proxies = [\"127.0.0.1\"]\nexempt = [\"127.0.0.1\"]").start();
+    let octets = [
+        b"GET /private HTTP/1.1\r\nHost: a\r\nConnection: close\r\nUser-Agent: ".as_slice(),
+        GPTBOT.as_bytes(),
+        b"\r\nX-Forwarded-For: \xff, 203.0.113.9\r\n\r\n",
+    ]
+    .concat();
+    assert!(until_closed(gateway.address(), &octets).starts_with("HTTP/1.1 403"));
+    assert_eq!(gateway.journal().event_of("/private")["address"], "203.0.113.9");
+}
