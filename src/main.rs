@@ -3,7 +3,7 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door};
 use robots_gateway::config::{Arguments, Config};
-use robots_gateway::policy::{self, CurrentPolicy, Reloader};
+use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
 use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
 use robots_gateway::record::{Journal, ReadBook, Totals, start_log};
 use std::error::Error;
@@ -48,10 +48,16 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     for address in &config.listen {
         listeners.push(proxy::bind(*address).map_err(|error| running(error.into()))?);
     }
+    for fault in policy.evidence.faults() {
+        tracing::error!("address ranges are left out: {fault}");
+    }
+    make_folders(&config);
     let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
-    let current = Arc::new(CurrentPolicy::new(policy));
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
+    let current = Arc::new(CurrentPolicy::new(policy));
     let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads)));
+    let prover = Arc::new(Prover::start().map_err(|error| running(error.into()))?);
+    policy::refresh_regularly(&reloader).map_err(|error| running(error.into()))?;
     policy::watch(&reloader);
     if let Some(demo) = &demo {
         demo.introduce(&config, &listeners);
@@ -64,7 +70,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         token: config.admin_token.clone(),
     });
     let whole = Server {
-        gateway: Gateway::new(current, Arc::clone(&journal), totals, reads),
+        gateway: Gateway::new(current, Arc::clone(&journal), totals, reads, prover),
         listeners,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
@@ -99,4 +105,13 @@ fn fatal(error: &dyn Error) {
 fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     let admin = Arc::clone(admin);
     Pages::new(move |request| admin.answer(door, request))
+}
+
+/// The folders of our own. Where they cannot be made, the site is served all the same: the journal says what
+/// it loses, and nobody can put lists of addresses there either.
+fn make_folders(config: &Config) {
+    let folder = Evidence::folder(config);
+    if let Err(error) = std::fs::create_dir_all(&folder) {
+        tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
+    }
 }

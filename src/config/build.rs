@@ -76,16 +76,14 @@ pub(super) fn build(
     let robots_max_size = robots_max_size(&file, &mut faults);
     let log = log(std::mem::take(&mut file.log), &mut faults);
     let crawlers = crawlers(&file, &mut faults);
+    let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, &mut faults);
     check_journal(&file, &mut faults);
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }
-    let state_dir = arguments
-        .state_dir
-        .clone()
-        .or_else(|| file.state_dir.take().map(|folder| base.join(folder)))
-        .unwrap_or_else(defaults::state_dir);
+    let state_dir = file.state_dir.take().map(|folder| base.join(folder));
+    let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
     Ok(Config {
         path: path.map(Path::to_owned),
         listen,
@@ -121,6 +119,7 @@ pub(super) fn build(
         grace: duration(file.grace, defaults::GRACE),
         log,
         timeouts: timeouts(&file.timeouts),
+        verify,
         clients: clients(&file.clients),
         crawlers,
         sites,

@@ -39,6 +39,18 @@ pub const ORIGIN_READ: Duration = Duration::from_secs(60);
 pub const ORIGIN_WRITE: Duration = Duration::from_secs(60);
 /// Below the 60 to 75 seconds after which common origins close an idle connection themselves.
 pub const ORIGIN_IDLE: Duration = Duration::from_secs(50);
+/// How long one question to a name server may take. No request waits for it, so it may be long enough for
+/// a resolver that has to ask its way down from the root.
+pub const VERIFY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it is remembered that an address belongs to a crawler. Operators move addresses over days;
+/// half a day spares the name servers without outliving many a move.
+pub const VERIFY_CACHE: Duration = Duration::from_secs(12 * 3_600);
+/// How long it is remembered that an address does not belong. Short, because this is the answer that
+/// accuses: a name that was entered late is believed within the hour.
+pub const VERIFY_CACHE_NEGATIVE: Duration = Duration::from_secs(3_600);
+/// The least time between two fetches of published address ranges. Their publishers ask for about one a
+/// day, and never more than one an hour.
+pub const VERIFY_REFRESH_LEAST: Duration = Duration::from_secs(3_600);
 
 /// Where state is kept when nobody says where.
 #[must_use]

@@ -4,6 +4,7 @@
 
 use super::error::ConfigError;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
+use super::verify::VerifyTable;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ pub(super) struct File {
     pub(super) grace: Option<DurationValue>,
     pub(super) log: LogTable,
     pub(super) timeouts: TimeoutsTable,
+    pub(super) verify: VerifyTable,
     pub(super) clients: ClientsTable,
     pub(super) crawlers: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) sites: Vec<Spanned<SiteTable>>,

@@ -12,8 +12,10 @@ mod error;
 mod file;
 mod host_pattern;
 mod origin;
+pub mod ranges;
 mod site;
 mod values;
+mod verify;
 
 pub use arguments::Arguments;
 pub use error::{ConfigError, ConfigErrors};
@@ -21,6 +23,7 @@ pub use host_pattern::{HostPattern, HostPatternError};
 pub use origin::{Origin, OriginError};
 pub use site::SiteConfig;
 pub use values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue, ValueError};
+pub use verify::{NameServers, VerifyOptions};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
@@ -76,6 +79,8 @@ pub struct Config {
     pub log: LogOptions,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// How the names of crawlers are verified.
+    pub verify: VerifyOptions,
     /// Modes by kind of client.
     pub clients: ClientModes,
     /// Modes by crawler, the names in lower case.
@@ -130,7 +135,8 @@ impl Config {
         Ok(written.map_or_else(defaults::control, |socket| base.join(socket)))
     }
 
-    /// Every file whose change is to be noticed: configuration, catalogue, robots.txt of every site.
+    /// The files that the configuration is about: itself, catalogue, robots.txt of every site. Lists of
+    /// address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().filter_map(|site| site.robots.as_deref());
         self.path.as_deref().into_iter().chain(self.catalogue.as_deref()).chain(robots)

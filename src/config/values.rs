@@ -44,6 +44,12 @@ pub struct ModeValue(pub Mode);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueError(String);
 
+impl ValueError {
+    pub(super) const fn new(message: String) -> Self {
+        Self(message)
+    }
+}
+
 impl fmt::Display for ValueError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)

@@ -47,6 +47,8 @@ pub(super) enum Format {
 pub(super) enum Verb {
     /// Load everything as the gateway would, and print every error and finding
     Check(CheckArgs),
+    /// Show the crawlers that are known, or how a header is recognised
+    Crawlers(CrawlersArgs),
     /// Say how a request would be judged, and why
     Explain(ExplainArgs),
     /// Print the findings of one robots.txt
@@ -72,6 +74,29 @@ pub(super) struct CheckArgs {
 pub(super) enum Deny {
     /// Warnings.
     Warnings,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct CrawlersArgs {
+    /// A User-Agent header, whole: what it is recognised as, step by step
+    #[arg(value_name = "UA")]
+    pub(super) user_agent: Option<String>,
+    #[command(subcommand)]
+    pub(super) verb: Option<CrawlersVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CrawlersVerb {
+    /// Fetch the address ranges that crawlers' operators publish
+    Refresh(RefreshArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RefreshArgs {
+    /// Fetch from a folder of this URL that holds the lists under the names they are kept by
+    #[arg(long, value_name = "URL")]
+    pub(super) from: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use super::explain::{Answer, facts, judged};
 use super::output::Output;
 use super::trial::Trial;
 use super::{Failure, Outcome};
+use crate::identify::Proof;
 use crate::policy::Site;
 use crate::record::printable;
 use crate::request::target::Target;
@@ -131,7 +132,7 @@ impl Batch {
                 let facts = facts(&trial.host, question.target.as_bytes(), user_agent.as_deref(), None)
                     .ok_or_else(|| format!("`{}` is no request target", question.target))?;
                 let target = Target::new(&facts.target, site.config.path_parameters);
-                Ok(Answer::of(&judged(&trial.policy, site, &facts, &target, None)))
+                Ok(Answer::of(&judged(&trial.policy, site, &facts, &target, None, Proof::Unchecked)))
             }
         }
     }

@@ -47,6 +47,12 @@ fn error(error: &ConfigError) -> Complaint {
 
 fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
     let mut complaints = of_configuration(path, policy);
+    let ranges = policy.evidence.faults().iter();
+    complaints.extend(ranges.map(|fault| Complaint {
+        severity: Severity::Warning.as_str(),
+        code: "address-ranges",
+        ..error(fault)
+    }));
     for site in policy.sites() {
         complaints.extend(of_refusals(path, site));
         if let Some(robots) = &site.config.robots {

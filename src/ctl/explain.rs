@@ -6,8 +6,8 @@ use super::trial::Trial;
 use super::{Failure, Outcome};
 use crate::decide::{SiteRules, Version};
 use crate::enforce::Mode;
-use crate::identify::Identity;
-use crate::policy::{Judged, Policy, Site, judge, judge_as};
+use crate::identify::{Identity, Proof};
+use crate::policy::{Judged, Policy, Site, examine, judge, judge_as};
 use crate::record::printable;
 use crate::request::target::{Target, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -123,24 +123,30 @@ pub(super) fn judged<'p>(
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
     named: Option<&Arc<Identity>>,
+    proof: Proof,
 ) -> Judged<'p> {
     let now = SystemTime::now();
     match named {
-        Some(identity) => judge_as(policy, site, facts, target, identity, now),
-        None => judge(policy, site, facts, target, |_, _| Vec::new(), now),
+        Some(identity) => judge_as(policy, site, facts, target, identity, proof, now),
+        None => judge(policy, site, facts, target, |_| proof, |_, _| Vec::new(), now),
     }
 }
 
 fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
     let target = Target::new(&facts.target, trial.site.config.path_parameters);
-    let judged_here = judged(&trial.policy, &trial.site, facts, &target, named);
+    let claimed = judged(&trial.policy, &trial.site, facts, &target, named, Proof::Unchecked).identity;
+    let proved = facts.address.filter(|_| claimed.client.is_judged());
+    let proved = proved.map(|address| examine(&trial.policy, &claimed, address, SystemTime::now()));
+    let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
+    let judged_here = judged(&trial.policy, &trial.site, facts, &target, named, proof);
     let action = |mode| {
         let mut site = trial.site.clone();
         site.modes.site = mode;
-        judged(&trial.policy, &site, facts, &target, named).action.as_str()
+        judged(&trial.policy, &site, facts, &target, named, proof).action.as_str()
     };
     let action = Actions { audit: action(Mode::Audit), enforce: action(Mode::Enforce) };
     let mut steps = identity_steps(trial, facts, named);
+    steps.extend(proved.into_iter().flat_map(|examination| examination.steps));
     steps.extend(target_steps(facts, &target));
     steps.extend(verdict_steps(&trial.site.rules, &judged_here));
     steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));

@@ -7,10 +7,12 @@ mod args;
 mod batch;
 mod check;
 mod control;
+mod crawlers;
 mod explain;
 mod lint;
 mod origin_copy;
 mod output;
+mod refresh;
 mod reload;
 mod setting;
 mod status;
@@ -70,6 +72,8 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
     match &cli.verb {
         Verb::Check(arguments) => check::run(cli, arguments, output),
+        Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
+        Verb::Crawlers(arguments) => crawlers::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(arguments, output),

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Where a packaged gateway has its configuration.
 const PACKAGED: &str = "/etc/robots-gateway/gateway.toml";
 
+/// An origin for a configuration that only answers questions.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
 impl Cli {
     /// The configuration file that was named or, where it exists, the packaged one.
     pub(super) fn config_file(&self) -> Option<PathBuf> {
@@ -32,6 +35,16 @@ impl Cli {
             Failure(format!("{errors}\n  hint: --control SOCKET names the socket without a configuration"))
         })
     }
+}
+
+/// The configuration that was named, or the defaults around a site that nobody is sent to. `--state-dir`
+/// overrides its state folder.
+pub(super) fn any(cli: &Cli) -> Result<Config, Failure> {
+    let config = cli.config_file();
+    let origin = config.is_none().then(|| NOWHERE.to_owned());
+    let state_dir = cli.state_dir.first().cloned();
+    let arguments = Arguments { config, origin, state_dir, ..Arguments::default() };
+    Config::load(&arguments).map_err(|errors| Failure(errors.to_string()))
 }
 
 /// Loads a configuration file as the daemon would without further options.

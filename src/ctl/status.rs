@@ -95,7 +95,7 @@ pub(super) fn string(value: &Value, name: &str) -> String {
 }
 
 /// Seconds as a person says them.
-fn span(seconds: u64) -> String {
+pub(super) fn span(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),

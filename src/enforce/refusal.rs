@@ -5,6 +5,9 @@
 use crate::decide::{Verdict, VersionId};
 use serde::Serialize;
 
+/// What a client is told whose address is not one of the crawler's it says it is.
+const BORROWED: &str = "this address is not one of the crawler's";
+
 /// How a site refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalPolicy {
@@ -47,13 +50,15 @@ pub struct Reply {
 }
 
 impl Refusal {
-    /// Gathers what the refused client is told. `robots` is where the rules can be read.
+    /// Gathers what the refused client is told. `robots` is where the rules can be read. What the rules
+    /// allow is refused only to a client that borrows a name, and then no rule is to blame.
     #[must_use]
     pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, robots: &str, contact: Option<&str>) -> Self {
-        let ruling = verdict.ruling.as_ref();
+        let is_borrowed = verdict.allows();
+        let ruling = verdict.ruling.as_ref().filter(|_| !is_borrowed);
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
-            error: "disallowed by robots.txt",
+            error: if is_borrowed { BORROWED } else { "disallowed by robots.txt" },
             crawler: crawler.map(str::to_owned),
             group: ruling.map_or_else(Vec::new, |ruling| {
                 ruling.group.iter().map(|token| (*token).to_owned()).collect()
@@ -169,6 +174,18 @@ mod tests {
         assert_eq!(header(&reply, "link"), Some("</robots.txt>; rel=\"describedby\""));
         assert_eq!(header(&reply, "cache-control"), Some("private, no-store"));
         assert_eq!(header(&reply, "retry-after"), None);
+    }
+
+    #[test]
+    fn a_borrowed_name_is_no_matter_of_rules() {
+        let (outcome, reason) = (Outcome::Allow, Reason::NoRule);
+        let verdict = Verdict { outcome, reason, ruling: None, version: Some(VersionId::of(b"")) };
+        let refusal = Refusal::new(&verdict, Some("B"), "/robots.txt", None);
+        assert_eq!(
+            refusal.reply(&RefusalPolicy::default(), None).body,
+            "error: this address is not one of the crawler's\ncrawler: B\nrobots: /robots.txt\n\
+             robots_version: e3b0c44298fc\n"
+        );
     }
 
     #[test]

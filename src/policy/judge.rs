@@ -1,7 +1,7 @@
 //! One request through identify, decide and enforce, under one policy.
 //!
-//! Pure but for the book of reads it looks into. The daemon and `gatewayctl explain` judge through this
-//! one function.
+//! Pure but for what it is handed: the book of reads, and what is known to prove a name. The daemon and
+//! `gatewayctl explain` judge through this one function.
 
 use super::{Policy, Site};
 use crate::decide::{Case, Read, Verdict, decide};
@@ -27,12 +27,14 @@ pub struct Judged<'p> {
     pub action: Action,
 }
 
-/// Judges a request to `site`. `reads` is asked what the client has read, and only where it is judged.
+/// Judges a request to `site`. Only where the client is judged, `proof` is asked what supports the name it
+/// gives, and `reads` what it has read.
 pub fn judge<'p>(
     policy: &'p Policy,
     site: &'p Site,
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
+    proof: impl FnOnce(&Identity) -> Proof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: SystemTime,
 ) -> Judged<'p> {
@@ -40,7 +42,7 @@ pub fn judge<'p>(
     let recognised = policy.identifier.recognise(user_agent);
     let tokens = &site.rules.current().tokens;
     let identity = tokens.refine(Arc::clone(&recognised), user_agent, &policy.identifier);
-    Subject { policy, site, facts, target, recognised, identity, now }.judged(reads)
+    Subject { policy, site, facts, target, recognised, identity, now }.judged(proof, reads)
 }
 
 /// Judges a request as if `identity` were beyond doubt. Nobody has read anything.
@@ -51,10 +53,11 @@ pub fn judge_as<'p>(
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
     identity: &Arc<Identity>,
+    proof: Proof,
     now: SystemTime,
 ) -> Judged<'p> {
     let (recognised, identity) = (Arc::clone(identity), Arc::clone(identity));
-    Subject { policy, site, facts, target, recognised, identity, now }.judged(|_, _| Vec::new())
+    Subject { policy, site, facts, target, recognised, identity, now }.judged(|_| proof, |_, _| Vec::new())
 }
 
 /// A request whose sender is known.
@@ -69,12 +72,15 @@ struct Subject<'p, 'a> {
 }
 
 impl<'p> Subject<'p, '_> {
-    fn judged(self, reads: impl FnOnce(&Identity, Proof) -> Vec<Read>) -> Judged<'p> {
+    fn judged(
+        self,
+        proof: impl FnOnce(&Identity) -> Proof,
+        reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
+    ) -> Judged<'p> {
         let Self { policy, site, facts, target, recognised, identity, now } = self;
-        // Nothing is asked for proof yet, and what nobody asked is unchecked.
-        let proof = Proof::Unchecked;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
+        let proof = if is_judged { proof(&identity) } else { Proof::Unchecked };
         let reads = if is_judged { reads(&identity, proof) } else { Vec::new() };
         let case = Case {
             target,

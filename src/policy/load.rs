@@ -1,5 +1,6 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
+use super::proof::Evidence;
 use super::robots_file::{RobotsFile, Unfit};
 use super::site::{HostTable, Site};
 use super::{Policy, resolve};
@@ -73,6 +74,8 @@ pub(super) fn load(
     now: SystemTime,
 ) -> Result<Loaded, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
+    let former_evidence = previous.map(|policy| &policy.evidence);
+    let evidence = Evidence::load(&config, identifier.catalogue(), former_evidence)?;
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let (mut sites, mut unfit, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for site in &config.sites {
@@ -94,8 +97,17 @@ pub(super) fn load(
     }
     let hosts = HostTable::new(sites.iter().map(|site| site.config.hosts.as_slice()));
     let generation = previous.map_or(1, |policy| policy.generation + 1);
-    let policy = Policy { generation, config: Arc::new(config), identifier, catalogue, sites, hosts };
+    let policy =
+        Policy { generation, config: Arc::new(config), identifier, evidence, catalogue, sites, hosts };
     Ok(Loaded { policy, unfit })
+}
+
+/// What recognises clients under this configuration, without the rest of a policy.
+///
+/// # Errors
+/// Every fault of the operator's own catalogue.
+pub fn recogniser(config: &Config) -> Result<Arc<Identifier>, LoadError> {
+    identifier(config.catalogue.as_deref(), None).map(|(identifier, _)| identifier)
 }
 
 /// The identifier, and the text it was made of; the former one where nothing has changed.

@@ -7,6 +7,7 @@ mod changes;
 mod current;
 mod judge;
 mod load;
+mod proof;
 mod reload;
 mod resolve;
 mod robots_file;
@@ -16,7 +17,11 @@ mod watch;
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
-pub use load::{LoadError, check, trial};
+pub use load::{LoadError, check, recogniser, trial};
+pub use proof::{
+    Claim, Evidence, Examination, Fetched, Prover, Publisher, RangeList, RangeSource, Refreshed, examine,
+    refresh_regularly,
+};
 pub use reload::{LastReload, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
@@ -24,6 +29,7 @@ pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::identify::Identifier;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Configuration, recognition and the compiled rules of all sites.
@@ -35,6 +41,8 @@ pub struct Policy {
     pub config: Arc<Config>,
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
+    /// What crawlers are proved by.
+    pub evidence: Evidence,
     /// The operator's own catalogue as last read, to tell whether it changed.
     catalogue: Option<String>,
     sites: Vec<Arc<Site>>,
@@ -71,6 +79,11 @@ impl Policy {
             exact.find_map(|name| self.site(name))
         };
         self.sites.iter().find(shares).or_else(served)
+    }
+
+    /// Every file whose change is to be noticed.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.config.files().chain(self.evidence.files())
     }
 
     fn named(&self, name: &str) -> Option<&Arc<Site>> {

@@ -115,11 +115,12 @@ impl Reloader {
             Config::load(&self.arguments).and_then(|config| load(config, Some(previous), manner, now));
         match loaded {
             Ok(Loaded { policy, unfit }) => {
+                let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
                 if differs(previous, &policy) {
                     warn_of_restart(&previous.config, &policy.config);
                     self.current.replace(policy);
                 }
-                unfit.iter().map(Fault::from).collect()
+                unfit.iter().map(Fault::from).chain(ranges).collect()
             }
             Err(ConfigErrors(errors)) => errors.iter().map(Fault::from).collect(),
         }
@@ -170,6 +171,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
     };
     previous.config != next.config
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
+        || !previous.evidence.is_as(&next.evidence)
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }

@@ -162,7 +162,7 @@ impl Watch {
 
     fn files(&self) -> Vec<PathBuf> {
         let policy = self.reloader.upgrade().map(|reloader| reloader.current());
-        policy.map_or_else(Vec::new, |policy| policy.config.files().map(absolute).collect())
+        policy.map_or_else(Vec::new, |policy| policy.files().map(absolute).collect())
     }
 
     /// Watches every folder that a change of our files would show up in, those of the links on the way to

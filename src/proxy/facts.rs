@@ -54,6 +54,25 @@ pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName, between: &[u
     Some(Cow::Owned(all.join(between)))
 }
 
+/// Fields that proxies add (RFC 7239 §4, RFC 9110 §7.6.3) and clients have no reason to send.
+const RELAY_FIELDS: [&str; 9] = [
+    "via",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+    "fastly-client-ip",
+];
+
+/// Whether the request shows that it came through a proxy. Anyone can send these fields, so they may only
+/// ever speak in a client's favour.
+pub(super) fn is_relayed(headers: &HeaderMap) -> bool {
+    RELAY_FIELDS.iter().any(|field| headers.contains_key(*field))
+}
+
 /// The host of the request in its normal form. Pingora has seen to it that there is one `Host` at most
 /// and that an absolute-form target agrees with it (RFC 9112 §3.2.2). HTTP/1.0 needs none: then it is
 /// the empty name, which only the default site answers to.
@@ -96,4 +115,20 @@ fn address(session: &Session, trusted: &Networks) -> Option<IpAddr> {
     let lines = session.req_header().headers.get_all("x-forwarded-for").iter();
     let lines: Vec<&[u8]> = lines.map(HeaderValue::as_bytes).collect();
     client_address(peer(session)?, trusted, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_proxies_send_shows_a_proxy() {
+        let headers = |field: &'static str| {
+            HeaderMap::from_iter([(HeaderName::from_static(field), HeaderValue::from_static("192.0.2.1"))])
+        };
+        for field in RELAY_FIELDS {
+            assert!(is_relayed(&headers(field)), "{field}");
+        }
+        assert!(!is_relayed(&headers("user-agent")) && !is_relayed(&HeaderMap::new()));
+    }
 }

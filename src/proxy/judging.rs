@@ -10,9 +10,9 @@ use super::context::{PendingEvent, PendingRead, RequestContext, VerdictLabels};
 use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
 use crate::decide::Reason;
-use crate::enforce::{Action, Mode, Refusal};
+use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::identify::Identity;
-use crate::policy::{Judged, Policy, Site, judge};
+use crate::policy::{Claim, Judged, Policy, Site, judge};
 use crate::record::{Event, EventKind, Occurrence, Reader};
 use crate::request::RequestFacts;
 use crate::request::target::Target;
@@ -90,7 +90,12 @@ impl Gateway {
         let reader =
             |who: &Identity, proof| Reader::new(&site.config.name, &facts.host, who, proof, facts.address);
         let reads = |who: &Identity, proof| self.reads.of(&reader(who, proof));
-        let judged = judge(policy, site, facts, &target, reads, now);
+        let proof = |identity: &Identity| {
+            let trusts_nobody = policy.config.trusted_proxies.is_empty();
+            let is_relayed = trusts_nobody && facts::is_relayed(&session.req_header().headers);
+            self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
+        };
+        let judged = judge(policy, site, facts, &target, proof, reads, now);
         if judged.verdict.reason == Reason::RobotsTxt {
             let served = robots_txt::serve(site, policy.config.robots_max_age, &Question::of(session));
             let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -110,10 +115,10 @@ impl Gateway {
             Action::Refuse => Step::answer(refusal(session, facts, site, &judged)),
         };
         let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
-        let kind = recorded.then(|| EventKind::of(&judged.verdict, judged.proof));
+        let kind = recorded.then(|| kind(&judged, site));
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
-            .map(|_| event(facts, policy, site, &judged, now));
+            .map(|kind| event(facts, policy, site, &judged, kind, now));
         let labels = policy.config.verdict_headers.then(|| labels(&judged));
         Outcome { step, kind, event, labels }
     }
@@ -139,14 +144,23 @@ fn unjudged(session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: 
     Step::answer(robots_txt::serve(site, policy.config.robots_max_age, &question).answer)
 }
 
+/// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
+fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
+    match EventKind::of(&judged.verdict, judged.proof) {
+        EventKind::Spoof if site.config.choices.contradicted == Contradicted::Ignore => EventKind::Allowed,
+        kind => kind,
+    }
+}
+
 fn event(
     facts: &RequestFacts<'_>,
     policy: &Policy,
     site: &Site,
     judged: &Judged<'_>,
+    kind: EventKind,
     now: SystemTime,
 ) -> Event {
-    Event::new(&Occurrence {
+    let mut event = Event::new(&Occurrence {
         facts,
         identity: &judged.identity,
         proof: judged.proof,
@@ -157,7 +171,9 @@ fn event(
         now,
         request_id: &super::labels::request_id(),
         addresses: policy.config.addresses,
-    })
+    });
+    event.event = kind;
+    event
 }
 
 fn refusal(session: &Session, facts: &RequestFacts<'_>, site: &Site, judged: &Judged<'_>) -> Answer {

@@ -26,7 +26,7 @@ pub use mount::Pages;
 pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
 
-use crate::policy::CurrentPolicy;
+use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{Journal, ReadBook, Totals};
 use async_trait::async_trait;
 use judging::Step;
@@ -47,6 +47,8 @@ pub struct Gateway {
     pub totals: Arc<Totals>,
     /// Who read what.
     pub reads: Arc<ReadBook>,
+    /// What is known to prove names.
+    pub prover: Arc<Prover>,
     origin_faults: Arc<faults::OriginFaults>,
 }
 
@@ -150,8 +152,9 @@ impl Gateway {
         journal: Arc<Journal>,
         totals: Arc<Totals>,
         reads: Arc<ReadBook>,
+        prover: Arc<Prover>,
     ) -> Self {
-        Self { current, journal, totals, reads, origin_faults: Arc::default() }
+        Self { current, journal, totals, reads, prover, origin_faults: Arc::default() }
     }
 
     fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {

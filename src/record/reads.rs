@@ -88,7 +88,11 @@ impl ReadBook {
     pub fn readers_of(&self, site: &str, version: VersionId) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let has_read = |history: &History| history.reads.iter().any(|read| read.version == version);
-        let is_crawler = |reader: &Reader| matches!(reader.client, Client::Crawler | Client::SpecialCase);
+        // Who borrows a name has not read anything in it.
+        let is_crawler = |reader: &Reader| {
+            matches!(reader.client, Client::Crawler | Client::SpecialCase)
+                && reader.proof != Proof::Contradicted
+        };
         let crawlers: HashSet<Option<&str>> = readers
             .iter()
             .filter(|(reader, history)| &*reader.site == site && is_crawler(reader) && has_read(history))

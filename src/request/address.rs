@@ -37,6 +37,12 @@ impl Network {
         let address = Ipv6Addr::from(self.base);
         if self.v4 { IpAddr::V6(address).to_canonical() } else { IpAddr::V6(address) }
     }
+
+    /// The length of its prefix in bits: up to 32 for IPv4, up to 128 for IPv6.
+    #[must_use]
+    pub const fn prefix(&self) -> u8 {
+        if self.v4 { self.prefix - 96 } else { self.prefix }
+    }
 }
 
 /// An address and its family as one number; IPv4 lives in the mapped range `::ffff:0:0/96`.
@@ -53,8 +59,7 @@ const fn mask(prefix: u8) -> u128 {
 
 impl fmt::Display for Network {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = if self.v4 { self.prefix - 96 } else { self.prefix };
-        write!(out, "{}/{prefix}", self.address())
+        write!(out, "{}/{}", self.address(), self.prefix())
     }
 }
 

@@ -99,6 +99,9 @@ fn every_default_it_shows_is_the_default() {
 fn another(key: &str, value: &str) -> String {
     let text = value.trim_matches('"');
     match key {
+        "dns" => "false".to_owned(),
+        "resolvers" => "[\"192.0.2.53:53\"]".to_owned(),
+        "refresh" => "\"24h\"".to_owned(),
         "contradicted" => "\"ignore\"".to_owned(),
         "variants" => "\"forward\"".to_owned(),
         "path_parameters" => "\"drop\"".to_owned(),
@@ -180,6 +183,7 @@ fn every_key_is_shown() {
         ("", Some(&whole)),
         ("log", file.get("log")),
         ("timeouts", file.get("timeouts")),
+        ("verify", file.get("verify")),
         ("clients", file.get("clients")),
         ("crawlers", file.get("crawlers")),
         ("crawlers.GPTBot", file.get("crawlers").and_then(|crawlers| crawlers.get("GPTBot"))),

@@ -1,0 +1,205 @@
+//! Files of address ranges, as operators of crawlers publish them → networks.
+//!
+//! JSON in the shapes in use, plain lists of addresses and networks with comments, and CSV as RFC 8805
+//! has it, whose first column counts. The shape is told by the first octet, not by the name. Not here:
+//! where the files lie, how old they may be and what they prove (`policy::proof`).
+
+mod json;
+
+use super::error::ConfigError;
+use crate::request::address::Network;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// More networks than anybody crawls from; a file with more is not what it was taken for.
+const MOST_NETWORKS: usize = 200_000;
+
+/// The longest name made of a URL without shortening it, in bytes.
+const LONGEST_NAME: usize = 120;
+
+/// What a file of ranges says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeFile {
+    /// The networks, in file order; at least one. A single address is a network of its own.
+    pub networks: Vec<Network>,
+    /// When the publisher made the list, where the file tells.
+    pub created: Option<SystemTime>,
+}
+
+/// Reads a file of ranges.
+///
+/// # Errors
+/// The first thing that is wrong, with line and column. A file without any network is wrong: it would
+/// turn every true crawler into a false one.
+pub fn parse(path: &Path, octets: &[u8]) -> Result<RangeFile, ConfigError> {
+    let octets = octets.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(octets);
+    let text = std::str::from_utf8(octets).map_err(|error| {
+        let before = octets.get(..error.valid_up_to()).unwrap_or_default();
+        let before = String::from_utf8_lossy(before);
+        ConfigError::at(path, &before, Some(before.len()..before.len()), "the list is not UTF-8")
+    })?;
+    let file = match text.trim_start().as_bytes().first() {
+        Some(b'{' | b'[') => json::parse(path, text)?,
+        Some(b'<') => return Err(fault(path, text, 0, "a web page, and no list of address ranges")),
+        _ => RangeFile { networks: lines(path, text)?, created: None },
+    };
+    match file.networks.len() {
+        0 => Err(ConfigError::whole(path, "no address range in the list")),
+        1..=MOST_NETWORKS => Ok(file),
+        _ => Err(ConfigError::whole(path, format!("more than {MOST_NETWORKS} address ranges"))),
+    }
+}
+
+/// One network for each line; what follows `#` or `;` is a comment, what follows a comma another column.
+fn lines(path: &Path, text: &str) -> Result<Vec<Network>, ConfigError> {
+    let mut networks = Vec::new();
+    let mut offset = 0;
+    let mut header_allowed = true;
+    for line in text.split_inclusive('\n') {
+        let at = offset;
+        offset += line.len();
+        let content = line.split(['#', ';']).next().unwrap_or_default();
+        let column = content.split(',').next().unwrap_or_default();
+        let written = column.trim().trim_matches('"');
+        if written.is_empty() {
+            continue;
+        }
+        match network(written) {
+            Ok(network) => networks.push(network),
+            // A CSV may open with the names of its columns.
+            Err(_) if header_allowed && content.contains(',') && !written.contains(['.', ':', '/']) => {}
+            Err(message) => {
+                let indent = column.len() - column.trim_start().len();
+                return Err(fault(path, text, at + indent, &message));
+            }
+        }
+        header_allowed = false;
+    }
+    Ok(networks)
+}
+
+fn fault(path: &Path, text: &str, at: usize, message: &str) -> ConfigError {
+    ConfigError::at(path, text, Some(at..at), message)
+}
+
+/// A network, or an address as a network of its own. One that holds a large part of the internet can only
+/// be a slip, and would confirm everybody.
+fn network(written: &str) -> Result<Network, String> {
+    let network: Network = written.parse().map_err(|_| {
+        let shown: String = written.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
+        format!("`{shown}` is no address range such as `192.0.2.0/24` or `2001:db8::/32`")
+    })?;
+    let least = if network.address().is_ipv4() { 8 } else { 16 };
+    if network.prefix() < least {
+        return Err(format!("`{network}` holds a large part of the internet"));
+    }
+    Ok(network)
+}
+
+/// The name of the file in which the list at `url` is kept.
+///
+/// It is the URL without its scheme, each `/` made `_`. Where other characters had to be replaced, or the
+/// name cut, eight hex digits of the URL's SHA-256 keep it apart from others:
+/// `https://openai.com/gptbot.json` is kept in `openai.com_gptbot.json`.
+#[must_use]
+pub fn file_name(url: &str) -> String {
+    let bare = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let plain = |symbol: char| symbol.is_ascii_alphanumeric() || matches!(symbol, '.' | '-');
+    let mut name: String = bare.chars().map(|c| if plain(c) { c } else { '_' }).take(LONGEST_NAME).collect();
+    let exact = name.len() == bare.len() && bare.chars().all(|c| plain(c) || c == '/');
+    if !exact || name.starts_with('.') {
+        name.push('-');
+        for octet in Sha256::digest(bare.as_bytes()).iter().take(4) {
+            // Writing to a `String` cannot fail.
+            let _ = write!(name, "{octet:02x}");
+        }
+        if name.starts_with('.') {
+            name.insert(0, '_');
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn read(text: &str) -> Result<Vec<String>, String> {
+        let file = parse(Path::new("list"), text.as_bytes());
+        file.map(|file| file.networks.iter().map(ToString::to_string).collect())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn plain_lists_have_comments_blank_lines_and_both_families() {
+        let list = "\u{feff}# robots\r\n\r\n192.0.2.7\r\n198.51.100.0/24 # more\n; odd\n  2001:db8::/32\n2001:db8::9";
+        assert_eq!(
+            read(list).unwrap(),
+            ["192.0.2.7/32", "198.51.100.0/24", "2001:db8::/32", "2001:db8::9/128"]
+        );
+    }
+
+    #[test]
+    fn of_a_geofeed_the_first_column_counts() {
+        let feed = "prefix,country,region,city,postal\n192.0.2.0/25,US,US-AL,,\n\"2001:db8::/48\",PL,,,\n";
+        assert_eq!(read(feed).unwrap(), ["192.0.2.0/25", "2001:db8::/48"]);
+    }
+
+    #[test]
+    fn a_fault_has_its_place() {
+        for (text, expected) in [
+            ("192.0.2.0/24\n\n  nonsense\n", "list:3:3: `nonsense` is no address range"),
+            ("192.0.2.0/24\nprefix,country\n", "list:2:1: `prefix` is no address range"),
+            ("prefix,country\nprefix,country\n", "list:2:1: `prefix`"),
+            ("192.0.2.0/33\n", "list:1:1: `192.0.2.0/33`"),
+            ("0.0.0.0/0\n", "list:1:1: `0.0.0.0/0` holds a large part of the internet"),
+            ("192.0.2.0/24\n2000::/3\n", "list:2:1: `2000::/3` holds"),
+            ("<!doctype html>\n", "list:1:1: a web page"),
+            ("", "list: no address range"),
+            ("# nothing\n", "list: no address range"),
+            ("a,b\n", "list: no address range"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(expected), "{text:?}: {error}");
+        }
+        let error = parse(Path::new("list"), b"192.0.2.1\n\xff\n").unwrap_err();
+        assert_eq!(error.to_string(), "list:2:1: the list is not UTF-8");
+    }
+
+    #[test]
+    fn any_octets_are_read_without_harm() {
+        let mut state = 9_u32;
+        for length in 0..400 {
+            let octets: Vec<u8> = (0..length)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    b"{[\"1.:/,#}]x\n\xff"[(state >> 24) as usize % 14]
+                })
+                .collect();
+            let _ = parse(Path::new("list"), &octets);
+        }
+        let deep = "[".repeat(100_000);
+        assert!(read(&deep).is_err());
+        assert!(read(&format!("{{\"x\":{deep}")).is_err());
+    }
+
+    #[test]
+    fn names_are_readable_and_differ() {
+        assert_eq!(file_name("https://openai.com/gptbot.json"), "openai.com_gptbot.json");
+        assert_eq!(file_name("https://my.pingdom.com/probes/ipv4"), "my.pingdom.com_probes_ipv4");
+        let odd = file_name("https://a.example/x_y?z=1");
+        assert!(
+            odd.starts_with("a.example_x_y_z_1-") && odd.len() == "a.example_x_y_z_1-".len() + 8,
+            "{odd}"
+        );
+        let urls = ["https://a.b/x_y", "https://a.b/x/y", "https://a.b/x?y", "https://a.b/x%y", "https://.."];
+        let names: HashSet<String> = urls.iter().map(|url| file_name(url)).collect();
+        assert_eq!(names.len(), urls.len());
+        let harmless = |name: &String| !name.contains(['/', '\0']) && !name.starts_with('.');
+        assert!(names.iter().all(harmless), "{names:?}");
+        assert!(file_name(&format!("https://a.b/{}", "x".repeat(4_000))).len() < 140);
+    }
+}

@@ -1,0 +1,214 @@
+//! The shapes of JSON in which address ranges are published.
+//!
+//! `prefixes[]` with `ipv4Prefix` or `ipv6Prefix` (Google, Microsoft, OpenAI and most others), with
+//! `ip_prefix` beside `ipv6_prefixes[]` with `ipv6_prefix` (Amazon), `ips[]` with `ip_address` (Ahrefs),
+//! `synthetics` with `prefixes_ipv4[]` and `prefixes_ipv6[]` (Datadog), and plain arrays of texts. Keys
+//! that are not known say nothing, so that a publisher may add some.
+
+use super::{RangeFile, network};
+use crate::config::error::ConfigError;
+use crate::request::address::Network;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// The version of the shape that is understood; a higher one may mean something else by the same keys.
+const FORMAT_VERSION: u64 = 1;
+
+pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
+    let parsed = if text.trim_start().starts_with('[') {
+        serde_json::from_str(text)
+            .map(|prefixes| Document { prefixes: Some(prefixes), ..Document::default() })
+    } else {
+        serde_json::from_str(text)
+    };
+    let document: Document = parsed.map_err(|error| ConfigError {
+        path: path.to_owned(),
+        position: Some((error.line().max(1), error.column().max(1))),
+        message: without_place(&error),
+        hint: None,
+    })?;
+    let created = document.created.as_str().and_then(time);
+    Ok(RangeFile { networks: document.networks(), created })
+}
+
+/// `serde_json` ends its messages with the place, which stands before them already.
+fn without_place(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    message.strip_suffix(&place).unwrap_or(&message).to_owned()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    #[serde(rename = "creationTime")]
+    created: serde_json::Value,
+    #[serde(rename = "formatVersion")]
+    _format: Option<Understood>,
+    prefixes: Option<Vec<Item>>,
+    ipv6_prefixes: Option<Vec<Item>>,
+    ips: Option<Vec<Item>>,
+    synthetics: Option<Synthetics>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Synthetics {
+    prefixes_ipv4: Option<Vec<Item>>,
+    prefixes_ipv6: Option<Vec<Item>>,
+}
+
+impl Document {
+    fn networks(self) -> Vec<Network> {
+        let Synthetics { prefixes_ipv4, prefixes_ipv6 } = self.synthetics.unwrap_or_default();
+        let lists = [self.prefixes, self.ipv6_prefixes, self.ips, prefixes_ipv4, prefixes_ipv6];
+        lists.into_iter().flatten().flatten().filter_map(|item| item.0).collect()
+    }
+}
+
+/// One element: a text, or an object with one key that names a network. With none of them, or with two
+/// that disagree about what is meant, it says nothing.
+#[derive(Debug)]
+struct Item(Option<Network>);
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemVisitor)
+    }
+}
+
+struct ItemVisitor;
+
+impl<'de> Visitor<'de> for ItemVisitor {
+    type Value = Item;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an address range, or an object that holds one")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Item, E> {
+        network(text).map(|network| Item(Some(network))).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Item, A::Error> {
+        let mut networks = Vec::new();
+        while let Some(key) = object.next_key::<String>()? {
+            match key.as_str() {
+                "ipv4Prefix" | "ipv6Prefix" | "ip_prefix" | "ipv6_prefix" | "ip_address" => {
+                    if let Some(text) = object.next_value::<Option<String>>()? {
+                        networks.push(network(&text).map_err(A::Error::custom)?);
+                    }
+                }
+                _ => {
+                    object.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(Item(if let [network] = networks.as_slice() { Some(*network) } else { None }))
+    }
+}
+
+/// A `formatVersion` that is understood: a text such as `1.0`, or a number.
+#[derive(Debug)]
+struct Understood;
+
+impl<'de> Deserialize<'de> for Understood {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = serde_json::Value::deserialize(deserializer)?;
+        let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+        let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
+        if major.is_some_and(|major| major <= FORMAT_VERSION) {
+            return Ok(Self);
+        }
+        let shown: String = text.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
+        Err(D::Error::custom(format!(
+            "`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"
+        )))
+    }
+}
+
+/// A time with or without its zone; without one it is UTC.
+fn time(text: &str) -> Option<SystemTime> {
+    let instant = || text.parse::<Timestamp>().ok();
+    let civil = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+    instant().or_else(civil).map(SystemTime::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RangeFile, parse};
+    use std::path::Path;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    fn file(text: &str) -> Result<RangeFile, String> {
+        parse(Path::new("list.json"), text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    fn networks(text: &str) -> Vec<String> {
+        file(text).unwrap().networks.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn prefixes_of_either_family() {
+        let text = r#"{"creationTime": "2026-08-15T14:30:00.000000", "syncToken": 7, "prefixes": [
+            {"ipv6Prefix": "2001:db8:10::/64", "service": "crawl"}, {"ipv4Prefix": "192.0.2.0/27"},
+            {"ipv4Prefix": "198.51.100.7"}, {}, {"service": "x"},
+            {"ipv4Prefix": "203.0.113.0/24", "ipv6Prefix": "2001:db8::/48"}, {"ipv4Prefix": null}]}"#;
+        let read = file(text).unwrap();
+        assert_eq!(networks(text), ["2001:db8:10::/64", "192.0.2.0/27", "198.51.100.7/32"]);
+        assert_eq!(read.created, Some(UNIX_EPOCH + Duration::from_secs(1_786_804_200)));
+        let without = file(r#"{"prefixes":[{"ipv4Prefix":"192.0.2.1"}]}"#).unwrap();
+        assert_eq!(without.created, None);
+        let zoned = r#"{"creationTime":"2026-08-15T14:30:00Z","prefixes":["192.0.2.1"]}"#;
+        assert_eq!(file(zoned).unwrap().created, read.created);
+    }
+
+    #[test]
+    fn the_other_shapes() {
+        let amazon = r#"{"syncToken":"1","createDate":"2026-08-20-21-07-11",
+            "prefixes":[{"ip_prefix":"192.0.2.0/24","region":"x","service":"AMAZON"}],
+            "ipv6_prefixes":[{"ipv6_prefix":"2001:db8::/40","service":"AMAZON"}]}"#;
+        assert_eq!(networks(amazon), ["192.0.2.0/24", "2001:db8::/40"]);
+        let ahrefs = r#"{"ips":[{"ip_address":"192.0.2.9"},{"ip_address":"2001:db8::9"}]}"#;
+        assert_eq!(networks(ahrefs), ["192.0.2.9/32", "2001:db8::9/128"]);
+        let datadog = r#"{"version":42,"modified":"2026-08-20","agents":{"prefixes_ipv4":["203.0.113.0/24"]},
+            "synthetics":{"prefixes_ipv4":["192.0.2.3/32"],"prefixes_ipv4_by_location":{"a":["192.0.2.4/32"]},
+            "prefixes_ipv6":[]}}"#;
+        assert_eq!(networks(datadog), ["192.0.2.3/32"]);
+        assert_eq!(networks(r#"["192.0.2.0/24", "2001:db8::1"]"#), ["192.0.2.0/24", "2001:db8::1/128"]);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused() {
+        for good in [r#""1.0""#, r#""1.7""#, "1", r#""0.9""#] {
+            let text = format!(r#"{{"formatVersion":{good},"prefixes":["192.0.2.1"]}}"#);
+            assert!(file(&text).is_ok(), "{good}");
+        }
+        for bad in [r#""2.0""#, "2", r#""10""#, r#""new""#, "{}", "-1"] {
+            let text = format!(r#"{{"formatVersion":{bad},"prefixes":["192.0.2.1"]}}"#);
+            assert!(file(&text).unwrap_err().contains("`formatVersion`"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_fault_has_its_place() {
+        for (text, expected) in [
+            ("{\"prefixes\": [\n  {\"ipv4Prefix\": \"192.0.2.0/99\"}\n]}", "list.json:2:"),
+            ("{\"prefixes\": [\n\n  7]}", "list.json:3:"),
+            ("{\"prefixes\": [\n", "list.json:2:"),
+            ("{\"prefixes\": {}}", "list.json:1:"),
+            ("{\"prefixes\": [\"::/0\"]}", "list.json:1:"),
+        ] {
+            let error = file(text).unwrap_err();
+            assert!(error.starts_with(expected) && !error.contains("at line"), "{error}");
+        }
+        assert!(file("{}").unwrap_err().contains("no address range"));
+        assert!(file(r#"{"prefixes":[{}]}"#).unwrap_err().contains("no address range"));
+    }
+}

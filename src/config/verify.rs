@@ -1,0 +1,194 @@
+//! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
+
+use super::build::Faults;
+use super::defaults;
+use super::values::{DurationValue, ValueError};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+
+/// A name server that takes longer has gone; questions to it would only pile up.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How the names of crawlers are verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// Whom to ask for the names of addresses; `None` asks nobody.
+    pub dns: Option<NameServers>,
+    /// How long it is remembered that an address belongs to a crawler.
+    pub cache: Duration,
+    /// How long it is remembered that it does not.
+    pub cache_negative: Duration,
+    /// How often published ranges are fetched; `None` leaves that to `gatewayctl crawlers refresh`.
+    pub refresh: Option<Duration>,
+    /// URL of a folder that holds the lists, in place of their publishers; ends with `/`.
+    pub mirror: Option<String>,
+    /// Lists of the operator's own, by the crawler's name.
+    pub ranges: BTreeMap<String, Vec<PathBuf>>,
+}
+
+/// The name servers that are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameServers {
+    /// Their addresses; none for those of the system.
+    pub addresses: Vec<SocketAddr>,
+    /// How long one question may take.
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct VerifyTable {
+    dns: Option<bool>,
+    resolvers: Vec<ResolverValue>,
+    timeout: Option<Spanned<DurationValue>>,
+    cache: Option<DurationValue>,
+    cache_negative: Option<DurationValue>,
+    refresh: Option<RefreshValue>,
+    mirror: Option<Spanned<String>>,
+    ranges: BTreeMap<String, Vec<PathBuf>>,
+}
+
+impl VerifyTable {
+    pub(super) fn build(self, base: &Path, faults: &mut Faults<'_>) -> VerifyOptions {
+        let duration = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
+        let name_servers = NameServers {
+            addresses: self.resolvers.iter().map(|resolver| resolver.0).collect(),
+            timeout: timeout(self.timeout, faults),
+        };
+        let own = |(name, paths): (String, Vec<PathBuf>)| {
+            (name, paths.into_iter().map(|path| base.join(path)).collect())
+        };
+        VerifyOptions {
+            dns: self.dns.unwrap_or(true).then_some(name_servers),
+            cache: duration(self.cache, defaults::VERIFY_CACHE),
+            cache_negative: duration(self.cache_negative, defaults::VERIFY_CACHE_NEGATIVE),
+            refresh: self.refresh.and_then(|refresh| refresh.0),
+            mirror: mirror(self.mirror, faults),
+            ranges: self.ranges.into_iter().map(own).collect(),
+        }
+    }
+}
+
+fn timeout(written: Option<Spanned<DurationValue>>, faults: &mut Faults<'_>) -> Duration {
+    let Some(written) = written else { return defaults::VERIFY_TIMEOUT };
+    let timeout = written.as_ref().0;
+    if timeout.is_zero() || timeout > LONGEST_TIMEOUT {
+        faults.push(
+            written.span(),
+            "`timeout` must be more than nothing, and a minute at most",
+            "to ask no name server, write `dns = false`",
+        );
+    }
+    timeout
+}
+
+fn mirror(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> Option<String> {
+    let written = written?;
+    let url = written.as_ref();
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ']) {
+        faults.push(
+            written.span(),
+            format!("`{url}` is no URL of a folder"),
+            "write it as `https://mirror.example/ranges/`",
+        );
+        return None;
+    }
+    Some(format!("{}/", url.trim_end_matches('/')))
+}
+
+/// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct ResolverValue(SocketAddr);
+
+impl TryFrom<String> for ResolverValue {
+    type Error = ValueError;
+
+    fn try_from(text: String) -> Result<Self, ValueError> {
+        let alone = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
+        text.parse::<SocketAddr>().or_else(|_| alone()).map(Self).map_err(|_| {
+            ValueError::new(format!(
+                "`{text}` is no name server; write its IP address and port, such as `127.0.0.1:53`"
+            ))
+        })
+    }
+}
+
+/// How often to fetch: `"24h"`, or `"off"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct RefreshValue(Option<Duration>);
+
+impl TryFrom<String> for RefreshValue {
+    type Error = ValueError;
+
+    fn try_from(text: String) -> Result<Self, ValueError> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let DurationValue(every) = text.parse()?;
+        if every < defaults::VERIFY_REFRESH_LEAST {
+            let message = "is too often for the publishers of address ranges; write `1h` or more, or `off`";
+            return Err(ValueError::new(format!("`{text}` {message}")));
+        }
+        Ok(Self(Some(every)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arguments, Config};
+    use super::*;
+
+    fn load(table: &str) -> Result<VerifyOptions, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.toml");
+        let text = format!("[verify]\n{table}\n[[sites]]\norigin = \"http://127.0.0.1:3000\"\n");
+        std::fs::write(&path, text).unwrap();
+        let arguments = Arguments { config: Some(path), ..Arguments::default() };
+        Config::load(&arguments).map(|config| config.verify).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn every_default_is_filled_in() {
+        let options = load("").unwrap();
+        assert_eq!(options.dns, Some(NameServers { addresses: vec![], timeout: Duration::from_secs(2) }));
+        assert_eq!((options.refresh, options.mirror), (None, None));
+        assert_eq!(load("dns = false").unwrap().dns, None);
+    }
+
+    #[test]
+    fn good_values() {
+        let options = load(
+            "resolvers = [\"127.0.0.1:5353\", \"::1\"]\nrefresh = \"24h\"\nmirror = \"http://127.0.0.1:9/x\"\n\
+             ranges = { OurBot = [\"ours.txt\"] }",
+        )
+        .unwrap();
+        let servers = options.dns.unwrap().addresses;
+        assert_eq!(servers, ["127.0.0.1:5353".parse().unwrap(), "[::1]:53".parse().unwrap()]);
+        assert_eq!(options.refresh, Some(Duration::from_secs(86_400)));
+        assert_eq!(options.mirror.as_deref(), Some("http://127.0.0.1:9/x/"));
+        assert!(options.ranges["OurBot"][0].is_absolute());
+    }
+
+    #[test]
+    fn bad_values_are_named_with_their_place() {
+        for (table, expected) in [
+            ("resolvers = [\"localhost\"]", "gateway.toml:2:13: `localhost` is no name server"),
+            ("refresh = \"59m\"", "gateway.toml:2:11: `59m` is too often"),
+            ("refresh = \"daily\"", "gateway.toml:2:11: `daily` is no duration"),
+            ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),
+            ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` must be"),
+            ("mirror = \"ftp://x/\"", "gateway.toml:2:10: `ftp://x/` is no URL"),
+            ("dsn = true", "gateway.toml:2:1: unknown field `dsn`"),
+        ] {
+            let error = load(table).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

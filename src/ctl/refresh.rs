@@ -1,0 +1,93 @@
+//! `gatewayctl crawlers refresh`: fetches the address ranges that crawlers' operators publish.
+//!
+//! Needs no running gateway; one that runs notices the files by itself.
+
+use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
+use super::output::{Output, harmless};
+use super::status::span;
+use super::{Failure, Outcome, setting};
+use crate::policy::{self, Fetched, Publisher, Refreshed};
+use serde::Serialize;
+use std::io;
+use std::time::SystemTime;
+
+/// What became of one list; field names are public API.
+#[derive(Serialize)]
+struct List {
+    url: String,
+    path: String,
+    crawlers: Vec<String>,
+    result: &'static str,
+    error: Option<String>,
+    ranges: Option<usize>,
+    age_seconds: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Lists {
+    lists: Vec<List>,
+}
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &CrawlersArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
+        return Err(Failure("nothing to do".to_owned()));
+    };
+    let config = setting::any(cli)?;
+    let identifier = policy::recogniser(&config).map_err(|errors| Failure(errors.to_string()))?;
+    let mirror = from.as_deref().map(folder).transpose()?;
+    let publisher = Publisher::new(&config, mirror);
+    let mut lists = Vec::new();
+    for refreshed in publisher.refresh(identifier.catalogue()) {
+        let list = List::of(&refreshed, SystemTime::now());
+        if !output.is_json() {
+            output.line(harmless(&list.line()))?;
+            output.flush()?;
+        }
+        lists.push(list);
+    }
+    let failed = lists.iter().any(|list| list.error.is_some());
+    if output.is_json() {
+        output.json(&Lists { lists })?;
+    }
+    Ok(if failed { Outcome::Objection } else { Outcome::Fine })
+}
+
+fn folder(url: &str) -> Result<String, Failure> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(format!("{}/", url.trim_end_matches('/')));
+    }
+    Err(Failure(format!("`{url}` is no URL of a folder\n  hint: write https://mirror.example/ranges/")))
+}
+
+impl List {
+    fn of(refreshed: &Refreshed<'_>, now: SystemTime) -> Self {
+        let list = refreshed.list.as_ref();
+        Self {
+            url: refreshed.url.to_owned(),
+            path: refreshed.path.display().to_string(),
+            crawlers: refreshed.crawlers.iter().map(|&name| name.to_owned()).collect(),
+            result: match refreshed.result {
+                Ok(Fetched::Replaced) => "replaced",
+                Ok(Fetched::Unchanged) => "unchanged",
+                Err(_) => "failed",
+            },
+            error: refreshed.result.as_ref().err().cloned(),
+            ranges: list.map(|list| list.len()),
+            age_seconds: list.map(|list| list.age(now).as_secs()),
+        }
+    }
+
+    fn line(&self) -> String {
+        let kept = match (self.ranges, self.age_seconds) {
+            (Some(ranges), Some(age)) => format!("{ranges} ranges, {} old", span(age)),
+            _ => "no list".to_owned(),
+        };
+        let error = self.error.as_deref().map(|error| format!("; {error}")).unwrap_or_default();
+        let crawlers = self.crawlers.join(", ");
+        format!("{:<9}  {}: {kept} ({crawlers}){error}", self.result, self.url)
+    }
+}

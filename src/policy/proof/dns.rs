@@ -1,0 +1,170 @@
+//! Questions to name servers: the names of an address (RFC 1035 §3.5), and whether they lead back to it.
+//!
+//! The only file that names hickory. An answer counts as "no" only where a name server says so itself: a
+//! name that does not exist, or an empty answer with the SOA record that RFC 2308 §2.2 asks for. Time
+//! over, refused, failed, cut short and not to be had whole, or about another question: nobody knows.
+
+use super::answer::Answer;
+use super::reverse::{MOST_NAMES, Reverse, ReverseName, is_below};
+use crate::config::NameServers;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::lookup::Lookup;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Someone to ask.
+#[derive(Clone, Debug)]
+pub(super) struct Asker {
+    resolver: TokioResolver,
+    timeout: Duration,
+}
+
+impl Asker {
+    /// Asks the configured name servers, or those of the system.
+    ///
+    /// # Errors
+    /// When the system's cannot be told.
+    pub(super) fn new(servers: &NameServers) -> Result<Self, String> {
+        let mut builder = if servers.addresses.is_empty() {
+            TokioResolver::builder_tokio().map_err(|error| format!("no name servers: {error}"))?
+        } else {
+            let addresses = servers.addresses.iter().map(|address| name_server(*address)).collect();
+            let config = ResolverConfig::from_parts(None, Vec::new(), addresses);
+            TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+        };
+        set(builder.options_mut(), servers.timeout);
+        let resolver = builder.build().map_err(|error| format!("no name servers: {error}"))?;
+        Ok(Self { resolver, timeout: servers.timeout })
+    }
+
+    /// Asks for the names of `address`, and for the addresses of those below one of `suffixes`: at most
+    /// three, one after the other. Takes at most four times the time limit.
+    pub(super) async fn ask(&self, address: IpAddr, suffixes: &[Box<str>]) -> Reverse {
+        let mut hosts = match self.question(Name::from(address), RecordType::PTR).await {
+            Ok(lookup) => match names(&lookup) {
+                Some(hosts) => hosts,
+                None => return Reverse::Unknown,
+            },
+            Err(Answer::No) => return Reverse::Names(Vec::new()),
+            Err(_) => return Reverse::Unknown,
+        };
+        // Those that can prove something first; whatever else the address is called proves nothing.
+        hosts.sort_by_key(|host| !is_below(host, suffixes));
+        let mut names: Vec<ReverseName> = Vec::new();
+        for (index, host) in hosts.into_iter().enumerate() {
+            let wanted = is_below(&host, suffixes);
+            if index >= MOST_NAMES && !wanted {
+                break;
+            }
+            let follow = wanted && index < MOST_NAMES;
+            let leads_back = if follow { self.leads_back(&host, address).await } else { Answer::Unknown };
+            names.push(ReverseName { host, leads_back });
+            if index >= MOST_NAMES {
+                break;
+            }
+        }
+        Reverse::Names(names)
+    }
+
+    async fn leads_back(&self, host: &str, address: IpAddr) -> Answer {
+        let kind = if address.is_ipv4() { RecordType::A } else { RecordType::AAAA };
+        let Ok(name) = Name::from_ascii(host) else { return Answer::No };
+        match self.question(name, kind).await {
+            Ok(lookup) => {
+                let is_it = lookup.answers().iter().any(|record| match &record.data {
+                    RData::A(found) => IpAddr::V4(found.0) == address,
+                    RData::AAAA(found) => IpAddr::V6(found.0) == address,
+                    _ => false,
+                });
+                if is_it { Answer::Yes } else { Answer::No }
+            }
+            Err(answer) => answer,
+        }
+    }
+
+    /// Records, or what it means that there are none.
+    async fn question(&self, mut name: Name, kind: RecordType) -> Result<Lookup, Answer> {
+        name.set_fqdn(true);
+        match tokio::time::timeout(self.timeout, self.resolver.lookup(name, kind)).await {
+            Ok(Ok(lookup)) if lookup.answers().iter().any(|record| record.record_type() == kind) => {
+                Ok(lookup)
+            }
+            Ok(Err(error)) if is_denial(&error) => Err(Answer::No),
+            Ok(_) | Err(_) => Err(Answer::Unknown),
+        }
+    }
+}
+
+fn name_server(address: SocketAddr) -> NameServerConfig {
+    let mut server = NameServerConfig::udp_and_tcp(address.ip());
+    for connection in &mut server.connections {
+        connection.port = address.port();
+    }
+    server
+}
+
+fn set(options: &mut ResolverOpts, timeout: Duration) {
+    options.timeout = timeout;
+    options.attempts = 1;
+    // Remembered by whom it was asked for, not by its name; and this machine's own file proves nothing.
+    options.cache_size = 0;
+    options.use_hosts_file = ResolveHosts::Never;
+}
+
+/// Whether a name server said itself that there is no such record.
+fn is_denial(error: &NetError) -> bool {
+    let NetError::Dns(DnsError::NoRecordsFound(denial)) = error else { return false };
+    match denial.response_code {
+        ResponseCode::NXDomain => true,
+        ResponseCode::NoError => denial.soa.is_some(),
+        _ => false,
+    }
+}
+
+/// The names in an answer; `None` if it holds none.
+fn names(lookup: &Lookup) -> Option<Vec<Box<str>>> {
+    let records = lookup.answers().iter().filter_map(|record| match &record.data {
+        RData::PTR(name) => Some(&name.0),
+        _ => None,
+    });
+    let names: Vec<&Name> = records.collect();
+    (!names.is_empty()).then(|| names.into_iter().filter_map(host).collect())
+}
+
+/// A name as a host name. A label may hold any octet, a dot too (RFC 2181 §11); one that holds such is no
+/// host's, and could pass for another name if it were written out.
+fn host(name: &Name) -> Option<Box<str>> {
+    let mut host = String::new();
+    for label in name {
+        let octet = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
+        let text = std::str::from_utf8(label).ok().filter(|_| label.iter().all(octet))?;
+        if !host.is_empty() {
+            host.push('.');
+        }
+        host.push_str(&text.to_ascii_lowercase());
+    }
+    (!host.is_empty()).then(|| host.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_cannot_pass_for_two() {
+        let name = |labels: &[&[u8]]| Name::from_labels(labels.iter().copied()).unwrap();
+        assert_eq!(
+            host(&name(&[b"Crawl-1", b"GoogleBot", b"com"])).as_deref(),
+            Some("crawl-1.googlebot.com")
+        );
+        assert_eq!(host(&name(&[b"crawl-1.googlebot.com", b"evil", b"example"])), None);
+        assert_eq!(host(&name(&[b"evil.googlebot", b"com"])), None);
+        assert_eq!(host(&name(&[b"crawl 1", b"googlebot", b"com"])), None);
+        assert_eq!(host(&Name::root()), None);
+    }
+}

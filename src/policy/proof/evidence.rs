@@ -1,0 +1,226 @@
+//! What one policy generation has to prove crawlers by: the methods of each, and the lists of ranges.
+//!
+//! Lists lie in the folder `ranges` of the state folder, one for each URL of the catalogue, under the
+//! name that [`file_name`] makes of the URL; the operator's own lie where the configuration says. A list
+//! that was never fetched is no method: then reverse DNS alone decides.
+
+use super::answer::Answer;
+use super::range_list::{Loaded, RangeList};
+use crate::config::ranges::file_name;
+use crate::config::{Config, ConfigError, ConfigErrors};
+use crate::identify::{Basis, Catalogue, Crawler, Identity};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The folder of fetched lists, in the state folder.
+const FOLDER: &str = "ranges";
+
+/// How crawlers can be proved, compiled.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    methods: HashMap<Arc<str>, Methods>,
+    sources: Vec<RangeSource>,
+    suffixes: Arc<[Box<str>]>,
+    faults: Vec<ConfigError>,
+}
+
+/// A list that the catalogue or the operator names, and what was found there.
+#[derive(Clone, Debug)]
+pub struct RangeSource {
+    /// Where it is published; `None` for the operator's own.
+    pub url: Option<Box<str>>,
+    /// Where it lies, or would lie.
+    pub path: PathBuf,
+    /// The list, once there is one.
+    pub list: Option<Arc<RangeList>>,
+    /// Whether what lies there is no list.
+    is_faulty: bool,
+}
+
+/// How one crawler can be proved.
+#[derive(Debug)]
+pub(super) struct Methods {
+    pub(super) suffixes: Box<[Box<str>]>,
+    pub(super) forward: bool,
+    pub(super) lists: Vec<Arc<RangeList>>,
+    /// Whether each of its lists is there and without fault.
+    is_complete: bool,
+    /// Whether any of its lists is or was there.
+    has_ranges: bool,
+}
+
+impl Evidence {
+    /// The folder in which the fetched lists lie.
+    #[must_use]
+    pub fn folder(config: &Config) -> PathBuf {
+        config.state_dir.join(FOLDER)
+    }
+
+    /// Every URL of the catalogue at which ranges are published, once each, and the crawlers it is for.
+    #[must_use]
+    pub fn published(catalogue: &Catalogue) -> BTreeMap<&str, Vec<&str>> {
+        let mut urls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for crawler in catalogue.crawlers() {
+            for url in &crawler.verify.ranges {
+                urls.entry(url).or_default().push(&crawler.name);
+            }
+        }
+        urls
+    }
+
+    /// Reads every list that changed since `previous`.
+    ///
+    /// # Errors
+    /// When the configuration names a crawler that is not known, or a list that is not there and never was.
+    pub(crate) fn load(
+        config: &Config,
+        catalogue: &Catalogue,
+        previous: Option<&Self>,
+    ) -> Result<Self, ConfigErrors> {
+        let mut reading = Reading { previous, sources: BTreeMap::new(), faults: Vec::new() };
+        let folder = Self::folder(config);
+        for url in Self::published(catalogue).into_keys() {
+            reading.source(&folder.join(file_name(url)), Some(url));
+        }
+        reading.own(config, catalogue)?;
+        let Reading { sources, faults, .. } = reading;
+        let compile = |crawler: &Crawler| Methods::new(crawler, config, &folder, &sources);
+        let crawlers = catalogue.crawlers().iter().filter(|crawler| crawler.client.is_judged());
+        let methods: HashMap<Arc<str>, Methods> =
+            crawlers.filter_map(|crawler| Some((Arc::clone(&crawler.name), compile(crawler)?))).collect();
+        let suffixes: BTreeSet<&Box<str>> = methods.values().flat_map(|methods| &methods.suffixes).collect();
+        let suffixes = suffixes.into_iter().cloned().collect();
+        Ok(Self { methods, sources: sources.into_values().collect(), suffixes, faults })
+    }
+
+    /// The methods for whoever says to be `identity`. Only a name of the catalogue can be proved.
+    pub(super) fn methods(&self, identity: &Identity) -> Option<&Methods> {
+        let name = identity.crawler.as_ref().filter(|_| identity.basis == Basis::Catalogue)?;
+        self.methods.get(name)
+    }
+
+    /// Every suffix of a name that proves some crawler.
+    pub(super) fn suffixes(&self) -> &Arc<[Box<str>]> {
+        &self.suffixes
+    }
+
+    /// Every list that is named, there or not.
+    #[must_use]
+    pub fn sources(&self) -> &[RangeSource] {
+        &self.sources
+    }
+
+    /// What is wrong with lists that are there.
+    #[must_use]
+    pub fn faults(&self) -> &[ConfigError] {
+        &self.faults
+    }
+
+    /// Every file whose change is to be noticed.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().map(|source| source.path.as_path())
+    }
+
+    /// Whether the same lists are in force.
+    #[must_use]
+    pub fn is_as(&self, other: &Self) -> bool {
+        let same_list = |(one, other): (&RangeSource, &RangeSource)| {
+            let same = match (&one.list, &other.list) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (None, None) => true,
+                _ => false,
+            };
+            same && one.path == other.path
+        };
+        self.faults == other.faults
+            && self.sources.len() == other.sources.len()
+            && self.sources.iter().zip(&other.sources).all(same_list)
+    }
+}
+
+/// Lists being read.
+struct Reading<'a> {
+    previous: Option<&'a Evidence>,
+    sources: BTreeMap<PathBuf, RangeSource>,
+    faults: Vec<ConfigError>,
+}
+
+impl Reading<'_> {
+    fn source(&mut self, path: &Path, url: Option<&str>) -> Option<&RangeSource> {
+        let former = self
+            .previous
+            .and_then(|previous| previous.sources.iter().find(|source| source.path == path)?.list.as_ref());
+        let (list, fault) = match RangeList::load(path, former) {
+            Loaded::Absent => (None, None),
+            Loaded::Good(list) => (Some(list), None),
+            Loaded::Bad(kept, fault) => (kept, Some(fault)),
+        };
+        let is_faulty = fault.is_some();
+        self.faults.extend(fault);
+        let source = RangeSource { url: url.map(Into::into), path: path.to_owned(), list, is_faulty };
+        self.sources.insert(path.to_owned(), source);
+        self.sources.get(path)
+    }
+
+    fn own(&mut self, config: &Config, catalogue: &Catalogue) -> Result<(), ConfigErrors> {
+        let mut errors = Vec::new();
+        let place = config.path.clone().unwrap_or_default();
+        for (name, paths) in &config.verify.ranges {
+            if catalogue.get(name).is_none() {
+                let message = format!("`[verify] ranges`: the catalogue knows no crawler `{name}`");
+                errors.push(ConfigError::whole(&place, message).with_hint("see `gatewayctl crawlers`"));
+            }
+            for path in paths {
+                let source = self.source(path, None);
+                if source.is_some_and(|source| source.list.is_none() && !source.is_faulty) {
+                    errors.push(ConfigError::whole(path, "there is no such list of address ranges"));
+                }
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(ConfigErrors(errors)) }
+    }
+}
+
+impl Methods {
+    /// `None` for a crawler that cannot be proved.
+    fn new(
+        crawler: &Crawler,
+        config: &Config,
+        folder: &Path,
+        sources: &BTreeMap<PathBuf, RangeSource>,
+    ) -> Option<Self> {
+        let own = config.verify.ranges.iter().filter(|(name, _)| crawler.name.eq_ignore_ascii_case(name));
+        let fetched = crawler.verify.ranges.iter().map(|url| folder.join(file_name(url)));
+        let paths = fetched.chain(own.flat_map(|(_, paths)| paths.iter().cloned()));
+        let named: Vec<&RangeSource> = paths.filter_map(|path| sources.get(&path)).collect();
+        let suffixes: Box<[Box<str>]> = crawler.verify.rdns.iter().cloned().collect();
+        (!suffixes.is_empty() || !named.is_empty()).then(|| Self {
+            suffixes,
+            forward: crawler.verify.forward,
+            lists: named.iter().filter_map(|source| source.list.clone()).collect(),
+            is_complete: named.iter().all(|source| source.list.is_some()),
+            has_ranges: named.iter().any(|source| source.list.is_some() || source.is_faulty),
+        })
+    }
+
+    /// Whether each of its lists is there.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// What the lists say of `address`; `None` where there is none.
+    pub(super) fn by_ranges(&self, address: IpAddr, now: SystemTime) -> Option<Answer> {
+        let mut answer = if self.is_complete { Answer::No } else { Answer::Unknown };
+        for list in &self.lists {
+            match list.answer(address, now) {
+                Answer::Yes => return Some(Answer::Yes),
+                Answer::Unknown => answer = Answer::Unknown,
+                Answer::No => {}
+            }
+        }
+        self.has_ranges.then_some(answer)
+    }
+}

@@ -1,0 +1,96 @@
+//! Proof for one claim with every step that led to it: what `gatewayctl explain --address` shows.
+//!
+//! Weighed by the same function as for a request; the one difference is that this waits for an answer.
+
+use super::answer::Answer;
+use super::evidence::Methods;
+use super::prover::{Claim, ask_now, weighed};
+use super::public::is_public;
+use super::reverse::{Reverse, is_below};
+use crate::identify::{Identity, Proof};
+use crate::policy::Policy;
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// A proof, and how it came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examination {
+    /// What supports the name.
+    pub proof: Proof,
+    /// One sentence for each step: lower case, without a full stop.
+    pub steps: Vec<String>,
+}
+
+/// Examines a claim. Asks name servers where the configuration says so, and waits for them.
+#[must_use]
+pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: SystemTime) -> Examination {
+    let claim = Claim { identity, address: Some(address), is_relayed: false };
+    let Some(methods) = policy.evidence.methods(identity) else {
+        let step = format!("nothing is known by which {address} could prove this client");
+        return Examination { proof: Proof::Unchecked, steps: vec![step] };
+    };
+    let mut steps = Vec::new();
+    if !is_public(address) {
+        steps.push(format!("{address} is no public address, and proves nothing"));
+    } else if policy.config.trusted_proxies.contain(address) {
+        steps.push(format!("{address} is a trusted proxy's, and proves nothing"));
+    } else {
+        steps.extend(range_steps(methods, address, now));
+        if !methods.suffixes.is_empty() && policy.config.verify.dns.is_none() {
+            steps.push("its names are not asked for: `dns = false`".to_owned());
+        }
+    }
+    let asked = RefCell::new(Vec::new());
+    let proof = weighed(policy, &claim, now, |address| {
+        let servers = policy.config.verify.dns.as_ref()?;
+        let reverse = ask_now(servers, address, policy.evidence.suffixes());
+        asked.borrow_mut().extend(name_steps(methods, address, &reverse));
+        reverse.ok().map(Arc::new)
+    });
+    steps.extend(asked.into_inner());
+    steps.push(format!("proof: {proof}"));
+    Examination { proof, steps }
+}
+
+fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<String> {
+    let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let tell = |list: &Arc<super::RangeList>| {
+        let name = name(&list.path);
+        match list.network(address) {
+            Some(network) => format!("{address} lies in {network} of {name}"),
+            None if list.is_recent(now) => {
+                format!("{address} lies in none of the {} ranges of {name}", list.len())
+            }
+            None => format!("{name} does not hold {address}, but is too old to accuse by"),
+        }
+    };
+    let mut steps: Vec<String> = methods.lists.iter().map(tell).collect();
+    if methods.by_ranges(address, now) == Some(Answer::Unknown) && !methods.is_complete() {
+        steps.push("not every list of its ranges is there".to_owned());
+    }
+    steps
+}
+
+fn name_steps(methods: &Methods, address: IpAddr, reverse: &Result<Reverse, String>) -> Vec<String> {
+    let names = match reverse {
+        Err(error) => return vec![error.clone()],
+        Ok(Reverse::Unknown) => return vec![format!("no name server could tell the name of {address}")],
+        Ok(Reverse::Names(names)) if names.is_empty() => return vec![format!("{address} has no name")],
+        Ok(Reverse::Names(names)) => names,
+    };
+    let tell = |name: &super::reverse::ReverseName| {
+        let what = match name.leads_back {
+            _ if !is_below(&name.host, &methods.suffixes) => {
+                format!("which does not end in {}", methods.suffixes.join(" or "))
+            }
+            _ if !methods.forward => "and that name alone proves this crawler".to_owned(),
+            Answer::Yes => "which leads back to it".to_owned(),
+            Answer::No => "which does not lead back to it".to_owned(),
+            Answer::Unknown => "and no name server could tell where that leads".to_owned(),
+        };
+        format!("{address} is called {}, {what}", name.host)
+    };
+    names.iter().map(tell).collect()
+}

@@ -1,0 +1,180 @@
+//! What name servers said, remembered for a while, and who is being asked about: bounded, without clock.
+
+use super::reverse::{Certainty, Reverse};
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How many addresses are remembered: some megabytes, and more than all crawlers of a busy site have.
+const MOST: usize = 16_384;
+
+/// How long to wait before asking again what nobody could tell.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// No answer is remembered for longer, whatever the operator wrote.
+const LONGEST: Duration = Duration::from_secs(30 * 86_400);
+
+/// How long answers are remembered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lifetimes {
+    pub(super) positive: Duration,
+    pub(super) negative: Duration,
+}
+
+#[derive(Debug)]
+struct Entry {
+    reverse: Arc<Reverse>,
+    /// From then on it is asked again, while it still counts.
+    renew: Instant,
+    end: Instant,
+}
+
+/// Answers by address, and the addresses that are being asked about.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    entries: HashMap<IpAddr, Entry>,
+    asked: HashSet<IpAddr>,
+    /// The name servers that the answers came from; none are those of the system.
+    source: Vec<SocketAddr>,
+}
+
+impl Memory {
+    /// From now on answers count only if they came from these name servers.
+    pub(super) fn rely_on(&mut self, source: &[SocketAddr]) {
+        if self.source != source {
+            self.entries.clear();
+            source.clone_into(&mut self.source);
+        }
+    }
+
+    /// Whether answers of these name servers count.
+    pub(super) fn relies_on(&self, source: &[SocketAddr]) -> bool {
+        self.source == source
+    }
+
+    /// What is known of `address`, and whether the caller is to ask: `true` only once until [`Self::asked`].
+    pub(super) fn recall(&mut self, address: IpAddr, now: Instant) -> (Option<Arc<Reverse>>, bool) {
+        let entry = self.entries.get(&address).filter(|entry| now < entry.end);
+        let due = entry.is_none_or(|entry| now >= entry.renew);
+        let known = entry.map(|entry| Arc::clone(&entry.reverse));
+        (known, due && self.asked.insert(address))
+    }
+
+    /// Nobody asks about `address` any more.
+    pub(super) fn asked(&mut self, address: IpAddr) {
+        self.asked.remove(&address);
+    }
+
+    /// Remembers an answer. A failure does not displace what is still known.
+    pub(super) fn store(
+        &mut self,
+        address: IpAddr,
+        reverse: Reverse,
+        certainty: Certainty,
+        lifetimes: Lifetimes,
+        now: Instant,
+    ) {
+        let lifetime = match certainty {
+            Certainty::Positive => lifetimes.positive.min(LONGEST),
+            Certainty::Negative => lifetimes.negative.min(LONGEST),
+            Certainty::Unknown => RETRY,
+        };
+        let is_known = |entry: &&mut Entry| now < entry.end && *entry.reverse != Reverse::Unknown;
+        if certainty == Certainty::Unknown
+            && let Some(entry) = self.entries.get_mut(&address).filter(is_known)
+        {
+            entry.renew = now + RETRY;
+            return;
+        }
+        if self.entries.len() >= MOST && !self.entries.contains_key(&address) {
+            self.make_room(now);
+        }
+        // A fifth before its end it is renewed, so that an address in use is never without an answer.
+        let (renew, end) = (now + lifetime / 5 * 4, now + lifetime);
+        self.entries.insert(address, Entry { reverse: Arc::new(reverse), renew, end });
+    }
+
+    /// Makes room for many newcomers at once, so that the search is paid for rarely.
+    fn make_room(&mut self, now: Instant) {
+        self.entries.retain(|_, entry| now < entry.end);
+        if self.entries.len() < MOST / 4 * 3 {
+            return;
+        }
+        let mut ends: Vec<Instant> = self.entries.values().map(|entry| entry.end).collect();
+        let quarter = ends.len() / 4;
+        let (_, bound, _) = ends.select_nth_unstable(quarter);
+        let bound = *bound;
+        self.entries.retain(|_, entry| entry.end > bound);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const LIFETIMES: Lifetimes =
+        Lifetimes { positive: Duration::from_secs(1_000), negative: Duration::from_secs(100) };
+
+    fn address(number: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from(number))
+    }
+
+    fn none() -> Reverse {
+        Reverse::Names(Vec::new())
+    }
+
+    #[test]
+    fn one_asks_at_a_time() {
+        let (mut memory, now) = (Memory::default(), Instant::now());
+        assert_eq!(memory.recall(address(1), now), (None, true));
+        assert_eq!(memory.recall(address(1), now), (None, false));
+        assert_eq!(memory.recall(address(2), now), (None, true));
+        memory.asked(address(1));
+        assert_eq!(memory.recall(address(1), now), (None, true));
+    }
+
+    #[test]
+    fn an_answer_counts_until_its_end_and_is_renewed_before() {
+        for (certainty, lifetime) in [(Certainty::Positive, 1_000), (Certainty::Negative, 100)] {
+            let (mut memory, start) = (Memory::default(), Instant::now());
+            let at = |seconds| start + Duration::from_secs(seconds);
+            memory.store(address(1), none(), certainty, LIFETIMES, start);
+            assert_eq!(memory.recall(address(1), at(lifetime / 5 * 4 - 1)), (Some(Arc::new(none())), false));
+            assert_eq!(memory.recall(address(1), at(lifetime - 1)), (Some(Arc::new(none())), true));
+            memory.asked(address(1));
+            assert_eq!(memory.recall(address(1), at(lifetime)), (None, true));
+        }
+    }
+
+    #[test]
+    fn a_failure_does_not_displace_what_is_known() {
+        let (mut memory, start) = (Memory::default(), Instant::now());
+        memory.store(address(1), none(), Certainty::Negative, LIFETIMES, start);
+        let late = start + Duration::from_secs(90);
+        memory.store(address(1), Reverse::Unknown, Certainty::Unknown, LIFETIMES, late);
+        assert_eq!(memory.recall(address(1), late), (Some(Arc::new(none())), false));
+        memory.store(address(2), Reverse::Unknown, Certainty::Unknown, LIFETIMES, start);
+        assert_eq!(memory.recall(address(2), start), (Some(Arc::new(Reverse::Unknown)), false));
+        assert_eq!(memory.recall(address(2), start + RETRY), (None, true));
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let (mut memory, start) = (Memory::default(), Instant::now());
+        let count = u32::try_from(MOST * 2).unwrap();
+        for number in 0..count {
+            let now = start + Duration::from_micros(number.into());
+            memory.store(address(number), none(), Certainty::Positive, LIFETIMES, now);
+            assert!(memory.entries.len() <= MOST);
+        }
+        assert!(memory.entries.contains_key(&address(count - 1)));
+        assert!(memory.relies_on(&[]));
+        memory.rely_on(&[]);
+        assert!(!memory.entries.is_empty());
+        let other: SocketAddr = "192.0.2.53:53".parse().unwrap();
+        memory.rely_on(&[other]);
+        assert!(memory.entries.is_empty() && memory.relies_on(&[other]) && !memory.relies_on(&[]));
+    }
+}

@@ -1,0 +1,30 @@
+//! Whether a client is the crawler it says it is: proof by its address.
+//!
+//! Two methods, both from the catalogue: the address ranges that an operator publishes, and
+//! forward-confirmed reverse DNS. [`Evidence`] is what a policy generation knows, with the ranges of the
+//! files as they are now; [`Prover`] outlives generations and remembers what name servers said. A request
+//! takes the answer that is there: questions to name servers run beside it, and help later requests.
+//!
+//! A client is contradicted only where that is beyond reasonable doubt: its address is a public one and
+//! no trusted proxy's, nothing shows that it is itself a proxy, every method that is configured said no,
+//! and ranges, if they were asked, are recent. Everything else that is not confirmed is unchecked.
+
+mod answer;
+mod dns;
+mod evidence;
+mod examine;
+mod memory;
+mod prover;
+mod public;
+mod range_list;
+mod receipt;
+mod refresh;
+mod reverse;
+mod timer;
+
+pub use evidence::{Evidence, RangeSource};
+pub use examine::{Examination, examine};
+pub use prover::{Claim, Prover};
+pub use range_list::RangeList;
+pub use refresh::{Fetched, Publisher, Refreshed};
+pub use timer::refresh_regularly;

@@ -1,0 +1,377 @@
+//! Proof for requests: at once from what is known, and from name servers beside them.
+//!
+//! No request waits. What has to be asked is put into a bounded queue, asked on a thread of its own, and
+//! remembered for the requests that follow; when the queue is full the question is left for a later
+//! request. One address is asked about once at a time.
+
+use super::answer::{Answer, weigh};
+use super::dns::Asker;
+use super::memory::{Lifetimes, Memory};
+use super::public::is_public;
+use super::reverse::Reverse;
+use crate::config::{Config, NameServers, VerifyOptions};
+use crate::identify::{Identity, Proof};
+use crate::policy::Policy;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::{Semaphore, mpsc};
+
+/// How many addresses may wait to be asked about.
+const QUEUE: usize = 1_024;
+
+/// How many are asked about at once.
+const AT_ONCE: usize = 16;
+
+/// How long the system's own choice of name servers is believed before it is read again.
+const SYSTEM: Duration = Duration::from_secs(300);
+
+/// How many questions in a row go wrong before it is an outage and not some operator's name server.
+const OUTAGE: u32 = 8;
+
+/// Who a request says it is from, and where it came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// Who it says it is.
+    pub identity: &'a Identity,
+    /// The client's address.
+    pub address: Option<IpAddr>,
+    /// Whether it shows that the client is a proxy for somebody else. Then its address is no evidence
+    /// against whom it speaks for: it was only forgotten in `trusted_proxies`.
+    pub is_relayed: bool,
+}
+
+/// Answers for requests, and remembers across generations of the policy.
+#[derive(Debug)]
+pub struct Prover {
+    memory: Arc<Mutex<Memory>>,
+    queue: mpsc::Sender<Job>,
+}
+
+/// An address to ask about.
+#[derive(Debug)]
+struct Job {
+    address: IpAddr,
+    suffixes: Arc<[Box<str>]>,
+    config: Arc<Config>,
+}
+
+impl Prover {
+    /// Starts the thread that asks name servers; it ends with the prover.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub fn start() -> io::Result<Self> {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let memory = Arc::new(Mutex::new(Memory::default()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let worker = Worker { memory: Arc::clone(&memory), asker: None, outage: Arc::default() };
+        std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
+            runtime.block_on(worker.run(jobs));
+        })?;
+        Ok(Self { memory, queue })
+    }
+
+    /// What supports a claim, as far as is known now. Never waits for a name server.
+    #[must_use]
+    pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> Proof {
+        weighed(policy, claim, now, |address| self.reverse(policy, address))
+    }
+
+    fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
+        let servers = policy.config.verify.dns.as_ref()?;
+        let (known, ask) = {
+            let mut memory = lock(&self.memory);
+            memory.rely_on(&servers.addresses);
+            memory.recall(address, Instant::now())
+        };
+        if ask {
+            let suffixes = Arc::clone(policy.evidence.suffixes());
+            let job = Job { address, suffixes, config: Arc::clone(&policy.config) };
+            if self.queue.try_send(job).is_err() {
+                lock(&self.memory).asked(address);
+            }
+        }
+        known
+    }
+}
+
+/// The one way from a claim to its proof. `reverse` is asked for what is known of an address's names, and
+/// only where ranges have not settled it.
+pub(super) fn weighed(
+    policy: &Policy,
+    claim: &Claim<'_>,
+    now: SystemTime,
+    reverse: impl FnOnce(IpAddr) -> Option<Arc<Reverse>>,
+) -> Proof {
+    let Some(methods) = policy.evidence.methods(claim.identity) else { return Proof::Unchecked };
+    let config = &policy.config;
+    let usable = |address: &IpAddr| is_public(*address) && !config.trusted_proxies.contain(*address);
+    let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked };
+    let by_ranges = methods.by_ranges(address, now);
+    let asks_names = config.verify.dns.is_some() && !methods.suffixes.is_empty();
+    let by_name = (asks_names && by_ranges != Some(Answer::Yes)).then(|| {
+        reverse(address).map_or(Answer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
+    });
+    weigh([by_ranges, by_name], !claim.is_relayed)
+}
+
+fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes questions off the queue, and asks them.
+struct Worker {
+    memory: Arc<Mutex<Memory>>,
+    asker: Option<Known>,
+    outage: Arc<Outage>,
+}
+
+/// Whom to ask, and by which configuration.
+struct Known {
+    servers: NameServers,
+    asker: Result<Asker, String>,
+    since: Instant,
+}
+
+impl Worker {
+    async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+        let slots = Arc::new(Semaphore::new(AT_ONCE));
+        while let Some(job) = jobs.recv().await {
+            let question = Asked { memory: Arc::clone(&self.memory), address: job.address };
+            let Some(servers) = &job.config.verify.dns else { continue };
+            let asker = self.asker(servers);
+            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+            let outage = Arc::clone(&self.outage);
+            tokio::spawn(async move {
+                let reverse = match asker {
+                    Ok(asker) => asker.ask(job.address, &job.suffixes).await,
+                    Err(error) => {
+                        outage.explain(&error);
+                        Reverse::Unknown
+                    }
+                };
+                outage.note(&reverse);
+                question.answered(reverse, &job.suffixes, &job.config.verify);
+                drop(slot);
+            });
+        }
+    }
+
+    /// Whom the configuration of a job says to ask.
+    fn asker(&mut self, servers: &NameServers) -> Result<Asker, String> {
+        let is_current = |known: &Known| {
+            known.servers == *servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
+        };
+        if let Some(known) = self.asker.as_ref().filter(|known| is_current(known)) {
+            return known.asker.clone();
+        }
+        let asker = Asker::new(servers);
+        self.asker = Some(Known { servers: servers.clone(), asker: asker.clone(), since: Instant::now() });
+        asker
+    }
+}
+
+/// An address that is being asked about, until this is dropped.
+struct Asked {
+    memory: Arc<Mutex<Memory>>,
+    address: IpAddr,
+}
+
+impl Asked {
+    fn answered(&self, reverse: Reverse, suffixes: &[Box<str>], options: &VerifyOptions) {
+        let certainty = reverse.certainty(suffixes);
+        let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
+        let mut memory = lock(&self.memory);
+        if options.dns.as_ref().is_some_and(|servers| memory.relies_on(&servers.addresses)) {
+            memory.store(self.address, reverse, certainty, lifetimes, Instant::now());
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        lock(&self.memory).asked(self.address);
+    }
+}
+
+/// Whether name servers answer at all, told once when that changes.
+#[derive(Debug, Default)]
+struct Outage(Mutex<u32>);
+
+impl Outage {
+    fn note(&self, reverse: &Reverse) {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match reverse {
+            Reverse::Unknown => {
+                *failures = failures.saturating_add(1);
+                if *failures == OUTAGE {
+                    tracing::warn!(
+                        "name servers do not answer: crawlers that only reverse DNS can prove stay unchecked"
+                    );
+                }
+            }
+            Reverse::Names(_) => {
+                if *failures >= OUTAGE {
+                    tracing::info!("name servers answer again");
+                }
+                *failures = 0;
+            }
+        }
+    }
+
+    fn explain(&self, error: &str) {
+        if *self.0.lock().unwrap_or_else(PoisonError::into_inner) == 0 {
+            tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
+        }
+    }
+}
+
+/// Asks now and waits, for a tool that has one question.
+pub(super) fn ask_now(
+    servers: &NameServers,
+    address: IpAddr,
+    suffixes: &[Box<str>],
+) -> Result<Reverse, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(async { Ok(Asker::new(servers)?.ask(address, suffixes).await) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reverse::ReverseName;
+    use super::*;
+    use crate::config::ranges::file_name;
+    use crate::config::{Arguments, Config};
+    use std::path::Path;
+
+    const LIST: &str = "https://developers.google.com/static/crawling/ipranges/common-crawlers.json";
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn policy(state_dir: &Path, trusted: &[&str]) -> Policy {
+        let arguments = Arguments {
+            origin: Some("http://127.0.0.1:9".to_owned()),
+            state_dir: Some(state_dir.to_owned()),
+            trusted_proxy: trusted.iter().map(|network| network.parse().unwrap()).collect(),
+            ..Arguments::default()
+        };
+        crate::policy::check(Config::load(&arguments).unwrap(), SystemTime::now()).unwrap()
+    }
+
+    /// A state folder whose list for Googlebot was written so long ago.
+    fn with_list(text: &str, age: Duration) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let ranges = folder.path().join("ranges");
+        std::fs::create_dir(&ranges).unwrap();
+        let path = ranges.join(file_name(LIST));
+        std::fs::write(&path, text).unwrap();
+        let file = std::fs::File::options().append(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        folder
+    }
+
+    fn named(leads_back: Answer) -> Arc<Reverse> {
+        let host = "crawl-1.googlebot.com".into();
+        Arc::new(Reverse::Names(vec![ReverseName { host, leads_back }]))
+    }
+
+    fn proof(policy: &Policy, address: &str, is_relayed: bool, reverse: Option<Arc<Reverse>>) -> Proof {
+        let identity = policy.identifier.by_token("Googlebot");
+        let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
+        weighed(policy, &claim, SystemTime::now(), |_| reverse)
+    }
+
+    #[test]
+    fn names_decide_where_no_list_was_ever_fetched() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = policy(folder.path(), &[]);
+        for (reverse, expected) in [
+            (Some(named(Answer::Yes)), Proof::Confirmed),
+            (Some(named(Answer::No)), Proof::Contradicted),
+            (Some(named(Answer::Unknown)), Proof::Unchecked),
+            (Some(Arc::new(Reverse::Names(Vec::new()))), Proof::Contradicted),
+            (Some(Arc::new(Reverse::Unknown)), Proof::Unchecked),
+            (None, Proof::Unchecked),
+        ] {
+            assert_eq!(proof(&policy, "66.249.66.1", false, reverse.clone()), expected, "{reverse:?}");
+        }
+    }
+
+    #[test]
+    fn lists_and_names_must_agree_to_contradict() {
+        let text = "66.249.64.0/19\n2001:4860:4801::/48\n";
+        let (inside, outside) = ("66.249.66.1", "95.216.227.158");
+        let fresh = with_list(text, DAY);
+        let fresh = policy(fresh.path(), &[]);
+        assert_eq!(proof(&fresh, inside, false, None), Proof::Confirmed);
+        assert_eq!(proof(&fresh, "2001:4860:4801:10::1", false, None), Proof::Confirmed);
+        assert_eq!(proof(&fresh, outside, false, None), Proof::Unchecked);
+        assert_eq!(proof(&fresh, outside, false, Some(named(Answer::No))), Proof::Contradicted);
+        assert_eq!(proof(&fresh, outside, false, Some(named(Answer::Yes))), Proof::Confirmed);
+        let stale = with_list(text, DAY * 8);
+        let stale = policy(stale.path(), &[]);
+        assert_eq!(proof(&stale, outside, false, Some(named(Answer::No))), Proof::Unchecked);
+        assert_eq!(proof(&stale, inside, false, Some(named(Answer::No))), Proof::Confirmed);
+        let broken = with_list("oops\n", DAY);
+        let broken = policy(broken.path(), &[]);
+        assert_eq!(broken.evidence.faults().len(), 1);
+        assert_eq!(proof(&broken, outside, false, Some(named(Answer::No))), Proof::Unchecked);
+    }
+
+    #[test]
+    fn a_forgotten_proxy_does_not_turn_a_true_crawler_into_a_spoof() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = policy(folder.path(), &[]);
+        let not_google = || Some(Arc::new(Reverse::Names(Vec::new())));
+        assert_eq!(proof(&plain, "104.16.0.1", false, not_google()), Proof::Contradicted);
+        assert_eq!(proof(&plain, "104.16.0.1", true, not_google()), Proof::Unchecked);
+        assert_eq!(proof(&plain, "66.249.66.1", true, Some(named(Answer::Yes))), Proof::Confirmed);
+        let trusting = policy(folder.path(), &["104.16.0.0/13"]);
+        assert_eq!(proof(&trusting, "104.16.0.1", false, not_google()), Proof::Unchecked);
+        assert_eq!(proof(&trusting, "104.32.0.1", false, not_google()), Proof::Contradicted);
+        for private in ["127.0.0.1", "10.0.0.1", "100.64.0.1", "192.0.2.1", "fd00::1", "::1", "fe80::1"] {
+            let asked = |_| panic!("{private} was asked about");
+            let identity = plain.identifier.by_token("Googlebot");
+            let claim = Claim { identity: &identity, address: private.parse().ok(), is_relayed: false };
+            assert_eq!(weighed(&plain, &claim, SystemTime::now(), asked), Proof::Unchecked);
+        }
+    }
+
+    #[test]
+    fn what_nothing_is_known_of_is_not_asked_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = policy(folder.path(), &[]);
+        for header in [
+            "curl/8.5.0",
+            "SomeBot/1.0",
+            "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0",
+        ] {
+            let identity = policy.identifier.recognise(Some(header.as_bytes()));
+            let claim = Claim { identity: &identity, address: "66.249.66.1".parse().ok(), is_relayed: false };
+            let proof = weighed(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
+            assert_eq!(proof, Proof::Unchecked);
+        }
+    }
+
+    #[test]
+    fn an_outage_is_one_that_lasts() {
+        let outage = Outage::default();
+        for _ in 0..OUTAGE + 5 {
+            outage.note(&Reverse::Unknown);
+        }
+        assert_eq!(*outage.0.lock().unwrap(), OUTAGE + 5);
+        outage.note(&Reverse::Names(Vec::new()));
+        assert_eq!(*outage.0.lock().unwrap(), 0);
+    }
+
+    #[test]
+    fn an_address_is_free_again_whatever_became_of_the_question() {
+        let memory = Arc::new(Mutex::new(Memory::default()));
+        let address: IpAddr = "66.249.66.1".parse().unwrap();
+        assert!(lock(&memory).recall(address, Instant::now()).1);
+        drop(Asked { memory: Arc::clone(&memory), address });
+        assert!(lock(&memory).recall(address, Instant::now()).1);
+    }
+}

@@ -1,0 +1,189 @@
+//! One list of address ranges on disk: its networks, and how old it may be taken to be.
+
+use super::answer::Answer;
+use super::receipt::Receipt;
+use crate::config::{ConfigError, ranges};
+use crate::request::prefixes::Prefixes;
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Lists are accused by only while they are younger. Operators move addresses, and publish when they do.
+const RECENT: Duration = Duration::from_secs(7 * 86_400);
+
+/// How far a clock may be behind that of whoever wrote a list.
+const SKEW: Duration = Duration::from_secs(86_400);
+
+/// More than any list in use has.
+pub(super) const MOST_OCTETS: u64 = 16 * 1024 * 1024;
+
+/// A list of address ranges, as last read without fault.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RangeList {
+    /// Where it lies.
+    pub path: PathBuf,
+    prefixes: Prefixes,
+    as_of: SystemTime,
+    mark: Mark,
+}
+
+/// What tells a changed file from an unchanged one without reading it.
+type Mark = (u64, u64, i64, i64);
+
+/// What there is at a path.
+pub(super) enum Loaded {
+    /// Nothing.
+    Absent,
+    /// A list.
+    Good(Arc<RangeList>),
+    /// Something else; the list that was read there before, if one was, still counts.
+    Bad(Option<Arc<RangeList>>, ConfigError),
+}
+
+impl RangeList {
+    /// Reads the list at `path`, unless `previous` was read from the very same file.
+    pub(super) fn load(path: &Path, previous: Option<&Arc<Self>>) -> Loaded {
+        match Self::read(path, previous) {
+            Ok(Some(list)) => Loaded::Good(list),
+            Ok(None) => Loaded::Absent,
+            Err(error) => Loaded::Bad(previous.cloned(), error),
+        }
+    }
+
+    fn read(path: &Path, previous: Option<&Arc<Self>>) -> Result<Option<Arc<Self>>, ConfigError> {
+        let refuse = |error: io::Error| ConfigError::whole(path, format!("cannot read the list: {error}"));
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(refuse)?,
+        };
+        let metadata = file.metadata().map_err(refuse)?;
+        if let Some(same) = previous.filter(|previous| previous.mark == mark(&metadata)) {
+            return Ok(Some(Arc::clone(same)));
+        }
+        let mut octets = Vec::new();
+        file.take(MOST_OCTETS + 1).read_to_end(&mut octets).map_err(refuse)?;
+        if octets.len() as u64 > MOST_OCTETS {
+            return Err(ConfigError::whole(path, format!("larger than {} MiB", MOST_OCTETS >> 20)));
+        }
+        let read = ranges::parse(path, &octets)?;
+        let modified = metadata.modified().map_err(refuse)?;
+        // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
+        // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
+        let as_of = match (Receipt::of(path, &octets), read.created) {
+            (None, Some(created)) => created.min(modified),
+            _ => modified,
+        };
+        let prefixes = Prefixes::new(read.networks);
+        Ok(Some(Arc::new(Self { path: path.to_owned(), prefixes, as_of, mark: mark(&metadata) })))
+    }
+
+    /// How many networks it has.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// Whether it has none, which no list that was read without fault is.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.prefixes.is_empty()
+    }
+
+    /// How old it is.
+    #[must_use]
+    pub fn age(&self, now: SystemTime) -> Duration {
+        now.duration_since(self.as_of).unwrap_or_default()
+    }
+
+    /// Whether it is young enough to accuse by: less than seven days old.
+    #[must_use]
+    pub fn is_recent(&self, now: SystemTime) -> bool {
+        now.duration_since(self.as_of).map_or_else(|ahead| ahead.duration() < SKEW, |age| age < RECENT)
+    }
+
+    /// What it says of `address`.
+    pub(super) fn answer(&self, address: IpAddr, now: SystemTime) -> Answer {
+        match (self.prefixes.contains(address), self.is_recent(now)) {
+            (true, _) => Answer::Yes,
+            (false, true) => Answer::No,
+            (false, false) => Answer::Unknown,
+        }
+    }
+
+    /// The network that holds `address`, as published.
+    pub(super) fn network(&self, address: IpAddr) -> Option<String> {
+        self.prefixes.longest(address).map(|network| network.to_string())
+    }
+}
+
+fn mark(metadata: &Metadata) -> Mark {
+    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(path: &Path, previous: Option<&Arc<RangeList>>) -> Arc<RangeList> {
+        match RangeList::load(path, previous) {
+            Loaded::Good(list) => list,
+            Loaded::Bad(_, error) => panic!("{error}"),
+            Loaded::Absent => panic!("absent"),
+        }
+    }
+
+    fn set_age(path: &Path, age: Duration) {
+        let file = File::options().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    #[test]
+    fn an_old_list_confirms_and_does_not_accuse() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.txt");
+        std::fs::write(&path, "192.0.2.0/24\n").unwrap();
+        let (inside, outside) = ("192.0.2.9".parse().unwrap(), "198.51.100.9".parse().unwrap());
+        let now = SystemTime::now();
+        for (age, expected) in [(DAY, Answer::No), (DAY * 6, Answer::No), (DAY * 8, Answer::Unknown)] {
+            set_age(&path, age);
+            let list = list(&path, None);
+            assert_eq!((list.answer(inside, now), list.answer(outside, now)), (Answer::Yes, expected));
+        }
+    }
+
+    #[test]
+    fn a_list_put_there_by_hand_is_as_old_as_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        let text = r#"{"creationTime":"2020-01-01T00:00:00","prefixes":["192.0.2.0/24"]}"#;
+        std::fs::write(&path, text).unwrap();
+        let now = SystemTime::now();
+        assert!(!list(&path, None).is_recent(now));
+        Receipt::new(text.as_bytes(), None, None).write(&path).unwrap();
+        assert!(list(&path, None).is_recent(now), "fetched a moment ago");
+        std::fs::write(&path, text.replace("192.0.2.0", "192.0.3.0")).unwrap();
+        assert!(!list(&path, None).is_recent(now), "the receipt is that of another list");
+    }
+
+    #[test]
+    fn a_bad_file_keeps_the_last_good_list_and_an_unchanged_one_is_not_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.txt");
+        assert!(matches!(RangeList::load(&path, None), Loaded::Absent));
+        std::fs::write(&path, "192.0.2.0/24\n").unwrap();
+        let good = list(&path, None);
+        assert!(Arc::ptr_eq(&good, &list(&path, Some(&good))));
+        std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
+        let Loaded::Bad(kept, error) = RangeList::load(&path, Some(&good)) else { panic!("not bad") };
+        assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
+        assert!(error.to_string().contains("list.txt:2:1: `oops` is no address range"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(RangeList::load(&path, Some(&good)), Loaded::Absent));
+    }
+}

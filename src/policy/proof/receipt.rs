@@ -1,0 +1,68 @@
+//! What came along with a fetched list, kept beside it: the validators of RFC 9110 §8.8 and the list's
+//! own digest.
+//!
+//! A receipt speaks only of the very octets it was written for. A list that somebody replaced by hand has
+//! none, so nothing is concluded from it.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Receipt {
+    sha256: String,
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+}
+
+impl Receipt {
+    pub(super) fn new(octets: &[u8], etag: Option<String>, last_modified: Option<String>) -> Self {
+        Self { sha256: digest(octets), etag, last_modified }
+    }
+
+    /// The receipt of the list at `path`, if there is one and `octets` are those it was written for.
+    pub(super) fn of(path: &Path, octets: &[u8]) -> Option<Self> {
+        let text = std::fs::read(beside(path)).ok()?;
+        let receipt: Self = serde_json::from_slice(&text).ok()?;
+        (receipt.sha256 == digest(octets)).then_some(receipt)
+    }
+
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        super::refresh::replace(&beside(path), &text)
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".receipt");
+    PathBuf::from(name)
+}
+
+fn digest(octets: &[u8]) -> String {
+    Sha256::digest(octets).iter().fold(String::with_capacity(64), |mut text, octet| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{octet:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_speaks_only_of_its_own_octets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        assert_eq!(Receipt::of(&path, b"a"), None);
+        let receipt = Receipt::new(b"a", Some("\"x\"".to_owned()), None);
+        receipt.write(&path).unwrap();
+        assert_eq!(Receipt::of(&path, b"a"), Some(receipt));
+        assert_eq!(Receipt::of(&path, b"b"), None);
+        std::fs::write(folder.path().join("list.json.receipt"), b"{").unwrap();
+        assert_eq!(Receipt::of(&path, b"a"), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! Fetching the lists of address ranges that operators publish.
+//!
+//! Conditional requests (RFC 9110 §13) over HTTPS, one after the other. A list is replaced in one rename,
+//! and only by one that was read without fault; everything else keeps what is there.
+
+use super::Evidence;
+use super::range_list::{Loaded, MOST_OCTETS, RangeList};
+use super::receipt::Receipt;
+use crate::config::Config;
+use crate::config::ranges::{self, file_name};
+use crate::identify::Catalogue;
+use http::header::{self, HeaderName};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How long one list may take, from the first octet sent to the last received.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How often a publisher may point elsewhere.
+const REDIRECTS: u32 = 5;
+
+/// Where lists are fetched from, and where they are put.
+#[derive(Debug)]
+pub struct Publisher {
+    agent: ureq::Agent,
+    folder: PathBuf,
+    mirror: Option<String>,
+}
+
+/// What became of one list.
+#[derive(Debug)]
+pub struct Refreshed<'c> {
+    /// Where it is published.
+    pub url: &'c str,
+    /// Whom it is for.
+    pub crawlers: Vec<&'c str>,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What was done, or why nothing was.
+    pub result: Result<Fetched, String>,
+    /// The list that lies there now, if one does.
+    pub list: Option<Arc<RangeList>>,
+}
+
+/// What was done with a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetched {
+    /// It is new, or has changed.
+    Replaced,
+    /// It is what it was.
+    Unchanged,
+}
+
+impl Publisher {
+    /// Fetches from the publishers themselves or, if `mirror` names one, from a folder that holds their
+    /// lists under the names they are kept by.
+    #[must_use]
+    pub fn new(config: &Config, mirror: Option<String>) -> Self {
+        let mirror = mirror.or_else(|| config.verify.mirror.clone());
+        let agent = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .timeout_connect(Some(CONNECT))
+            .https_only(mirror.is_none())
+            .max_redirects(REDIRECTS)
+            .http_status_as_error(false)
+            .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Self { agent: agent.into(), folder: Evidence::folder(config), mirror }
+    }
+
+    /// Fetches every list of the catalogue, each when it is asked for.
+    pub fn refresh<'c>(&self, catalogue: &'c Catalogue) -> impl Iterator<Item = Refreshed<'c>> {
+        Evidence::published(catalogue).into_iter().map(|(url, crawlers)| {
+            let path = self.folder.join(file_name(url));
+            let result = self.fetch(url, &path);
+            let list = match RangeList::load(&path, None) {
+                Loaded::Good(list) => Some(list),
+                Loaded::Absent | Loaded::Bad(..) => None,
+            };
+            Refreshed { url, crawlers, path, result, list }
+        })
+    }
+
+    fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
+        let present = std::fs::read(path).ok();
+        let receipt = present.as_ref().and_then(|octets| Receipt::of(path, octets));
+        let mut request = self.agent.get(self.address(url));
+        if let Some(receipt) = &receipt {
+            let validators =
+                [(header::IF_NONE_MATCH, &receipt.etag), (header::IF_MODIFIED_SINCE, &receipt.last_modified)];
+            for (field, value) in validators {
+                request = value.iter().fold(request, |request, value| request.header(&field, value));
+            }
+        }
+        let mut answer = request.call().map_err(|error| error.to_string())?;
+        match answer.status().as_u16() {
+            200 => {}
+            304 if receipt.is_some() => return touch(path).map(|()| Fetched::Unchanged),
+            status => return Err(format!("answered with status {status}")),
+        }
+        let field = |name: HeaderName| {
+            answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        let (etag, last_modified) = (field(header::ETAG), field(header::LAST_MODIFIED));
+        let body = answer.body_mut().with_config().limit(MOST_OCTETS).read_to_vec();
+        let octets = body.map_err(|error| error.to_string())?;
+        ranges::parse(path, &octets).map_err(|fault| fault_of(&fault))?;
+        let receipt = Receipt::new(&octets, etag, last_modified);
+        self.keep(path, &octets, &receipt).map_err(|error| format!("cannot be written: {error}"))?;
+        Ok(if present.as_ref() == Some(&octets) { Fetched::Unchanged } else { Fetched::Replaced })
+    }
+
+    /// Publishers are asked over HTTPS even where the catalogue says otherwise: what proves a name must
+    /// not be for anybody on the way to write.
+    fn address(&self, url: &str) -> String {
+        match &self.mirror {
+            Some(mirror) => format!("{mirror}{}", file_name(url)),
+            None => {
+                url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"))
+            }
+        }
+    }
+
+    fn keep(&self, path: &Path, octets: &[u8], receipt: &Receipt) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        // First: of a list that it was not written for, a receipt says nothing.
+        receipt.write(path)?;
+        replace(path, octets)
+    }
+}
+
+/// The fault of a list that lies nowhere yet.
+fn fault_of(fault: &crate::config::ConfigError) -> String {
+    match fault.position {
+        Some((line, column)) => format!("line {line}, column {column}: {}", fault.message),
+        None => fault.message.clone(),
+    }
+}
+
+/// The list is as of now.
+fn touch(path: &Path) -> Result<(), String> {
+    let file = File::options().append(true).open(path);
+    file.and_then(|file| file.set_modified(SystemTime::now()))
+        .map_err(|error| format!("is unchanged, but its time cannot be set: {error}"))
+}
+
+/// Puts `octets` at `path` in one step: whoever reads it sees the old file or the new one, whole.
+pub(super) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(octets)?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| std::fs::rename(&beside, path));
+    if renamed.is_err() {
+        // What could not be written need not be left lying about.
+        let _ = std::fs::remove_file(&beside);
+    }
+    renamed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_is_whole_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        replace(&path, b"one").unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        std::fs::create_dir(folder.path().join("taken")).unwrap();
+        assert!(replace(&folder.path().join("taken"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+}
