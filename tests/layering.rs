@@ -108,8 +108,11 @@ impl<'a> File<'a> {
         let name = path.trim_start_matches("src/").trim_end_matches(".rs");
         let module = name.split('/').filter(|part| *part != "mod").map(str::to_owned).collect();
         let is_test = name.split('/').any(|part| part == "tests");
-        let mark = text.lines().position(|line| line.starts_with("#[cfg(test)]"));
-        let tests = if is_test { 0 } else { mark.unwrap_or_else(|| text.lines().count()) };
+        // The module at the foot; `mod x;` after the mark names a file of its own, which is read as one.
+        let lines: Vec<&str> = text.lines().collect();
+        let opens = |pair: &[&str]| matches!(pair, [mark, next] if mark.starts_with("#[cfg(test)]") && next.starts_with("mod ") && next.contains('{'));
+        let mark = lines.windows(2).position(opens);
+        let tests = if is_test { 0 } else { mark.unwrap_or(lines.len()) };
         Self { path, text, module, tests: tests + 1 }
     }
 
@@ -382,8 +385,11 @@ fn a_file_too_long_and_a_tree_too_small_are_caught() {
         planted("src/config/site.rs", &long),
         ["src/config/site.rs: 401 lines without tests, 400 at most"]
     );
-    let tested = format!("{}#[cfg(test)]\n{long}", "fn f() {}\n".repeat(LONGEST_FILE));
+    let tested = format!("{}#[cfg(test)]\nmod tests {{\n{long}}}\n", "fn f() {}\n".repeat(LONGEST_FILE));
     assert_eq!(planted("src/config/site.rs", &tested), Vec::<String>::new());
+    // A mark that opens no module at the foot opens no exemption either.
+    let hidden = format!("#[cfg(test)]\nmod faulty;\n{long}");
+    assert_eq!(planted("src/config/site.rs", &hidden).len(), 1);
     let few: Vec<Source> = orderly().into_iter().take(FEWEST_FILES - 1).collect();
     assert_eq!(violations(&few, &crates()), ["src: only 9 files seen, 10 expected at least"]);
 }

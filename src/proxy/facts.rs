@@ -73,6 +73,14 @@ pub(super) fn is_relayed(headers: &HeaderMap) -> bool {
     RELAY_FIELDS.iter().any(|field| headers.contains_key(*field))
 }
 
+/// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
+pub(super) const fn is_near(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
 /// The host of the request in its normal form. Pingora has seen to it that there is one `Host` at most
 /// and that an absolute-form target agrees with it (RFC 9112 §3.2.2). HTTP/1.0 needs none: then it is
 /// the empty name, which only the default site answers to.

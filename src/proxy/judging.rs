@@ -19,6 +19,7 @@ use crate::request::target::Target;
 use http::HeaderValue;
 use pingora::proxy::Session;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 /// What happens to a request.
@@ -58,11 +59,28 @@ impl Gateway {
             Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
             Head::Malformed(reason) => return Step::answer(Answer::page(400, reason)),
         };
+        self.look_for_unnamed_proxy(session, &policy);
         let step = self.routed(&policy, &facts, context, Step::Forward);
         let Some(site) = context.site.clone() else { return step };
         match self.guarded(|| self.stages(session, &facts, &policy, &site)) {
             Some(outcome) => self.told(outcome, context),
             None => unjudged(session, &facts, &policy, &site),
+        }
+    }
+
+    /// Says once that a proxy nobody named stands in front: every client then seems to be that proxy.
+    fn look_for_unnamed_proxy(&self, session: &Session, policy: &Policy) {
+        if !policy.config.trusted_proxies.is_empty() || self.has_warned.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(peer) = facts::peer(session).filter(|peer| facts::is_near(*peer)) else { return };
+        if facts::is_relayed(&session.req_header().headers) && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                %peer,
+                "a proxy sends X-Forwarded-For and is not in `trusted_proxies`: its own address is taken for \
+                 that of every client"
+            );
         }
     }
 

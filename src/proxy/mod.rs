@@ -35,6 +35,7 @@ use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, Result};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What all requests share.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Gateway {
     /// What is known to prove names.
     pub prover: Arc<Prover>,
     origin_faults: Arc<faults::OriginFaults>,
+    /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
+    has_warned: Arc<AtomicBool>,
 }
 
 #[async_trait]
@@ -154,7 +157,15 @@ impl Gateway {
         reads: Arc<ReadBook>,
         prover: Arc<Prover>,
     ) -> Self {
-        Self { current, journal, totals, reads, prover, origin_faults: Arc::default() }
+        Self {
+            current,
+            journal,
+            totals,
+            reads,
+            prover,
+            origin_faults: Arc::default(),
+            has_warned: Arc::default(),
+        }
     }
 
     fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {

@@ -84,3 +84,14 @@ fn octets_in_front_of_what_a_proxy_appends_change_nothing() {
     assert!(until_closed(gateway.address(), &octets).starts_with("HTTP/1.1 403"));
     assert_eq!(gateway.journal().event_of("/private")["address"], "203.0.113.9");
 }
+
+#[test]
+fn a_proxy_that_nobody_named_is_told_of_once() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
+    for _ in 0..3 {
+        gateway.send(&get("/page").by(CHROME).with("X-Forwarded-For", "203.0.113.9"));
+    }
+    gateway.log.line_with(&["trusted_proxies", "127.0.0.1"]);
+    assert_eq!(gateway.log.text().matches("trusted_proxies").count(), 1, "{}", gateway.log.text());
+}
