@@ -73,6 +73,15 @@ pub(super) fn is_relayed(headers: &HeaderMap) -> bool {
     RELAY_FIELDS.iter().any(|field| headers.contains_key(*field))
 }
 
+/// Whether the chain of addresses goes on to the left of `client`: then a proxy that nobody named stands
+/// before it, or somebody pretends so, and the address may be that proxy's.
+pub(super) fn comes_from_further(headers: &HeaderMap, client: Option<IpAddr>) -> bool {
+    let first = headers.get("x-forwarded-for").map(HeaderValue::as_bytes);
+    let farthest = first.and_then(|line| line.split(|octet| *octet == b',').next()).map(<[u8]>::trim_ascii);
+    let farthest = farthest.and_then(|hop| std::str::from_utf8(hop).ok());
+    farthest.is_some_and(|hop| hop.parse::<IpAddr>().ok().map(|address| address.to_canonical()) != client)
+}
+
 /// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
 pub(super) const fn is_near(address: IpAddr) -> bool {
     match address {
@@ -138,5 +147,17 @@ mod tests {
             assert!(is_relayed(&headers(field)), "{field}");
         }
         assert!(!is_relayed(&headers("user-agent")) && !is_relayed(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_chain_that_goes_on_to_the_left_is_seen() {
+        let seen = |chain: &'static str| {
+            let name = HeaderName::from_static("x-forwarded-for");
+            let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(chain))]);
+            comes_from_further(&headers, "198.51.100.1".parse().ok())
+        };
+        assert!(seen("192.0.2.1, 198.51.100.1") && seen("unknown, 198.51.100.1"));
+        assert!(!seen("198.51.100.1") && !seen("198.51.100.1, 10.0.0.1"));
+        assert!(!comes_from_further(&HeaderMap::new(), None));
     }
 }

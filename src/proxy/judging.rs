@@ -109,8 +109,12 @@ impl Gateway {
             |who: &Identity, proof| Reader::new(&site.config.name, &facts.host, who, proof, facts.address);
         let reads = |who: &Identity, proof| self.reads.of(&reader(who, proof));
         let proof = |identity: &Identity| {
-            let trusts_nobody = policy.config.trusted_proxies.is_empty();
-            let is_relayed = trusts_nobody && facts::is_relayed(&session.req_header().headers);
+            let headers = &session.req_header().headers;
+            let is_relayed = if policy.config.trusted_proxies.is_empty() {
+                facts::is_relayed(headers)
+            } else {
+                facts::comes_from_further(headers, facts.address)
+            };
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
         let judged = judge(policy, site, facts, &target, proof, reads, now);

@@ -62,7 +62,8 @@ impl Asker {
                 break;
             }
             let follow = wanted && index < MOST_NAMES;
-            let leads_back = if follow { self.leads_back(&host, address).await } else { Answer::Unknown };
+            // A crawler's address has one name. Who gives his a dozen of them gains nothing by it.
+            let leads_back = if follow { self.leads_back(&host, address).await } else { Answer::No };
             names.push(ReverseName { host, leads_back });
             if index >= MOST_NAMES {
                 break;

@@ -26,6 +26,8 @@ pub struct Examination {
 /// Examines a claim. Asks name servers where the configuration says so, and waits for them.
 #[must_use]
 pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: SystemTime) -> Examination {
+    // As for a request: a mapped address is the IPv4 address in it.
+    let address = address.to_canonical();
     let claim = Claim { identity, address: Some(address), is_relayed: false };
     let Some(methods) = policy.evidence.methods(identity) else {
         let step = format!("nothing is known by which {address} could prove this client");
