@@ -5,7 +5,7 @@ use robots_gateway::admin::{Admin, Door};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
 use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
-use robots_gateway::record::{Journal, ReadBook, Totals, start_log};
+use robots_gateway::record::{Journal, ReadBook, Recorder, Totals, start_log};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -53,9 +53,11 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     }
     make_folders(&config);
     let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
+    let recorder = Arc::new(Recorder::start(&config.store).map_err(|error| running(error.into()))?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
-    let current = Arc::new(CurrentPolicy::new(policy));
-    let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads)));
+    let current = Arc::new(CurrentPolicy::new(policy.resumed(&recorder, &reads, SystemTime::now())));
+    let reloader =
+        Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
     let prover = Arc::new(Prover::start().map_err(|error| running(error.into()))?);
     policy::refresh_regularly(&reloader).map_err(|error| running(error.into()))?;
     policy::watch(&reloader);
@@ -65,12 +67,13 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
         journal: Arc::clone(&journal),
+        recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
         started,
         token: config.admin_token.clone(),
     });
     let whole = Server {
-        gateway: Gateway::new(current, Arc::clone(&journal), totals, reads, prover),
+        gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
         listeners,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
@@ -79,6 +82,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     };
     let served = whole.run(workers);
     journal.close();
+    recorder.close();
     served.map_err(|error| running(error.into()))
 }
 

@@ -9,7 +9,7 @@ mod status;
 pub use status::{SiteStatus, Status};
 
 use crate::policy::{Reloader, Trigger};
-use crate::record::{Journal, Totals};
+use crate::record::{Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::Serialize;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Admin {
     pub reloader: Arc<Reloader>,
     /// The journal.
     pub journal: Arc<Journal>,
+    /// The store.
+    pub recorder: Arc<Recorder>,
     /// The counters.
     pub totals: Arc<Totals>,
     /// When the gateway started.

@@ -2,7 +2,7 @@
 
 use super::Admin;
 use crate::policy::{LastReload, Policy, Reloader, Site};
-use crate::record::{TotalsSnapshot, timestamp};
+use crate::record::{StoreStatus, TotalsSnapshot, timestamp};
 use serde::Serialize;
 
 /// The answer of `gatewayctl status`; its field names are public API.
@@ -24,8 +24,10 @@ pub struct Status {
     pub queue: usize,
     /// Events whose details were lost; they are counted all the same.
     pub details_dropped: u64,
-    /// Requests missing from the totals.
+    /// Requests missing from reports; the counts below are complete.
     pub counts_lost: u64,
+    /// The store.
+    pub store: StoreStatus,
     /// Counts since the start.
     pub totals: TotalsSnapshot,
 }
@@ -51,7 +53,7 @@ pub struct SiteStatus {
 
 pub(super) fn status(admin: &Admin) -> Status {
     let policy = admin.reloader.current();
-    let journal = admin.journal.status();
+    let (journal, store) = (admin.journal.status(), admin.recorder.status());
     Status {
         generation: policy.generation,
         uptime_seconds: admin.started.elapsed().as_secs(),
@@ -60,9 +62,9 @@ pub(super) fn status(admin: &Admin) -> Status {
         last_reload: admin.reloader.last(),
         reloads_refused: admin.reloader.refused(),
         queue: journal.queue,
-        details_dropped: journal.details_dropped,
-        // The totals live in memory and depend on no queue.
-        counts_lost: 0,
+        details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
+        counts_lost: store.counts_lost,
+        store,
         totals: admin.totals.snapshot(),
     }
 }

@@ -11,7 +11,9 @@ use super::values::{DurationValue, ListenValue, ModeValue};
 use super::{Config, Timeouts};
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
-use crate::record::{AddressDetail, JournalOptions, JournalTarget, LogFormat, LogOptions};
+use crate::record::{
+    AddressDetail, JournalOptions, JournalTarget, LogFormat, LogOptions, STORE_FILE, StoreOptions,
+};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -74,6 +76,8 @@ pub(super) fn build(
     let admin = admin(&file, arguments, &mut faults);
     let threads = threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
+    let period = period(&file, arguments);
+    let store = store(&file, period, &mut faults);
     let log = log(std::mem::take(&mut file.log), &mut faults);
     let crawlers = crawlers(&file, &mut faults);
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
@@ -88,8 +92,9 @@ pub(super) fn build(
         path: path.map(Path::to_owned),
         listen,
         mode: arguments.mode.or(file.mode).map_or(Mode::Audit, |mode| mode.0),
-        period: period(&file, arguments),
+        period,
         journal: journal(&file, arguments, &state_dir),
+        store: StoreOptions { path: state_dir.join(STORE_FILE), ..store },
         control: arguments
             .control
             .clone()
@@ -268,6 +273,19 @@ fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptio
         max_bytes: file.journal_max_size.as_ref().map_or(defaults::JOURNAL_MAX_SIZE, |size| size.as_ref().0),
         keep: file.journal_keep.as_ref().map_or(defaults::JOURNAL_KEEP, |keep| *keep.as_ref()),
     }
+}
+
+/// The store but for its place. Versions within notice must not be forgotten, so retention is never shorter.
+fn store(file: &File, period: NoticePeriod, faults: &mut Faults<'_>) -> StoreOptions {
+    let retention = file.retention.as_ref().map_or(defaults::RETENTION, |value| value.as_ref().0);
+    let max_bytes = file.store_max_size.as_ref().map_or(defaults::STORE_MAX_SIZE, |value| value.as_ref().0);
+    if let Some(written) = file.retention.as_ref().filter(|_| retention < defaults::RETENTION_MIN) {
+        faults.push(written.span(), "`retention` is below a day", "write `1d` or more");
+    }
+    if let Some(written) = file.store_max_size.as_ref().filter(|_| max_bytes < defaults::STORE_MAX_SIZE_MIN) {
+        faults.push(written.span(), "`store_max_size` is below 16MiB", "write `16MiB` or more");
+    }
+    StoreOptions { path: STORE_FILE.into(), retention: retention.max(period.notice), max_bytes }
 }
 
 fn timeouts(table: &TimeoutsTable) -> Timeouts {

@@ -23,6 +23,16 @@ pub const JOURNAL: &str = "journal.jsonl";
 pub const JOURNAL_MAX_SIZE: u64 = 100 * 1024 * 1024;
 /// How many rotated journals are kept.
 pub const JOURNAL_KEEP: usize = 5;
+/// How long counts, events, reads and former versions are kept: a season, which is as long as an abuse
+/// report takes to be answered.
+pub const RETENTION: Duration = Duration::from_secs(90 * 86_400);
+/// Below this a report of the last day would have holes.
+pub const RETENTION_MIN: Duration = Duration::from_secs(86_400);
+/// Cap of the store: 90 days of 300 crawlers with a thousand paths a day each stay far below it on most
+/// sites, and it is nothing beside the logs of a site that needs more.
+pub const STORE_MAX_SIZE: u64 = 1024 * 1024 * 1024;
+/// Below this there is no room for the counts of a busy day.
+pub const STORE_MAX_SIZE_MIN: u64 = 16 * 1024 * 1024;
 /// How long requests in flight may take to finish after SIGTERM.
 pub const GRACE: Duration = Duration::from_secs(30);
 /// Idle time of a client's connection; browsers open a new one without a murmur.

@@ -22,6 +22,8 @@ pub(super) struct File {
     pub(super) journal: Option<String>,
     pub(super) journal_max_size: Option<Spanned<SizeValue>>,
     pub(super) journal_keep: Option<Spanned<usize>>,
+    pub(super) retention: Option<Spanned<DurationValue>>,
+    pub(super) store_max_size: Option<Spanned<SizeValue>>,
     pub(super) admin: Option<Spanned<AdminValue>>,
     pub(super) admin_token: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,

@@ -27,7 +27,7 @@ pub use verify::{NameServers, VerifyOptions};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
-use crate::record::{AddressDetail, JournalOptions, LogOptions};
+use crate::record::{AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::Networks;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -51,6 +51,8 @@ pub struct Config {
     pub control: PathBuf,
     /// The journal.
     pub journal: JournalOptions,
+    /// The store.
+    pub store: StoreOptions,
     /// Admin listener; `None` is off.
     pub admin: Option<SocketAddr>,
     /// What the admin listener asks for as a bearer token.

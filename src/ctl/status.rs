@@ -57,15 +57,37 @@ fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()>
         count("requests"), count("judged"), count("violations"), count("stale"), count("variants"),
         count("refused"), count("robots_txt"),
     ))?;
-    let dropped = status.get("details_dropped").and_then(Value::as_u64).unwrap_or_default();
-    if dropped > 0 {
-        output.line(format!("{dropped} journal lines were lost: the disk was too slow, or refused them"))?;
+    for (name, what) in [
+        ("details_dropped", "details were lost: the disk was too slow, or refused them"),
+        ("counts_lost", "requests are missing from reports: the store could not be written"),
+    ] {
+        match status.get(name).and_then(Value::as_u64) {
+            Some(0) | None => {}
+            Some(number) => output.line(format!("{number} {what}"))?,
+        }
     }
+    store(status.get("store").unwrap_or(&Value::Null), output)?;
     match count("faults") {
         0 => Ok(()),
         faults => {
             output.line(format!("{faults} requests were forwarded unjudged after a fault; please report it"))
         }
+    }
+}
+
+/// What an operator should know of the store: nothing, as long as it is written.
+fn store(store: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    if store.get("error").is_some_and(Value::is_string) {
+        let (since, error) = (string(store, "failing_since"), string(store, "error"));
+        output.line(format!("the store cannot be written since {since}: {error}"))?;
+    }
+    for aside in store.get("set_aside").and_then(Value::as_array).into_iter().flatten() {
+        let aside = harmless(aside.as_str().unwrap_or("-"));
+        output.line(format!("a broken store was set aside as {aside}"))?;
+    }
+    match store.get("counts_removed").and_then(Value::as_u64) {
+        Some(0) | None => Ok(()),
+        Some(count) => output.line(format!("{count} requests went from the store, which is at its size cap")),
     }
 }
 

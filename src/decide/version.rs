@@ -21,10 +21,23 @@ impl VersionId {
     /// The id of a file's bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let digest = Sha256::digest(bytes);
+        Self::of_digest(Sha256::digest(bytes).into())
+    }
+
+    /// The id of a file with this SHA-256.
+    #[must_use]
+    pub fn of_digest(sha256: [u8; 32]) -> Self {
         let mut id = [0; 6];
-        id.iter_mut().zip(digest).for_each(|(octet, hashed)| *octet = hashed);
+        id.iter_mut().zip(sha256).for_each(|(octet, hashed)| *octet = hashed);
         Self(id)
+    }
+
+    /// The id that is written `digits`: 12 hexadecimal digits.
+    #[must_use]
+    pub fn parse(digits: &str) -> Option<Self> {
+        let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 12)?;
+        let [_, _, id @ ..] = number.to_be_bytes();
+        Some(Self(id))
     }
 }
 
@@ -169,6 +182,8 @@ mod tests {
     fn an_id_is_the_head_of_the_digest() {
         assert_eq!(VersionId::of(b"").to_string(), "e3b0c44298fc");
         assert_eq!(VersionId::of(b"abc").to_string(), "ba7816bf8f01");
+        assert_eq!(VersionId::parse("ba7816bf8f01"), Some(VersionId::of(b"abc")));
+        assert_eq!((VersionId::parse("ba7816bf8f"), VersionId::parse("ba7816bf8f0g")), (None, None));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod changes;
 mod current;
+mod history;
 mod judge;
 mod load;
 mod proof;

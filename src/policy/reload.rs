@@ -4,7 +4,7 @@ use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 use super::load::{Loaded, Manner, Names, load};
 use super::{CurrentPolicy, Policy, Site};
 use crate::config::{Arguments, Config, ConfigErrors};
-use crate::record::{ReadBook, timestamp};
+use crate::record::{ReadBook, Recorder, timestamp};
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -36,6 +36,7 @@ pub struct Reloader {
     current: Arc<CurrentPolicy>,
     arguments: Arguments,
     reads: Arc<ReadBook>,
+    recorder: Arc<Recorder>,
     history: Mutex<History>,
 }
 
@@ -59,9 +60,14 @@ impl LastReload {
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
     #[must_use]
-    pub fn new(current: Arc<CurrentPolicy>, arguments: Arguments, reads: Arc<ReadBook>) -> Self {
+    pub fn new(
+        current: Arc<CurrentPolicy>,
+        arguments: Arguments,
+        reads: Arc<ReadBook>,
+        recorder: Arc<Recorder>,
+    ) -> Self {
         let history = History { told: Some(current.get()), ..History::default() };
-        Self { current, arguments, reads, history: Mutex::new(history) }
+        Self { current, arguments, reads, recorder, history: Mutex::new(history) }
     }
 
     /// The policy in force.
@@ -118,6 +124,7 @@ impl Reloader {
                 let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
                 if differs(previous, &policy) {
                     warn_of_restart(&previous.config, &policy.config);
+                    policy.record_versions(Some(previous), &self.recorder);
                     self.current.replace(policy);
                 }
                 unfit.iter().map(Fault::from).chain(ranges).collect()
@@ -184,6 +191,7 @@ fn warn_of_restart(old: &Config, new: &Config) {
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),
         ("journal", old.journal != new.journal),
+        ("store", old.store != new.store),
         ("threads", old.threads != new.threads),
         ("log", old.log != new.log),
     ];

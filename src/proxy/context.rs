@@ -1,8 +1,9 @@
 //! What one request carries from its head to its record.
 
 use crate::decide::VersionId;
+use crate::identify::Identity;
 use crate::policy::{Policy, Site};
-use crate::record::{Event, Journal, Reader};
+use crate::record::{Event, Journal, Reader, Recorder, Wanted};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -32,12 +33,21 @@ impl RequestContext {
 #[derive(Debug)]
 pub(super) struct PendingEvent {
     event: Option<Box<Event>>,
+    /// Where the store wants it in full.
+    wanted: Option<Wanted>,
     journal: Arc<Journal>,
+    recorder: Arc<Recorder>,
 }
 
 impl PendingEvent {
-    pub(super) fn new(event: Event, journal: &Arc<Journal>) -> Self {
-        Self { event: Some(Box::new(event)), journal: Arc::clone(journal) }
+    pub(super) fn new(
+        event: Event,
+        wanted: Option<Wanted>,
+        journal: &Arc<Journal>,
+        recorder: &Arc<Recorder>,
+    ) -> Self {
+        let (journal, recorder) = (Arc::clone(journal), Arc::clone(recorder));
+        Self { event: Some(Box::new(event)), wanted, journal, recorder }
     }
 
     pub(super) fn answered(mut self, status: Option<u16>) {
@@ -50,6 +60,9 @@ impl PendingEvent {
 impl Drop for PendingEvent {
     fn drop(&mut self) {
         if let Some(event) = self.event.take() {
+            if let Some(wanted) = self.wanted.take() {
+                self.recorder.keep(wanted, &event);
+            }
             self.journal.record(&event);
         }
     }
@@ -66,6 +79,7 @@ pub(super) struct VerdictLabels {
 /// A read of robots.txt that counts once its answer has reached the client whole.
 #[derive(Debug)]
 pub(super) struct PendingRead {
+    pub(super) identity: Arc<Identity>,
     pub(super) reader: Reader,
     pub(super) version: VersionId,
     /// Since when that version has been in force.

@@ -13,7 +13,7 @@ use crate::decide::Reason;
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::identify::Identity;
 use crate::policy::{Claim, Judged, Policy, Site, judge};
-use crate::record::{Event, EventKind, Occurrence, Reader};
+use crate::record::{Event, EventKind, Occurrence, Reader, Wanted};
 use crate::request::RequestFacts;
 use crate::request::target::Target;
 use http::HeaderValue;
@@ -41,12 +41,13 @@ struct Outcome {
     step: Step,
     kind: Option<EventKind>,
     event: Option<Event>,
+    wanted: Option<Wanted>,
     labels: Option<VerdictLabels>,
 }
 
 impl From<Step> for Outcome {
     fn from(step: Step) -> Self {
-        Self { step, kind: None, event: None, labels: None }
+        Self { step, kind: None, event: None, wanted: None, labels: None }
     }
 }
 
@@ -124,6 +125,7 @@ impl Gateway {
             let read = read.map(|version| {
                 Box::new(PendingRead {
                     reader: reader(&judged.identity, judged.proof),
+                    identity: Arc::clone(&judged.identity),
                     version,
                     in_force: site.since,
                     at: now,
@@ -138,11 +140,13 @@ impl Gateway {
         };
         let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
         let kind = recorded.then(|| kind(&judged, site));
+        let labels = policy.config.verdict_headers.then(|| labels(&judged));
+        let occurrence = occurrence(facts, policy, site, &judged, now);
+        let wanted = kind.and_then(|kind| self.recorder.count(&occurrence, kind));
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
-            .map(|kind| event(facts, policy, site, &judged, kind, now));
-        let labels = policy.config.verdict_headers.then(|| labels(&judged));
-        Outcome { step, kind, event, labels }
+            .map(|kind| event(occurrence, kind));
+        Outcome { step, kind, event, wanted, labels }
     }
 
     /// Counts what was judged and keeps what is to be recorded.
@@ -151,7 +155,9 @@ impl Gateway {
             let refused = matches!(outcome.step, Step::Answer { .. });
             self.totals.judged(kind, if refused { Action::Refuse } else { Action::Forward });
         }
-        context.event = outcome.event.map(|event| PendingEvent::new(event, &self.journal));
+        let wanted = outcome.wanted;
+        context.event =
+            outcome.event.map(|event| PendingEvent::new(event, wanted, &self.journal, &self.recorder));
         context.labels = outcome.labels;
         outcome.step
     }
@@ -174,15 +180,15 @@ fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
     }
 }
 
-fn event(
-    facts: &RequestFacts<'_>,
+/// What there is to count and to tell; the request has no id before there is a line for it.
+fn occurrence<'a>(
+    facts: &'a RequestFacts<'a>,
     policy: &Policy,
-    site: &Site,
-    judged: &Judged<'_>,
-    kind: EventKind,
+    site: &'a Site,
+    judged: &'a Judged<'a>,
     now: SystemTime,
-) -> Event {
-    let mut event = Event::new(&Occurrence {
+) -> Occurrence<'a> {
+    Occurrence {
         facts,
         identity: &judged.identity,
         proof: judged.proof,
@@ -191,9 +197,14 @@ fn event(
         action: judged.action,
         site: &site.config.name,
         now,
-        request_id: &super::labels::request_id(),
+        request_id: "",
         addresses: policy.config.addresses,
-    });
+    }
+}
+
+fn event(occurrence: Occurrence<'_>, kind: EventKind) -> Event {
+    let request_id = &super::labels::request_id();
+    let mut event = Event::new(&Occurrence { request_id, ..occurrence });
     event.event = kind;
     event
 }

@@ -27,7 +27,7 @@ pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
 
 use crate::policy::{CurrentPolicy, Prover};
-use crate::record::{Journal, ReadBook, Totals};
+use crate::record::{AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
 use judging::Step;
 use pingora::http::{RequestHeader, ResponseHeader};
@@ -44,6 +44,8 @@ pub struct Gateway {
     pub current: Arc<CurrentPolicy>,
     /// Where events go.
     pub journal: Arc<Journal>,
+    /// Where counts go.
+    pub recorder: Arc<Recorder>,
     /// What is counted.
     pub totals: Arc<Totals>,
     /// Who read what.
@@ -82,7 +84,7 @@ impl ProxyHttp for Gateway {
             Step::Answer { answer, read } => {
                 respond::respond(session, answer).await?;
                 if let Some(read) = read {
-                    self.note(session, *read).await;
+                    self.note(session, *read, context.policy.config.addresses).await;
                 }
                 Ok(true)
             }
@@ -153,6 +155,7 @@ impl Gateway {
     pub fn new(
         current: Arc<CurrentPolicy>,
         journal: Arc<Journal>,
+        recorder: Arc<Recorder>,
         totals: Arc<Totals>,
         reads: Arc<ReadBook>,
         prover: Arc<Prover>,
@@ -160,6 +163,7 @@ impl Gateway {
         Self {
             current,
             journal,
+            recorder,
             totals,
             reads,
             prover,
@@ -173,10 +177,22 @@ impl Gateway {
     }
 
     /// Notes a read of robots.txt whose answer has arrived.
-    async fn note(&self, session: &Session, read: context::PendingRead) {
+    async fn note(&self, session: &Session, read: context::PendingRead, addresses: AddressDetail) {
         let socket = session.digest().and_then(|digest| digest.socket_digest.clone());
         if delivery::delivered(socket.as_deref()).await {
+            self.guarded(|| self.recorder.read(&complete(&read, addresses)));
             self.guarded(|| self.reads.note(read.reader, read.version, read.in_force, read.at));
         }
+    }
+}
+
+fn complete(read: &context::PendingRead, addresses: AddressDetail) -> CompleteRead<'_> {
+    CompleteRead {
+        identity: &read.identity,
+        reader: &read.reader,
+        version: read.version,
+        in_force: read.in_force,
+        at: read.at,
+        addresses,
     }
 }

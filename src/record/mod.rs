@@ -2,7 +2,8 @@
 //!
 //! [`Event`] is the record; its field names are public API. [`Journal`] writes events as JSON lines
 //! through a bounded queue, so the request path never waits for a disk. [`Totals`] counts exactly.
-//! [`ReadBook`] remembers who read which version of a robots.txt. [`start_log`] is for what concerns the
+//! [`Recorder`] counts by crawler, rule and path for the report, and puts it in the store, which
+//! [`StoreReader`] reads. [`ReadBook`] remembers who read which version of a robots.txt. [`start_log`] is for what concerns the
 //! operator rather than a request.
 
 mod event;
@@ -10,7 +11,10 @@ mod journal;
 mod octets;
 mod operational;
 mod reads;
+mod recorder;
 mod rotation;
+mod store;
+mod tally;
 mod totals;
 
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
@@ -18,4 +22,10 @@ pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalT
 pub use octets::printable;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use reads::{ReadBook, Reader};
+pub use recorder::{CompleteRead, Recorder, Wanted};
+pub use store::{
+    Filter, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, STORE_FILE, Sample,
+    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Total, VersionRecord, Window,
+};
+pub use tally::{Decision, Gaps, Losses, OTHER_CRAWLERS, PathCounts, Subject};
 pub use totals::{Totals, TotalsSnapshot};

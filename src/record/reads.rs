@@ -3,6 +3,8 @@
 //! Kept in memory and bounded: when it is full, the reader seen longest ago is forgotten, which can only
 //! turn `read` into `lapsed`, never an innocent client into a guilty one before its notice is over.
 
+use super::store::{OTHER_PATHS, ReadTotal};
+use super::tally::OTHER_CRAWLERS;
 use crate::decide::{Read, VersionId};
 use crate::identify::{Client, Identity, Proof};
 use crate::request::address::Network;
@@ -42,6 +44,39 @@ impl Reader {
         let crawler = identity.crawler.as_deref().map(Into::into);
         Self { site: site.into(), host: host.into(), client: identity.client, crawler, proof, network }
     }
+
+    pub(super) fn site(&self) -> &str {
+        &self.site
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) const fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    pub(super) const fn network(&self) -> Option<Network> {
+        self.network
+    }
+
+    /// The reader that the store remembers; `None` for the rest of many, whom nobody can be told from.
+    fn remembered(read: &ReadTotal) -> Option<Self> {
+        let subject = &read.subject;
+        let network = read.network.as_deref().map(str::parse).transpose().ok()?;
+        let is_rest = *read.host == *OTHER_PATHS || subject.crawler.as_deref() == Some(OTHER_CRAWLERS);
+        // Where addresses are not kept, nothing tells an unproven reader from another.
+        let is_anyone = subject.proof == Proof::Unchecked && network.is_none();
+        (!is_rest && !is_anyone).then(|| Self {
+            site: subject.site.clone(),
+            host: read.host.clone(),
+            client: subject.client,
+            crawler: subject.crawler.clone(),
+            proof: subject.proof,
+            network,
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +109,23 @@ impl ReadBook {
             history.reads.remove(0);
         }
         history.reads.push(Read { version, at: now });
+    }
+
+    /// Takes up what was read before the gateway started, oldest first.
+    pub fn take_up(&self, reads: &[ReadTotal]) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        for read in reads {
+            let Some(reader) = Reader::remembered(read) else { continue };
+            if readers.len() >= READERS && !readers.contains_key(&reader) {
+                continue;
+            }
+            let history = readers.entry(reader).or_default();
+            history.last = history.last.max(Some(read.last));
+            if history.reads.len() >= READS_PER_READER {
+                history.reads.remove(0);
+            }
+            history.reads.push(Read { version: read.version, at: read.first });
+        }
     }
 
     /// What `reader` has read, oldest first.

@@ -1,7 +1,7 @@
 //! Forward-confirmed reverse DNS: who is confirmed, who is contradicted, and how often anybody is asked.
 
 use crate::name_server::{Manner, NameServer};
-use crate::scene::{asking, becomes, proof, started, stays_unchecked, verified};
+use crate::scene::{asking, becomes, proof, started, verified};
 use crate::support::agents::{BROWSERS, CURL, GOOGLEBOT, GPTBOT};
 use crate::support::{Nginx, get, until};
 use std::time::Duration;

@@ -1,0 +1,145 @@
+//! What the gateway records through: counts to the tally, events worth keeping, reads and versions.
+//!
+//! Nothing here waits for a disk or fails. How it gets to the store is the writer's business.
+
+use super::event::{AddressDetail, Event, EventKind, Occurrence};
+use super::reads::Reader;
+use super::store::{Message, StoreFile, StoreOptions, StoreStatus, Writer, spawn};
+use super::tally::{
+    Decision, DecisionRef, Entry, InForce, KeptEvent, ReadKey, Subject, SubjectRef, Tally, is_known, micros,
+};
+use crate::decide::VersionId;
+use crate::identify::Identity;
+use std::io;
+use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// How long [`Recorder::flush`] waits at most.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Records what happens, in memory at once and in the store soon after.
+#[derive(Debug)]
+pub struct Recorder {
+    tally: Arc<Tally>,
+    status: Arc<Mutex<StoreStatus>>,
+    messages: Sender<Message>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// An event that is wanted in full, once the request is over.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    subject: Subject,
+    is_known: bool,
+    decision: Decision,
+    at: i64,
+}
+
+/// A complete read of robots.txt.
+#[derive(Clone, Copy, Debug)]
+pub struct CompleteRead<'a> {
+    /// Who read.
+    pub identity: &'a Identity,
+    /// Whom it counts for.
+    pub reader: &'a Reader,
+    /// What was read.
+    pub version: VersionId,
+    /// When that came into force.
+    pub in_force: SystemTime,
+    /// When it was read.
+    pub at: SystemTime,
+    /// How much of an address may be kept.
+    pub addresses: AddressDetail,
+}
+
+impl Recorder {
+    /// Opens the store and starts its writer. A store that cannot be opened is asked for again; until then
+    /// counts wait in memory, and [`Self::status`] says why.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(options: &StoreOptions) -> io::Result<Self> {
+        let tally = Arc::new(Tally::default());
+        let writer = Writer::new(StoreFile::new(options.path.clone()), options.clone());
+        let status = writer.status();
+        let (messages, thread) = spawn(writer, Arc::clone(&tally))?;
+        Ok(Self { tally, status, messages, writer: Mutex::new(Some(thread)) })
+    }
+
+    /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
+    /// [`Self::keep`] when its request is over.
+    #[must_use]
+    pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<Wanted> {
+        let subject = SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof);
+        let decision = DecisionRef::of(occurrence, kind);
+        let (is_known, at) = (is_known(occurrence.identity), micros(occurrence.now));
+        let target = &occurrence.facts.target;
+        let is_wanted = self.tally.count(Entry { subject, is_known, decision, target, at, gap: None });
+        is_wanted.then(|| Wanted { subject: (&subject).into(), is_known, decision: (&decision).into(), at })
+    }
+
+    /// Keeps an event in full.
+    pub fn keep(&self, wanted: Wanted, event: &Event) {
+        let Wanted { subject, is_known, decision, at } = wanted;
+        let event = KeptEvent { decision, at, event: Box::new(event.clone()) };
+        self.tally.keep(subject.borrowed(), is_known, event);
+    }
+
+    /// Notes a complete read of robots.txt.
+    pub fn read(&self, read: &CompleteRead<'_>) {
+        let subject = SubjectRef::new(read.reader.site(), read.identity, read.reader.proof());
+        let network = read.reader.network().filter(|_| read.addresses != AddressDetail::None);
+        let key = ReadKey {
+            version: read.version,
+            in_force: micros(read.in_force),
+            host: read.reader.host().into(),
+            network: network.map(|network| network.to_string().into()),
+        };
+        self.tally.read(subject, is_known(read.identity), key, micros(read.at));
+    }
+
+    /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say
+    /// again what is in force already changes nothing.
+    pub fn in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime) {
+        let (site, bytes) = (site.into(), bytes.map(Arc::from));
+        self.tally.in_force(InForce { site, bytes, since: micros(since) });
+    }
+
+    /// Says whether someone else, such as a cache in front of the gateway, may answer requests for robots.txt:
+    /// then a crawler that was not seen to read it may have read it all the same.
+    pub fn set_partial_reads(&self, are_partial: bool) {
+        self.tally.set_partial_reads(are_partial);
+    }
+
+    /// What the store is doing.
+    #[must_use]
+    pub fn status(&self) -> StoreStatus {
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let waiting = self.tally.losses();
+        status.details_dropped = status.details_dropped.saturating_add(waiting.details_dropped);
+        status.counts_lost = status.counts_lost.saturating_add(waiting.counts_lost);
+        status
+    }
+
+    /// Waits until all that was recorded is written, or writing it has failed once.
+    pub fn flush(&self) {
+        let (done, waiting) = sync_channel(1);
+        if self.messages.send(Message::Flush(done)).is_ok() {
+            // Nothing comes from a writer that has ended, or that waits for a disk.
+            let _ = waiting.recv_timeout(PATIENCE);
+        }
+    }
+
+    /// Writes what waits and ends the writer. Later counts are not written.
+    pub fn close(&self) {
+        // The writer has ended already when it does not listen.
+        let _ = self.messages.send(Message::Stop);
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // It has no way to fail but a panic, which its own hook has reported.
+            let _ = writer.join();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The store: what was counted, who read which version, and the versions themselves, in one file of `SQLite`.
+//!
+//! Only this folder names the database. Writing is [`Writer`]'s, one thread that takes batches from the tally
+//! and that no request ever waits for; reading is [`StoreReader`]'s. Two processes may write one store at
+//! once, as during an upgrade. What the store promises:
+//!
+//! - *Exact*: a batch is written in whole, once. It stays in memory until it is known to be written, and a
+//!   batch that comes twice is skipped.
+//! - *Never in the way*: when the file cannot be written, counts are added up in memory, within bounds, and
+//!   written later. What finds no room is counted as lost, and shown.
+//! - *Never gone*: a broken file is set aside, not deleted.
+
+mod database;
+mod error;
+#[cfg(test)]
+mod faulty;
+mod housekeeping;
+mod open;
+mod reader;
+mod schema;
+mod sqlite;
+mod words;
+mod write;
+mod writer;
+
+pub use error::{StoreError, StoreErrorKind};
+pub use reader::{
+    Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Total,
+    VersionRecord, Window,
+};
+pub use write::OTHER as OTHER_PATHS;
+pub use writer::StoreStatus;
+
+pub(super) use open::StoreFile;
+pub(super) use writer::{Message, Writer, spawn};
+
+use housekeeping::Keep;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The store's name in the state folder.
+pub const STORE_FILE: &str = "store.sqlite";
+
+/// How the store is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// Its file.
+    pub path: PathBuf,
+    /// How long counts, events, reads and former versions are kept.
+    pub retention: Duration,
+    /// How large the file may become, in octets; the oldest details go first.
+    pub max_bytes: u64,
+}
+
+impl StoreOptions {
+    fn keep(&self) -> Keep {
+        let retention = i64::try_from(self.retention.as_secs()).unwrap_or(i64::MAX);
+        Keep { retention, max_bytes: self.max_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests;

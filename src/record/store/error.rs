@@ -1,0 +1,51 @@
+//! What can go wrong with the store, and what each kind calls for.
+
+use std::fmt;
+
+/// What kind of fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// There is no store.
+    Missing,
+    /// It was written by a later version of this program.
+    Newer,
+    /// It is no database, or a broken one.
+    Corrupt,
+    /// Another process holds it.
+    Busy,
+    /// There is no room on the disk.
+    Full,
+    /// It may not be written.
+    ReadOnly,
+    /// The system refused.
+    Io,
+    /// Anything else.
+    Other,
+}
+
+/// A fault of the store, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    message: String,
+}
+
+impl StoreError {
+    pub(super) fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// What kind of fault it is.
+    #[must_use]
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StoreError {}

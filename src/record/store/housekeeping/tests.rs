@@ -1,0 +1,185 @@
+//! Folding is exact, retention takes what is old and nothing else, and the cap holds.
+
+use super::*;
+use crate::decide::Outcome;
+use crate::record::Recorder;
+use crate::record::store::open::{Source as _, StoreFile};
+use crate::record::store::sqlite::Sqlite;
+use crate::record::store::tests::{Folder, Request, by_crawler, everything};
+use crate::record::store::{Filter, StoreReader};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const GENEROUS: Keep = Keep { retention: 90 * DAY, max_bytes: 1 << 30 };
+
+/// A moment in the middle of a minute, an hour and a day.
+const NOW: u64 = 1_800_012_345;
+
+fn ago(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(NOW - seconds)
+}
+
+fn open(folder: &Folder) -> Sqlite {
+    StoreFile::new(folder.store()).open(false).unwrap().database
+}
+
+fn tidy(database: &mut Sqlite, keep: Keep, now: u64) -> usize {
+    let now = i64::try_from(now * 1_000_000).unwrap();
+    (0..100_000).take_while(|_| step(database, keep, now).unwrap() == Step::More).count()
+}
+
+fn number(database: &mut Sqlite, sql: &'static str) -> i64 {
+    database.number(sql, &[]).unwrap().unwrap_or_default()
+}
+
+/// Requests every 47 minutes over twenty days.
+fn filled(folder: &Folder) -> u64 {
+    // The writer's own housekeeping goes by the clock; these times are no trouble to it.
+    let options = crate::record::StoreOptions {
+        retention: Duration::from_secs(100 * 366 * 86_400),
+        ..folder.options()
+    };
+    let recorder = Recorder::start(&options).unwrap();
+    let mut sent = 0;
+    for at in (0..20 * 86_400).step_by(47 * 60) {
+        for crawler in ["GPTBot", "bingbot"] {
+            Request { at: ago(at), ..Request::of(crawler, "/x") }.record(&recorder);
+            Request { at: ago(at), outcome: Outcome::Allow, ..Request::of(crawler, "/y") }.record(&recorder);
+            sent += 2;
+        }
+    }
+    recorder.close();
+    sent
+}
+
+#[test]
+fn folding_keeps_every_count_and_leaves_few_rows() {
+    let folder = Folder::new();
+    let sent = filled(&folder);
+    let mut database = open(&folder);
+    assert!(tidy(&mut database, GENEROUS, NOW) > 0);
+    assert_eq!(tidy(&mut database, GENEROUS, NOW), 0, "there is nothing left to do");
+    for (span, oldest) in [
+        ("SELECT min(start) FROM rollup WHERE span = 60", MINUTES_FOR),
+        ("SELECT min(start) FROM rollup WHERE span = 3600", HOURS_FOR + DAY),
+    ] {
+        let oldest = i64::try_from(NOW).unwrap() - oldest - DAY;
+        assert!(number(&mut database, span) >= oldest, "{span}");
+    }
+    assert_eq!(number(&mut database, "SELECT count(*) FROM rollup WHERE span = 86400"), 4 * 12);
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    assert_eq!(by_crawler(&reader).values().sum::<u64>(), sent);
+    let day = Duration::from_secs(86_400);
+    let points = reader.series(&everything(&reader), &Filter::default(), day).unwrap();
+    assert_eq!(points.iter().map(|point| point.count).sum::<u64>(), sent);
+}
+
+#[test]
+fn a_window_reaches_to_the_bounds_of_what_is_folded() {
+    let folder = Folder::new();
+    filled(&folder);
+    tidy(&mut open(&folder), GENEROUS, NOW);
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let window = reader.window(ago(3_600), ago(600)).unwrap();
+    assert_eq!((seconds(window.from) % 60, seconds(window.to) % 60), (0, 0));
+    assert!(window.from <= ago(3_600) && window.from > ago(3_660));
+    let window = reader.window(ago(4 * 86_400), ago(3 * 86_400)).unwrap();
+    assert_eq!((seconds(window.from) % 3_600, seconds(window.to) % 3_600), (0, 0));
+    let window = reader.window(ago(15 * 86_400), ago(12 * 86_400)).unwrap();
+    assert_eq!((seconds(window.from) % 86_400, seconds(window.to) % 86_400), (0, 0));
+    assert!(window.from <= ago(15 * 86_400) && window.to >= ago(12 * 86_400));
+    // Three windows side by side hold what one over all of them holds.
+    let sum = |from, to| -> u64 {
+        let window = reader.window(from, to).unwrap();
+        reader.totals(&window, &Filter::default()).unwrap().iter().map(|total| total.count).sum()
+    };
+    let (one, two) = (reader.window(ago(21 * 86_400), ago(11 * 86_400)).unwrap(), ago(4 * 86_400));
+    let two = reader.window(one.to, two).unwrap();
+    assert_eq!(
+        sum(one.from, one.to) + sum(one.to, two.to) + sum(two.to, ago(0) + Duration::from_secs(60)),
+        sum(ago(21 * 86_400), ago(0) + Duration::from_secs(60))
+    );
+}
+
+#[test]
+fn retention_takes_what_is_old_and_nothing_else() {
+    let folder = Folder::new();
+    filled(&folder);
+    let mut database = open(&folder);
+    let keep = Keep { retention: 10 * DAY, ..GENEROUS };
+    tidy(&mut database, keep, NOW);
+    let cutoff = i64::try_from(NOW).unwrap() - 10 * DAY;
+    for (sql, span) in [
+        ("SELECT min(start) FROM rollup", DAY),
+        ("SELECT min(day) FROM path", DAY),
+        ("SELECT min(day) FROM path_day", DAY),
+        ("SELECT min(day) FROM presence", DAY),
+        ("SELECT min(day) FROM gap", DAY),
+    ] {
+        let oldest = number(&mut database, sql);
+        assert!(oldest + span > cutoff - 1, "{sql}: {oldest} is older than {cutoff}");
+        assert!(oldest < cutoff + 2 * DAY, "{sql}: {oldest}, and {cutoff} was to be kept");
+    }
+    let after = NOW + 100 * 86_400;
+    tidy(&mut database, keep, after);
+    for sql in [
+        "SELECT count(*) FROM rollup",
+        "SELECT count(*) FROM path",
+        "SELECT count(*) FROM path_day",
+        "SELECT count(*) FROM presence",
+        "SELECT count(*) FROM gap",
+        "SELECT count(*) FROM sample",
+    ] {
+        assert_eq!(number(&mut database, sql), 0, "{sql}");
+    }
+}
+
+#[test]
+fn versions_in_force_and_their_reads_outlive_retention() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for (bytes, day) in [(&b"a"[..], 300), (&b"b"[..], 200), (&b"c"[..], 120)] {
+        recorder.in_force("example.org", Some(bytes), ago(day * 86_400));
+    }
+    recorder.close();
+    let mut database = open(&folder);
+    tidy(&mut database, GENEROUS, NOW);
+    let versions = StoreReader::open(&folder.store()).unwrap().versions(None).unwrap();
+    let bytes: Vec<_> = versions.iter().map(|version| version.bytes.as_deref().unwrap()).collect();
+    assert_eq!(bytes, [b"c"], "`b` went out of force 120 days ago");
+    assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 1);
+}
+
+#[test]
+fn the_cap_takes_the_oldest_details_first_and_tells() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for day in 0..6 {
+        for number in 0..900 {
+            let target = format!("/{number}/{}", "x".repeat(200));
+            let at = SystemTime::now() - Duration::from_secs(day * 86_400);
+            Request { at, ..Request::of("GPTBot", &target) }.record(&recorder);
+        }
+    }
+    recorder.close();
+    let mut database = open(&folder);
+    let counted = number(&mut database, "SELECT sum(count) FROM rollup");
+    let days = number(&mut database, "SELECT count(DISTINCT day) FROM path");
+    let size =
+        number(&mut database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let max_bytes = u64::try_from(size).unwrap() * 2 / 3;
+    tidy(&mut database, Keep { max_bytes, ..GENEROUS }, now);
+    database.checkpoint().unwrap();
+    assert!(std::fs::metadata(folder.store()).unwrap().len() <= max_bytes, "{max_bytes}");
+    let left = number(&mut database, "SELECT count(DISTINCT day) FROM path");
+    assert!((1..days).contains(&left), "{left} of {days} days");
+    assert_eq!(number(&mut database, "SELECT sum(count) FROM rollup"), counted, "counts outlive details");
+    let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
+    assert_eq!((removed.counts, removed.details % 900), (0, 0), "{removed:?}");
+    assert!(removed.details >= 900);
+    tidy(&mut database, Keep { max_bytes: 150_000, ..GENEROUS }, now);
+    let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
+    let left = number(&mut database, "SELECT sum(count) FROM rollup");
+    assert_eq!(i64::try_from(removed.counts).unwrap() + left, counted);
+}

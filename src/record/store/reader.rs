@@ -1,0 +1,290 @@
+//! Reading the store: for the report, and for a gateway that starts.
+//!
+//! A [`StoreReader`] is one read transaction: all it answers is of one moment, while a gateway goes on
+//! writing. It changes nothing, and reads a store whose folder it may not write to.
+
+mod counts;
+mod names;
+mod notice;
+
+pub use counts::{PathTotal, Point, Presence, Total};
+pub use notice::{ReadTotal, Remembered, VersionRecord};
+
+use super::error::{StoreError, StoreErrorKind};
+use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
+use super::schema;
+use super::sqlite::fault;
+use super::write::PARTIAL_READS_UNTIL;
+use crate::record::tally::{DAY, Decision, HOUR, Losses, MINUTE, Subject, begins, instant, micros, start_of};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How long a reader waits for a writer that is just starting or ending.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What to read of: everything, or one site, or one crawler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this site.
+    pub site: Option<String>,
+    /// Only this crawler, upper and lower case being one.
+    pub crawler: Option<String>,
+}
+
+impl Filter {
+    fn admits(&self, subject: &Subject) -> bool {
+        let same_name =
+            |wanted: &String| subject.crawler.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
+        self.site.as_ref().is_none_or(|site| *site == *subject.site)
+            && self.crawler.as_ref().is_none_or(same_name)
+    }
+}
+
+/// A stretch of time that begins and ends where roll-ups do, so that counts of it are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its first moment.
+    pub from: SystemTime,
+    /// The moment after its last.
+    pub to: SystemTime,
+}
+
+impl Window {
+    /// First second, and the second after the last.
+    fn seconds(&self) -> (i64, i64) {
+        (start_of(micros(self.from), 1), start_of(micros(self.to), 1))
+    }
+
+    /// The same in whole days.
+    fn days(&self) -> (i64, i64) {
+        let (from, to) = self.seconds();
+        (from - from.rem_euclid(DAY), to)
+    }
+}
+
+/// What the size cap has removed since the store began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Targets by day, events in full and readers.
+    pub details: u64,
+    /// Requests whose counts are gone.
+    pub counts: u64,
+}
+
+/// One event in full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Whose it is.
+    pub subject: Arc<Subject>,
+    /// What was decided.
+    pub decision: Arc<Decision>,
+    /// When it was.
+    pub time: SystemTime,
+    /// Its line of the journal: JSON.
+    pub event: String,
+}
+
+/// An open store at one moment.
+#[derive(Debug)]
+pub struct StoreReader {
+    connection: Connection,
+}
+
+impl StoreReader {
+    /// Opens the store in the file `path`.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read, or a later program wrote it.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if !path.exists() {
+            let message = format!("{}: there is no store: nothing has been recorded here", path.display());
+            return Err(StoreError::new(StoreErrorKind::Missing, message));
+        }
+        let connection = connect(path).or_else(|error| alone(path).ok_or(error)?)?;
+        let reader = Self { connection };
+        let version: i64 = reader.value("PRAGMA user_version", [])?.unwrap_or_default();
+        schema::refuse_newer(version)?;
+        if version < schema::newest() {
+            let message = format!("{}: the store is not set up yet", path.display());
+            return Err(StoreError::new(StoreErrorKind::Other, message));
+        }
+        Ok(reader)
+    }
+
+    /// The time between `from` and `to`, widened to where the roll-ups that exist there begin and end:
+    /// minutes of the last two days, hours of the last eight, then days.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn window(&self, from: SystemTime, to: SystemTime) -> Result<Window, StoreError> {
+        let mut first = start_of(micros(from), MINUTE);
+        let mut end = start_of(micros(to).saturating_add(59_999_999), MINUTE).max(first);
+        for span in [HOUR, DAY] {
+            let exists = |second: i64| -> Result<bool, StoreError> {
+                let start = second - second.rem_euclid(span);
+                let sql = "SELECT 1 FROM rollup WHERE span = ?1 AND start = ?2 LIMIT 1";
+                Ok(self.value::<i64>(sql, [span, start])?.is_some())
+            };
+            if exists(first)? {
+                first -= first.rem_euclid(span);
+            }
+            if end > first && exists(end - 1)? {
+                end = (end - 1) - (end - 1).rem_euclid(span) + span;
+            }
+        }
+        Ok(Window { from: instant(begins(first)), to: instant(begins(end)) })
+    }
+
+    /// The time from the first to the last count that is kept; `None` of an empty store.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn span(&self) -> Result<Option<Window>, StoreError> {
+        let (mut first, mut end): (Option<i64>, Option<i64>) = (None, None);
+        for span in [MINUTE, HOUR, DAY] {
+            let low = self.value::<Option<i64>>("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
+            let high = self.value::<Option<i64>>("SELECT max(start) FROM rollup WHERE span = ?1", [span])?;
+            first = first.into_iter().chain(low.flatten()).min();
+            end = end.into_iter().chain(high.flatten().map(|start| start + span)).max();
+        }
+        Ok(first
+            .zip(end)
+            .map(|(first, end)| Window { from: instant(begins(first)), to: instant(begins(end)) }))
+    }
+
+    /// What is missing of a time, to the hour.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn losses(&self, window: &Window) -> Result<Losses, StoreError> {
+        let (from, to) = window.seconds();
+        let of = |kind: &str| -> Result<u64, StoreError> {
+            let sql = "SELECT sum(count) FROM loss WHERE kind = ?1 AND start >= ?2 AND start < ?3";
+            let sum: Option<Option<i64>> = self.value(sql, (kind, from - from.rem_euclid(HOUR), to))?;
+            Ok(unsigned(sum.flatten().unwrap_or_default()))
+        };
+        Ok(Losses { details_dropped: of("details")?, counts_lost: of("counts")? })
+    }
+
+    /// What the size cap has removed.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn removed(&self) -> Result<Removed, StoreError> {
+        let of = |name: &str| -> Result<u64, StoreError> {
+            let value: Option<i64> = self.value("SELECT value FROM meta WHERE name = ?1", [name])?;
+            Ok(unsigned(value.unwrap_or_default()))
+        };
+        Ok(Removed { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
+    }
+
+    /// Whether reads of robots.txt may have gone unseen in a time, a cache in front having answered them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn reads_are_partial(&self, window: &Window) -> Result<bool, StoreError> {
+        let sql = "SELECT value FROM meta WHERE name = ?1";
+        let until: Option<i64> = self.value(sql, [PARTIAL_READS_UNTIL])?;
+        Ok(until.is_some_and(|until| until >= micros(window.from)))
+    }
+
+    /// Events in full, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn samples(&self, window: &Window, filter: &Filter) -> Result<Vec<Sample>, StoreError> {
+        let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
+        let mut samples = Vec::new();
+        let sql = "SELECT subject, decision, time, event FROM sample WHERE time >= ?1 AND time < ?2
+                   ORDER BY time DESC, id DESC";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([micros(window.from), micros(window.to)]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            let (subject, decision): (i64, i64) = (row.get(0).map_err(fault)?, row.get(1).map_err(fault)?);
+            let (Some(subject), Some(decision)) = (subjects.get(&subject), decisions.get(&decision)) else {
+                continue;
+            };
+            samples.push(Sample {
+                subject: Arc::clone(subject),
+                decision: Arc::clone(decision),
+                time: instant(row.get(2).map_err(fault)?),
+                event: row.get(3).map_err(fault)?,
+            });
+        }
+        Ok(samples)
+    }
+
+    fn value<T: rusqlite::types::FromSql>(
+        &self,
+        sql: &str,
+        values: impl Params,
+    ) -> Result<Option<T>, StoreError> {
+        self.connection.query_row(sql, values, |row| row.get(0)).optional().map_err(fault)
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    begin(Connection::open_with_flags(path, flags).map_err(fault)?)
+}
+
+/// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead
+/// log must write beside it. `None` where that is not the case.
+fn alone(path: &Path) -> Option<Result<Connection, StoreError>> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if Path::new(&log).exists() {
+        return None;
+    }
+    let mut uri = "file:".to_owned();
+    for octet in std::path::absolute(path).ok()?.as_os_str().as_encoded_bytes() {
+        if octet.is_ascii_alphanumeric() || b"/-._~".contains(octet) {
+            uri.push(char::from(*octet));
+        } else {
+            // Writing to a `String` cannot fail.
+            let _ = write!(uri, "%{octet:02X}");
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Some(Connection::open_with_flags(uri, flags).map_err(fault).and_then(begin))
+}
+
+/// Begins the one transaction of a reader; its first look fixes the moment it sees.
+fn begin(connection: Connection) -> Result<Connection, StoreError> {
+    connection.busy_timeout(PATIENCE).map_err(fault)?;
+    connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_master;").map_err(fault)?;
+    Ok(connection)
+}
+
+/// A count of the database. None is below zero.
+fn unsigned(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Recorder;
+    use crate::record::store::tests::{Folder, Request};
+
+    #[test]
+    fn a_store_that_no_gateway_has_open_is_read_without_writing_beside_it() {
+        let folder = Folder::new();
+        let recorder = Recorder::start(&folder.options()).unwrap();
+        Request::of("GPTBot", "/").record(&recorder);
+        recorder.flush();
+        assert!(alone(&folder.store()).is_none(), "its log may hold what the file does not");
+        recorder.close();
+        let odd = folder.path().join("100% of? it#.sqlite");
+        std::fs::rename(folder.store(), &odd).unwrap();
+        let connection = alone(&odd).expect("no log").unwrap();
+        let sum: i64 = connection.query_row("SELECT sum(count) FROM rollup", [], |row| row.get(0)).unwrap();
+        assert_eq!(sum, 1);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,213 @@
+//! How often, by whom, and for what: sums over roll-ups and paths.
+
+use super::{Filter, StoreReader, Window, unsigned};
+use crate::enforce::Action;
+use crate::record::event::EventKind;
+use crate::record::store::error::StoreError;
+use crate::record::store::sqlite::fault;
+use crate::record::store::write::OTHER;
+use crate::record::tally::{DAY, Decision, Gaps, HOUR, MINUTE, PathCounts, Subject, begins, instant};
+use rusqlite::Row;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How often one thing was decided of one subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// Whose requests.
+    pub subject: Arc<Subject>,
+    /// What was decided.
+    pub decision: Arc<Decision>,
+    /// How many requests.
+    pub count: u64,
+}
+
+/// How many requests of one kind in one stretch of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The start of the stretch.
+    pub start: SystemTime,
+    /// Whose requests.
+    pub subject: Arc<Subject>,
+    /// What kind of event they were.
+    pub kind: EventKind,
+    /// What was done.
+    pub action: Action,
+    /// How many.
+    pub count: u64,
+}
+
+/// How often one subject asked for one target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathTotal {
+    /// Who asked.
+    pub subject: Arc<Subject>,
+    /// For what; `(other)` for all that is not kept by name. Octets that are not UTF-8 are `\xNN`.
+    pub target: String,
+    /// How often.
+    pub counts: PathCounts,
+}
+
+/// When a subject was seen, over all that is kept: requests and reads of robots.txt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// Who.
+    pub subject: Arc<Subject>,
+    /// First.
+    pub first: SystemTime,
+    /// Last.
+    pub last: SystemTime,
+}
+
+impl StoreReader {
+    /// How often what was decided, in a time.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn totals(&self, window: &Window, filter: &Filter) -> Result<Vec<Total>, StoreError> {
+        let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
+        let mut sums: HashMap<(i64, i64), u64> = HashMap::new();
+        self.each_rollup(window, |_, subject, decision, count| {
+            *sums.entry((subject, decision)).or_default() += count;
+        })?;
+        let total = |((subject, decision), count)| {
+            let (subject, decision) = (subjects.get(&subject)?, decisions.get(&decision)?);
+            Some(Total { subject: Arc::clone(subject), decision: Arc::clone(decision), count })
+        };
+        Ok(sums.into_iter().filter_map(total).collect())
+    }
+
+    /// The course of a time in stretches of `step`, at least a minute. What is kept by hour or day only
+    /// stands at the start of that hour or day.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn series(&self, window: &Window, filter: &Filter, step: Duration) -> Result<Vec<Point>, StoreError> {
+        let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
+        let step = i64::try_from(step.as_secs()).unwrap_or(i64::MAX).max(MINUTE);
+        let mut sums: BTreeMap<(i64, i64), HashMap<(EventKind, Action), u64>> = BTreeMap::new();
+        self.each_rollup(window, |start, subject, decision, count| {
+            if let Some(decision) = decisions.get(&decision) {
+                let of_subject = sums.entry((start - start.rem_euclid(step), subject)).or_default();
+                *of_subject.entry((decision.kind, decision.action)).or_default() += count;
+            }
+        })?;
+        let mut points = Vec::new();
+        for ((start, subject), kinds) in sums {
+            let Some(subject) = subjects.get(&subject) else { continue };
+            points.extend(kinds.into_iter().map(|((kind, action), count)| Point {
+                start: instant(begins(start)),
+                subject: Arc::clone(subject),
+                kind,
+                action,
+                count,
+            }));
+        }
+        Ok(points)
+    }
+
+    /// What each subject asked for most, `top` targets each, and the rest of what is not kept by name, over
+    /// the days that a time touches.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn paths(&self, window: &Window, filter: &Filter, top: usize) -> Result<Vec<PathTotal>, StoreError> {
+        let (from, to) = window.days();
+        let mut found = Vec::new();
+        let sql = "SELECT target, allowed, violations, stale, variants, spoofed, refused FROM path
+                   WHERE subject = ?1 AND day >= ?2 AND day < ?3";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        for (id, subject) in self.subjects(filter)? {
+            let mut sums: HashMap<String, PathCounts> = HashMap::new();
+            let mut rows = statement.query([id, from, to]).map_err(fault)?;
+            while let Some(row) = rows.next().map_err(fault)? {
+                let target = row.get_ref(0).map_err(fault)?.as_str().map_err(|error| fault(error.into()))?;
+                let counts = path_counts(row).map_err(fault)?;
+                match sums.get_mut(target) {
+                    Some(sum) => sum.add(&counts),
+                    None => drop(sums.insert(target.to_owned(), counts)),
+                }
+            }
+            let rest = sums.remove_entry(OTHER);
+            let mut sums: Vec<_> = sums.into_iter().collect();
+            sums.sort_by(|one, two| {
+                (Reverse(one.1.requests()), &one.0).cmp(&(Reverse(two.1.requests()), &two.0))
+            });
+            sums.truncate(top);
+            let total = |(target, counts)| PathTotal { subject: Arc::clone(&subject), target, counts };
+            found.extend(sums.into_iter().chain(rest).map(total));
+        }
+        Ok(found)
+    }
+
+    /// When each subject was first and last seen.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn presence(&self, filter: &Filter) -> Result<Vec<Presence>, StoreError> {
+        let subjects = self.subjects(filter)?;
+        let mut found = Vec::new();
+        let sql = "SELECT subject, min(first), max(last) FROM presence GROUP BY subject";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            let id: i64 = row.get(0).map_err(fault)?;
+            let Some(subject) = subjects.get(&id) else { continue };
+            let (first, last) = (instant(row.get(1).map_err(fault)?), instant(row.get(2).map_err(fault)?));
+            found.push(Presence { subject: Arc::clone(subject), first, last });
+        }
+        Ok(found)
+    }
+
+    /// The times between requests, over the days that a time touches.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn gaps(&self, window: &Window, filter: &Filter) -> Result<Vec<(Arc<Subject>, Gaps)>, StoreError> {
+        let (subjects, (from, to)) = (self.subjects(filter)?, window.days());
+        let mut found: HashMap<i64, Gaps> = HashMap::new();
+        let sql = "SELECT subject, bucket, count FROM gap WHERE day >= ?1 AND day < ?2";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([from, to]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            let (id, bucket) = (row.get(0).map_err(fault)?, row.get(1).map_err(fault)?);
+            found.entry(id).or_default().add_bucket(bucket, unsigned(row.get(2).map_err(fault)?));
+        }
+        let named = |(id, gaps)| Some((Arc::clone(subjects.get(&id)?), gaps));
+        Ok(found.into_iter().filter_map(named).collect())
+    }
+
+    /// Calls `each` with start, subject, decision and count of every roll-up of a time.
+    fn each_rollup(
+        &self,
+        window: &Window,
+        mut each: impl FnMut(i64, i64, i64, u64),
+    ) -> Result<(), StoreError> {
+        let (from, to) = window.seconds();
+        let sql = "SELECT start, subject, decision, count FROM rollup
+                   WHERE span = ?1 AND start >= ?2 AND start < ?3";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        for span in [MINUTE, HOUR, DAY] {
+            let mut rows = statement.query([span, from, to]).map_err(fault)?;
+            while let Some(row) = rows.next().map_err(fault)? {
+                let number = |column| row.get::<_, i64>(column).map_err(fault);
+                each(number(0)?, number(1)?, number(2)?, unsigned(number(3)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn path_counts(row: &Row<'_>) -> Result<PathCounts, rusqlite::Error> {
+    let count = |column| row.get::<_, i64>(column).map(unsigned);
+    Ok(PathCounts {
+        allowed: count(1)?,
+        violations: count(2)?,
+        stale: count(3)?,
+        variants: count(4)?,
+        spoofed: count(5)?,
+        refused: count(6)?,
+    })
+}

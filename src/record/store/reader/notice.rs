@@ -1,0 +1,155 @@
+//! Versions and reads: what fair notice rests on (RFC 9309 §2.4).
+
+use super::names::optional;
+use super::{Filter, StoreReader, unsigned};
+use crate::decide::VersionId;
+use crate::record::store::error::StoreError;
+use crate::record::store::sqlite::fault;
+use crate::record::tally::{Subject, instant, micros};
+use rusqlite::Row;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// As many readers as a gateway remembers.
+const REMEMBERED: usize = 65_536;
+
+/// One stretch of time in which a version was in force at a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionRecord {
+    /// The site.
+    pub site: Box<str>,
+    /// SHA-256 of the file; `None` for a site without one.
+    pub sha256: Option<[u8; 32]>,
+    /// What the digest begins with: the version's name.
+    pub id: Option<VersionId>,
+    /// The file; `None` for a site without one, and where the size cap has removed it.
+    pub bytes: Option<Arc<[u8]>>,
+    /// When it came into force.
+    pub from: SystemTime,
+    /// When another took its place; `None` while it is in force.
+    pub until: Option<SystemTime>,
+}
+
+/// What one reader read of one version, since that came into force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadTotal {
+    /// Who.
+    pub subject: Arc<Subject>,
+    /// On which host; `(other)` beyond the first 1,000 readers of a crawler and version.
+    pub host: Box<str>,
+    /// From which network, where nothing proved who it was.
+    pub network: Option<Box<str>>,
+    /// Which version.
+    pub version: VersionId,
+    /// When that had come into force.
+    pub in_force: SystemTime,
+    /// The first read.
+    pub first: SystemTime,
+    /// The last read.
+    pub last: SystemTime,
+    /// How many.
+    pub count: u64,
+}
+
+/// What a gateway that starts takes up again.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// Versions that were in force at some time since the one that was asked for, oldest first.
+    pub versions: Vec<VersionRecord>,
+    /// Reads of these versions, oldest first.
+    pub reads: Vec<ReadTotal>,
+}
+
+impl StoreReader {
+    /// All versions of a site, or of all sites, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn versions(&self, site: Option<&str>) -> Result<Vec<VersionRecord>, StoreError> {
+        self.versions_since(0).map(|mut found| {
+            found.retain(|version| site.is_none_or(|site| *site == *version.site));
+            found
+        })
+    }
+
+    /// All reads, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
+        let subjects = self.subjects(filter)?;
+        let mut found = Vec::new();
+        let sql = "SELECT subject, version, in_force, host, network, first, last, count FROM read
+                   ORDER BY first, in_force";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            let id: i64 = row.get(0).map_err(fault)?;
+            if let Some(subject) = subjects.get(&id) {
+                found.extend(read(row, subject).map_err(fault)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The versions in force at `since` or later, and who has read them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn remembered(&self, since: SystemTime) -> Result<Remembered, StoreError> {
+        let versions = self.versions_since(micros(since))?;
+        let wanted: HashSet<_> = versions.iter().filter_map(|version| version.id).collect();
+        let mut reads = self.reads(&Filter::default())?;
+        reads.retain(|read| wanted.contains(&read.version));
+        if reads.len() > REMEMBERED {
+            reads.sort_by_key(|read| std::cmp::Reverse(read.last));
+            reads.truncate(REMEMBERED);
+            reads.sort_by_key(|read| read.first);
+        }
+        Ok(Remembered { versions, reads })
+    }
+
+    fn versions_since(&self, since: i64) -> Result<Vec<VersionRecord>, StoreError> {
+        let mut found = Vec::new();
+        let sql = "SELECT site, version.sha256, bytes, since, until FROM version
+                   LEFT JOIN robots ON robots.sha256 = version.sha256
+                   WHERE until = 0 OR until > ?1 ORDER BY since, id";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([since]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            found.push(version(row).map_err(fault)?);
+        }
+        Ok(found)
+    }
+}
+
+fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
+    let digest: Vec<u8> = row.get(1)?;
+    let sha256: Option<[u8; 32]> = digest.try_into().ok();
+    let bytes: Option<Vec<u8>> = row.get(2)?;
+    let until: i64 = row.get(4)?;
+    Ok(VersionRecord {
+        site: row.get::<_, String>(0)?.into(),
+        sha256,
+        id: sha256.map(VersionId::of_digest),
+        bytes: bytes.map(Arc::from),
+        from: instant(row.get(3)?),
+        until: (until > 0).then(|| instant(until)),
+    })
+}
+
+/// `None` for a version that has no name, which nothing writes.
+fn read(row: &Row<'_>, subject: &Arc<Subject>) -> Result<Option<ReadTotal>, rusqlite::Error> {
+    let Some(version) = VersionId::parse(row.get_ref(1)?.as_str()?) else { return Ok(None) };
+    Ok(Some(ReadTotal {
+        subject: Arc::clone(subject),
+        host: row.get_ref(3)?.as_str()?.into(),
+        network: optional(row.get_ref(4)?.as_str()?).map(Into::into),
+        version,
+        in_force: instant(row.get(2)?),
+        first: instant(row.get(5)?),
+        last: instant(row.get(6)?),
+        count: unsigned(row.get(7)?),
+    }))
+}

@@ -1,0 +1,121 @@
+//! The real database: `SQLite` through rusqlite.
+//!
+//! WAL, so that a report reads while the gateway writes. `synchronous = FULL`: the usual advice for WAL is
+//! `NORMAL`, but that syncs at checkpoints only, so a loss of power could take many seconds of counts with
+//! it. A few commits a second on a thread of its own can afford the sync.
+
+use super::database::{Database, Value};
+use super::error::{StoreError, StoreErrorKind};
+use super::schema::refuse_newer;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a statement waits for another process that holds the database.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How many prepared statements are kept.
+const STATEMENTS: usize = 64;
+
+/// The write-ahead log is cut back to this many octets when all of it is in the database.
+const WAL_BYTES: u32 = 4 * 1024 * 1024;
+
+/// A connection that writes.
+#[derive(Debug)]
+pub(in crate::record) struct Sqlite {
+    connection: Connection,
+}
+
+impl Sqlite {
+    /// Opens or creates the file. Nothing is checked yet but that it is a database, and of no later schema:
+    /// such a one is not touched.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
+        connection.busy_timeout(PATIENCE).map_err(fault)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fault)?;
+        refuse_newer(version)?;
+        if version == 0 {
+            // Before the first table, or it has no effect: space that retention frees goes back to the disk.
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(fault)?;
+        }
+        let mode: String = connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+            .map_err(fault)?;
+        if mode != "wal" {
+            tracing::debug!(mode, "the store has no write-ahead log here; a report may have to wait");
+        }
+        connection.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
+        connection.pragma_update(None, "journal_size_limit", WAL_BYTES).map_err(fault)?;
+        Ok(Self { connection })
+    }
+
+    /// Runs several statements that give no rows.
+    pub(super) fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+        self.connection.execute_batch(sql).map_err(fault)
+    }
+
+    /// Whether the structure of the file is sound.
+    pub(super) fn check(&mut self) -> Result<(), StoreError> {
+        let verdict: String =
+            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(fault)?;
+        if verdict == "ok" {
+            return Ok(());
+        }
+        Err(StoreError::new(StoreErrorKind::Corrupt, format!("the database is broken: {verdict}")))
+    }
+
+    /// Puts all of the write-ahead log into the database.
+    pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
+        self.number("PRAGMA wal_checkpoint(TRUNCATE)", &[]).map(|_| ())
+    }
+}
+
+impl Database for Sqlite {
+    fn run(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
+        statement.execute(params_from_iter(values)).map_err(fault)
+    }
+
+    fn number(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Option<i64>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
+        let has_columns = statement.column_count() > 0;
+        let mut rows = statement.query(params_from_iter(values)).map_err(fault)?;
+        let mut first = None;
+        // To the end: some statements do their work row by row, and their rows are empty.
+        while let Some(row) = rows.next().map_err(fault)? {
+            if has_columns && first.is_none() {
+                first = row.get(0).map_err(fault)?;
+            }
+        }
+        Ok(first)
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Blob(octets) => ValueRef::Blob(octets),
+        }))
+    }
+}
+
+/// What a fault of the database calls for, in words an operator can use.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+pub(super) fn fault(error: rusqlite::Error) -> StoreError {
+    let kind = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreErrorKind::Busy,
+        Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreErrorKind::ReadOnly,
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => StoreErrorKind::Io,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Corrupt,
+        _ => StoreErrorKind::Other,
+    };
+    StoreError::new(kind, error.to_string())
+}

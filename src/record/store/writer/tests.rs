@@ -1,0 +1,258 @@
+//! The writer under faults at every statement, judged by a ledger of what was sent.
+
+use super::super::database::Database as _;
+use super::super::faulty::{Fate, FaultyFile, Ill};
+use super::super::open::StoreFile;
+use super::super::reader::{Filter, StoreReader};
+use super::super::tests::Folder;
+use super::*;
+use crate::decide::{Outcome, Reason, Verdict, VersionId};
+use crate::enforce::Action;
+use crate::identify::{Client, Proof};
+use crate::record::tally::{DecisionRef, Entry, InForce, ReadKey, SubjectRef};
+use std::collections::BTreeMap;
+
+/// Requests by crawler and target, as the sender knows them.
+type Ledger = BTreeMap<(String, String), u64>;
+
+fn subject(crawler: &str) -> SubjectRef<'_> {
+    SubjectRef {
+        site: "example.org",
+        client: Client::Crawler,
+        crawler: Some(crawler),
+        purpose: None,
+        proof: Proof::Unchecked,
+    }
+}
+
+/// Sends what is a little different in every round.
+fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
+    let verdict = Verdict { outcome: Outcome::Allow, reason: Reason::NoRule, ruling: None, version: None };
+    for number in 0..6 {
+        let (crawler, target) = (format!("bot{}", (round + number) % 3), format!("/{}", number % 4));
+        tally.count(Entry {
+            subject: subject(&crawler),
+            is_known: number % 2 == 0,
+            decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
+            target: target.as_bytes(),
+            at: micros(SystemTime::now()),
+            gap: None,
+        });
+        *ledger.entry((crawler, target)).or_default() += 1;
+    }
+    let version = VersionId::of(b"a");
+    let key = ReadKey { version, in_force: 1, host: "h".into(), network: None };
+    tally.read(subject("bot0"), true, key, micros(SystemTime::now()));
+    let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
+    tally.in_force(InForce { site: "example.org".into(), bytes, since: i64::try_from(round).unwrap() + 1 });
+}
+
+/// Targets and roll-ups as the store tells them; the two must agree.
+fn stored(folder: &Folder) -> Ledger {
+    let Ok(reader) = StoreReader::open(&folder.store()) else { return Ledger::new() };
+    let Some(window) = reader.span().unwrap() else { return Ledger::new() };
+    let mut ledger = Ledger::new();
+    for path in reader.paths(&window, &Filter::default(), usize::MAX).unwrap() {
+        let crawler = path.subject.crawler.as_deref().unwrap().to_owned();
+        ledger.insert((crawler, path.target.clone()), path.counts.requests());
+    }
+    let totals = reader.totals(&window, &Filter::default()).unwrap();
+    assert_eq!(totals.iter().map(|total| total.count).sum::<u64>(), ledger.values().sum::<u64>());
+    ledger
+}
+
+fn writer(folder: &Folder, fate: &Fate) -> Writer<FaultyFile> {
+    Writer::new(FaultyFile::new(folder.store(), fate.clone()), folder.options())
+}
+
+/// How many statements a process runs for two rounds: faults are tried at each of them.
+fn statements() -> usize {
+    let (folder, fate, tally) = (Folder::new(), Fate::default(), Tally::default());
+    let mut writer = writer(&folder, &fate);
+    let mut ledger = Ledger::new();
+    for round in 0..2 {
+        send(&tally, round, &mut ledger);
+        writer.turn(&tally);
+    }
+    assert_eq!(stored(&folder), ledger);
+    fate.statements()
+}
+
+#[test]
+fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
+    let whole = statements();
+    assert!(whole > 100, "{whole}");
+    let kinds = [StoreErrorKind::Full, StoreErrorKind::Busy, StoreErrorKind::Io, StoreErrorKind::ReadOnly];
+    for nth in 1..=whole {
+        let kind = kinds[nth % kinds.len()];
+        for (ill, times) in [(Ill::Fails(kind), 1), (Ill::DoneButFails(kind), 1), (Ill::Fails(kind), 30)] {
+            let (folder, fate, tally) = (Folder::new(), Fate::at(nth, ill, times), Tally::default());
+            let mut writer = writer(&folder, &fate);
+            let mut ledger = Ledger::new();
+            let mut saw_error = false;
+            for round in 0..2 {
+                send(&tally, round, &mut ledger);
+                writer.turn(&tally);
+                saw_error |= writer.status.lock().unwrap().error.is_some();
+            }
+            for _ in 0..40 {
+                writer.turn(&tally);
+            }
+            assert!(saw_error, "{ill:?} at {nth} of {whole} was not told");
+            assert_eq!(stored(&folder), ledger, "{ill:?} at {nth} of {whole}");
+            let status = writer.status.lock().unwrap();
+            assert_eq!((status.error.as_ref(), status.counts_lost), (None, 0), "{ill:?} at {nth}");
+        }
+    }
+}
+
+#[test]
+fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
+    let whole = statements();
+    for nth in 1..=whole {
+        for ill in [Ill::Killed, Ill::DoneThenKilled] {
+            let (folder, fate) = (Folder::new(), Fate::at(nth, ill, 1));
+            // What each round had sent, as far as the dead process got.
+            let (mut sent, mut ledger) = (vec![Ledger::new()], Ledger::new());
+            let mut written = 0;
+            {
+                let tally = Tally::default();
+                let mut writer = writer(&folder, &fate);
+                for round in 0..2 {
+                    send(&tally, round, &mut ledger);
+                    sent.push(ledger.clone());
+                    writer.turn(&tally);
+                    if !fate.is_dead() {
+                        written = sent.len() - 1;
+                    }
+                }
+            }
+            let found = stored(&folder);
+            let at = sent.iter().position(|ledger| *ledger == found);
+            let at = at.unwrap_or_else(|| panic!("{ill:?} at {nth}: {found:?} is no round's end"));
+            assert!(at == written || at == written + 1, "{ill:?} at {nth}: {at}, and {written} were written");
+
+            // The next process goes on from there, and its counts come on top.
+            let (tally, mut next) = (Tally::default(), Ledger::new());
+            let mut writer = writer(&folder, &Fate::default());
+            send(&tally, 7, &mut next);
+            writer.turn(&tally);
+            let mut expected = found;
+            for (key, count) in next {
+                *expected.entry(key).or_default() += count;
+            }
+            assert_eq!(stored(&folder), expected, "{ill:?} at {nth}");
+        }
+    }
+}
+
+#[test]
+fn counts_wait_while_another_process_holds_the_store() {
+    let (folder, tally) = (Folder::new(), Tally::default());
+    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut ledger = Ledger::new();
+    let mut other = StoreFile::new(folder.store());
+    let mut other = other.open(false).unwrap().database;
+    other.run("BEGIN EXCLUSIVE", &[]).unwrap();
+    for round in 0..3 {
+        send(&tally, round, &mut ledger);
+        writer.turn(&tally);
+        let status = writer.status.lock().unwrap();
+        assert!(status.error.as_ref().is_some_and(|error| error.contains("locked")), "{status:?}");
+        assert!(status.failing_since.is_some());
+    }
+    other.run("ROLLBACK", &[]).unwrap();
+    writer.turn(&tally);
+    assert_eq!(stored(&folder), ledger);
+    assert_eq!(writer.status.lock().unwrap().error, None);
+}
+
+#[test]
+fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
+    let (folder, fate, tally) = (Folder::new(), Fate::default(), Tally::default());
+    let mut writer = writer(&folder, &fate);
+    send(&tally, 0, &mut Ledger::new());
+    writer.turn(&tally);
+    // What the database says when it meets a broken page, once for nothing and once for cause.
+    let breaks = || {
+        let mut course = fate.0.lock().unwrap();
+        course.ill = Some((course.statements + 10, Ill::Fails(StoreErrorKind::Corrupt), 1));
+    };
+    breaks();
+    for round in 1..3 {
+        send(&tally, round, &mut Ledger::new());
+        writer.turn(&tally);
+    }
+    assert_eq!(writer.status.lock().unwrap().set_aside, Vec::<String>::new(), "the file is sound");
+    assert_eq!(stored(&folder).values().sum::<u64>(), 18);
+
+    for part in ["store.sqlite", "store.sqlite-wal"] {
+        let path = folder.path().join(part);
+        let length = std::fs::metadata(&path).unwrap().len();
+        std::fs::write(path, vec![0x5A; usize::try_from(length).unwrap()]).unwrap();
+    }
+    let mut after = Ledger::new();
+    breaks();
+    send(&tally, 99, &mut after);
+    for _ in 0..3 {
+        writer.turn(&tally);
+    }
+    let status = writer.status.lock().unwrap().clone();
+    assert_eq!((status.error, status.set_aside.len()), (None, 1));
+    assert!(std::path::Path::new(&status.set_aside[0]).exists());
+    assert_eq!(stored(&folder), after, "the batch that was not written is in the new store");
+}
+
+#[test]
+fn a_store_that_was_moved_away_is_begun_anew() {
+    let (folder, tally) = (Folder::new(), Tally::default());
+    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    send(&tally, 0, &mut Ledger::new());
+    writer.turn(&tally);
+    let away = folder.path().join("away");
+    std::fs::create_dir(&away).unwrap();
+    for part in ["", "-wal", "-shm"] {
+        let name = format!("store.sqlite{part}");
+        std::fs::rename(folder.path().join(&name), away.join(&name)).unwrap();
+    }
+    let mut ledger = Ledger::new();
+    send(&tally, 1, &mut ledger);
+    writer.turn(&tally);
+    assert_eq!(stored(&folder), ledger);
+}
+
+#[test]
+fn a_folder_that_comes_back_is_written_again() {
+    let (folder, tally) = (Folder::new(), Tally::default());
+    let state = folder.path().join("state");
+    let options = StoreOptions { path: state.join("store.sqlite"), ..folder.options() };
+    let mut writer = Writer::new(StoreFile::new(options.path.clone()), options.clone());
+    send(&tally, 0, &mut Ledger::new());
+    writer.turn(&tally);
+    assert!(writer.status.lock().unwrap().error.is_some());
+    std::fs::create_dir(&state).unwrap();
+    writer.turn(&tally);
+    assert_eq!(writer.status.lock().unwrap().error, None);
+    let reader = StoreReader::open(&options.path).unwrap();
+    let totals = reader.totals(&reader.span().unwrap().unwrap(), &Filter::default()).unwrap();
+    assert_eq!(totals.iter().map(|total| total.count).sum::<u64>(), 6);
+}
+
+#[test]
+fn a_store_of_a_later_program_is_waited_for() {
+    let (folder, tally) = (Folder::new(), Tally::default());
+    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut ledger = Ledger::new();
+    send(&tally, 0, &mut ledger);
+    writer.turn(&tally);
+    let mut later = StoreFile::new(folder.store());
+    let mut later = later.open(false).unwrap().database;
+    later.script("PRAGMA user_version = 99").unwrap();
+    send(&tally, 1, &mut ledger);
+    writer.turn(&tally);
+    let error = writer.status.lock().unwrap().error.clone().unwrap();
+    assert!(error.contains("later robots-gateway"), "{error}");
+    later.script("PRAGMA user_version = 1").unwrap();
+    writer.turn(&tally);
+    assert_eq!(stored(&folder), ledger);
+}

@@ -1,0 +1,185 @@
+//! All that was counted of one subject and is not written yet.
+
+use super::decision::Decision;
+use super::gaps::Gaps;
+use super::instant::{DAY, HOUR, start_of};
+use super::room::Room;
+use crate::decide::VersionId;
+use crate::enforce::Action;
+use crate::record::event::{Event, EventKind};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+
+/// Longer targets, in octets, are counted with the rest: nobody reads them in a report, and a client could
+/// fill the memory with a few.
+const LONGEST_TARGET: usize = 2_048;
+
+/// Events kept in full for one subject and decision, of one batch.
+pub(super) const SAMPLES_PER_DECISION: u8 = 4;
+
+pub(in crate::record) type Map<K, V> = HashMap<K, V, RandomState>;
+
+/// A period of roll-ups: its length and its start, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::record) struct Period {
+    pub(in crate::record) span: i64,
+    pub(in crate::record) start: i64,
+}
+
+/// How often a target was asked for, by what became of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Plainly allowed.
+    pub allowed: u64,
+    /// Violations.
+    pub violations: u64,
+    /// Disallowed only by some version the client could hold.
+    pub stale: u64,
+    /// Variants of a disallowed path.
+    pub variants: u64,
+    /// Allowed, under a borrowed name.
+    pub spoofed: u64,
+    /// Refused; each of them is one of the above, too.
+    pub refused: u64,
+}
+
+impl PathCounts {
+    pub(super) fn one(kind: EventKind, action: Action) -> Self {
+        let mut counts = Self { refused: u64::from(action == Action::Refuse), ..Self::default() };
+        *match kind {
+            EventKind::Violation => &mut counts.violations,
+            EventKind::Stale => &mut counts.stale,
+            EventKind::Variant => &mut counts.variants,
+            EventKind::Spoof => &mut counts.spoofed,
+            EventKind::Allowed => &mut counts.allowed,
+        } = 1;
+        counts
+    }
+
+    /// All requests for the target.
+    #[must_use]
+    pub const fn requests(&self) -> u64 {
+        self.allowed + self.violations + self.stale + self.variants + self.spoofed
+    }
+
+    /// Adds another day's, or another store's.
+    pub const fn add(&mut self, other: &Self) {
+        self.allowed += other.allowed;
+        self.violations += other.violations;
+        self.stale += other.stale;
+        self.variants += other.variants;
+        self.spoofed += other.spoofed;
+        self.refused += other.refused;
+    }
+}
+
+/// Counts of one target by day.
+pub(in crate::record) type PathDays = Vec<(i64, PathCounts)>;
+
+/// Which read of a version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::record) struct ReadKey {
+    pub(in crate::record) version: VersionId,
+    /// When the version came into force, in microseconds.
+    pub(in crate::record) in_force: i64,
+    pub(in crate::record) host: Box<str>,
+    pub(in crate::record) network: Option<Box<str>>,
+}
+
+/// First and last instant, in microseconds, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::record) struct Seen {
+    pub(in crate::record) first: i64,
+    pub(in crate::record) last: i64,
+    pub(in crate::record) count: u64,
+}
+
+impl Seen {
+    pub(super) fn add(&mut self, other: Self) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.count = self.count.saturating_add(other.count);
+    }
+}
+
+/// An event in full.
+#[derive(Clone, Debug)]
+pub(in crate::record) struct KeptEvent {
+    pub(in crate::record) decision: Decision,
+    pub(in crate::record) at: i64,
+    pub(in crate::record) event: Box<Event>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::record) struct Uses {
+    pub(in crate::record) periods: Vec<(Period, u64)>,
+    pub(super) sampled: u8,
+}
+
+/// All that is known of one subject.
+#[derive(Clone, Debug, Default)]
+pub(in crate::record) struct Account {
+    /// Whether the name is the catalogue's or the operator's, and not made up by a client.
+    pub(in crate::record) is_known: bool,
+    /// By day: first and last seen.
+    pub(in crate::record) presence: BTreeMap<i64, Seen>,
+    pub(in crate::record) decisions: Map<Decision, Uses>,
+    /// By target, raw octets.
+    pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
+    /// Targets that found no room.
+    pub(in crate::record) other_paths: PathDays,
+    pub(in crate::record) gaps: BTreeMap<i64, Gaps>,
+    pub(in crate::record) events: Vec<KeptEvent>,
+    pub(in crate::record) reads: Map<ReadKey, Seen>,
+}
+
+impl Account {
+    /// Notes when the subject was there; `count` is not used.
+    pub(super) fn see(&mut self, seen: Seen) {
+        let day = start_of(seen.first, DAY);
+        self.presence.entry(day).and_modify(|known| known.add(seen)).or_insert(seen);
+    }
+
+    pub(super) fn add_path(&mut self, target: &[u8], day: i64, counts: &PathCounts, room: &mut Room) {
+        if target.len() > LONGEST_TARGET {
+            add(&mut self.other_paths, day, counts);
+        } else if let Some(days) = self.paths.get_mut(target) {
+            add(days, day, counts);
+        } else if room.sizes.paths < room.bounds.paths {
+            room.sizes.paths += 1;
+            self.paths.insert(target.into(), vec![(day, *counts)]);
+        } else {
+            room.drop_details(counts.requests());
+            add(&mut self.other_paths, day, counts);
+        }
+    }
+}
+
+pub(super) fn add(days: &mut PathDays, day: i64, counts: &PathCounts) {
+    match days.iter_mut().find(|(known, _)| *known == day) {
+        Some((_, known)) => known.add(counts),
+        None => days.push((day, *counts)),
+    }
+}
+
+impl Uses {
+    pub(super) fn add(&mut self, period: Period, count: u64, room: &mut Room) {
+        let hour = Period { span: HOUR, start: period.start - period.start.rem_euclid(HOUR) };
+        let candidates =
+            if room.sizes.rollups < room.bounds.rollups { [period, period] } else { [period, hour] };
+        for period in candidates {
+            if let Some((_, known)) = self.periods.iter_mut().rev().find(|(known, _)| *known == period) {
+                *known = known.saturating_add(count);
+                return;
+            }
+        }
+        if room.sizes.rollups >= room.bounds.rollups.saturating_mul(2) {
+            room.lose_counts(count);
+            return;
+        }
+        room.sizes.rollups += 1;
+        let [_, period] = candidates;
+        self.periods.push((period, count));
+    }
+}

@@ -1,0 +1,198 @@
+//! Counts that are not written yet. Bounded, and exact up to its bounds.
+//!
+//! Where room runs out, precision goes before counts do: first targets are counted as the rest of their
+//! day, then made-up names as the rest of theirs, then minutes as hours. Only when even that finds no room
+//! is a count lost, and then it is counted as lost.
+
+use super::account::{
+    Account, KeptEvent, Map, PathCounts, Period, ReadKey, SAMPLES_PER_DECISION, Seen, Uses, add,
+};
+use super::decision::DecisionRef;
+use super::instant::{DAY, MINUTE, start_of};
+use super::room::{Bounds, Losses, Room};
+use super::subject::{Subject, SubjectRef};
+use crate::record::event::EventKind;
+use hashbrown::hash_map::EntryRef;
+use std::sync::Arc;
+
+/// A version that came into force at a site; without bytes for a site without a file.
+#[derive(Clone, Debug)]
+pub(in crate::record) struct InForce {
+    pub(in crate::record) site: Box<str>,
+    pub(in crate::record) bytes: Option<Arc<[u8]>>,
+    pub(in crate::record) since: i64,
+}
+
+/// Counts that are not written yet.
+#[derive(Debug)]
+pub(in crate::record) struct Batch {
+    pub(in crate::record) accounts: Map<Subject, Account>,
+    pub(in crate::record) versions: Vec<InForce>,
+    /// Whether someone else may have answered some requests for robots.txt meanwhile.
+    pub(in crate::record) reads_are_partial: bool,
+    room: Room,
+}
+
+/// One request to be counted.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::record) struct Entry<'a> {
+    pub(in crate::record) subject: SubjectRef<'a>,
+    pub(in crate::record) is_known: bool,
+    pub(in crate::record) decision: DecisionRef<'a>,
+    pub(in crate::record) target: &'a [u8],
+    pub(in crate::record) at: i64,
+    pub(in crate::record) gap: Option<std::time::Duration>,
+}
+
+impl Batch {
+    pub(in crate::record) fn new(bounds: Bounds) -> Self {
+        let (accounts, versions, room) = (Map::default(), Vec::new(), Room::new(bounds));
+        Self { accounts, versions, reads_are_partial: false, room }
+    }
+
+    pub(in crate::record) fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.versions.is_empty() && self.losses() == Losses::default()
+    }
+
+    /// What found no room.
+    pub(in crate::record) const fn losses(&self) -> Losses {
+        self.room.losses
+    }
+
+    /// How many requests are counted here.
+    pub(in crate::record) fn requests(&self) -> u64 {
+        let uses = self.accounts.values().flat_map(|account| account.decisions.values());
+        uses.flat_map(|uses| &uses.periods).map(|(_, count)| count).sum()
+    }
+
+    /// Leaves an empty batch behind.
+    pub(in crate::record) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.room.bounds))
+    }
+
+    /// Counts one request; `true` when its event is wanted in full.
+    pub(in crate::record) fn count(&mut self, entry: &Entry<'_>) -> bool {
+        let room = &mut self.room;
+        let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
+        account.see(Seen { first: entry.at, last: entry.at, count: 1 });
+        let (day, counts) =
+            (start_of(entry.at, DAY), PathCounts::one(entry.decision.kind, entry.decision.action));
+        account.add_path(entry.target, day, &counts, room);
+        if let Some(gap) = entry.gap {
+            account.gaps.entry(day).or_default().add(gap);
+        }
+        let uses = match account.decisions.entry_ref(&entry.decision) {
+            EntryRef::Occupied(known) => known.into_mut(),
+            EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
+        };
+        let period = Period { span: MINUTE, start: start_of(entry.at, MINUTE) };
+        uses.add(period, 1, room);
+        let is_wanted = entry.decision.kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
+        uses.sampled += u8::from(is_wanted);
+        is_wanted
+    }
+
+    /// Keeps an event in full, or counts it as dropped.
+    pub(in crate::record) fn keep(&mut self, subject: SubjectRef<'_>, is_known: bool, event: KeptEvent) {
+        if self.room.sizes.samples >= self.room.bounds.samples {
+            self.room.drop_details(1);
+            return;
+        }
+        self.room.sizes.samples += 1;
+        account(&mut self.accounts, &mut self.room, subject, is_known).events.push(event);
+    }
+
+    /// Notes reads of one version by one reader.
+    pub(in crate::record) fn read(
+        &mut self,
+        subject: SubjectRef<'_>,
+        is_known: bool,
+        key: ReadKey,
+        seen: Seen,
+    ) {
+        let room = &mut self.room;
+        let account = account(&mut self.accounts, room, subject, is_known);
+        account.see(seen);
+        if let Some(known) = account.reads.get_mut(&key) {
+            known.add(seen);
+        } else if room.sizes.reads < room.bounds.reads {
+            room.sizes.reads += 1;
+            account.reads.insert(key, seen);
+        } else {
+            room.drop_details(seen.count);
+        }
+    }
+
+    /// Notes that a version came into force.
+    pub(in crate::record) fn in_force(&mut self, version: InForce) {
+        let octets = version.bytes.as_ref().map_or(0, |bytes| bytes.len()) + 256;
+        if self.room.sizes.robots + octets > self.room.bounds.robots {
+            self.room.drop_details(1);
+            return;
+        }
+        self.room.sizes.robots += octets;
+        self.versions.push(version);
+    }
+
+    /// Adds all of `other`, as far as there is room.
+    pub(in crate::record) fn merge(&mut self, other: Self) {
+        self.room.losses = self.losses().plus(other.losses());
+        self.reads_are_partial |= other.reads_are_partial;
+        other.versions.into_iter().for_each(|version| self.in_force(version));
+        for (subject, theirs) in other.accounts {
+            self.merge_account(subject.borrowed(), theirs);
+        }
+    }
+
+    fn merge_account(&mut self, subject: SubjectRef<'_>, theirs: Account) {
+        let is_known = theirs.is_known;
+        let room = &mut self.room;
+        let ours = account(&mut self.accounts, room, subject, is_known);
+        theirs.presence.into_values().for_each(|seen| ours.see(seen));
+        for (day, gaps) in theirs.gaps {
+            ours.gaps.entry(day).or_default().merge(&gaps);
+        }
+        for (decision, uses) in theirs.decisions {
+            let known = ours.decisions.entry(decision).or_default();
+            known.sampled = known.sampled.max(uses.sampled);
+            for (period, count) in uses.periods {
+                known.add(period, count, room);
+            }
+        }
+        for (target, counts) in theirs.paths {
+            for (day, counts) in counts {
+                ours.add_path(&target, day, &counts, room);
+            }
+        }
+        theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
+        theirs.events.into_iter().for_each(|event| self.keep(subject, is_known, event));
+        for (key, seen) in theirs.reads {
+            self.read(subject, is_known, key, seen);
+        }
+    }
+}
+
+/// The account of a subject, or of the rest of the strangers when there is no room for its name.
+fn account<'a>(
+    accounts: &'a mut Map<Subject, Account>,
+    room: &mut Room,
+    subject: SubjectRef<'_>,
+    is_known: bool,
+) -> &'a mut Account {
+    let is_full = room.sizes.strangers >= room.bounds.strangers;
+    let has_no_room = !is_known && is_full && !accounts.contains_key(&subject);
+    let subject = if has_no_room { subject.nameless() } else { subject };
+    let account = match accounts.entry_ref(&subject) {
+        EntryRef::Occupied(known) => known.into_mut(),
+        EntryRef::Vacant(place) => {
+            room.sizes.strangers += usize::from(!is_known && !has_no_room);
+            place.insert_with_key((&subject).into(), Account::default())
+        }
+    };
+    // The rest of the strangers is no name that a client made up.
+    account.is_known |= is_known || has_no_room;
+    account
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! What is counted: kind of event, action and notice, and the rule they rest on.
+
+use crate::decide::{Notice, Ruling, VersionId};
+use crate::enforce::Action;
+use crate::record::event::{EventKind, Occurrence};
+use crate::record::octets::printable;
+use hashbrown::Equivalent;
+use std::hash::{Hash, Hasher};
+
+/// What was decided of a request, by which rule of which version of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The kind of event.
+    pub kind: EventKind,
+    /// What was done.
+    pub action: Action,
+    /// What notice the client had had, where that matters.
+    pub notice: Option<Notice>,
+    /// The version in force; `None` for a site without a file.
+    pub version: Option<VersionId>,
+    /// The user-agent values of the group (RFC 9309 §2.2.1); empty where no group applied.
+    pub group: Vec<Box<str>>,
+    /// The line of the rule that matched, from 1.
+    pub line: Option<u32>,
+    /// That rule as written; octets that are not UTF-8 as `\xNN`.
+    pub rule: Option<Box<str>>,
+}
+
+/// A [`Decision`] that borrows, to look one up without a copy.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::record) struct DecisionRef<'a> {
+    pub(in crate::record) kind: EventKind,
+    pub(in crate::record) action: Action,
+    notice: Option<Notice>,
+    version: Option<VersionId>,
+    ruling: Option<&'a Ruling<'a>>,
+}
+
+impl<'a> DecisionRef<'a> {
+    pub(in crate::record) fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
+        let verdict = occurrence.verdict;
+        Self {
+            kind,
+            action: occurrence.action,
+            notice: verdict.notice(),
+            version: verdict.version,
+            ruling: verdict.ruling.as_ref(),
+        }
+    }
+
+    /// A decision that is not part of an occurrence.
+    #[cfg(test)]
+    pub(in crate::record) fn plain(
+        verdict: &'a crate::decide::Verdict<'a>,
+        proof: crate::identify::Proof,
+        action: Action,
+    ) -> Self {
+        let (notice, version) = (verdict.notice(), verdict.version);
+        Self { kind: EventKind::of(verdict, proof), action, notice, version, ruling: verdict.ruling.as_ref() }
+    }
+
+    fn line(self) -> Option<u32> {
+        self.ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line)
+    }
+
+    fn group(self) -> &'a [&'a str] {
+        self.ruling.map_or(&[], |ruling| &ruling.group)
+    }
+}
+
+impl From<&DecisionRef<'_>> for Decision {
+    fn from(decision: &DecisionRef<'_>) -> Self {
+        let rule = decision.ruling.and_then(|ruling| ruling.rule.as_ref());
+        Self {
+            kind: decision.kind,
+            action: decision.action,
+            notice: decision.notice,
+            version: decision.version,
+            group: decision.group().iter().map(|token| (*token).into()).collect(),
+            line: rule.map(|rule| rule.line),
+            rule: rule.map(|rule| printable(rule.text).into()),
+        }
+    }
+}
+
+/// The text of a rule and its group follow from version and line almost always, so they are compared but
+/// not hashed.
+fn hash_key<H: Hasher>(
+    key: (EventKind, Action, Option<Notice>, Option<VersionId>, Option<u32>),
+    state: &mut H,
+) {
+    key.hash(state);
+}
+
+impl Hash for Decision {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_key((self.kind, self.action, self.notice, self.version, self.line), state);
+    }
+}
+
+impl Hash for DecisionRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_key((self.kind, self.action, self.notice, self.version, self.line()), state);
+    }
+}
+
+impl Equivalent<Decision> for DecisionRef<'_> {
+    /// The text of the rule is not compared: a version's line has one.
+    fn equivalent(&self, other: &Decision) -> bool {
+        let group = self.group();
+        self.kind == other.kind
+            && self.action == other.action
+            && self.notice == other.notice
+            && self.version == other.version
+            && self.line() == other.line
+            && group.len() == other.group.len()
+            && group.iter().zip(&other.group).all(|(ours, theirs)| **ours == **theirs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::{Kind, Rule};
+    use std::collections::hash_map::RandomState;
+    use std::hash::BuildHasher as _;
+
+    fn ruling(line: u32, text: &[u8]) -> Ruling<'_> {
+        let rule = Rule { kind: Kind::Disallow, line, text, pattern: b"/x", octets: 2 };
+        Ruling { group: vec!["GPTBot", "*"], token: "GPTBot", rule: Some(rule) }
+    }
+
+    fn decision<'a>(ruling: Option<&'a Ruling<'a>>) -> DecisionRef<'a> {
+        DecisionRef {
+            kind: EventKind::Violation,
+            action: Action::Refuse,
+            notice: Some(Notice::Read),
+            version: Some(VersionId::of(b"a")),
+            ruling,
+        }
+    }
+
+    #[test]
+    fn a_borrowed_decision_finds_the_owned_one() {
+        let (one, two) = (ruling(3, b"Disallow: /caf\xe9"), ruling(4, b"Disallow: /caf\xe9"));
+        let (borrowed, state) = (decision(Some(&one)), RandomState::new());
+        let owned = Decision::from(&borrowed);
+        assert_eq!(state.hash_one(borrowed), state.hash_one(&owned));
+        assert!(borrowed.equivalent(&owned));
+        assert_eq!(owned.rule.as_deref(), Some("Disallow: /caf\\xE9"));
+        assert!(!decision(Some(&two)).equivalent(&owned));
+        assert!(!decision(None).equivalent(&owned));
+    }
+
+    #[test]
+    fn another_group_is_another_decision() {
+        let one = ruling(3, b"Disallow: /x");
+        let other = Ruling { group: vec!["GPTBot"], ..one.clone() };
+        assert!(!decision(Some(&other)).equivalent(&Decision::from(&decision(Some(&one)))));
+    }
+}

@@ -1,0 +1,70 @@
+//! How much may wait in memory, how much does, and what found no room.
+
+/// How much a batch may hold.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::record) struct Bounds {
+    /// Roll-ups by minute; beyond it they are kept by hour, and beyond twice as many not at all.
+    pub(in crate::record) rollups: usize,
+    /// Targets by day.
+    pub(in crate::record) paths: usize,
+    /// Made-up names.
+    pub(in crate::record) strangers: usize,
+    /// Events in full.
+    pub(in crate::record) samples: usize,
+    /// Readers by version.
+    pub(in crate::record) reads: usize,
+    /// Octets of robots.txt files.
+    pub(in crate::record) robots: usize,
+}
+
+/// What did not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Events, readers, versions and targets that are missing; the requests are counted all the same.
+    pub details_dropped: u64,
+    /// Requests that are not counted.
+    pub counts_lost: u64,
+}
+
+impl Losses {
+    pub(in crate::record) const fn plus(self, other: Self) -> Self {
+        Self {
+            details_dropped: self.details_dropped.saturating_add(other.details_dropped),
+            counts_lost: self.counts_lost.saturating_add(other.counts_lost),
+        }
+    }
+}
+
+/// How much it holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sizes {
+    pub(super) rollups: usize,
+    pub(super) paths: usize,
+    pub(super) strangers: usize,
+    pub(super) samples: usize,
+    pub(super) reads: usize,
+    pub(super) robots: usize,
+}
+
+/// The room of one batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) bounds: Bounds,
+    pub(super) sizes: Sizes,
+    pub(super) losses: Losses,
+}
+
+impl Room {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self { bounds, sizes: Sizes::default(), losses: Losses::default() }
+    }
+
+    /// Details that are missing, by the number of requests they were of.
+    pub(super) const fn drop_details(&mut self, count: u64) {
+        self.losses.details_dropped = self.losses.details_dropped.saturating_add(count);
+    }
+
+    pub(super) const fn lose_counts(&mut self, count: u64) {
+        self.losses.counts_lost = self.losses.counts_lost.saturating_add(count);
+    }
+}

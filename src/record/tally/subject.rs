@@ -1,0 +1,108 @@
+//! Who a count is for: a crawler as one site knows it, with what supports its name.
+
+use crate::identify::{Basis, Client, Identity, Proof, Purpose};
+use hashbrown::Equivalent;
+
+/// The name that stands for all names beyond the first 1,000 strangers of a day.
+pub const OTHER_CRAWLERS: &str = "(other crawlers)";
+
+/// Who a count is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// The site.
+    pub site: Box<str>,
+    /// The kind of client.
+    pub client: Client,
+    /// The crawler's name; `None` for a client that gives none.
+    pub crawler: Option<Box<str>>,
+    /// What it fetches for, where the catalogue knows.
+    pub purpose: Option<Purpose>,
+    /// What supported its name at the time.
+    pub proof: Proof,
+}
+
+/// A [`Subject`] that borrows its names, to look one up without a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::record) struct SubjectRef<'a> {
+    pub(in crate::record) site: &'a str,
+    pub(in crate::record) client: Client,
+    pub(in crate::record) crawler: Option<&'a str>,
+    pub(in crate::record) purpose: Option<Purpose>,
+    pub(in crate::record) proof: Proof,
+}
+
+impl<'a> SubjectRef<'a> {
+    pub(in crate::record) fn new(site: &'a str, identity: &'a Identity, proof: Proof) -> Self {
+        Self {
+            site,
+            client: identity.client,
+            crawler: identity.crawler.as_deref(),
+            purpose: identity.purpose,
+            proof,
+        }
+    }
+
+    /// The subject that this one is counted under when there is no room for its name.
+    pub(in crate::record) fn nameless(self) -> Self {
+        Self { crawler: Some(OTHER_CRAWLERS), purpose: None, ..self }
+    }
+}
+
+impl Subject {
+    pub(in crate::record) fn borrowed(&self) -> SubjectRef<'_> {
+        SubjectRef {
+            site: &self.site,
+            client: self.client,
+            crawler: self.crawler.as_deref(),
+            purpose: self.purpose,
+            proof: self.proof,
+        }
+    }
+}
+
+impl From<&SubjectRef<'_>> for Subject {
+    fn from(subject: &SubjectRef<'_>) -> Self {
+        Self {
+            site: subject.site.into(),
+            client: subject.client,
+            crawler: subject.crawler.map(Into::into),
+            purpose: subject.purpose,
+            proof: subject.proof,
+        }
+    }
+}
+
+impl Equivalent<Subject> for SubjectRef<'_> {
+    fn equivalent(&self, subject: &Subject) -> bool {
+        *self == subject.borrowed()
+    }
+}
+
+/// Whether the number of such names is bounded: the catalogue's and those of the operator's robots.txt are
+/// known, every other name was made up by whoever sent the request.
+pub(in crate::record) fn is_known(identity: &Identity) -> bool {
+    identity.crawler.is_none() || matches!(identity.basis, Basis::Catalogue | Basis::OperatorToken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::hash_map::RandomState;
+    use std::hash::BuildHasher as _;
+
+    #[test]
+    fn a_borrowed_subject_finds_the_owned_one() {
+        let subject = Subject {
+            site: "example.org".into(),
+            client: Client::Crawler,
+            crawler: Some("GPTBot".into()),
+            purpose: Some(Purpose::AiTrain),
+            proof: Proof::Unchecked,
+        };
+        let state = RandomState::new();
+        assert_eq!(state.hash_one(&subject), state.hash_one(subject.borrowed()));
+        assert!(subject.borrowed().equivalent(&subject));
+        assert!(!subject.borrowed().nameless().equivalent(&subject));
+        assert_eq!(Subject::from(&subject.borrowed()), subject);
+    }
+}

@@ -1,0 +1,228 @@
+//! A store that cannot be written: proxying goes on, what waits is written later, and what is lost is told.
+
+use crate::load::{send, send_all};
+use crate::place::{Place, fails_with, recovers, status, stop};
+use crate::support::{Folder, until};
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Holds the store's lock, as a backup or a person with a shell may.
+fn lock(place: &Place) -> Connection {
+    let connection = Connection::open(place.store()).expect("the store");
+    connection.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+    connection.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    connection
+}
+
+#[test]
+fn a_locked_store_stops_nothing_and_costs_nothing() {
+    let place = Place::new();
+    let gateway = place.start();
+    let mut sent = send(gateway.address(), 1, 200);
+    let begun = Instant::now();
+    sent.add(&send_all(&[gateway.address(); 2], 3_000));
+    let free = begun.elapsed();
+    let held = lock(&place);
+    let begun = Instant::now();
+    sent.add(&send_all(&[gateway.address(); 2], 3_000));
+    println!("6,000 requests: {free:.2?} with a free store, {:.2?} with a locked one", begun.elapsed());
+    fails_with(&gateway, "locked");
+    drop(held);
+    recovers(&gateway);
+    place.settles_at(&sent);
+    assert_eq!(status(&gateway)["counts_lost"], 0);
+    stop(gateway);
+}
+
+/// `cargo test --release --test store -- --ignored throughput --nocapture`
+#[test]
+#[ignore = "measures for a minute; run it with --release"]
+fn throughput_is_the_same_with_a_store_that_cannot_be_written() {
+    const REQUESTS: u64 = 10_000;
+    let place = Place::alone();
+    let gateway = place.start();
+    let mut sent = send_all(&[gateway.address(); 2], REQUESTS);
+    let (mut free, mut locked) = (Duration::ZERO, Duration::ZERO);
+    // By turns, so that whatever else the machine does slows both.
+    for round in 0..10 {
+        let held = (round % 2 == 1).then(|| lock(&place));
+        let begun = Instant::now();
+        sent.add(&send_all(&[gateway.address(); 2], REQUESTS));
+        let time = if held.is_some() { &mut locked } else { &mut free };
+        *time += begun.elapsed();
+        drop(held);
+        recovers(&gateway);
+    }
+    place.settles_at(&sent);
+    let ratio = free.as_secs_f64() / locked.as_secs_f64();
+    println!(
+        "{free:.2?} with a free store, {locked:.2?} with a locked one: {:.1} % of the throughput",
+        ratio * 100.0
+    );
+    assert!(ratio > 0.95, "{ratio}");
+    stop(gateway);
+}
+
+#[test]
+fn a_gateway_that_stops_while_the_store_is_locked_says_what_is_lost() {
+    let place = Place::new();
+    let mut gateway = place.start();
+    let held = lock(&place);
+    send(gateway.address(), 1, 100);
+    let begun = Instant::now();
+    gateway.signal("TERM");
+    assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0));
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    assert!(gateway.log.text().contains("\"counts_lost\":100"), "{}", gateway.log.text());
+    drop(held);
+}
+
+#[test]
+fn what_is_no_database_is_set_aside_and_told() {
+    let place = Place::new();
+    stop(place.start());
+    let garbage = b"no database at all".repeat(100);
+    std::fs::write(place.store(), &garbage).expect("the store");
+    let gateway = place.start();
+    let sent = send(gateway.address(), 1, 100);
+    let status = status(&gateway);
+    let aside = status["store"]["set_aside"][0].as_str().expect("it was set aside").to_owned();
+    assert!(aside.contains("store.sqlite.corrupt-"), "{aside}");
+    assert_eq!(std::fs::read(&aside).expect("the file set aside"), garbage);
+    assert!(gateway.log.text().contains("was set aside as"), "{}", gateway.log.text());
+    place.settles_at(&sent);
+    stop(gateway);
+}
+
+#[test]
+fn the_store_of_a_later_program_is_left_alone_and_the_site_is_served() {
+    let place = Place::new();
+    let gateway = place.start();
+    let mut sent = send(gateway.address(), 1, 50);
+    stop(gateway);
+    let later = Connection::open(place.store()).expect("the store");
+    later.pragma_update(None, "user_version", 99).expect("a version");
+    let gateway = place.start();
+    sent.add(&send(gateway.address(), 2, 50));
+    fails_with(&gateway, "schema 99");
+    later.pragma_update(None, "user_version", 1).expect("a version");
+    recovers(&gateway);
+    place.settles_at(&sent);
+    stop(gateway);
+}
+
+#[test]
+fn a_store_that_is_taken_away_is_begun_anew() {
+    let place = Place::new();
+    let gateway = place.start();
+    let before = send(gateway.address(), 1, 50);
+    place.settles_at(&before);
+    for part in ["", "-wal", "-shm"] {
+        let mut path = place.store().into_os_string();
+        path.push(part);
+        let _ = std::fs::remove_file(path);
+    }
+    let after = send(gateway.address(), 2, 50);
+    place.settles_at(&after);
+    stop(gateway);
+}
+
+/// A file system of its own, of one mebibyte; `None` where this user may not have one.
+struct SmallDisk(Folder);
+
+impl SmallDisk {
+    fn new() -> Option<Self> {
+        let folder = Folder::new();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(folder.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            println!("skipped: this user cannot mount a file system");
+        }
+        mounted.then_some(Self(folder))
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.join("state")
+    }
+
+    fn fill(&self) {
+        std::fs::create_dir_all(self.state()).expect("a state folder");
+        let written = std::fs::write(self.0.join("ballast"), vec![0; 2 << 20]);
+        assert!(written.is_err(), "the disk is not full");
+    }
+
+    fn empty(&self) {
+        std::fs::remove_file(self.0.join("ballast")).expect("the ballast");
+    }
+
+    fn remount(&self, how: &str) -> bool {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,{how}")]).arg(self.0.path());
+        mount.output().is_ok_and(|output| output.status.success())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: what a failed test left running may still hold it.
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).output();
+    }
+}
+
+#[test]
+fn a_full_disk_stops_nothing_and_the_counts_come_when_there_is_room() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let place = Place::new().with_state(disk.state());
+    let gateway = place.start();
+    let mut sent = send(gateway.address(), 1, 100);
+    place.settles_at(&sent);
+    disk.fill();
+    sent.add(&send(gateway.address(), 2, 400));
+    fails_with(&gateway, "full");
+    let status = status(&gateway);
+    assert!(status["details_dropped"].as_u64() > Some(0), "journal lines were lost: {status}");
+    assert!(gateway.log.text().contains("cannot write the store"), "{}", gateway.log.text());
+    disk.empty();
+    recovers(&gateway);
+    place.settles_at(&sent);
+    stop(gateway);
+}
+
+#[test]
+fn a_gateway_that_starts_on_a_full_disk_serves() {
+    let Some(disk) = SmallDisk::new() else { return };
+    disk.fill();
+    let place = Place::new().with_state(disk.state());
+    let gateway = place.start();
+    let sent = send(gateway.address(), 1, 100);
+    until("status tells why", || status(&gateway)["store"]["error"].as_str().map(drop));
+    disk.empty();
+    recovers(&gateway);
+    place.settles_at(&sent);
+    stop(gateway);
+}
+
+#[test]
+fn a_state_folder_that_becomes_read_only_stops_nothing() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let place = Place::new().with_state(disk.state());
+    stop(place.start());
+    // A file system with files open for writing cannot be made read-only, so the gateway starts on it.
+    let journal = place.folder.join("journal.jsonl");
+    if !disk.remount("ro") {
+        println!("skipped: this file system cannot be made read-only");
+        return;
+    }
+    let gateway = place.start_with(&format!("journal = \"{}\"", journal.display()));
+    let sent = send(gateway.address(), 1, 100);
+    until("status tells why", || status(&gateway)["store"]["error"].as_str().map(drop));
+    assert!(disk.remount("rw"));
+    recovers(&gateway);
+    place.settles_at(&sent);
+    stop(gateway);
+}

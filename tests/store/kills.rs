@@ -1,0 +1,39 @@
+//! A gateway that is killed at any moment: at most the last second is missing, and nothing is counted twice.
+
+use crate::load::{Diary, Dice, Ledger};
+use crate::place::Place;
+use std::time::{Duration, Instant};
+
+const KILLS: u64 = 12;
+
+#[test]
+fn a_kill_costs_a_second_at_most() {
+    let place = Place::alone();
+    // What the gateways so far are known to have counted.
+    let (mut known, mut dice) = (Ledger::default(), Dice(7));
+    let mut missing = Vec::new();
+    for kill in 0..KILLS {
+        let mut gateway = place.start();
+        let (address, diary) = (gateway.address(), Diary::default());
+        let mut death = Instant::now();
+        std::thread::scope(|scope| {
+            for sender in 0..3 {
+                let diary = &diary;
+                scope.spawn(move || diary.send_until_gone(address, kill * 10 + sender));
+            }
+            std::thread::sleep(Duration::from_millis(400 + dice.below(1_600)));
+            death = Instant::now();
+            gateway.signal("KILL");
+            gateway.ends_within(Duration::from_secs(10));
+        });
+        let (mut surely, mut perhaps) = (known.clone(), known.clone());
+        surely.add(&diary.at_least(death));
+        perhaps.add(&diary.at_most());
+        let counted = place.counted();
+        counted.is_within(&perhaps);
+        surely.is_within(&counted);
+        missing.push(perhaps.sum() - counted.sum());
+        known = counted;
+    }
+    println!("requests of the last second that were missing after each kill: {missing:?}");
+}
