@@ -35,6 +35,11 @@ MODEL = re.compile(
     r"|gionee|coolpad|haier|asus|acer|dopod|o2-|qc-|vk-|tecno|oppo|vivo|xiaomi|ucweb\d|ucbrowser\d|browser\d|uc\d)",
     re.IGNORECASE,
 )
+# Browsers and add-ons that are newer than the collections.
+RECENT = (
+    "comet perplexity copilot zotero cobalt starboard atlas dia arc zen chatgpt gemini claude grok"
+    " ladybird floorp waterfox librewolf duckduckgo ecosia"
+)
 
 
 def kept(word: str) -> bool:
@@ -59,6 +64,7 @@ def main() -> None:
     headers = Path(folder) / "ua"
     found = words(headers / "browsers.jsonl") | words(headers / "apps.jsonl")
     found.update(json.loads((headers / "human_product_tokens.json").read_text(encoding="utf-8")))
+    found.update(RECENT.split())
     print("# Words that stand where products stand in people's headers, in lower case.")
     print("# A token of robots.txt that is one of them never turns a browser into a crawler.")
     print("# Written by derive-human-words.py, which names the sources.")

@@ -187,8 +187,8 @@ pub(crate) fn long_targets() -> Sample {
     Sample { name: "10000 rules, 8 KiB targets", robots: one_group(&rules), agent: "FooBot", targets }
 }
 
-/// 500 groups of one crawler each.
-pub(crate) fn groups() -> Sample {
+/// 500 groups of one crawler each; the one that asks has a group of its own, or none.
+pub(crate) fn groups(named: bool) -> Sample {
     let mut random = Random::new(500);
     let words = words(&mut random, 500);
     let mut robots = String::from("User-agent: *\nDisallow: /private/\n");
@@ -200,7 +200,10 @@ pub(crate) fn groups() -> Sample {
         );
     }
     let targets = strings(&["/", "/news/item/2020", "/entity/x", "/images/logo.png"]);
-    Sample { name: "500 groups", robots: robots.into_bytes(), agent: "FooBot", targets }
+    robots += "\nUser-agent: NamedBot\nDisallow: /news/\n";
+    let (name, agent) =
+        if named { ("500 groups, named crawler", "NamedBot") } else { ("500 groups", "FooBot") };
+    Sample { name, robots: robots.into_bytes(), agent, targets }
 }
 
 fn hostile_target() -> Vec<String> {

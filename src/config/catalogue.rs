@@ -7,6 +7,7 @@
 //! once, with its line and column. Not here: recognition (`identify`).
 
 mod entry;
+mod ordinary;
 mod reader;
 mod word_lists;
 
@@ -29,29 +30,30 @@ pub fn bundled() -> Knowledge {
 /// Every error of the file, in order. The bundled knowledge is then still whole.
 pub fn merge(text: &str, path: &Path) -> Result<Knowledge, Vec<ConfigError>> {
     let mut knowledge = bundled();
-    let errors = read_into(&mut knowledge, text, path);
+    let errors = read_into(&mut knowledge, text, path, true);
     if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
 }
 
 fn bundled_with_errors() -> (Knowledge, Vec<ConfigError>) {
     let mut knowledge = Knowledge::default();
     let crawlers = include_str!("../../rules/crawlers.toml");
-    let mut errors = read_into(&mut knowledge, crawlers, Path::new("rules/crawlers.toml"));
+    let mut errors = read_into(&mut knowledge, crawlers, Path::new("rules/crawlers.toml"), false);
     word_lists::read_bundled(&mut knowledge.words, &mut errors);
     (knowledge, errors)
 }
 
 /// Reads one file of crawlers, control tokens and words into `knowledge`.
-fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path) -> Vec<ConfigError> {
+fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path, own: bool) -> Vec<ConfigError> {
     let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut reader = Reader::new(text, path);
+    let mut reader = Reader::new(text, path, own);
     for error in &syntax {
         reader.refuse(error.span().unwrap_or_default(), error.message().to_owned());
     }
     if syntax.is_empty() {
         reader.known_keys(document.get_ref(), &["crawler", "control", "words"]);
-        entry::read_crawlers(&mut reader, document.get_ref(), &mut knowledge.catalogue);
+        // First, because no crawler may have one of them for a token.
         entry::read_control(&mut reader, document.get_ref(), &mut knowledge.catalogue);
+        entry::read_crawlers(&mut reader, document.get_ref(), &mut knowledge.catalogue);
         word_lists::read_table(&mut reader, document.get_ref(), &mut knowledge.words);
     }
     reader.into_errors()
@@ -135,5 +137,27 @@ mod tests {
                 .contains("already belongs to `GPTBot`")
         );
         assert!(refused("[[crawler]]\nname = \"X9\"\nclient = \"monitor\"\nstar = true")[0].contains("`*`"));
+    }
+
+    #[test]
+    fn what_would_convict_people_is_refused_at_its_place() {
+        for (text, place) in [
+            ("[[crawler]]\nname = \"Chrome\"\n", "own.toml:2:8: "),
+            ("[[crawler]]\nname = \"X9\"\nsigns = [\"X9\", \"*Safari*\"]\n", "own.toml:3:16: "),
+            ("[[crawler]]\nname = \"GPTBot\"\nsigns = [\"Mozilla\"]\n", "own.toml:3:10: "),
+            ("[words]\ncrawler_signs = [\"*Gecko\"]\n", "own.toml:2:18: "),
+            ("[words]\ntool_signs = [\"*tools*\", \"Mobile\"]\n", "own.toml:2:26: "),
+        ] {
+            let errors = refused(text);
+            assert_eq!(errors.len(), 1, "{errors:#?}");
+            assert!(errors[0].starts_with(place) && errors[0].contains("hint: "), "{}", errors[0]);
+            assert!(errors[0].contains("would take people's browsers"), "{}", errors[0]);
+        }
+        for harmless in [
+            "[[crawler]]\nname = \"Our Chrome\"\nclient = \"app\"\nsigns = [\"Chrome/1.2\"]\n",
+            "[words]\ndesktops = [\"Windows\"]\n",
+        ] {
+            assert!(merge(harmless, Path::new("own.toml")).is_ok(), "{harmless}");
+        }
     }
 }

@@ -81,7 +81,7 @@ pub fn enforce(
     let may_be_refused = mode == Mode::Enforce
         && verdict.is_judged()
         && identity.client.is_judged()
-        && !identity.second_opinion()
+        && !identity.is_audited_only()
         && !target.is_below(ACME_CHALLENGE);
     let disallowed = match verdict.outcome {
         Outcome::Violation(_) => true,

@@ -47,7 +47,7 @@ impl Trace for Vec<String> {
 /// The rules over one header and its finds.
 pub(super) struct Rules<'a> {
     knowledge: &'a Knowledge,
-    scanner: &'a Scanner,
+    pub(super) scanner: &'a Scanner,
     pub(super) header: &'a [u8],
     pub(super) found: &'a Found,
     models: Option<Range<usize>>,
@@ -109,9 +109,10 @@ impl<'a> Rules<'a> {
     }
 
     fn by_name(&self, entry: usize, at: Hit, trace: &mut impl Trace) -> Outcome {
-        if self.is_app_itself(entry, at) {
+        if self.client(entry).is_some_and(|client| self.is_app_of(client, at)) {
             trace.note(|| "beside the mark of a person's device, that is the app itself".into());
-            return shape(Client::App);
+            let inside = self.found.app.is_none() && self.is_browser_shaped();
+            return shape(if inside { Client::Browser } else { Client::App });
         }
         if self.is_tool(entry)
             && let Some(hit) = self.sign(trace)
@@ -181,7 +182,7 @@ impl<'a> Rules<'a> {
             } else if self.in_link(hit) {
                 Some("it is part of a link")
             } else {
-                None
+                self.outweighed(hit)
             };
         }
         if header::is_likeness(self.header, hit.start()) {
@@ -214,7 +215,7 @@ impl<'a> Rules<'a> {
         self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
     }
 
-    fn same_word(&self, one: Hit, other: Hit) -> bool {
+    pub(super) fn same_word(&self, one: Hit, other: Hit) -> bool {
         let word = header::word_range(self.header, one);
         word.contains(&other.start())
     }
@@ -234,22 +235,8 @@ impl<'a> Rules<'a> {
         Outcome::Kind(client, header::name_at(self.header, hit), Basis::Sign)
     }
 
-    fn is_crawler_sign(&self, hit: Hit) -> bool {
+    pub(super) fn is_crawler_sign(&self, hit: Hit) -> bool {
         self.scanner.meaning(hit) == Some(Meaning::CrawlerSign)
-    }
-
-    /// Whether the name is that of an app which also fetches from servers, and the
-    /// header that of the app: `WhatsApp/2 Android/5 Device/…`, or a chat program
-    /// that is a browser inside (`… Mattermost/5 Electron/33 …`).
-    fn is_app_itself(&self, entry: usize, at: Hit) -> bool {
-        let app = || self.found.app.filter(|mark| !self.same_word(at, *mark));
-        match (self.client(entry), self.is_browser_shaped()) {
-            (Some(Client::Fetcher), true) => app().is_some(),
-            (Some(Client::Fetcher | Client::Monitor), false) => {
-                at.start() == 0 && app().or(self.found.handheld).is_some()
-            }
-            _ => false,
-        }
     }
 
     fn client(&self, entry: usize) -> Option<Client> {
@@ -361,7 +348,8 @@ mod tests {
     fn guards_cancel_words_and_never_names() {
         assert_eq!(named("Android cubot 5"), None);
         assert_eq!(named("Android cubot Alpha").as_deref(), Some("Alpha"));
-        assert_eq!(named("Android cubot zorkbot").as_deref(), Some("zorkbot"));
+        assert_eq!(named("Android cubot zorkbot http://x.org").as_deref(), Some("zorkbot"));
+        assert_eq!(named("Android cubot zorkbot"), None);
         assert_eq!(named("quiet zorkbot"), None);
         assert_eq!(named("quiet Alpha").as_deref(), Some("Alpha"));
     }
@@ -374,7 +362,8 @@ mod tests {
         assert_eq!(phone("xbot/xbot/xbot:9"), None);
         assert_eq!(phone("Alpha/2.1").as_deref(), Some("Alpha"));
         assert_eq!(phone("Alpha http://x.org").as_deref(), Some("Alpha"));
-        assert_eq!(phone("Zorkbot/v2").as_deref(), Some("Zorkbot"));
+        assert_eq!(phone("Zorkbot/v2; +http://x.org").as_deref(), Some("Zorkbot"));
+        assert_eq!(phone("Zorkbot/v2"), None);
     }
 
     #[test]

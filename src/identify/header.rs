@@ -193,6 +193,19 @@ pub(super) fn field_from(header: &[u8], start: usize) -> &[u8] {
     rest.get(..len).unwrap_or_default().trim_ascii()
 }
 
+/// Whether a path follows the host name at `hit`: `example.org/policy`, but not
+/// `example.org/1.0`.
+pub(super) fn has_path(header: &[u8], hit: Hit) -> bool {
+    let rest = header.get(hit.end()..).unwrap_or_default();
+    matches!(rest, [b'/', first, ..] if first.is_ascii_alphabetic())
+}
+
+/// Whether the comment is that of an Internet Explorer.
+pub(super) fn is_internet_explorer(comment: &[u8]) -> bool {
+    let holds = |word: &[u8]| comment.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    holds(b"MSIE") || holds(b"Trident/")
+}
+
 /// Whether the header can be the name of a program: it has a product as RFC 9110
 /// §10.1.5 writes it, or is ASCII text. Other free text is nobody's name.
 pub(super) fn names_a_program(header: &[u8]) -> bool {
@@ -230,6 +243,14 @@ mod tests {
         assert!(is_mail_address(b"a@b.com)", 1) && is_mail_address(b"a@b.c.org.", 1));
         assert!(!is_mail_address(b"android@111.0.5", 7) && !is_mail_address(b"TH@calendar=x", 2));
         assert!(!is_likeness(b"unlike Foo", 7) && !is_likeness(b"likeFoo", 4));
+    }
+
+    #[test]
+    fn hosts_with_a_path_and_comments_of_internet_explorer() {
+        let path = |header: &str| has_path(header.as_bytes(), hit(header, ".org"));
+        assert!(path("x.org/policy") && !path("x.org/1.0") && !path("x.org/") && !path("x.org"));
+        assert!(is_internet_explorer(b"(x; msie 8") && is_internet_explorer(b"(Trident/7.0"));
+        assert!(!is_internet_explorer(b"(Trident") && !is_internet_explorer(b""));
     }
 
     #[test]

@@ -145,6 +145,14 @@ impl Identifier {
         &self.scanner
     }
 
+    /// Whether the header has a browser's shape and does not present itself as a
+    /// crawler: no link, no address, no name after `compatible;`.
+    pub(super) fn is_plain_browser(&self, header: &[u8]) -> bool {
+        let found = self.scanner.scan(header);
+        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
+        rules.is_browser_shaped() && !rules.presents_itself()
+    }
+
     fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
         let found = self.scanner.scan(header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);

@@ -126,6 +126,9 @@ pub enum Basis {
     Catalogue,
     /// A token of the operator's robots.txt in product position.
     OperatorToken,
+    /// The same, in the header of a browser that gives no link and no name after
+    /// `compatible;`: a new browser may bear the name.
+    OperatorTokenInBrowser,
     /// A generic word, a link or a mail address, as crawlers send them.
     Sign,
     /// The shape of the header: an unknown product, or no platform.
@@ -143,6 +146,7 @@ impl Basis {
         match self {
             Self::Catalogue => "catalogue",
             Self::OperatorToken => "operator-token",
+            Self::OperatorTokenInBrowser => "operator-token-in-browser",
             Self::Sign => "sign",
             Self::Structure => "structure",
             Self::SecondOpinion => "second-opinion",
@@ -189,6 +193,14 @@ impl Identity {
         self.basis == Basis::SecondOpinion
     }
 
+    /// Whether this may well be a person's browser, so that it is audited and
+    /// never refused: only the second opinion calls it a crawler, or only a word
+    /// that the operator's robots.txt names too.
+    #[must_use]
+    pub fn is_audited_only(&self) -> bool {
+        matches!(self.basis, Basis::SecondOpinion | Basis::OperatorTokenInBrowser)
+    }
+
     /// Whether robots.txt has anything to say to this client.
     #[must_use]
     pub fn is_judged(&self) -> bool {
@@ -222,6 +234,17 @@ mod tests {
         }
         assert!("".parse::<Purpose>().is_err());
         assert!(Purpose::ALL.is_sorted_by_key(|p| p.as_str()));
+    }
+
+    #[test]
+    fn what_may_be_a_person_is_audited_only() {
+        let of = |basis| Identity::from_word(Client::Crawler, Some("Comet".into()), basis);
+        assert!(of(Basis::SecondOpinion).is_audited_only() && of(Basis::SecondOpinion).second_opinion());
+        let promoted = of(Basis::OperatorTokenInBrowser);
+        assert!(promoted.is_audited_only() && !promoted.second_opinion());
+        for basis in [Basis::Catalogue, Basis::OperatorToken, Basis::Sign, Basis::Structure] {
+            assert!(!of(basis).is_audited_only(), "{basis}");
+        }
     }
 
     #[test]

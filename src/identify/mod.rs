@@ -23,6 +23,7 @@ mod header;
 mod identifier;
 mod identity;
 mod operator_tokens;
+mod person;
 mod scan;
 mod shape;
 mod sign;

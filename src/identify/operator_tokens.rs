@@ -5,7 +5,8 @@
 //! model names of phones, and never with a word that people's headers use; the
 //! header of an app on a person's device they never convict:
 //! robots.txt files in use name `Silk`, `Odin`, `fast`, and those are browsers
-//! and phones. Rebuilt when robots.txt changes; the catalogue's automaton is not.
+//! and phones. What they convict and could be a new browser is audited only.
+//! Rebuilt when robots.txt changes; the catalogue's automaton is not.
 
 use super::cache::Cache;
 use super::catalogue::token_is_legal;
@@ -91,10 +92,15 @@ impl OperatorTokens {
             .map(|t| &**t)
             .filter(|t| !identity.tokens.iter().any(|known| **known == **t))
             .collect();
+        let names = added.join("`, `");
         let step = if refined.client == identity.client {
-            format!("robots.txt names `{}`, which the header holds", added.join("`, `"))
+            format!("robots.txt names `{names}`, which the header holds")
+        } else if refined.is_audited_only() {
+            format!(
+                "robots.txt names `{names}`, which stands in product position: taken for a crawler, but audited and never refused, since a new browser may bear the name"
+            )
         } else {
-            format!("robots.txt names `{}`, which stands in product position: a crawler", added.join("`, `"))
+            format!("robots.txt names `{names}`, which stands in product position: a crawler")
         };
         (refined, Some(Step::new(step)))
     }
@@ -145,7 +151,12 @@ impl OperatorTokens {
         let Some(token) = accused.and_then(|hit| self.tokens.get(hit.sign())) else {
             return Arc::clone(identity);
         };
-        Arc::new(Identity::from_word(Client::Crawler, Some(Arc::from(&**token)), Basis::OperatorToken))
+        let basis = if identifier.is_plain_browser(header) {
+            Basis::OperatorTokenInBrowser
+        } else {
+            Basis::OperatorToken
+        };
+        Arc::new(Identity::from_word(Client::Crawler, Some(Arc::from(&**token)), basis))
     }
 
     /// The tokens in the header: whole words, outside links, not as likeness;
@@ -247,6 +258,9 @@ mod tests {
         for innocent in ["Foo", "Foo/beta", "Silk/1.0", "(Foo)", "x-Foo/1"] {
             assert_eq!(client(&format!("{windows} {innocent}")), Client::Browser, "{innocent}");
         }
+        let basis = |header: &str| refined(&["Foo"], header).basis;
+        assert_eq!(basis(&format!("{windows} Foo/1.0")), Basis::OperatorTokenInBrowser);
+        assert_eq!(basis("Foo/1 (Windows)"), Basis::OperatorToken);
         assert_eq!(client("Foo/1 CFNetwork/1"), Client::App);
         assert_eq!(client("Foo/1 (Windows)"), Client::Crawler);
     }

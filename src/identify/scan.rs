@@ -7,7 +7,7 @@
 use super::automaton::Automaton;
 use super::find::{Found, Hit, Meaning};
 use super::sign::{Bounds, Sign};
-use super::words::Knowledge;
+use super::words::{Knowledge, Words};
 use aho_corasick::automaton::{Automaton as _, OverlappingState};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, Input, MatchKind, StartKind};
@@ -79,7 +79,7 @@ impl Scanner {
         Ok(Self {
             automaton: Automaton::new(&literals)?,
             meanings: all.iter().map(|(meaning, sign)| (*meaning, sign.bounds())).collect(),
-            compatible: CompatibleWords::new(&knowledge.words.compatible)?,
+            compatible: CompatibleWords::new(&compatible_words(&knowledge.words))?,
             signs: all.into_iter().map(|(_, sign)| sign).collect(),
         })
     }
@@ -147,6 +147,13 @@ fn all_signs(knowledge: &Knowledge) -> Vec<(Meaning, Sign)> {
     all.extend(FIXED.iter().filter_map(|(written, meaning)| Some((*meaning, Sign::parse(written).ok()?))));
     all.push((Meaning::Mail, Sign::at_sign()));
     all
+}
+
+/// The list of its own, and the systems, handhelds and engines as whole words.
+fn compatible_words(words: &Words) -> Vec<Sign> {
+    let lists = [&words.platforms, &words.desktops, &words.handhelds, &words.engines];
+    let whole = lists.into_iter().flatten().filter(|sign| !sign.is_opening()).map(Sign::whole);
+    words.compatible.iter().cloned().chain(whole).collect()
 }
 
 /// The words that people's browsers put after `compatible;`. An automaton of

@@ -30,7 +30,9 @@ impl Rules<'_> {
         if let Some(hit) = weak.filter(|_| found.handheld.or(found.device).is_none()) {
             return self.by_sign(hit);
         }
-        let link = self.link().or_else(|| self.host()).filter(|_| found.device.is_none());
+        let path = |hit: &Hit| header::has_path(self.header, *hit);
+        let host = || self.host().filter(|hit| path(hit) || !self.is_full_desktop());
+        let link = self.link().or_else(host).filter(|_| found.device.is_none());
         if link.is_some() {
             trace.note(|| "people's browsers send no link and no address".into());
             return Outcome::Kind(Client::Crawler, self.neighbour(), Basis::Sign);
@@ -124,7 +126,7 @@ impl Rules<'_> {
     }
 
     /// A link or mail address that no guard cancels.
-    fn link(&self) -> Option<Hit> {
+    pub(super) fn link(&self) -> Option<Hit> {
         if self.found.whole_guard.is_some() {
             return None;
         }
@@ -132,7 +134,7 @@ impl Rules<'_> {
         let links = self.found.links.as_slice().iter();
         links
             .chain(self.found.mails.as_slice().iter().filter(mail))
-            .filter(|hit| !self.is_among_models(**hit))
+            .filter(|hit| !self.is_among_models(**hit) && !self.is_bare_host_of_browser(**hit))
             .min_by_key(|hit| hit.start())
             .copied()
     }

@@ -90,10 +90,31 @@ impl Sign {
         Self { text: "@".into(), bounds: Bounds { opening: false, left: false, right: false } }
     }
 
+    /// Whether it only stands where a product can open a header.
+    pub(super) fn is_opening(&self) -> bool {
+        self.bounds.opening
+    }
+
+    /// The same literal as a whole word, blanks at its ends dropped.
+    pub(super) fn whole(&self) -> Self {
+        Self { text: self.text.trim().into(), bounds: Bounds { opening: false, left: true, right: true } }
+    }
+
     /// The literal, as written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether the sign is found in `header`. Compares byte by byte: for one sign
+    /// and a few headers, not for recognition.
+    #[must_use]
+    pub fn stands_in(&self, header: &[u8]) -> bool {
+        let text = self.text.as_bytes();
+        let mut places = header.windows(text.len()).enumerate();
+        places.any(|(at, part)| {
+            part.eq_ignore_ascii_case(text) && self.bounds.holds(header, at, at + text.len())
+        })
     }
 
     pub(super) fn bounds(&self) -> Bounds {
@@ -181,6 +202,15 @@ mod tests {
         assert!(found("^Java/", "Java/17") && found("^Java/", "\"Java/17"));
         assert!(found("^Java/", "Mozilla/5.0 (Compatible; Java/17)"));
         assert!(!found("^Java/", "LG-GT505 Java/ASVM"));
+    }
+
+    #[test]
+    fn one_sign_is_found_as_the_automaton_finds_it() {
+        let stands = |sign: &str, header: &str| Sign::parse(sign).unwrap().stands_in(header.as_bytes());
+        assert!(stands("FooBot", "x fooBOT/1") && stands("*bot", "FooBot") && !stands("bot", "FooBot"));
+        assert!(!stands("FooBot", "") && !stands("^Java/", "x Java/1"));
+        let whole = Sign::parse("*Linux*").unwrap().whole();
+        assert!(whole.stands_in(b"a Linux;") && !whole.stands_in(b"Linuxbot"));
     }
 
     #[test]

@@ -2,21 +2,27 @@
 //!
 //! A group combines every part of the file that names its token (RFC 9309 section 2.2.1). Combining
 //! is done beforehand, so that a decision is one search. A file can be written in which thousands of
-//! tokens each combine thousands of rules; such groups keep their parts apart, so that memory stays
-//! in proportion to the file, and a decision about them searches one part after the other.
+//! tokens each combine thousands of rules, or one rule of half a megabyte; such groups keep their
+//! parts apart, so that memory and time stay in proportion to the file, and a decision about them
+//! searches one part after the other.
 
-use super::index::{Choice, Index, Shadow};
+use super::index::{Choice, Entry, Index, Shadow};
 use super::naming::GroupList;
 use super::parse::Block;
-use super::pattern::{Pool, Texts, index};
+use super::pattern::{Texts, index};
 use super::rule::RuleRecord;
 use super::symbol;
+use super::target::Target;
 
-/// Rules that combined groups may hold, for every rule of the file.
+/// How often the rules of a file may be combined, all in all.
 const COPIES: usize = 8;
 
-/// Rules that combined groups may hold in any file.
-const SPARE: usize = 4096;
+/// Work of combining that any file may cause.
+const SPARE: usize = 4096 * RULE;
+
+/// What a rule costs beside its octets: they, and with them its pieces, are looked at each time it is
+/// compiled.
+const RULE: usize = 64;
 
 /// The compiled rules of every group.
 #[derive(Clone, Debug, Default)]
@@ -42,34 +48,35 @@ impl Compiled {
         groups: &GroupList,
         blocks: &[Block],
         records: &[RuleRecord],
-        pool: &mut Pool<'_>,
+        entries: &[Option<Entry>],
+        texts: Texts<'_>,
     ) -> (Self, Shadow) {
         let mut shadow = Shadow::default();
         let mut compiled = Self { groups: vec![Parts::default(); groups.len()], ..Self::default() };
         let mut apart: Vec<Option<u32>> = vec![None; blocks.len()];
-        let mut budget = records.len() * COPIES + SPARE;
+        let mut budget = work(records) * COPIES + SPARE;
         // Groups of the most parts gain the most from being combined.
         let mut order: Vec<u32> = (0..index(groups.len())).collect();
         order.sort_by_key(|&group| std::cmp::Reverse(groups.blocks(group).len()));
         let rules = |block: u32| blocks.get(block as usize).map_or(0..0, |block| block.rules.clone());
         for group in order {
             let parts = groups.blocks(group);
-            let size = parts.iter().map(|&block| rules(block).len()).sum::<usize>();
+            let records = |block: u32| {
+                let range = rules(block);
+                records.get(range.start as usize..range.end as usize).unwrap_or_default()
+            };
+            let size = parts.iter().map(|&block| work(records(block))).sum::<usize>();
             let start = index(compiled.sets.len());
             if parts.len() > 1 && size <= budget {
                 budget -= size;
-                let set = compiled.index.add(
-                    parts.iter().flat_map(|&block| rules(block)),
-                    records,
-                    pool,
-                    &mut shadow,
-                );
+                let all = parts.iter().flat_map(|&block| rules(block));
+                let set = compiled.index.add(all, entries, texts, &mut shadow);
                 compiled.sets.push(set);
             } else {
                 for &block in parts {
                     let Some(known) = apart.get_mut(block as usize) else { continue };
                     let set = *known
-                        .get_or_insert_with(|| compiled.index.add(rules(block), records, pool, &mut shadow));
+                        .get_or_insert_with(|| compiled.index.add(rules(block), entries, texts, &mut shadow));
                     compiled.sets.push(set);
                 }
             }
@@ -89,9 +96,15 @@ impl Compiled {
     /// The position of the rule that decides about `target` for `group`.
     pub(super) fn search(&self, group: u32, texts: Texts<'_>, target: &[u8]) -> Option<u32> {
         let parts = self.groups.get(group as usize)?;
-        symbol::with_symbols(target, parts.reach, |target| {
+        symbol::with_symbols(target, parts.reach, |octets| {
+            let target = Target::new(octets);
             let sets = self.sets(parts.start, parts.end);
-            sets.map(|set| self.index.search(set, texts, target)).max().and_then(Choice::rule)
+            sets.map(|set| self.index.search(set, texts, &target)).max().and_then(Choice::rule)
         })
     }
+}
+
+/// What compiling `records` once costs, in octets or what costs as much.
+fn work(records: &[RuleRecord]) -> usize {
+    records.iter().map(|record| (record.end - record.value) as usize + RULE).sum()
 }

@@ -46,7 +46,8 @@ pub enum FindingKind {
     ControlToken,
     /// A `Crawl-delay` that is not a number of seconds.
     CrawlDelay,
-    /// `Disallow: /` for `*`: every crawler without a group of its own is shut out.
+    /// `Disallow: /` for `*`: every crawler without a group of its own is shut out, but for the paths
+    /// that other rules allow.
     DisallowAll,
     /// Two groups name the same product token; their rules are combined (section 2.2.1).
     DuplicateGroup,
@@ -72,7 +73,8 @@ pub enum FindingKind {
     SitemapDisallowed,
     /// The value of a user-agent line has octets outside the product token grammar.
     TokenCut,
-    /// The file is larger than the parsing limit (section 2.5).
+    /// The file is larger than the parsing limit, or than the 500 KiB that every crawler must read
+    /// (section 2.5).
     TooLarge,
     /// A line that is no record at all.
     UnparseableLine,
@@ -87,6 +89,19 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// Whether it is about the file as a whole, so that a file has at most one of the kind.
+    pub(super) const fn is_of_file(self) -> bool {
+        matches!(
+            self,
+            Self::ByteOrderMark
+                | Self::DisallowAll
+                | Self::Html
+                | Self::NotUtf8
+                | Self::TooLarge
+                | Self::Utf16
+        )
+    }
+
     /// A stable name in kebab case, fit for machine-readable output.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -219,7 +234,11 @@ impl fmt::Display for Finding {
             FindingKind::ByteOrderMark => f.write_str("the file starts with a byte order mark"),
             FindingKind::ControlToken => write!(f, "`{d}` is a control token that no request carries"),
             FindingKind::CrawlDelay => write!(f, "`{d}` is not a number of seconds"),
-            FindingKind::DisallowAll => f.write_str("every crawler without a group of its own is shut out"),
+            FindingKind::DisallowAll => {
+                f.write_str("every crawler without a group of its own is shut out")?;
+                self.other
+                    .map_or(Ok(()), |line| write!(f, " of all but the paths that rules allow (line {line})"))
+            }
             FindingKind::DuplicateGroup => write!(f, "`{d}` has a group above; their rules are combined"),
             FindingKind::GenericToken => write!(f, "`{d}` is a general word that names no crawler"),
             FindingKind::Html => f.write_str("this is HTML, not robots.txt"),
@@ -243,6 +262,9 @@ impl fmt::Display for Finding {
             FindingKind::SitemapDisallowed => write!(f, "the sitemap `{d}` is disallowed for `*`"),
             FindingKind::TokenCut => {
                 write!(f, "`{d}` is not a product token; crawlers may compare only the start of it")
+            }
+            FindingKind::TooLarge if self.severity == Severity::Note => {
+                write!(f, "crawlers may ignore the rest of the file: they must read {d} bytes, no more")
             }
             FindingKind::TooLarge => write!(f, "the rest of the file is ignored: only {d} bytes are read"),
             FindingKind::UnparseableLine => write!(f, "`{d}` is not a record"),

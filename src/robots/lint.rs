@@ -3,28 +3,36 @@
 //! Runs once, after compiling; changes nothing.
 
 use super::finding::{FindingKind, Severity};
-use super::index::Shadow;
+use super::index::{Entry, Shadow};
 use super::line::{self, Lines};
-use super::octets::Traits;
 use super::parse::Findings;
 use super::pattern::index;
 use super::rule::{Kind, RuleRecord};
 use super::token::{self, Named};
-use super::{Group, Robots};
+use super::{Group, LEAST_LIMIT, Robots};
 use std::collections::{HashMap, HashSet};
 
-/// Adds the findings of a file of `size` bytes, of which `robots` holds what was read.
-pub(super) fn add(robots: &Robots, size: usize, shadow: &Shadow, findings: &mut Findings) {
+/// What a file's sitemaps may cost to judge, in rules times octets. Sitemaps beyond are not judged:
+/// some tens of thousands of them would take seconds.
+const SITEMAP_WORK: usize = 1 << 25;
+
+/// Adds the findings of a file of which `robots` holds what was read, and `rest` is what was not.
+/// `entries` are its rules taken apart.
+pub(super) fn add(
+    robots: &Robots,
+    rest: &[u8],
+    entries: &[Option<Entry>],
+    shadow: &Shadow,
+    findings: &mut Findings,
+) {
     encoding(robots, findings);
-    if size > robots.source.len() {
-        let (line, _) = place(&robots.source, robots.source.len());
-        findings.add(FindingKind::TooLarge, line, 1, robots.source.len().to_string().as_bytes());
-    }
+    too_large(robots, rest, findings);
     duplicate_groups(robots, findings);
     disallow_all(robots, findings);
-    shadowed(robots, shadow, findings);
-    same_pattern(robots, findings);
-    sitemaps(robots, findings);
+    let mut seen = HashSet::new();
+    shadowed(robots, shadow, &mut seen, findings);
+    same_pattern(robots, entries, &mut seen, findings);
+    sitemaps(robots, entries, findings);
 }
 
 /// What makes the file unreadable replaces the findings that follow from it.
@@ -48,6 +56,21 @@ fn encoding(robots: &Robots, findings: &mut Findings) {
     }
 }
 
+/// Section 2.5: what stands beyond the limit is ignored, and what stands beyond 500 KiB may be ignored
+/// by others. Line ends alone are no loss.
+fn too_large(robots: &Robots, rest: &[u8], findings: &mut Findings) {
+    let blank = |bytes: &[u8]| bytes.iter().all(|&octet| matches!(octet, b'\n' | b'\r'));
+    let (severity, read) = if !blank(rest) {
+        (FindingKind::TooLarge.severity(), robots.source.len())
+    } else if robots.source.get(LEAST_LIMIT..).is_some_and(|beyond| !blank(beyond)) {
+        (Severity::Note, LEAST_LIMIT)
+    } else {
+        return;
+    };
+    let (line, _) = place(&robots.source, read);
+    findings.add_as(severity, FindingKind::TooLarge, line, 1, read.to_string().as_bytes());
+}
+
 /// Line and column of an offset.
 fn place(source: &[u8], offset: usize) -> (u32, u32) {
     let lines = Lines::new(source, line::byte_order_mark(source)).take_while(|line| line.start <= offset);
@@ -63,12 +86,15 @@ fn duplicate_groups(robots: &Robots, findings: &mut Findings) {
         let agents = block.agents.start as usize..block.agents.end as usize;
         for agent in robots.agents.get(agents).unwrap_or_default() {
             let value = agent.value(&robots.source);
-            let group = match token::named(value) {
-                Named::Everyone => robots.naming.everyone(),
-                Named::Crawler(name, _) => robots.naming.find(&robots.source, name).map(|found| found.0),
-                Named::Nobody => None,
+            // The blocks of a group are in the order of the file.
+            let above = |group: u32| robots.naming.blocks(group).first().is_some_and(|&first| first < number);
+            let known = |name| robots.naming.find(&robots.source, name).is_some_and(|found| above(found.0));
+            let twice = match token::named(value) {
+                Named::Everyone => robots.naming.everyone().is_some_and(above),
+                Named::Crawler(name, cut) => known(name) || cut.is_some_and(known),
+                Named::Nobody => false,
             };
-            if group.is_some_and(|group| robots.naming.blocks(group).iter().any(|&other| other < number)) {
+            if twice {
                 let column = column(robots, agent.start);
                 findings.add(FindingKind::DuplicateGroup, agent.line, column, value);
             }
@@ -78,14 +104,36 @@ fn duplicate_groups(robots: &Robots, findings: &mut Findings) {
 
 fn disallow_all(robots: &Robots, findings: &mut Findings) {
     let Some(everyone) = robots.naming.everyone() else { return };
-    let judgement = Group::new(robots, everyone, None).decide(b"/");
-    let all = judgement.rule.filter(|rule| matches!(rule.pattern, b"/" | b"/*" | b"*"));
-    if let Some(rule) = all.filter(|rule| rule.kind == Kind::Disallow) {
-        findings.add(FindingKind::DisallowAll, rule.line, 1, rule.text);
+    let blocks = robots.naming.blocks(everyone).iter().filter_map(|&block| robots.blocks.get(block as usize));
+    let rules = || {
+        let ranges = blocks.clone().map(|block| block.rules.start as usize..block.rules.end as usize);
+        ranges.filter_map(|range| robots.rules.get(range)).flatten().filter(|rule| rule.octets > 0)
+    };
+    let all = rules().filter(|rule| is_everything(rule.view(&robots.source).pattern));
+    // Of equal ones the first decides.
+    let best = all.min_by_key(|rule| std::cmp::Reverse(rule.rank()));
+    let Some(all) = best.filter(|rule| rule.kind == Kind::Disallow) else { return };
+    let except = rules().find(|rule| rule.kind == Kind::Allow && rule.rank() > all.rank());
+    let (text, column) = (all.view(&robots.source).text, column(robots, all.start));
+    match except {
+        None => findings.add(FindingKind::DisallowAll, all.line, column, text),
+        Some(except) => {
+            let (kind, place) = (FindingKind::DisallowAll, (all.line, column));
+            findings.add_beside(kind.severity(), kind, place, text, except.line);
+        }
     }
 }
 
-fn shadowed(robots: &Robots, shadow: &Shadow, findings: &mut Findings) {
+/// Whether a pattern matches every path: `/` or nothing between any number of `*`, and no `$` that
+/// ends the path.
+fn is_everything(pattern: &[u8]) -> bool {
+    let open = pattern.strip_suffix(b"$").filter(|body| body.ends_with(b"*")).unwrap_or(pattern);
+    let mut literal = open.iter().filter(|&&octet| octet != b'*');
+    matches!((literal.next(), literal.next()), (None | Some(b'/'), None))
+}
+
+/// `seen` are the rules that were reported: one line is said to be overridden once.
+fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings: &mut Findings) {
     if shadow.pairs().is_empty() {
         return;
     }
@@ -96,7 +144,6 @@ fn shadowed(robots: &Robots, shadow: &Shadow, findings: &mut Findings) {
             *uses += 1;
         }
     }
-    let mut seen = HashSet::new();
     for &(rule, better) in shadow.pairs() {
         let pair = (robots.rules.get(rule as usize), robots.rules.get(better as usize));
         let (Some(record), Some(better)) = pair else { continue };
@@ -110,23 +157,28 @@ fn shadowed(robots: &Robots, shadow: &Shadow, findings: &mut Findings) {
 }
 
 /// The same pattern with `*` twice in one part of the file; literals are compared by the index.
-fn same_pattern(robots: &Robots, findings: &mut Findings) {
-    let mut known: HashMap<(u32, &[u8]), &RuleRecord> = HashMap::new();
-    for record in robots.rules.iter().filter(|record| record.octets > 0 && record.traits.has(Traits::STAR)) {
-        let pattern = record.view(&robots.source).pattern;
-        // A trailing star makes a literal of it.
-        if pattern.iter().position(|&octet| octet == b'*') == Some(pattern.len() - 1) {
+fn same_pattern(
+    robots: &Robots,
+    entries: &[Option<Entry>],
+    seen: &mut HashSet<u32>,
+    findings: &mut Findings,
+) {
+    let mut known = HashMap::new();
+    let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
+    for (entry, at) in wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0) {
+        let Some(record) = robots.rules.get(at as usize) else { continue };
+        let key = (record.block, entry.literals(robots.texts()));
+        let (first, other) = *known.entry(key).or_insert((record, at));
+        if at == other {
             continue;
         }
-        let first = *known.entry((record.block, pattern)).or_insert(record);
-        if first.line == record.line {
-            continue;
+        let better = record.rank() > first.rank();
+        let (worse, number, best) = if better { (first, other, record) } else { (record, at, first) };
+        if better {
+            known.insert((record.block, entry.literals(robots.texts())), (record, at));
         }
-        if record.rank() > first.rank() {
-            known.insert((record.block, pattern), record);
-            report(robots, first, record, findings);
-        } else {
-            report(robots, record, first, findings);
+        if seen.insert(number) {
+            report(robots, worse, best, findings);
         }
     }
 }
@@ -140,12 +192,23 @@ fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &
 }
 
 /// The file does not say which host it is for, so every sitemap is taken to be on that host.
-fn sitemaps(robots: &Robots, findings: &mut Findings) {
+fn sitemaps(robots: &Robots, entries: &[Option<Entry>], findings: &mut Findings) {
     let Some(everyone) = robots.naming.everyone() else { return };
+    let wild = entries.iter().flatten().filter(|entry| entry.pattern.pieces.1 > 0).count();
     let everyone = Group::new(robots, everyone, None);
+    let mut left = SITEMAP_WORK;
+    let mut known: HashMap<&[u8], bool> = HashMap::new();
     for extra in robots.extras(line::Name::Sitemap) {
         let value = extra.value(&robots.source);
-        if path(value).is_some_and(|path| !everyone.judge(path).allow) {
+        let Some(path) = path(value) else { continue };
+        let allow = known.get(path).copied().or_else(|| {
+            left = left.checked_sub((wild + 1) * path.len())?;
+            Some(everyone.judge(path).allow)
+        });
+        // None where there is no work left: what was not judged is not reported.
+        let Some(allow) = allow else { continue };
+        known.insert(path, allow);
+        if !allow {
             findings.add(FindingKind::SitemapDisallowed, extra.line, column(robots, extra.start), value);
         }
     }

@@ -4,61 +4,68 @@
 //! first place leaves the most room for the rest. There is nothing to go back to.
 
 use super::pattern::{Piece, Span, Texts};
+use super::target::Target;
 use memchr::{memchr, memmem};
 
-/// Offset of the `?` that starts the query of a target, or the length where there is none.
-fn query(target: &[u8]) -> usize {
-    memchr(b'?', target).unwrap_or(target.len())
-}
-
-/// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`. The
-/// target is in comparable form.
+/// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`.
 pub(super) fn follows(
     texts: Texts<'_>,
     pieces: &[Piece],
     anchored: bool,
-    target: &[u8],
+    target: &Target<'_>,
     from: usize,
 ) -> bool {
-    let (middle, last) = match pieces.split_last() {
-        Some((last, middle)) if anchored => (middle, Some(last)),
-        _ => (pieces, None),
-    };
-    // The end is one comparison, and most targets that do not match fail here.
-    let Some(limit) = last.map_or(Some(target.len()), |last| ending(texts, *last, target)) else {
-        return false;
-    };
-    let mut at = from;
-    for piece in middle {
-        match find(texts, *piece, target, at, limit) {
-            Some(end) => at = end,
-            None => return false,
-        }
+    let Some((last, middle)) = pieces.split_last() else { return true };
+    if anchored {
+        // The end is one comparison, and most targets that do not match fail here.
+        let end = ending(texts, *last, target);
+        return end.is_some_and(|limit| all(texts, middle, target, from, limit).is_some());
     }
-    at <= limit
+    if middle.is_empty() || last.text != last.in_query {
+        return all(texts, pieces, target, from, target.octets().len()).is_some();
+    }
+    // Many rules may share their last piece: where it is not, no rule needs to look again.
+    let text = texts.get(last.text);
+    let absent = target.absent_from(texts, text);
+    let Some(at) = all(texts, middle, target, from, absent) else { return false };
+    let end = target.octets().len().min(absent + text.len());
+    let found = target.octets().get(at..end).is_some_and(|window| search(window, text).is_some());
+    if !found {
+        target.remember_absent(texts, last.text, at);
+    }
+    found
+}
+
+/// The end of the last of `pieces`, each at the first place after the one before, within
+/// `from..limit`.
+fn all(texts: Texts<'_>, pieces: &[Piece], target: &Target<'_>, from: usize, limit: usize) -> Option<usize> {
+    let end = pieces.iter().try_fold(from, |at, piece| find(texts, *piece, target, at, limit))?;
+    (end <= limit).then_some(end)
 }
 
 /// Where the anchored last piece starts, if the target ends with it.
-fn ending(texts: Texts<'_>, piece: Piece, target: &[u8]) -> Option<usize> {
+fn ending(texts: Texts<'_>, piece: Piece, sought: &Target<'_>) -> Option<usize> {
+    let target = sought.octets();
     if piece.text == piece.in_query {
         let text = texts.get(piece.text);
         return target.ends_with(text).then(|| target.len() - text.len());
     }
     let start = |span: Span| target.ends_with(texts.get(span)).then(|| target.len() - span.len());
-    let query = query(target);
+    let query = sought.query();
     let exact = start(piece.text).filter(|&at| stands(texts, piece.text, at, query));
     // The reading within the query is never longer, so it starts no earlier.
     start(piece.in_query).filter(|&at| at > query).or(exact)
 }
 
 /// The end of the first place of `piece` within `from..limit`.
-fn find(texts: Texts<'_>, piece: Piece, target: &[u8], from: usize, limit: usize) -> Option<usize> {
+fn find(texts: Texts<'_>, piece: Piece, sought: &Target<'_>, from: usize, limit: usize) -> Option<usize> {
+    let target = sought.octets();
     let window = target.get(from..limit)?;
     let text = texts.get(piece.text);
     if piece.text == piece.in_query {
         return search(window, text).map(|at| from + at + text.len());
     }
-    let query = query(target);
+    let query = sought.query();
     let exact = match memchr(b'?', text) {
         // The reading that crosses into the query has one place where it can stand.
         Some(mark) => query.checked_sub(mark).filter(|&at| at >= from && at + text.len() <= limit),
@@ -110,7 +117,7 @@ mod tests {
         let prefix = texts.get(pattern.prefix);
         symbol::with_symbols(target.as_bytes(), usize::MAX, |target| {
             target.starts_with(prefix)
-                && follows(texts, texts.pieces(pattern), pattern.anchored, target, prefix.len())
+                && follows(texts, texts.pieces(pattern), pattern.anchored, &Target::new(target), prefix.len())
         })
     }
 

@@ -2,7 +2,13 @@
 //!
 //! [`Robots::parse`] reads a file once for all crawlers. [`Robots::judge`] takes the product tokens
 //! of a crawler and a request target and says whether the target may be fetched, by which rule, and
-//! on which line it stands. There is no I/O, no clock and no allocation per decision.
+//! on which line it stands. There is no I/O and no clock, and no allocation per decision but for a
+//! target of more than 8 KiB that has encoded octets.
+//!
+//! Whatever the number of rules, a decision about an ordinary file takes about as long as reading the
+//! target. The worst case is rules times target: a file of 500 KiB can be written with 8,900 rules of
+//! which one target of 8 KiB nearly matches all, and that decision was measured at 120 ms. Nothing
+//! grows faster than that. Who compiles the files of strangers must bound targets too.
 //!
 //! It does not fetch, cache or expire files (sections 2.3 and 2.4), and it does not find out which
 //! crawler made a request. It takes targets as they are: dot segments are not resolved.
@@ -43,6 +49,7 @@ mod parse;
 mod pattern;
 mod rule;
 mod symbol;
+mod target;
 mod token;
 mod usage;
 
@@ -52,6 +59,7 @@ pub use judgement::{Judgement, Reason};
 pub use rule::{Kind, Rule};
 
 use compile::Compiled;
+use index::Entry;
 use line::Name;
 use naming::Naming;
 use parse::{Agent, Block, Draft, Extra};
@@ -125,7 +133,10 @@ impl Robots {
         let Draft { blocks, agents, rules, extras, records, mut findings } = parse::parse(&source);
         let naming = Naming::new(&source, &blocks, &agents);
         let mut pool = Pool::new(&source);
-        let (compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &mut pool);
+        // Each rule is taken apart once, however many groups it belongs to.
+        let entries: Vec<Option<Entry>> =
+            rules.iter().zip(0..).map(|(rule, at)| Entry::new(*rule, at, &mut pool)).collect();
+        let (compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
         let usages = usage::compile(&extras, &source, &mut pool);
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
         let robots = Self {
@@ -141,7 +152,8 @@ impl Robots {
             compiled,
             usages,
         };
-        lint::add(&robots, bytes.len(), &shadow, &mut findings);
+        let rest = bytes.get(robots.source.len()..).unwrap_or_default();
+        lint::add(&robots, rest, &entries, &shadow, &mut findings);
         Parsed { robots, findings: findings.into_sorted() }
     }
 

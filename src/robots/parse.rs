@@ -59,7 +59,7 @@ pub(super) struct Draft {
     pub(super) findings: Findings,
 }
 
-/// Findings, at most [`Findings::MOST`] of them.
+/// Findings, at most [`Findings::MOST`] of them beside those about the file as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
@@ -71,7 +71,7 @@ impl Findings {
     pub(super) const MOST: usize = 1000;
 
     pub(super) fn add(&mut self, kind: FindingKind, line: u32, column: u32, detail: &[u8]) {
-        self.push(|| Finding::new(kind, line, column, detail));
+        self.push(kind, || Finding::new(kind, line, column, detail));
     }
 
     /// A finding at a line and column that is about another line too.
@@ -83,7 +83,11 @@ impl Findings {
         detail: &[u8],
         other: u32,
     ) {
-        self.push(|| Finding { severity, other: Some(other), ..Finding::new(kind, line, column, detail) });
+        self.push(kind, || Finding {
+            severity,
+            other: Some(other),
+            ..Finding::new(kind, line, column, detail)
+        });
     }
 
     /// A finding that matters more or less than its kind does otherwise.
@@ -95,15 +99,16 @@ impl Findings {
         column: u32,
         detail: &[u8],
     ) {
-        self.push(|| Finding { severity, ..Finding::new(kind, line, column, detail) });
+        self.push(kind, || Finding { severity, ..Finding::new(kind, line, column, detail) });
     }
 
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    fn push(&mut self, finding: impl FnOnce() -> Finding) {
-        if self.list.len() < Self::MOST {
+    /// A file has one finding of each kind about it as a whole: there is always room for those.
+    fn push(&mut self, kind: FindingKind, finding: impl FnOnce() -> Finding) {
+        if kind.is_of_file() || self.list.len() < Self::MOST {
             self.list.push(finding());
         } else {
             self.dropped += 1;

@@ -16,6 +16,8 @@ pub(super) struct Span {
 }
 
 impl Span {
+    pub(super) const NONE: Self = Self { start: 0, end: 0 };
+
     pub(super) const fn len(self) -> usize {
         (self.end - self.start) as usize
     }

@@ -8,6 +8,7 @@ use super::line::Name;
 use super::octets::{self, is_blank};
 use super::parse::Extra;
 use super::pattern::{self, Pattern, Pool, Shape, Texts, index};
+use super::target::Target;
 
 /// One preference of a group.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +50,12 @@ pub(super) fn find<'r>(
     texts: Texts<'r>,
     target: &[u8],
 ) -> Option<&'r [u8]> {
+    let target = Target::new(target);
     let mut best: Option<&Usage> = None;
     for usage in usages {
         let here = usage.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
         let better = best.is_none_or(|best| usage.octets > best.octets);
-        if here && better && usage.pattern.is_none_or(|pattern| compiled::matches(texts, pattern, target)) {
+        if here && better && usage.pattern.is_none_or(|pattern| compiled::matches(texts, pattern, &target)) {
             best = Some(usage);
         }
     }

@@ -54,10 +54,47 @@ fn the_basis_is_told() {
     let own = OperatorTokens::new(["Zorkler"]);
     let header = Some(&b"Mozilla/5.0 (X11; Linux x86_64) Gecko/1 Zorkler/2.0"[..]);
     let (identity, step) = own.explain(&identifier.recognise(header), header, identifier);
-    assert_eq!(identity.basis, Basis::OperatorToken);
-    assert!(step.expect("a step").as_str().contains("`Zorkler`"));
+    assert_eq!(identity.basis, Basis::OperatorTokenInBrowser);
+    assert!(identity.is_audited_only() && !identity.second_opinion());
+    let step = step.expect("a step");
+    assert!(step.as_str().contains("`Zorkler`") && step.as_str().contains("never refused"));
     let same = OperatorTokens::new([]).refine(identifier.recognise(header), header, identifier);
     assert_eq!(same.client, Client::Browser);
+}
+
+#[test]
+fn a_promoted_browser_is_audited_only_unless_it_presents_itself() {
+    let identifier = identifier();
+    let own = OperatorTokens::new(["Zorkler"]);
+    let of = |header: &str| {
+        let header = Some(header.as_bytes());
+        own.refine(identifier.recognise(header), header, identifier)
+    };
+    let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+    let promoted = of(&format!("{chrome} Zorkler/2.0"));
+    assert!(promoted.is_judged() && promoted.is_audited_only());
+    for presented in ["Zorkler/2.0 (+http://example.org/)", "(compatible; Zorkler/2.0)"] {
+        let identity = of(&format!("{chrome} {presented}"));
+        assert!(identity.is_judged() && !identity.is_audited_only(), "{presented}");
+    }
+    assert!(!of("Zorkler/2.0 (X11; Linux)").is_audited_only());
+}
+
+#[test]
+fn new_browsers_are_no_crawlers_whatever_robots_txt_names() {
+    let chrome = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+    let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
+    let television = "Mozilla/5.0 (Linux armv7l) Cobalt/24.lts.30 (unlike Gecko) Starboard/15";
+    let names = ["Comet", "Perplexity", "Copilot", "Zotero", "Cobalt", "Starboard"];
+    for header in [
+        format!("{chrome} Comet/140"),
+        format!("{chrome} Perplexity/1.0"),
+        format!("{chrome} Copilot/1.0"),
+        format!("{firefox} Zotero/7.0.11"),
+        television.to_owned(),
+    ] {
+        assert_eq!(refined(&names, &header).0, Client::Browser, "{header}");
+    }
 }
 
 /// Tokens of robots.txt files in use that are also phones, browsers and apps.

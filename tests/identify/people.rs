@@ -41,6 +41,80 @@ const PEOPLE: [&str; 34] = [
     "Mozilla/5.0 (Web0S; Linux/SmartTV) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/108.0.5359.211 Safari/537.36 WebAppManager",
 ];
 
+/// People's apps and browsers that hold a word, a name or a host of crawlers, and
+/// neither a link nor an address to support it.
+const LOOKALIKES: [&str; 41] = [
+    "iRobot/7.9.1 CFNetwork/1494.0.7 Darwin/23.4.0",
+    "SpiderSolitaire/4.1 CFNetwork/1494.0.7 Darwin/23.4.0",
+    "Harvest/3.1 (iPhone; iOS 17.5; Scale/3.00)",
+    "Scrapbook/2 CFNetwork/1494 Darwin/23.4",
+    "AI Chatbot/2.1 CFNetwork/1494 Darwin/23.4.0",
+    "com.roborobot.app/3 (Linux; U; Android 14; Pixel 8 Build/UP1A) Dalvik/2.1.0",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Harvest/3.1",
+    "Mozilla/5.0 (Linux; Android 14; SM-S911B; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/124.0 Mobile Safari/537.36 com.irobot.home",
+    "Mozilla/5.0 (Linux; Android 14; SM-S911B; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/124.0 Mobile Safari/537.36 EcovacsRobot/2.4",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Harvest/2.0 Chrome/124.0.0.0 Electron/30.0.1 Safari/537.36",
+    "Netcraft Extension/1.0 CFNetwork/1494 Darwin/23.4.0",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Netcraft Toolbar",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Palo Alto Networks GlobalProtect",
+    "Mozilla/5.0 (Linux; Android 14; Yeti/2 Build/UP1A) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Yeti/2.1",
+    "Pinterest/0.2 CFNetwork/1494.0.7 Darwin/23.4.0",
+    "Mozilla/5.0 (X11; U; Linux i686; en-US) AppleWebKit/533.3 (KHTML, like Gecko) Qt/4.6.3 WebDriver Safari/533.3",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Feedly/100",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Inoreader/7",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Mastodon/2024",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Datadog/3.1",
+    "Mozilla/5.0 (Linux; Android 14; SM-S911B; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/124.0 Mobile Safari/537.36 Feedly/100",
+    "WordPress/24.1 (iPhone; iOS 17.5; Scale/3.00)",
+    "Mozilla/5.0 (compatible; FreeBSD amd64) Gecko/20100101 Firefox/140.0",
+    "Mozilla/5.0 (compatible; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+    "Mozilla/5.0 (compatible; Falkon/3.2; Linux)",
+    "Mozilla/5.0 (compatible; Vivaldi/6)",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15 Technology Preview",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0 Preview",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Grammarly-Checker/1.0",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 SafeBrowsingAgent",
+    "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0; Research Toolbar)",
+    "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0; SearchScraper Toolbar; .NET CLR 2.0.50727)",
+    "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0; GTB6; www.example.de)",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 contoso.com",
+    "Mozilla/5.0 (PlayStation 4; Linux) Cobalt/24.lts.30.1034958-gold (unlike Gecko) Starboard/15",
+    "com.scrapbook.app/1 (Android 14)",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1 Feedly/100",
+    "Mozilla/5.0 (Linux; Android 14; SM-S911B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0 Mobile Safari/537.36 Inoreader/7",
+    "Mozilla/5.0 (Windows NT 10.0; WOW64; Trident/7.0; Spider Toolbar 2.0; rv:11.0) like Gecko",
+    "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+];
+
+/// The same words where they do convict.
+const CRAWLERS: [&str; 12] = [
+    "iRobot/7.9.1 (+http://example.org/bot) CFNetwork/1494.0.7 Darwin/23.4.0",
+    "Harvest/3.1 (iPhone; harvest@example.org)",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 (compatible; Harvest/3.1)",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 ZorkPreview/1.0",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 zorkbot",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 +www.example.org",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 example.org/policy",
+    "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; SearchScraper http://example.org/)",
+    "Mozilla/5.0 (compatible; Feedly/1.0; iPhone)",
+    "Mozilla/5.0 (Linux; Android 11; moto g) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/109.0 Mobile Safari/537.36 DareBoost",
+    "Mozilla/5.0 (compatible; FreeBSDzork/1.0)",
+    "Mozilla/5.0 (compatible; Yeti/1.1; +http://naver.me/spd)",
+];
+
+#[test]
+fn words_of_crawlers_do_not_convict_people() {
+    for header in LOOKALIKES {
+        let identity = identifier().recognise(Some(header.as_bytes()));
+        assert!(!identity.is_judged(), "{} {:?}: {header}", identity.client, identity.crawler);
+    }
+    for header in CRAWLERS {
+        let identity = identifier().recognise(Some(header.as_bytes()));
+        assert!(identity.client.is_automated(), "{}: {header}", identity.client);
+    }
+}
+
 #[test]
 fn browsers_inside_apps_are_people() {
     for header in PEOPLE {

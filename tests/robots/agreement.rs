@@ -3,6 +3,7 @@
 use crate::generate::{self, Random, TOKENS};
 use crate::naive::Naive;
 use robots_gateway::robots::{Limits, Robots};
+use std::fmt::Write;
 
 /// Compares on at least `decisions` decisions; files hold up to about `rules` rules a group.
 fn compare(seed: u64, decisions: usize, rules: usize) {
@@ -40,6 +41,65 @@ fn compare(seed: u64, decisions: usize, rules: usize) {
     // A generator whose rules never decide would prove nothing.
     assert!(decided * 4 > done, "{decided} of {done} decisions came from a rule");
     assert!(disallowed * 8 > done, "{disallowed} of {done} decisions disallow");
+}
+
+/// Compares on `decisions` random targets; how many are disallowed.
+fn compare_on(file: &str, tokens: &[String], letters: &str, decisions: usize) -> usize {
+    let mut random = Random::new(6);
+    let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+    let naive = Naive::parse(file.as_bytes());
+    let letters = letters.as_bytes();
+    let mut disallowed = 0;
+    for _ in 0..decisions {
+        let size = 4 + random.below(12);
+        let octets = (0..size).map(|_| letters[random.below(letters.len())]);
+        let target: Vec<u8> = std::iter::once(b'/').chain(octets).collect();
+        let token = tokens[random.below(tokens.len())].as_str();
+        let ours = robots.judge(&[token], true, &target);
+        let theirs = naive.judge(&[token], true, &target);
+        assert_eq!(
+            (ours.allow, ours.rule.map(|rule| rule.line)),
+            (theirs.allow, theirs.line),
+            "{token} {}",
+            String::from_utf8_lossy(&target)
+        );
+        disallowed += usize::from(!ours.allow);
+    }
+    disallowed
+}
+
+/// More rules with `*` in one group than a search has marks for.
+#[test]
+fn on_nine_thousand_rules_with_stars() {
+    let mut random = Random::new(8);
+    let mut file = String::from("User-agent: *\n");
+    let mut word =
+        |size: usize| -> String { (0..size).map(|_| char::from(b"abcdefgh"[random.below(8)])).collect() };
+    for number in 0..9000 {
+        let record = ["Disallow", "Disallow", "Allow"][number % 3];
+        let _ =
+            writeln!(file, "{record}: /*{}*{}{}", word(2), word(1 + number % 3), ["", "$"][number / 5 % 2]);
+    }
+    let disallowed = compare_on(&file, &["FooBot".to_owned()], "abcdefgh", 60);
+    assert!((5..60).contains(&disallowed), "{disallowed}");
+}
+
+/// Groups beyond what may be combined keep their parts apart.
+#[test]
+fn on_groups_that_are_too_many_to_combine() {
+    let letter = |digit: usize| char::from(b'a' + u8::try_from(digit % 20).unwrap());
+    let tokens: Vec<String> = (0..600).map(|n| [n / 400, n / 20, n].map(letter).iter().collect()).collect();
+    let mut file = format!("User-agent: {}\n", tokens.join("\nUser-agent: "));
+    for number in 0..100 {
+        let (one, two) = (letter(number % 8), letter(number / 8 % 8));
+        let _ = writeln!(file, "{}: /*{one}{two}", ["Disallow", "Allow"][number % 2]);
+    }
+    for (number, token) in tokens.iter().enumerate() {
+        let (one, two) = (letter(number % 8), letter(number / 8 % 8));
+        let _ = write!(file, "User-agent: {token}\nDisallow: /*{one}*{two}\nAllow: /{one}{two}*{one}\n");
+    }
+    let disallowed = compare_on(&file, &tokens, "abcdefgh", 1500);
+    assert!((100..1400).contains(&disallowed), "{disallowed}");
 }
 
 #[test]

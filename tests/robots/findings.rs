@@ -1,8 +1,9 @@
 //! What is said about odd files, and where.
 
 use crate::parse;
-use robots_gateway::robots::{FindingKind, Severity};
+use robots_gateway::robots::{FindingKind, LEAST_LIMIT, Limits, Robots, Severity};
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 /// The findings of a file as `line:column code`.
 fn findings(file: impl AsRef<[u8]>) -> Vec<String> {
@@ -38,14 +39,52 @@ fn tokens() {
         findings("User-agent: a\nDisallow: /x\n\nUser-agent: A\nDisallow: /y\n"),
         ["4:13 duplicate-group"]
     );
+    for (one, other) in [("FooBot", "FooBot/2.0"), ("FooBot/2.0", "foobot")] {
+        let file = format!("User-agent: {one}\nDisallow: /x\n\nUser-agent: {other}\nDisallow: /y\n");
+        assert!(findings(&file).contains(&"4:13 duplicate-group".to_owned()), "{one} {other}");
+    }
+    let once = findings("User-agent: FooBot\nUser-agent: FooBot/2.0\nDisallow: /x\n");
+    assert_eq!(once, ["2:13 token-cut"]);
 }
 
 #[test]
 fn patterns() {
     assert_eq!(findings("User-agent: a\nDisallow: /a b\n"), ["2:11 blank-in-pattern"]);
     assert_eq!(findings("User-agent: a\nDisallow: x\n"), ["2:11 unmatchable-rule"]);
-    assert_eq!(findings("User-agent: *\nDisallow: /\n"), ["2:1 disallow-all"]);
-    assert_eq!(findings("User-agent: *\nAllow: /$\nDisallow: /*\n"), Vec::<String>::new());
+}
+
+#[test]
+fn everything_disallowed() {
+    for pattern in ["/", "/*", "*", "/**", "/*$", "*$", "**/*", "*/"] {
+        let file = format!("User-agent: *\n  Disallow: {pattern}\n");
+        assert_eq!(findings(&file), ["2:3 disallow-all"], "{pattern}");
+        let message = parse(&file).findings[0].to_string();
+        assert_eq!(message, "every crawler without a group of its own is shut out", "{pattern}");
+    }
+    for pattern in ["/$", "/*/", "/**/$", "*/$", "", "/a", "/ *"] {
+        let file = format!("User-agent: *\nDisallow: {pattern}\n");
+        let found = parse(&file).findings;
+        assert!(found.iter().all(|found| found.kind != FindingKind::DisallowAll), "{pattern}");
+    }
+    assert_eq!(findings("User-agent: *\nDisallow: /\nAllow: /\n"), ["2:1 shadowed-rule"]);
+    assert_eq!(findings("User-agent: a\nDisallow: /\n"), Vec::<String>::new());
+}
+
+#[test]
+fn everything_disallowed_but_for_some_paths() {
+    for (file, line) in [
+        ("User-agent: *\nDisallow: /\nAllow: /public/\n", 3),
+        ("User-agent: *\nAllow: /$\nDisallow: /*\n", 2),
+        ("User-agent: *\nDisallow: /\n\nUser-agent: a\nUser-agent: *\nAllow: /x\n", 6),
+    ] {
+        let found = parse(file).findings;
+        let all = found.iter().find(|found| found.kind == FindingKind::DisallowAll).unwrap();
+        assert_eq!(all.related_line(), Some(line));
+        assert!(all.to_string().contains("all but the paths that rules allow"), "{all}");
+    }
+    // `Allow: /` has fewer octets than `/**`, so it lets nothing out.
+    let found = parse("User-agent: *\nDisallow: /**\nAllow: /\n").findings;
+    assert!(found.iter().any(|f| f.kind == FindingKind::DisallowAll && f.related_line().is_none()));
 }
 
 #[test]
@@ -63,6 +102,12 @@ fn shadowed_rules() {
         Vec::<String>::new(),
         "longer rules decide"
     );
+    for pattern in ["/x**", "/a*******", "/a**$", "/*a**b*", "/*%61*b"] {
+        let file = format!("User-agent: a\nDisallow: {pattern}\nDisallow: {pattern}\nAllow: {pattern}\n");
+        assert_eq!(findings(&file), ["2:1 shadowed-rule", "3:1 shadowed-rule"], "{pattern}");
+    }
+    let both = findings("User-agent: a\nDisallow: /x*b\nAllow: /x*b\nAllow: /x****\n");
+    assert_eq!(both, ["2:1 shadowed-rule", "3:1 shadowed-rule"], "overridden twice, said once");
     // The same in a group that is compiled as a tree.
     let mut file = String::from("User-agent: a\nDisallow: /x\nAllow: /x\nDisallow: /x$\n");
     for number in 0..20 {
@@ -113,6 +158,74 @@ fn many_findings_are_cut_short() {
     let last = parsed.findings.last().unwrap();
     assert_eq!(last.kind, FindingKind::MoreFindings);
     assert_eq!(last.to_string(), "4000 further findings are not shown");
+}
+
+#[test]
+fn findings_about_the_whole_file_are_never_left_out() {
+    let mut file = b"User-agent: *\nDisallow: /\n".to_vec();
+    file.extend(b"nonsense here and there\n".repeat(5000));
+    file.extend(b"# \xFF\n");
+    file.extend(b"# beyond\n".repeat(60_000));
+    let found = parse(&file).findings;
+    for kind in [FindingKind::DisallowAll, FindingKind::NotUtf8, FindingKind::TooLarge] {
+        assert_eq!(found.iter().filter(|found| found.kind == kind).count(), 1, "{kind:?}");
+    }
+    assert_eq!(found.len(), 1004);
+    assert_eq!(found.last().unwrap().kind, FindingKind::MoreFindings);
+    let page = parse(format!("<html>\nUser-agent: *\n{}", "nonsense here and there\n".repeat(5000)));
+    assert!(page.findings.iter().any(|found| found.kind == FindingKind::Html));
+}
+
+#[test]
+fn size() {
+    let large = |size: usize, end: &str, limit: usize| {
+        let mut file = String::from("User-agent: *\nDisallow: /x\n");
+        while file.len() < size {
+            file.push_str(if size - file.len() == 1 { "#" } else { "#\n" });
+        }
+        let parsed = Robots::parse((file + end).as_bytes(), &Limits { max_bytes: limit });
+        let found = parsed.findings.iter().map(|found| (found.kind, found.severity, found.to_string()));
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(large(LEAST_LIMIT, "", 0), []);
+    assert_eq!(large(LEAST_LIMIT, "\r\n\n", 0), [], "only line ends are beyond");
+    assert_eq!(large(LEAST_LIMIT, "\n", LEAST_LIMIT * 2), []);
+    let ignored = "the rest of the file is ignored: only 512000 bytes are read".to_owned();
+    assert_eq!(
+        large(LEAST_LIMIT, "\nDisallow: /y", 0),
+        [(FindingKind::TooLarge, Severity::Warning, ignored)]
+    );
+    let others = "crawlers may ignore the rest of the file: they must read 512000 bytes, no more".to_owned();
+    assert_eq!(
+        large(LEAST_LIMIT, "\nDisallow: /y", LEAST_LIMIT * 2),
+        [(FindingKind::TooLarge, Severity::Note, others)]
+    );
+}
+
+/// Rules that each have to be checked, and as many sitemaps, of one path or of many.
+#[test]
+fn sitemaps_do_not_multiply_with_rules() {
+    let start = Instant::now();
+    for many in [false, true] {
+        let mut file = String::from("user-agent:*\ndisallow:/b\nsitemap:://x/b\n");
+        for number in 0.. {
+            if file.len() > 250_000 {
+                break;
+            }
+            file.push_str("disallow:/*");
+            for bit in 0..14 {
+                file.push_str(if number >> bit & 1 == 0 { "a*" } else { "b*" });
+            }
+            file.push_str("a\n");
+        }
+        for number in 0..13_000 {
+            let _ = writeln!(file, "sitemap:://x/ab{}", if many { number } else { 0 });
+        }
+        let parsed = parse(&file);
+        assert_eq!(parsed.findings[0].kind, FindingKind::SitemapDisallowed);
+        assert!(parsed.robots.sitemaps().count() > 10_000);
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -42,10 +42,59 @@ pub(super) fn read_crawlers(reader: &mut Reader<'_>, document: &DeTable<'_>, cat
         {
             reader.refuse(name.span(), format!("`{}` is named twice in this file", name.get_ref()));
         }
+        if let Some(name) = &name {
+            check_name(reader, name);
+        }
         let crawler = read_crawler(reader, table, name.as_ref(), catalogue);
         if name.is_some() {
             catalogue.insert(crawler);
         }
+    }
+}
+
+/// Refuses a name that no report could show.
+fn check_name(reader: &mut Reader<'_>, name: &Spanned<String>) {
+    if name.get_ref().chars().any(char::is_control) {
+        reader.refuse(name.span(), "a name holds no control characters".into());
+    } else if name.get_ref().trim().is_empty() {
+        reader.refuse(name.span(), "a name is not empty".into());
+    }
+}
+
+/// What a new entry takes from its name where nothing is written: its sign and
+/// its token. Both must be fit for it.
+fn check_defaults(
+    reader: &mut Reader<'_>,
+    table: &DeTable<'_>,
+    name: &Spanned<String>,
+    client: Client,
+    catalogue: &Catalogue,
+) {
+    let written = name.get_ref();
+    if !table.contains_key("tokens") && client != Client::App {
+        refuse_control_token(reader, name.span(), written, catalogue);
+    }
+    if table.contains_key("signs") || written.trim().is_empty() || written.chars().any(char::is_control) {
+        return;
+    }
+    match Sign::parse(written) {
+        Ok(sign) if client != Client::App => reader.refuse_if_ordinary(name.span(), &sign),
+        Ok(_) => {}
+        Err(error) => reader.refuse_with_hint(
+            name.span(),
+            format!("`{written}` needs `signs`, since its name is no sign: {error}"),
+            Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
+        ),
+    }
+}
+
+fn refuse_control_token(reader: &mut Reader<'_>, span: Range<usize>, token: &str, catalogue: &Catalogue) {
+    if catalogue.control_token(token).is_some() {
+        reader.refuse_with_hint(
+            span,
+            format!("`{token}` is a control token, which no crawler sends in a header"),
+            Some("name the crawler that reads it, and leave the token to robots.txt".into()),
+        );
     }
 }
 
@@ -58,8 +107,11 @@ fn read_crawler(
     let written = name.map(|name| name.get_ref().as_str()).unwrap_or_default();
     let known = catalogue.get(written);
     let client = client(reader, table).unwrap_or_else(|| known.map_or(Client::Crawler, |k| k.client));
-    let signs = signs(reader, table, written, catalogue);
-    let tokens = tokens(reader, table);
+    let signs = signs(reader, table, (written, client), catalogue);
+    let tokens = tokens(reader, table, catalogue);
+    if let Some(name) = name.filter(|_| known.is_none()) {
+        check_defaults(reader, table, name, client, catalogue);
+    }
     let star = star(reader, table, client);
     let purpose = reader.one_of(table, "purpose", &Purpose::ALL, Purpose::as_str);
     let obeys =
@@ -135,7 +187,7 @@ fn star(reader: &mut Reader<'_>, table: &DeTable<'_>, client: Client) -> Option<
 fn signs(
     reader: &mut Reader<'_>,
     table: &DeTable<'_>,
-    name: &str,
+    (name, client): (&str, Client),
     catalogue: &Catalogue,
 ) -> Option<Vec<Sign>> {
     let mut signs = Vec::new();
@@ -149,6 +201,9 @@ fn signs(
                         format!("sign `{sign}` already belongs to `{owner}`"),
                         Some(format!("to change that crawler, write `name = \"{owner}\"`")),
                     );
+                }
+                if client != Client::App {
+                    reader.refuse_if_ordinary(written.span(), &sign);
                 }
                 signs.push(sign);
             }
@@ -164,7 +219,7 @@ fn owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
     Some(&owner.name)
 }
 
-fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<Box<str>>> {
+fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>, catalogue: &Catalogue) -> Option<Vec<Box<str>>> {
     let mut tokens: Vec<Box<str>> = Vec::new();
     for written in reader.texts(table, "tokens")? {
         let token = written.get_ref();
@@ -176,6 +231,7 @@ fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<Box<str>>>
         } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
             reader.refuse(written.span(), format!("token `{token}` is written twice"));
         } else {
+            refuse_control_token(reader, written.span(), token, catalogue);
             tokens.push(boxed(written));
         }
     }
@@ -311,6 +367,31 @@ mod tests {
             let message = message(entry);
             assert!(message.contains(part), "{entry}: {message}");
         }
+    }
+
+    #[test]
+    fn names_that_cannot_stand_for_themselves_are_refused() {
+        let errors = |text: &str| merge(text, Path::new("x")).map(|_| ()).unwrap_err();
+        for (name, part) in [
+            ("Z", "needs `signs`"),
+            ("Zork*Bot", "needs `signs`"),
+            ("Zörkel", "needs `signs`"),
+            ("", "not empty"),
+            ("Zor\\u0007kel", "control characters"),
+            ("Zor\\nkel", "control characters"),
+            ("google-extended", "control token"),
+        ] {
+            let errors = errors(&format!("[[crawler]]\nname = \"{name}\"\n"));
+            assert_eq!(errors.len(), 1, "{errors:#?}");
+            assert!(errors[0].message.contains(part) && errors[0].position == Some((2, 8)), "{}", errors[0]);
+        }
+        let own = "[[control]]\ntoken = \"Own-X\"\noperator = \"Own\"\ngoverns = \"use\"\n";
+        for token in ["Applebot-Extended", "own-x"] {
+            let errors = errors(&format!("{own}[[crawler]]\nname = \"Zorkel\"\ntokens = [\"{token}\"]\n"));
+            assert_eq!((errors.len(), errors[0].position), (1, Some((7, 11))), "{errors:#?}");
+        }
+        let signed = "[[crawler]]\nname = \"Zörkel\"\nsigns = [\"Zoerkel\"]\n";
+        assert_eq!(merge(signed, Path::new("x")).unwrap().catalogue.get("Zörkel").unwrap().signs.len(), 1);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Reads typed values out of a TOML table, and goes on after an error, so that
 //! an operator sees all of them at once.
 
+use super::ordinary;
 use crate::config::error::{ConfigError, position};
+use crate::identify::Sign;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -11,12 +13,28 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Reader<'t> {
     text: &'t str,
     path: &'t Path,
+    own: bool,
     errors: Vec<ConfigError>,
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn new(text: &'t str, path: &'t Path) -> Self {
-        Self { text, path, errors: Vec::new() }
+    /// `own` says that the file is an operator's; the bundled ones are checked by
+    /// the tests instead of at every start.
+    pub(super) fn new(text: &'t str, path: &'t Path, own: bool) -> Self {
+        Self { text, path, own, errors: Vec::new() }
+    }
+
+    /// Refuses a sign that would convict people.
+    pub(super) fn refuse_if_ordinary(&mut self, span: Range<usize>, sign: &Sign) {
+        if self.own
+            && let Some(header) = ordinary::header_hit_by(sign)
+        {
+            self.refuse_with_hint(
+                span,
+                format!("sign `{sign}` would take people's browsers for crawlers: `{header}`"),
+                Some("write the whole name that only the crawler sends, such as `FooBot`".into()),
+            );
+        }
     }
 
     /// The errors, in the order of the file.

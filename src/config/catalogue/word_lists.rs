@@ -21,6 +21,9 @@ const KEYS: [&str; 11] = [
     "human_words",
 ];
 
+/// The lists whose words turn a header into that of an automated client.
+const CONVICTING: [&str; 2] = ["crawler_signs", "tool_signs"];
+
 /// Adds one written word to the list of this key.
 fn add(words: &mut Words, key: &str, written: &str) -> Result<(), SignError> {
     let list = match key {
@@ -100,6 +103,10 @@ pub(super) fn read_table(reader: &mut Reader<'_>, document: &DeTable<'_>, words:
         for written in reader.texts(table, key).unwrap_or_default() {
             if let Err(error) = add(words, key, written.get_ref()) {
                 reader.refuse(written.span(), format!("`{}`: {error}", written.get_ref()));
+            } else if CONVICTING.contains(&key)
+                && let Ok(sign) = Sign::parse(written.get_ref())
+            {
+                reader.refuse_if_ordinary(written.span(), &sign);
             }
         }
     }

@@ -2,17 +2,25 @@
 
 use super::choice::Choice;
 use crate::robots::matcher;
-use crate::robots::pattern::{Pattern, Span, Texts};
+use crate::robots::pattern::{Pattern, Pool, Span, Texts};
+use crate::robots::rule::RuleRecord;
+use crate::robots::target::Target;
 
 /// A rule that can match something, taken apart.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) choice: Choice,
-    pub(super) pattern: Pattern,
+pub(in crate::robots) struct Entry {
+    pub(in crate::robots) choice: Choice,
+    pub(in crate::robots) pattern: Pattern,
 }
 
 impl Entry {
-    pub(super) fn matches(self, texts: Texts<'_>, target: &[u8]) -> bool {
+    /// Takes the rule at position `at` of the file apart; none if it can match nothing.
+    pub(in crate::robots) fn new(record: RuleRecord, at: u32, pool: &mut Pool<'_>) -> Option<Self> {
+        let choice = Choice::new(record.rank(), at);
+        (record.octets > 0).then(|| Self { choice, pattern: pool.add(record) })
+    }
+
+    pub(super) fn matches(self, texts: Texts<'_>, target: &Target<'_>) -> bool {
         matches(texts, self.pattern, target)
     }
 
@@ -22,7 +30,7 @@ impl Entry {
     }
 
     /// All literals of the pattern: what tells it from others.
-    pub(super) fn literals(self, texts: Texts<'_>) -> (bool, Vec<&[u8]>) {
+    pub(in crate::robots) fn literals(self, texts: Texts<'_>) -> (bool, Vec<&[u8]>) {
         let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
         (self.pattern.anchored, std::iter::once(texts.get(self.pattern.prefix)).chain(pieces).collect())
     }
@@ -37,21 +45,21 @@ impl Entry {
     }
 }
 
-/// Whether `target`, in comparable form, is matched by `pattern`.
-pub(in crate::robots) fn matches(texts: Texts<'_>, pattern: Pattern, target: &[u8]) -> bool {
+/// Whether `target` is matched by `pattern`.
+pub(in crate::robots) fn matches(texts: Texts<'_>, pattern: Pattern, target: &Target<'_>) -> bool {
     let prefix = texts.get(pattern.prefix);
-    if !target.starts_with(prefix) {
+    if !target.octets().starts_with(prefix) {
         return false;
     }
     let pieces = texts.pieces(pattern);
     if pieces.is_empty() {
-        return !pattern.anchored || target.len() == prefix.len();
+        return !pattern.anchored || target.octets().len() == prefix.len();
     }
     matcher::follows(texts, pieces, pattern.anchored, target, prefix.len())
 }
 
 /// The best of `list`, which is in the order in which rules win, and `best`.
-pub(super) fn first_match(list: &[Entry], texts: Texts<'_>, target: &[u8], best: Choice) -> Choice {
+pub(super) fn first_match(list: &[Entry], texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
     let better = list.iter().take_while(|wild| wild.choice > best);
     better.filter(|wild| wild.matches(texts, target)).map(|wild| wild.choice).next().unwrap_or(best)
 }

@@ -9,6 +9,7 @@ use super::entry::Entry;
 use super::gram::{Grams, Place, STRIDE};
 use super::marks::Marks;
 use crate::robots::pattern::{Texts, index};
+use crate::robots::target::Target;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
@@ -71,7 +72,7 @@ impl Lookup {
     }
 
     /// The better of `best` and the best rule here that matches.
-    pub(super) fn search(&self, texts: Texts<'_>, target: &[u8], best: Choice) -> Choice {
+    pub(super) fn search(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
         if self.rules.first().is_none_or(|rule| rule.choice <= best) {
             return best;
         }
@@ -80,7 +81,7 @@ impl Lookup {
             search.check(number, number);
         }
         for table in &self.tables {
-            table.scan(target, |row| search.row(row));
+            table.scan(target.octets(), |row| search.row(row));
         }
         search.best
     }
@@ -89,7 +90,7 @@ impl Lookup {
 struct Search<'s> {
     lookup: &'s Lookup,
     texts: Texts<'s>,
-    target: &'s [u8],
+    target: &'s Target<'s>,
     best: Choice,
     marks: Marks,
 }
@@ -103,7 +104,8 @@ impl Search<'_> {
                 return;
             }
             // Most rules of other parts of the site need no mark.
-            if rule.starts(self.texts, self.target) && self.marks.set((number >> self.lookup.share) as usize)
+            if rule.starts(self.texts, self.target.octets())
+                && self.marks.set((number >> self.lookup.share) as usize)
             {
                 // Rules that share the mark count as checked, so they are.
                 let first = number >> self.lookup.share << self.lookup.share;

@@ -4,11 +4,18 @@
 //! literals of a group form a prefix tree. Rules with pieces hang on the tree where few share their
 //! literal; the others are found by octets of their pieces. Groups of a few rules are a plain list.
 //!
-//! No regular expressions, no backtracking, and no allocation in a search. A search is one walk down
-//! the tree, at most sixteen checks of rules that hang on the way, and one pass over the target for
-//! each of a handful of tables. Beyond that, a rule is checked only when octets of it occur in the
-//! target: once, in time linear in the target. A file can be written of which one target meets a
-//! thousand such rules; it costs a thousand such checks, never more.
+//! No regular expressions, no backtracking, and no allocation in a search: the caller alone may
+//! allocate, for the comparable form of a long target. A search is one walk down the tree, at most
+//! sixteen checks of rules that hang on the way, and one pass over the target for each of a handful
+//! of tables. Beyond that, a rule is checked only when octets of it occur in the target: once, in
+//! time linear in the target.
+//!
+//! In the worst case, then, a search takes rules times target. A file can be written of which one
+//! target holds the octets of every rule and matches none: 8,900 rules `/*p*q*r*s`, all pieces words
+//! of `a` and `b`, every `s` another, against 8 KiB of `a` and `b` that hold no `s`, took 120 ms, some
+//! 14 µs for each rule. Where the rules share one or two `s`, each is looked for once: 11,700 such
+//! rules took 1 ms; with four, 64 ms. Groups whose parts are kept apart
+//! add one pass over the target for each part.
 
 mod choice;
 mod choose;
@@ -21,12 +28,11 @@ mod shadow;
 mod trie;
 
 pub(super) use choice::Choice;
-pub(super) use entry::matches;
+pub(super) use entry::{Entry, matches};
 pub(super) use shadow::Shadow;
 
-use super::pattern::{Pool, Texts, index};
-use super::rule::RuleRecord;
-use entry::Entry;
+use super::pattern::{Texts, index};
+use super::target::Target;
 use lookup::Lookup;
 use std::cmp::Reverse;
 use trie::Trie;
@@ -59,33 +65,30 @@ struct Tree {
 }
 
 impl Index {
-    /// Compiles the rules at `positions` of `records`; the number of the set they make.
+    /// Compiles the rules at `positions` of `rules`; the number of the set they make. A position holds
+    /// none where the rule can match nothing.
     pub(super) fn add(
         &mut self,
         positions: impl Iterator<Item = u32>,
-        records: &[RuleRecord],
-        pool: &mut Pool<'_>,
+        rules: &[Option<Entry>],
+        texts: Texts<'_>,
         shadow: &mut Shadow,
     ) -> u32 {
         let first = self.lists.len();
-        for at in positions {
-            if let Some(record) = records.get(at as usize).filter(|record| record.octets > 0) {
-                self.lists.push(Entry { choice: Choice::new(record.rank(), at), pattern: pool.add(*record) });
-            }
-        }
+        self.lists.extend(positions.filter_map(|at| rules.get(at as usize).copied().flatten()));
         let rules = self.lists.get_mut(first..).unwrap_or_default();
         if rules.len() <= SHORT {
             rules.sort_unstable_by_key(|entry| Reverse(entry.choice));
-            shadow.list(rules, pool.texts());
+            shadow.list(rules, texts);
             let literal = rules.iter().all(|rule| rule.pattern.pieces.1 == 0);
             let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
             let reach = if literal { index(longest + 1) } else { u32::MAX };
             self.sets.push(Set::List(index(first), index(self.lists.len()), reach));
         } else {
-            let (trie, left) = Trie::new(rules, pool.texts(), shadow);
+            let (trie, left) = Trie::new(rules, texts, shadow);
             self.lists.truncate(first);
             self.sets.push(Set::Tree(index(self.trees.len())));
-            self.trees.push(Tree { trie, lookup: Lookup::new(left, pool.texts()) });
+            self.trees.push(Tree { trie, lookup: Lookup::new(left, texts) });
         }
         index(self.sets.len() - 1)
     }
@@ -109,8 +112,8 @@ impl Index {
         }
     }
 
-    /// The rule of `set` that decides about `target`, which is in comparable form.
-    pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &[u8]) -> Choice {
+    /// The rule of `set` that decides about `target`.
+    pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &Target<'_>) -> Choice {
         match self.sets.get(set as usize) {
             None => Choice::NONE,
             Some(&Set::List(start, end, _)) => {
@@ -129,7 +132,7 @@ impl Tree {
         !self.trie.has_hung() && self.lookup.is_empty()
     }
 
-    fn search(&self, texts: Texts<'_>, target: &[u8]) -> Choice {
+    fn search(&self, texts: Texts<'_>, target: &Target<'_>) -> Choice {
         let best = self.trie.search(texts, target);
         self.lookup.search(texts, target, best)
     }

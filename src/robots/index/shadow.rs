@@ -58,7 +58,7 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Index;
+    use super::super::{Entry, Index};
     use crate::robots::index::shadow::Shadow;
     use crate::robots::parse;
     use crate::robots::pattern::Pool;
@@ -70,7 +70,10 @@ mod tests {
         let draft = parse::parse(file.as_bytes());
         let mut shadow = Shadow::default();
         let rules = u32::try_from(draft.rules.len()).unwrap();
-        Index::default().add(0..rules, &draft.rules, &mut Pool::new(file.as_bytes()), &mut shadow);
+        let mut pool = Pool::new(file.as_bytes());
+        let entries: Vec<_> =
+            draft.rules.iter().zip(0..).map(|(rule, at)| Entry::new(*rule, at, &mut pool)).collect();
+        Index::default().add(0..rules, &entries, pool.texts(), &mut shadow);
         let mut pairs = shadow.pairs().to_vec();
         pairs.sort_unstable();
         pairs

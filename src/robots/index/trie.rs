@@ -8,6 +8,7 @@ use super::entry::{self, Entry};
 use super::order;
 use super::shadow::Shadow;
 use crate::robots::pattern::{Span, Texts, index};
+use crate::robots::target::Target;
 use std::cmp::Reverse;
 
 /// 32 bytes, so that two share a cache line.
@@ -80,11 +81,11 @@ impl Trie {
     }
 
     /// The best rule on the way that `target` leads, hanging ones included.
-    pub(super) fn search(&self, texts: Texts<'_>, target: &[u8]) -> Choice {
+    pub(super) fn search(&self, texts: Texts<'_>, target: &Target<'_>) -> Choice {
         let mut passed: [&[Entry]; MOST_ON_PATH] = [&[]; MOST_ON_PATH];
         let mut hooks = 0;
         let mut best = Choice::NONE;
-        let mut rest = target;
+        let mut rest = target.octets();
         let mut here = self.nodes.last();
         while let Some(node) = here {
             let Some(after) = rest.strip_prefix(texts.get(node.label)) else { break };

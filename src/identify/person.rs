@@ -1,0 +1,226 @@
+//! What stands up for a person: the marks of apps and handhelds, and the full
+//! header of a desktop browser, against words that people's products use too.
+//!
+//! A robot vacuum's app, a card game and a feed reader's own app write `Robot`,
+//! `Spider` and `Feedly` where crawlers write their names (RFC 9110 §10.1.5 sets
+//! no rule). A crawler that means to be known adds a link, an address or
+//! `compatible;`, and people's programs do not. Not here: the order of the
+//! questions (`classify`) and headers that name nobody (`shape`).
+
+use super::classify::Rules;
+use super::client::Client;
+use super::find::Hit;
+use super::header;
+
+impl Rules<'_> {
+    /// The mark of an app or of a handheld, outside the word of `hit`, in a
+    /// header that does not present itself as a crawler.
+    pub(super) fn app_or_handheld_beside(&self, hit: Hit) -> Option<Hit> {
+        let found = self.found;
+        let beside = |mark: &Hit| !self.same_word(hit, *mark);
+        let first = found.app.filter(beside).or_else(|| found.handheld.filter(beside));
+        // Only the first mark of each kind is kept: `com.robot.app/3 (Android 14)`.
+        let mark = match first {
+            None if found.app.or(found.handheld).is_some() => self.mark_behind(hit)?,
+            first => first?,
+        };
+        (!self.presents_itself()).then_some(mark)
+    }
+
+    /// The mark of an app or of a handheld behind the word of `hit`.
+    fn mark_behind(&self, hit: Hit) -> Option<Hit> {
+        let end = header::word_range(self.header, hit).end;
+        let behind = self.scanner.scan(self.header.get(end..).unwrap_or_default());
+        Some(behind.app.or(behind.handheld)?.shifted(end))
+    }
+
+    /// Whether the header gives a link, an address, or a name where crawlers put
+    /// it: after `compatible;` or `like Gecko;`. `+http` counts among model names
+    /// too: no phone is called that.
+    pub(super) fn presents_itself(&self) -> bool {
+        let own = || memchr::memmem::find(self.header, b"+http").is_some();
+        let compatible = self.found.compatible.is_some() && !self.has_compatible_word();
+        compatible
+            || self.found.gecko_tail.is_some()
+            || self.link().is_some()
+            || self.found.whole_guard.is_none() && own()
+    }
+
+    /// Whether a header that names a crawler of this kind at `at` is that of the
+    /// app of the same name: `WhatsApp/2 Android/5 Device/…`, a chat program that
+    /// is a browser inside (`… Mattermost/5 Electron/33 …`), a feed reader's
+    /// view of a page (`… Mobile/15E148 Feedly/100`).
+    pub(super) fn is_app_of(&self, client: Client, at: Hit) -> bool {
+        let Some(mark) = self.app_or_handheld_beside(at) else {
+            return false;
+        };
+        match client {
+            // What people ask for: behind the header of a whole browser too.
+            Client::Fetcher if self.found.app.is_some() || at.start() > 0 => true,
+            Client::Fetcher | Client::Monitor | Client::Tool => !self.is_browser_shaped() || self.is_view(),
+            // `Pinterest/0.2 CFNetwork/…` is an app, `AppleNewsBot CFNetwork/…` is none.
+            Client::Crawler => self.found.app == Some(mark) && !self.holds_crawler_sign(at),
+            _ => false,
+        }
+    }
+
+    /// Whether this is the browser that an app on a handheld has inside. Probes
+    /// that pose as a phone send the header of a whole browser.
+    fn is_view(&self) -> bool {
+        let holds = |part| memchr::memmem::find(self.header, part).is_some();
+        self.found.handheld.is_some() && (holds(b"; wv)") || !holds(b"Safari/"))
+    }
+
+    fn holds_crawler_sign(&self, at: Hit) -> bool {
+        let signs = self.found.signs.as_slice();
+        signs.iter().any(|sign| self.is_crawler_sign(*sign) && self.same_word(at, *sign))
+    }
+
+    /// Whether a generic word at `hit` is one that people's headers hold too, and
+    /// says nothing here; the reason, if so.
+    pub(super) fn outweighed(&self, hit: Hit) -> Option<&'static str> {
+        if self.is_crawler_sign(hit) && self.app_or_handheld_beside(hit).is_some() {
+            return Some("people's apps use the word too, and no link or address supports it");
+        }
+        if self.is_toolbar(hit) {
+            return Some("programs add words to the comment of Internet Explorer");
+        }
+        let tool = !self.is_crawler_sign(hit) && !self.presents_itself();
+        if tool && self.is_full_desktop() && !self.has_version(hit) {
+            return Some("in the full header of a desktop browser a word needs a version");
+        }
+        None
+    }
+
+    /// Whether `hit` stands in the comment of an Internet Explorer, where
+    /// toolbars and components leave their names.
+    fn is_toolbar(&self, hit: Hit) -> bool {
+        let comment = || header::comment_around(self.header, hit.start());
+        self.found.mozilla.is_some()
+            && !self.presents_itself()
+            && comment().and_then(|range| self.header.get(range)).is_some_and(header::is_internet_explorer)
+    }
+
+    /// Whether the link at `hit` is only a host name, `www.example.org`, in the
+    /// full header of a desktop browser: shops and schools put theirs there.
+    pub(super) fn is_bare_host_of_browser(&self, hit: Hit) -> bool {
+        let text = |range| self.header.get::<std::ops::Range<usize>>(range).unwrap_or_default();
+        let before = text(0..hit.start());
+        !text(hit.start()..hit.end()).contains(&b':')
+            && !text(hit.start()..hit.end()).contains(&b'@')
+            && !before.ends_with(b"://")
+            && !before.ends_with(b"+")
+            && self.is_full_desktop()
+    }
+
+    /// Whether the header is that of a desktop browser, complete: its opening, a
+    /// comment, a system and an engine.
+    pub(super) fn is_full_desktop(&self) -> bool {
+        let system = self.found.desktop.or(self.found.platform);
+        let comment = memchr::memchr(b'(', self.header).is_some();
+        header::opens_as_browser(self.header) && comment && system.is_some() && self.found.engine.is_some()
+    }
+
+    /// Whether the word around the find is a product with a version.
+    fn has_version(&self, hit: Hit) -> bool {
+        let word = header::word_range(self.header, hit);
+        let end = word.end.min(self.header.len());
+        match self.header.get(end..).unwrap_or_default() {
+            [b'/', version, ..] => version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::Scanner;
+    use super::super::sign::Sign;
+    use super::super::words::{Knowledge, Words};
+    use super::*;
+
+    /// What `ask` says about a header; the words are `*bot` and `*probe`.
+    fn ask<T>(header: &str, ask: impl Fn(&Rules<'_>) -> T) -> T {
+        let list = |words: &[&str]| words.iter().map(|written| Sign::parse(written).unwrap()).collect();
+        let words = Words {
+            crawler_signs: list(&["*bot"]),
+            tool_signs: list(&["*probe"]),
+            app_marks: list(&["CFNetwork/", "*podcast*"]),
+            handhelds: list(&["*Android*", "*iPhone*"]),
+            desktops: list(&["*Windows*"]),
+            engines: list(&["Gecko/", "*MSIE*"]),
+            compatible: list(&["MSIE*"]),
+            ..Words::default()
+        };
+        let knowledge = Knowledge { words, ..Knowledge::default() };
+        let scanner = Scanner::new(&knowledge).unwrap();
+        let found = scanner.scan(header.as_bytes());
+        ask(&Rules::new(&knowledge, &scanner, header.as_bytes(), &found))
+    }
+
+    fn convicts(header: &str) -> bool {
+        ask(header, |rules| rules.outweighed(rules.found.signs.as_slice()[0]).is_none())
+    }
+
+    #[test]
+    fn a_word_beside_the_mark_of_an_app_needs_support() {
+        assert!(!convicts("robot-podcast/1 (iPhone)"));
+        for innocent in ["Robot/7 CFNetwork/1", "Robot/3 (iPhone)", "Mozilla/5.0 (Linux; Android 9) Robot/2"]
+        {
+            assert!(!convicts(innocent), "{innocent}");
+        }
+        for supported in [
+            "Robot/7 (+http://x.org) CFNetwork/1",
+            "Robot/3 (iPhone; me@x.org)",
+            "Mozilla/5.0 (iPhone) (compatible; Robot/2)",
+            "Mozilla/5.0 (Linux; Android 9; Robot/2; +http://x.org) Gecko/1",
+            "podcastbot/1",
+        ] {
+            assert!(convicts(supported), "{supported}");
+        }
+    }
+
+    #[test]
+    fn a_word_in_a_desktop_browser_needs_a_version_and_none_helps_a_toolbar() {
+        let windows = "Mozilla/5.0 (Windows) Gecko/1";
+        assert!(!convicts(&format!("{windows} Probe")) && convicts(&format!("{windows} Probe/1.0")));
+        assert!(convicts(&format!("{windows} Robot")));
+        assert!(convicts(&format!("{windows} Probe http://x.org")));
+        assert!(convicts("Mozilla/5.0 Probe") && convicts("Probe Mozilla/5.0 (Windows) Gecko/1"));
+        let explorer = |word: &str| format!("Mozilla/4.0 (compatible; MSIE 8.0; Windows; {word})");
+        assert!(!convicts(&explorer("Robot/1 Toolbar")) && !convicts(&explorer("Probe/1")));
+        assert!(convicts(&explorer("Robot http://x.org")));
+        assert!(convicts(&format!("{} Robot", explorer("x"))));
+    }
+
+    #[test]
+    fn names_of_services_are_also_those_of_their_apps() {
+        let is_app = |client, header: &str| {
+            ask(header, |rules| {
+                let at = header.find("Name").unwrap();
+                rules.is_app_of(client, Hit::new(0, at, at + 4))
+            })
+        };
+        for client in [Client::Fetcher, Client::Monitor, Client::Tool] {
+            assert!(is_app(client, "Name/1 (iPhone)"));
+            assert!(is_app(client, "Mozilla/5.0 (iPhone) Mobile/15E148 Name/1"));
+            assert!(is_app(client, "Mozilla/5.0 (Linux; Android 9; wv) Safari/5 Name/1"));
+            let whole = is_app(client, "Mozilla/5.0 (iPhone) Mobile/15E148 Safari/6 Name/1");
+            assert_eq!(whole, client == Client::Fetcher, "{client}");
+            assert!(!is_app(client, "Name Mozilla/5.0 (iPhone) Mobile/15E148 Safari/6"));
+            assert!(!is_app(client, "Name/1 (iPhone; http://x.org)") && !is_app(client, "Name/1"));
+        }
+        assert!(is_app(Client::Crawler, "Name/1 CFNetwork/1") && !is_app(Client::Crawler, "Name/1 (iPhone)"));
+        assert!(!is_app(Client::Crawler, "Namebot/1 CFNetwork/1"));
+        assert!(!is_app(Client::SpecialCase, "Name/1 CFNetwork/1"));
+    }
+
+    #[test]
+    fn only_a_whole_link_counts_in_a_browser() {
+        let link = |header: &str| ask(header, |rules| rules.link().is_some());
+        assert!(!link("Mozilla/5.0 (Windows; www.x.org) Gecko/1") && link("www.x.org"));
+        for whole in ["http://www.x.org", "+www.x.org", "me@x.org"] {
+            assert!(link(&format!("Mozilla/5.0 (Windows; {whole}) Gecko/1")), "{whole}");
+        }
+    }
+}
