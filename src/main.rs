@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut arguments: Arguments) -> Result<(), Failure> {
-    let started = Instant::now();
+    let (started, started_at) = (Instant::now(), SystemTime::now());
     let demo = demo(&mut arguments)?;
     let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
     start_log(&config.log);
@@ -69,7 +69,9 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         journal: Arc::clone(&journal),
         recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
+        prover: Arc::clone(&prover),
         started,
+        started_at,
         token: config.admin_token.clone(),
     });
     let whole = Server {
