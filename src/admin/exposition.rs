@@ -42,7 +42,12 @@ impl Exposition {
     }
 
     /// A sample of a histogram: `suffix` is `_bucket`, `_sum` or `_count`.
-    pub(super) fn suffixed(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
+    pub(super) fn suffixed(
+        &mut self,
+        suffix: &str,
+        labels: &[(&str, &str)],
+        value: impl Display,
+    ) -> &mut Self {
         self.text.push_str(self.family);
         self.text.push_str(suffix);
         for (index, (label, value)) in labels.iter().enumerate() {

@@ -50,11 +50,8 @@ fn in_force(text: &mut Exposition, policy: &Policy) {
     text.family("robots_gateway_site_info", Kind::Gauge, help);
     for site in policy.sites() {
         let version = site.version().map(|id| id.to_string()).unwrap_or_default();
-        let labels = [
-            ("site", &*site.config.name),
-            ("mode", site.modes.site.as_str()),
-            ("robots_version", &*version),
-        ];
+        let labels =
+            [("site", &*site.config.name), ("mode", site.modes.site.as_str()), ("robots_version", &*version)];
         text.sample(&labels, 1);
     }
     let help = "How long the version of robots.txt in force has been so.";
@@ -134,9 +131,11 @@ fn judging(text: &mut Exposition, admin: &Admin) {
     for (bound, count) in latency.buckets {
         text.suffixed("_bucket", &[("le", bound)], count);
     }
-    text.suffixed("_bucket", &[("le", "+Inf")], latency.count)
-        .suffixed("_sum", &[], latency.sum)
-        .suffixed("_count", &[], latency.count);
+    text.suffixed("_bucket", &[("le", "+Inf")], latency.count).suffixed("_sum", &[], latency.sum).suffixed(
+        "_count",
+        &[],
+        latency.count,
+    );
 }
 
 /// What names are proved by, and whether that works.

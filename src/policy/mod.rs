@@ -20,8 +20,8 @@ pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
 pub use load::{LoadError, check, recogniser, trial};
 pub use proof::{
-    Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource, Refreshed, examine,
-    refresh_regularly,
+    Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
+    Refreshed, examine, refresh_regularly,
 };
 pub use reload::{LastReload, ReloadCounts, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
