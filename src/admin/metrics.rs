@@ -9,7 +9,6 @@ use super::{Admin, response};
 use crate::policy::Policy;
 use crate::record::SiteTotals;
 use http::{Response, StatusCode};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
@@ -88,29 +87,29 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         let _ = admin.totals.site(&site.config.name);
     }
     let sites = admin.totals.sites();
-    let sites = || sites.iter().map(|(name, site): (&Box<str>, &Arc<SiteTotals>)| (&**name, site));
+    let sites: Vec<(&str, &SiteTotals)> = sites.iter().map(|(name, site)| (&**name, &**site)).collect();
     let help = "Requests that reached a site, by kind of client and by what the rules said.";
     text.family("robots_gateway_requests_total", Kind::Counter, help);
-    for (name, site) in sites() {
+    for (name, site) in &sites {
         for (client, verdict, count) in site.verdicts() {
             text.sample(&[("site", name), ("client", client.as_str()), ("verdict", verdict)], count);
         }
     }
     text.family("robots_gateway_refusals_total", Kind::Counter, "Requests that were refused.");
-    for (name, site) in sites() {
+    for (name, site) in &sites {
         for (client, count) in site.refusals() {
             text.sample(&[("site", name), ("client", client.as_str())], count);
         }
     }
     let help = "Judged requests by what supported the name they gave.";
     text.family("robots_gateway_proofs_total", Kind::Counter, help);
-    for (name, site) in sites() {
+    for (name, site) in &sites {
         for (proof, count) in site.proofs() {
             text.sample(&[("site", name), ("proof", proof.as_str())], count);
         }
     }
     text.family("robots_gateway_robots_txt_total", Kind::Counter, "Answers to /robots.txt by status.");
-    for (name, site) in sites() {
+    for (name, site) in &sites {
         for (status, count) in site.robots() {
             text.sample(&[("site", name), ("status", &status.to_string())], count);
         }

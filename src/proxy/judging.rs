@@ -95,17 +95,13 @@ impl Gateway {
         context: &mut RequestContext,
         step: Step,
     ) -> Step {
-        match policy.site(&facts.host) {
-            Some(site) => {
-                self.totals.request();
-                context.site = Some(Arc::clone(site));
-                step
-            }
-            None => {
-                self.totals.no_site();
-                Step::answer(Answer::page(421, "no site of this name is served here"))
-            }
-        }
+        let Some(site) = policy.site(&facts.host) else {
+            self.totals.no_site();
+            return Step::answer(Answer::page(421, "no site of this name is served here"));
+        };
+        self.totals.request();
+        context.site = Some(Arc::clone(site));
+        step
     }
 
     fn stages(&self, session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Outcome {

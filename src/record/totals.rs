@@ -185,13 +185,13 @@ impl Totals {
     /// The counters of a site, which exist from now on.
     #[must_use]
     pub fn site(&self, name: &str) -> Arc<SiteTotals> {
-        self.sites.rcu(|sites| match sites.contains_key(name) {
-            true => Arc::clone(sites),
-            false => {
-                let mut more = BTreeMap::clone(sites);
-                more.insert(name.into(), Arc::default());
-                Arc::new(more)
+        self.sites.rcu(|sites| {
+            if sites.contains_key(name) {
+                return Arc::clone(sites);
             }
+            let mut more = BTreeMap::clone(sites);
+            more.insert(name.into(), Arc::default());
+            Arc::new(more)
         });
         self.sites.load().get(name).map(Arc::clone).unwrap_or_default()
     }
