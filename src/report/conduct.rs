@@ -39,7 +39,6 @@ impl fmt::Display for Conduct {
 
 /// What the word rests on.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Facts {
     /// All violations in the window.
     pub(super) violations: u64,

@@ -177,7 +177,7 @@ fn purpose<S: Serializer>(purpose: &Option<Purpose>, serializer: S) -> Result<S:
     purpose.map(Purpose::as_str).serialize(serializer)
 }
 
-#[expect(clippy::ref_option, reason = "the shape that serde calls")]
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
 fn version<S: Serializer>(version: &Option<VersionId>, serializer: S) -> Result<S::Ok, S::Error> {
     version.as_ref().map(ToString::to_string).serialize(serializer)
 }

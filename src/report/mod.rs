@@ -113,6 +113,7 @@ fn time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Err
     serializer.serialize_str(&crate::record::timestamp(*time))
 }
 
+#[expect(clippy::ref_option, reason = "the shape that serde calls")]
 fn optional_time<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
     match time {
         Some(time) => self::time(time, serializer),
