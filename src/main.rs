@@ -1,7 +1,7 @@
 //! The daemon: options → log → policy → sockets → serve. Kinds of failure → exit code.
 
 use clap::Parser as _;
-use robots_gateway::admin::{Admin, Door};
+use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
 use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
@@ -72,6 +72,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         prover: Arc::clone(&prover),
         started,
         started_at,
+        page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
     let whole = Server {

@@ -6,8 +6,11 @@
 mod exposition;
 mod guard;
 mod metrics;
+mod page;
+mod query;
 mod status;
 
+pub use page::LivePage;
 pub use status::{SiteStatus, Status};
 
 use crate::policy::{Prover, Reloader, Trigger};
@@ -43,6 +46,8 @@ pub struct Admin {
     pub started: Instant,
     /// The same by the clock on the wall.
     pub started_at: SystemTime,
+    /// The report as a page.
+    pub page: LivePage,
     /// What the admin listener asks for as a bearer token.
     pub token: Option<String>,
 }
@@ -59,7 +64,7 @@ impl Admin {
         {
             let mut response = text(status, sentence);
             if status == StatusCode::UNAUTHORIZED {
-                let scheme = header::HeaderValue::from_static("Bearer");
+                let scheme = header::HeaderValue::from_static(guard::SCHEMES);
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
             }
             return response;
@@ -68,9 +73,10 @@ impl Admin {
             (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ready"),
             (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
+            (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
-            (_, "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
+            (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
             (Door::Control, "/reload", _) => use_instead("POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }

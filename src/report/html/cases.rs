@@ -86,9 +86,15 @@ fn facts(entry: &Entry) -> Vec<Fact> {
     if entry.violations > 0 {
         let (after, without) = (entry.violations_after_read, entry.violations_without_read());
         let value = match (after, without) {
-            (0, _) => format!("{} of a version that it was not seen to read; its notice was over", grouped(without)),
+            (0, _) => {
+                format!("{} of a version that it was not seen to read; its notice was over", grouped(without))
+            }
             (_, 0) => format!("{} of a version that it had read", grouped(after)),
-            _ => format!("{} of a version that it had read, {} whose notice was over", grouped(after), grouped(without)),
+            _ => format!(
+                "{} of a version that it had read, {} whose notice was over",
+                grouped(after),
+                grouped(without)
+            ),
         };
         facts.push(Fact { label: "Violations", value });
     }
@@ -103,7 +109,9 @@ fn facts(entry: &Entry) -> Vec<Fact> {
 
 /// Beside what was asked for stands what was seen. It is no rule of RFC 9309, and nobody is accused of it.
 fn delay(delay: CrawlDelay) -> Option<String> {
-    let observed = delay.observed.map(|gap| format!("half of its requests came within {} of the one before", seconds(gap)));
+    let observed = delay
+        .observed
+        .map(|gap| format!("half of its requests came within {} of the one before", seconds(gap)));
     match (delay.declared, observed) {
         (None, observed) => observed.map(|observed| format!("none asked for; {observed}")),
         (Some(asked), None) => Some(format!("{} asked for", seconds(asked))),
@@ -137,7 +145,9 @@ fn rule(rule: &RuleCount) -> RuleView {
 /// The first of the list, and those beyond with violations rather than without.
 fn paths(paths: &[PathCount]) -> Vec<PathView> {
     let mut shown: Vec<&PathCount> = paths.iter().collect();
-    shown.sort_by_key(|path| (path.target == crate::record::OTHER_PATHS, std::cmp::Reverse(path.counts.violations)));
+    shown.sort_by_key(|path| {
+        (path.target == crate::record::OTHER_PATHS, std::cmp::Reverse(path.counts.violations))
+    });
     let view = |path: &PathCount| PathView {
         target: visible(&path.target),
         requests: grouped(path.counts.requests()),

@@ -186,7 +186,13 @@ pub(super) fn shares(report: &Report) -> Vec<Share> {
         let count = count(proof);
         if count > 0 {
             let width = scaled(count, all, HEIGHT).max(LOWEST);
-            shares.push(Share { proof: proof.as_str(), count: grouped(count), percent: percent(count, all), x, width });
+            shares.push(Share {
+                proof: proof.as_str(),
+                count: grouped(count),
+                percent: percent(count, all),
+                x,
+                width,
+            });
             x += width;
         }
     }

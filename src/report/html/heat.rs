@@ -74,7 +74,8 @@ impl Heat {
         let names = hottest(table.values().flatten().map(|(name, count)| (*name, *count)), COLUMNS);
         let targets = hottest(table.iter().map(|(target, counts)| (*target, counts.values().sum())), ROWS);
         let counts_of = |target: &str| table.get(target);
-        let most = targets.iter().filter_map(|target| counts_of(target)).flat_map(BTreeMap::values).copied().max();
+        let most =
+            targets.iter().filter_map(|target| counts_of(target)).flat_map(BTreeMap::values).copied().max();
         let row = |target: &&str| {
             counts_of(target).map(|counts| HeatRow::new(target, counts, &names, most.unwrap_or(1), measure))
         };
@@ -148,7 +149,8 @@ mod tests {
 
     #[test]
     fn heat_rises_with_the_count() {
-        let heats: Vec<u32> = [0, 1, 10, 100, 1_000, 10_000].into_iter().map(|count| heat(count, 10_000)).collect();
+        let heats: Vec<u32> =
+            [0, 1, 10, 100, 1_000, 10_000].into_iter().map(|count| heat(count, 10_000)).collect();
         assert_eq!(heats, [0, 1, 1, 2, 3, 5]);
         assert!((1..=1_000).all(|count| heat(count, 1_000) <= HOTTEST && heat(count, 1_000) >= 1));
         assert_eq!((heat(1, 1), heat(u64::MAX, u64::MAX)), (5, 5));

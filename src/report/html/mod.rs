@@ -175,9 +175,11 @@ impl<'a> Page<'a> {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
         let shows_site = sites.len() > 1;
-        let of_interest = |entry: &Entry| !entry.rules.is_empty() || entry.reads > 0 || !entry.paths.is_empty();
+        let of_interest =
+            |entry: &Entry| !entry.rules.is_empty() || entry.reads > 0 || !entry.paths.is_empty();
         let id = |at: usize| format!("case-{}", at + 1);
-        let told: Vec<(usize, &Entry)> = report.crawlers.iter().enumerate().filter(|(_, entry)| of_interest(entry)).take(CASES).collect();
+        let told: Vec<(usize, &Entry)> =
+            report.crawlers.iter().enumerate().filter(|(_, entry)| of_interest(entry)).take(CASES).collect();
         let row = |entry: &Entry| {
             let case = told.iter().find(|(_, other)| std::ptr::eq(*other, entry)).map(|(at, _)| id(*at));
             Row::new(entry, case, shows_site)
@@ -206,7 +208,11 @@ impl<'a> Page<'a> {
 fn totals(summary: &Summary) -> Vec<Total> {
     let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
     vec![
-        Total { label: "Crawlers", value: count(summary.crawlers), what: "by name, borrowed ones not counted" },
+        Total {
+            label: "Crawlers",
+            value: count(summary.crawlers),
+            what: "by name, borrowed ones not counted",
+        },
         Total { label: "Broke rules", value: count(summary.violating), what: "read before or not" },
         Total { label: "Requests", value: grouped(summary.requests), what: "that were judged" },
         Total { label: "Violations", value: grouped(summary.violations), what: "of rules they could know" },

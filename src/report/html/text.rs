@@ -21,7 +21,11 @@ pub(super) fn visible(text: &str) -> String {
         if count > LONGEST && at >= LONGEST - TAIL && at < count - TAIL {
             if at == LONGEST - TAIL {
                 // Writing to a `String` cannot fail.
-                let _ = write!(shown, " … {} more … ", super::grouped(u64::try_from(count - LONGEST).unwrap_or(u64::MAX)));
+                let _ = write!(
+                    shown,
+                    " … {} more … ",
+                    super::grouped(u64::try_from(count - LONGEST).unwrap_or(u64::MAX))
+                );
             }
         } else if is_unseen(symbol) {
             shown.extend(symbol.escape_unicode());
@@ -131,7 +135,13 @@ mod tests {
         assert_eq!(moment(time), "14 Nov 2023, 22:13");
         assert_eq!(start(time, Duration::from_secs(3_600)), "14 Nov, 22:13");
         assert_eq!(start(time, Duration::from_secs(86_400)), "14 Nov 2023");
-        assert_eq!((stretch(Duration::from_secs(1_800)), stretch(Duration::from_secs(3_600))), ("30 minutes".to_owned(), "hour".to_owned()));
-        assert_eq!((seconds(10.0), seconds(0.25), seconds(2.1), seconds(600.0)), ("10 s".into(), "0.25 s".into(), "2.1 s".into(), "10 min".into()));
+        assert_eq!(
+            (stretch(Duration::from_secs(1_800)), stretch(Duration::from_secs(3_600))),
+            ("30 minutes".to_owned(), "hour".to_owned())
+        );
+        assert_eq!(
+            (seconds(10.0), seconds(0.25), seconds(2.1), seconds(600.0)),
+            ("10 s".into(), "0.25 s".into(), "2.1 s".into(), "10 min".into())
+        );
     }
 }
