@@ -34,12 +34,13 @@ const LAYERS: [&[&str]; 9] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with one home: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 6] = [
+const HOMES: [(&str, &str); 7] = [
     ("pingora", "src/proxy/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch.rs"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
     ("rusqlite", "src/record/store"),
+    ("askama", "src/report/html"),
     ("libsqlite3_sys", "src/record/store"),
 ];
 

@@ -97,8 +97,16 @@ pub(super) fn load(
     }
     let hosts = HostTable::new(sites.iter().map(|site| site.config.hosts.as_slice()));
     let generation = previous.map_or(1, |policy| policy.generation + 1);
-    let policy =
-        Policy { generation, config: Arc::new(config), identifier, evidence, catalogue, sites, hosts };
+    let policy = Policy {
+        generation,
+        since: now,
+        config: Arc::new(config),
+        identifier,
+        evidence,
+        catalogue,
+        sites,
+        hosts,
+    };
     Ok(Loaded { policy, unfit })
 }
 

@@ -8,17 +8,20 @@
 
 mod event;
 mod journal;
+mod latency;
 mod octets;
 mod operational;
 mod reads;
 mod recorder;
 mod rotation;
+mod sharded;
 mod store;
 mod tally;
 mod totals;
 
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
+pub use latency::{Latency, LatencySnapshot};
 pub use octets::printable;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use reads::{ReadBook, Reader};
@@ -28,4 +31,4 @@ pub use store::{
     StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Total, VersionRecord, Window,
 };
 pub use tally::{Decision, Gaps, Losses, OTHER_CRAWLERS, PathCounts, Subject};
-pub use totals::{Totals, TotalsSnapshot};
+pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};
