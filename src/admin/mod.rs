@@ -9,7 +9,7 @@ mod status;
 pub use status::{SiteStatus, Status};
 
 use crate::policy::{Reloader, Trigger};
-use crate::record::{Journal, Recorder, Totals};
+use crate::record::{ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::Serialize;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub struct Admin {
     pub recorder: Arc<Recorder>,
     /// The counters.
     pub totals: Arc<Totals>,
+    /// What became of connections.
+    pub connections: Arc<ConnectionTotals>,
     /// When the gateway started.
     pub started: Instant,
     /// What the admin listener asks for as a bearer token.
