@@ -18,7 +18,9 @@ mod respond;
 mod robots_txt;
 mod serve;
 mod sockets;
+mod upgrade;
 mod upstream;
+mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
@@ -29,6 +31,7 @@ pub use sockets::{BindError, ControlSocket, bind};
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
+use bytes::Bytes;
 use judging::Step;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
@@ -75,6 +78,7 @@ impl ProxyHttp for Gateway {
         }
         session.as_mut().set_read_timeout(Some(timeouts.client_read));
         session.as_mut().set_write_timeout(Some(timeouts.client_write));
+        upgrade::settle(session);
         Ok(())
     }
 
@@ -116,12 +120,28 @@ impl ProxyHttp for Gateway {
         labels::verdict(request, context)
     }
 
+    async fn request_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        _: bool,
+        _: &mut RequestContext,
+    ) -> Result<()> {
+        // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
+        // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
+        if body.as_ref().is_some_and(Bytes::is_empty) {
+            *body = None;
+        }
+        Ok(())
+    }
+
     async fn response_filter(
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
         _: &mut RequestContext,
     ) -> Result<()> {
+        upgrade::answered(session, response)?;
         // HTTP/1.0 knows no transfer codings: the body ends with the connection (RFC 9112 §6.1).
         if session.req_header().version == http::Version::HTTP_10
             && response.remove_header(&http::header::TRANSFER_ENCODING).is_some()
@@ -145,6 +165,9 @@ impl ProxyHttp for Gateway {
         if let Some(event) = context.event.take() {
             let status = session.response_written().map(|response| response.status.as_u16());
             self.guarded(|| event.answered(status));
+        }
+        if let Some(gate) = wire::gate(session) {
+            gate.release();
         }
     }
 }

@@ -4,7 +4,7 @@ use super::accept::{Connections, Listener, accept};
 use super::demo::DemoOrigin;
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
-use super::{Gateway, upstream};
+use super::{Gateway, upstream, wire};
 use crate::policy::{Reloader, Trigger};
 use pingora::apps::ServerApp;
 use pingora::proxy::http_proxy;
@@ -106,7 +106,9 @@ impl Server {
             ..ServerConf::default()
         };
         let current = Arc::clone(&self.gateway.current);
+        let totals = Arc::clone(&self.gateway.totals);
         let proxy = Arc::new(http_proxy(&Arc::new(conf), self.gateway));
+        let proxy = Arc::new(wire::Checked::new(proxy, wire::HEAD_LIMITS, totals));
         let (path, pages) = self.control;
         let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
         if let Some((address, pages)) = self.admin {

@@ -17,6 +17,7 @@ pub struct Totals {
     refused: AtomicU64,
     robots_txt: AtomicU64,
     faults: AtomicU64,
+    malformed: AtomicU64,
 }
 
 /// The counters at one moment.
@@ -40,6 +41,8 @@ pub struct TotalsSnapshot {
     pub robots_txt: u64,
     /// Faults of the gateway's own stages that were caught, the request being forwarded unjudged.
     pub faults: u64,
+    /// Requests that broke the grammar of HTTP and were turned away.
+    pub malformed: u64,
 }
 
 impl Totals {
@@ -56,6 +59,11 @@ impl Totals {
     /// Counts one caught fault.
     pub fn fault(&self) {
         self.faults.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one malformed request.
+    pub fn malformed(&self) {
+        self.malformed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts one judged request.
@@ -90,6 +98,7 @@ impl Totals {
             refused: read(&self.refused),
             robots_txt: read(&self.robots_txt),
             faults: read(&self.faults),
+            malformed: read(&self.malformed),
         }
     }
 }
