@@ -14,12 +14,12 @@ mod guard;
 mod judging;
 mod labels;
 mod mount;
+mod origin;
 mod respond;
 mod robots_txt;
 mod serve;
 mod sockets;
 mod upgrade;
-mod upstream;
 mod wire;
 
 pub use context::RequestContext;
@@ -95,8 +95,12 @@ impl ProxyHttp for Gateway {
         }
     }
 
-    async fn upstream_peer(&self, _: &mut Session, context: &mut RequestContext) -> Result<Box<HttpPeer>> {
-        upstream::peer(context)
+    async fn upstream_peer(
+        &self,
+        session: &mut Session,
+        context: &mut RequestContext,
+    ) -> Result<Box<HttpPeer>> {
+        origin::peer(session, context)
     }
 
     fn fail_to_connect(
@@ -106,7 +110,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        error.set_retry(upstream::may_retry(context));
+        error.set_retry(origin::may_retry(context));
         error
     }
 

@@ -4,7 +4,7 @@ use super::accept::{Connections, Listener, accept};
 use super::demo::DemoOrigin;
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
-use super::{Gateway, upstream, wire};
+use super::{Gateway, origin, wire};
 use crate::policy::{Reloader, Trigger};
 use pingora::apps::ServerApp;
 use pingora::proxy::http_proxy;
@@ -101,7 +101,7 @@ impl Server {
         let connections = Arc::new(Connections::default());
         let conf = ServerConf {
             threads,
-            max_retries: upstream::ATTEMPTS,
+            max_retries: origin::ATTEMPTS,
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };

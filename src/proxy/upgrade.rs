@@ -18,7 +18,7 @@ pub(super) fn settle(session: &mut Session) {
         && upgrade.as_bytes().eq_ignore_ascii_case(b"websocket")
         && request.headers.get_all(header::UPGRADE).iter().nth(1).is_none()
         && names_upgrade(session)
-        && wire::gate(session).is_none_or(wire::Gate::is_whole);
+        && wire::gate(session).is_none_or(wire::Gate::is_without_body);
     if !is_handshake {
         session.req_header_mut().remove_header(&header::UPGRADE);
     }

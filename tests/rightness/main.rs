@@ -15,6 +15,7 @@ mod bodies;
 mod grammar;
 mod keeper;
 mod pipelining;
+mod resolving;
 #[expect(
     dead_code,
     unused_imports,

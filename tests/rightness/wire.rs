@@ -1,7 +1,7 @@
 //! Octets to the gateway, and octets back.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long an answer may take before the test fails.
@@ -21,15 +21,6 @@ pub(crate) fn exchange(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
     let mut stream = connect(address);
     // The gateway may close before it has taken everything.
     let _ = stream.write_all(octets);
-    rest(&mut stream)
-}
-
-/// Sends octets, ends the sending side, and reads until the gateway closes.
-#[track_caller]
-pub(crate) fn exchange_and_end(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
-    let mut stream = connect(address);
-    let _ = stream.write_all(octets);
-    let _ = stream.shutdown(Shutdown::Write);
     rest(&mut stream)
 }
 

@@ -4,7 +4,7 @@
 //! §9.3.2), an upgrade is no way around judging (RFC 9110 §7.8), and gateway and origin cannot disagree on
 //! where a request ends. In the common case, a head in one piece, nothing is copied.
 
-use super::refusing::Refusing;
+use super::refusing::{Lingering, Refusing};
 use crate::record::Totals;
 use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progress};
 use bytes::{Buf as _, BytesMut};
@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
 
 /// How much is read ahead of pingora while a request is answered: a few requests in a row. More stays in the
 /// kernel, where it holds up its sender.
@@ -55,6 +55,10 @@ pub(in crate::proxy) struct Gate {
     ready: usize,
     /// Whether the client has ended its side.
     ended: bool,
+    /// Whether the last head announced no body.
+    is_without_body: bool,
+    /// The end, when the client may still be sending.
+    lingering: Option<Lingering>,
     /// Set when the request is over: the next one may pass.
     released: AtomicBool,
     /// Set when the origin has taken the upgrade.
@@ -71,6 +75,8 @@ impl Gate {
             held: BytesMut::new(),
             ready: 0,
             ended: false,
+            is_without_body: true,
+            lingering: None,
             released: AtomicBool::new(false),
             upgraded: AtomicBool::new(false),
         }
@@ -95,13 +101,17 @@ impl Gate {
     }
 
     /// Whether the request under way came without a body.
-    pub(in crate::proxy) const fn is_whole(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+    pub(in crate::proxy) const fn is_without_body(&self) -> bool {
+        self.is_without_body
     }
 
-    /// Whether the client may still be sending a body that nobody will read.
-    pub(super) const fn has_unread_body(&self) -> bool {
-        matches!(self.phase, Phase::Length(_) | Phase::Chunked(_) | Phase::Broken(_))
+    /// Closes the sending side. A client that may still be sending a body that nobody will read is listened
+    /// to for a while, so that it hears its answer.
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !matches!(self.phase, Phase::Length(_) | Phase::Chunked(_) | Phase::Broken(_)) {
+            return Pin::new(&mut self.inner).poll_shutdown(cx);
+        }
+        self.lingering.get_or_insert_with(Lingering::new).poll(cx, &mut self.inner).map(Ok)
     }
 
     /// Reads on in the body: how many of `octets` belong to it. Behind it the message is over.
@@ -131,6 +141,7 @@ impl Gate {
         let Phase::Head(reader) = &mut self.phase else { return Ok(None) };
         let Progress::Whole(head) = reader.read(octets)? else { return Ok(None) };
         self.released.store(false, Ordering::Release);
+        self.is_without_body = head.body == Body::None;
         self.phase = match head.body {
             Body::None => Phase::Over,
             Body::Length(length) => Phase::Length(length),

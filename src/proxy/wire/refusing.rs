@@ -6,24 +6,67 @@
 use crate::request::message::Fault;
 use pingora::protocols::Stream;
 use std::future::Future as _;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::time::Sleep;
 
 /// How long a client may take to hear its answer, and how much of what it still sends is read.
 const PATIENCE: Duration = Duration::from_secs(2);
-const ENOUGH: usize = 1024 * 1024;
+const ENOUGH: usize = 16 * 1024 * 1024;
+
+/// How much is read at a time.
+const PIECE: usize = 16 * 1024;
+
+/// The end of a connection whose client may still be sending: the sending side is closed, and what still
+/// comes is read and thrown away for a while.
+#[derive(Debug)]
+pub(super) struct Lingering {
+    closed: bool,
+    read: usize,
+    patience: Pin<Box<Sleep>>,
+}
+
+impl Lingering {
+    pub(super) fn new() -> Self {
+        Self { closed: false, read: 0, patience: Box::pin(tokio::time::sleep(PATIENCE)) }
+    }
+
+    /// Ready when the client has left, or has had its time.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, stream: &mut Stream) -> Poll<()> {
+        if self.patience.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        // An error means that nobody listens any more.
+        self.poll_steps(cx, stream).map(|_: io::Result<()>| ())
+    }
+
+    fn poll_steps(&mut self, cx: &mut Context<'_>, stream: &mut Stream) -> Poll<io::Result<()>> {
+        if !self.closed {
+            ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
+            self.closed = true;
+        }
+        let mut waste = [0; PIECE];
+        while self.read < ENOUGH {
+            let mut waste = ReadBuf::new(&mut waste);
+            ready!(Pin::new(&mut *stream).poll_read(cx, &mut waste))?;
+            match waste.filled().len() {
+                0 => break,
+                read => self.read += read,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
 
 /// The answer on its way.
 #[derive(Debug)]
 pub(super) struct Refusing {
     answer: Vec<u8>,
     sent: usize,
-    closed: bool,
-    read: usize,
-    patience: Pin<Box<Sleep>>,
+    end: Lingering,
 }
 
 impl Refusing {
@@ -41,58 +84,18 @@ impl Refusing {
             fault.status_line(),
             body.len()
         );
-        let patience = Box::pin(tokio::time::sleep(PATIENCE));
-        Self { answer: answer.into_bytes(), sent: 0, closed: false, read: 0, patience }
+        Self { answer: answer.into_bytes(), sent: 0, end: Lingering::new() }
     }
 
     /// Ready when the client has been told, or did not want to be.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, stream: &mut Stream) -> Poll<()> {
-        if self.patience.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        match ready!(self.poll_steps(cx, stream)) {
-            // An error means that nobody listens any more.
-            Ok(()) | Err(_) => Poll::Ready(()),
-        }
-    }
-
-    fn poll_steps(&mut self, cx: &mut Context<'_>, stream: &mut Stream) -> Poll<std::io::Result<()>> {
         while let Some(rest) = self.answer.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            let sent = ready!(Pin::new(&mut *stream).poll_write(cx, rest))?;
-            if sent == 0 {
-                return Poll::Ready(Ok(()));
-            }
-            self.sent += sent;
-        }
-        if !self.closed {
-            ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
-            self.closed = true;
-        }
-        let mut waste = [0; 4096];
-        while self.read < ENOUGH {
-            let mut waste = ReadBuf::new(&mut waste);
-            ready!(Pin::new(&mut *stream).poll_read(cx, &mut waste))?;
-            match waste.filled().len() {
-                0 => break,
-                read => self.read += read,
+            match Pin::new(&mut *stream).poll_write(cx, rest) {
+                Poll::Ready(Ok(sent @ 1..)) => self.sent += sent,
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return self.end.patience.as_mut().poll(cx),
             }
         }
-        Poll::Ready(Ok(()))
+        self.end.poll(cx, stream)
     }
-}
-
-/// Reads what a client still sends after its answer, for a while, when the sending side is closed.
-pub(super) async fn linger(stream: &mut Stream) {
-    let waste = async {
-        let mut waste = vec![0; 16 * 1024];
-        let mut read = 0;
-        while read < ENOUGH {
-            match stream.read(&mut waste).await {
-                Ok(0) | Err(_) => break,
-                Ok(more) => read += more,
-            }
-        }
-    };
-    // Whoever has not heard its answer by then will not.
-    let _ = tokio::time::timeout(PATIENCE, waste).await;
 }

@@ -1,7 +1,6 @@
 //! The gate as pingora's stream: everything but reading is the connection's own.
 
 use super::gate::Gate;
-use super::refusing::linger;
 use async_trait::async_trait;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::tls::{SslDigest, TlsRef};
@@ -14,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 impl AsyncWrite for Gate {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
@@ -26,7 +25,7 @@ impl AsyncWrite for Gate {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        self.poll_end(cx)
     }
 
     fn poll_write_vectored(
@@ -45,10 +44,8 @@ impl AsyncWrite for Gate {
 #[async_trait]
 impl Shutdown for Gate {
     async fn shutdown(&mut self) {
-        self.inner.shutdown().await;
-        if self.has_unread_body() {
-            linger(&mut self.inner).await;
-        }
+        // Nobody is left to hear of an error.
+        let _ = AsyncWriteExt::shutdown(self).await;
     }
 }
 

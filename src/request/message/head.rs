@@ -292,7 +292,7 @@ mod tests {
         for bad in ["Host", "content-length", "User-Agent", "a b", "\"x\"", "X-Robots-Proof", "a@b"] {
             assert_eq!(body(&format!("Connection: close, {bad}\r\n")), Err(Fault::Connection), "{bad}");
         }
-        let many = vec!["x"; 10].join(",");
+        let many = ["x"; 10].join(",");
         assert_eq!(body(&format!("Connection: {many}\r\n")), Err(Fault::Connection));
     }
 }
