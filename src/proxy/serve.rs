@@ -5,7 +5,7 @@ use super::demo::DemoOrigin;
 use super::listen::{Admission, Front};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
-use super::{Gateway, upstream};
+use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::{Reloader, Trigger};
 use crate::record::ConnectionTotals;
@@ -107,14 +107,15 @@ impl Server {
         let connections = Arc::new(Connections::default());
         let conf = ServerConf {
             threads,
-            max_retries: upstream::ATTEMPTS,
+            max_retries: origin::ATTEMPTS,
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };
         let current = Arc::clone(&self.gateway.current);
+        let totals = Arc::clone(&self.gateway.totals);
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
-        let proxy = Arc::new(proxy);
+        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
         let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
