@@ -2,8 +2,8 @@
 
 use crate::limits::{counted, is_counted};
 use crate::support::http2::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, Http2, PING, RST_STREAM, SETTINGS, field, fields,
-    frame,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, Http2, PING, RST_STREAM, SETTINGS, field,
+    fields, frame,
 };
 use crate::support::tls::{Authority, LISTENER, tls_address};
 use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, until};
@@ -203,6 +203,7 @@ fn a_stop_says_goodbye_and_lets_what_is_open_finish() {
     client.find(|frame| frame.kind == GOAWAY).expect("a goodbye");
     origin.release();
     assert!(client.is_answered(1));
+    assert!(client.find(|_| false).is_none(), "the connection is closed");
     assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 
 /// A field that is put into no table and whose text is plain (RFC 7541 §6.2.2).
 pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
-    [&[0].as_slice(), &text(name), &text(value)].concat()
+    [vec![0], text(name), text(value)].concat()
 }
 
 fn text(text: &str) -> Vec<u8> {
@@ -120,7 +120,13 @@ impl Http2 {
                 return Some(next);
             }
             let is_settings = next.kind == SETTINGS && next.flags & 1 == 0;
-            if is_settings && self.write(&frame(SETTINGS, 1, 0, &[])).is_err() {
+            let is_ping = next.kind == PING && next.flags & 1 == 0;
+            let answer = match (is_settings, is_ping) {
+                (true, _) => frame(SETTINGS, 1, 0, &[]),
+                (_, true) => frame(PING, 1, 0, &next.payload),
+                _ => continue,
+            };
+            if self.write(&answer).is_err() {
                 return None;
             }
         }
