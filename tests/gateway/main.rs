@@ -24,6 +24,7 @@ mod http2;
 mod limits;
 mod modes;
 mod notice;
+mod proxy_protocol;
 mod recording;
 mod reload_bad;
 mod reload_links;

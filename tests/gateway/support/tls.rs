@@ -58,6 +58,11 @@ impl Authority {
         host: &str,
         offer: Offer,
     ) -> std::io::Result<TlsStream> {
+        self.over(TcpStream::connect(address)?, host, offer)
+    }
+
+    /// The same on a connection that there is already.
+    pub(crate) fn over(&self, socket: TcpStream, host: &str, offer: Offer) -> std::io::Result<TlsStream> {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).expect("a root");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -67,7 +72,6 @@ impl Authority {
         config.alpn_protocols = offer.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let name = ServerName::try_from(host.to_owned()).expect("a name");
         let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
-        let socket = TcpStream::connect(address)?;
         socket.set_read_timeout(Some(Duration::from_secs(20)))?;
         socket.set_write_timeout(Some(Duration::from_secs(20)))?;
         socket.set_nodelay(true)?;
