@@ -166,6 +166,9 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
     let mut h2 = default_h2_options();
     h2.max_concurrent_streams(config.limits.h2_streams);
     h2.max_header_list_size(u32::try_from(config.limits.header_size).unwrap_or(u32::MAX));
+    // Whoever leaves a page cancels all of its streams at once, perhaps before they were looked at; how often
+    // that may happen is counted by the guard. The library would end the connection at 20.
+    h2.max_pending_accept_reset_streams(config.limits.h2_streams as usize);
     proxy.h2_options = Some(h2);
     let mut options = HttpServerOptions::default();
     options.h2_idle_timeout = Some(config.timeouts.keepalive);
