@@ -6,6 +6,7 @@ use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
 use super::{Gateway, upstream};
 use crate::policy::{Reloader, Trigger};
+use crate::record::Journal;
 use pingora::apps::ServerApp;
 use pingora::proxy::http_proxy;
 use pingora::server::configuration::ServerConf;
@@ -105,10 +106,11 @@ impl Server {
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };
-        let current = Arc::clone(&self.gateway.current);
+        let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
         let proxy = Arc::new(http_proxy(&Arc::new(conf), self.gateway));
         let (path, pages) = self.control;
-        let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
+        let control =
+            tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
         if let Some((address, pages)) = self.admin {
             tokio::spawn(admin(bind(address), address, pages, stopped.clone()));
         }
@@ -195,20 +197,28 @@ impl Signals {
     }
 }
 
-/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again.
+/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,
+/// and the journal is that gateway's to rotate.
 async fn control(
     first: Result<ControlSocket, BindError>,
     path: PathBuf,
     pages: Pages,
+    journal: Arc<Journal>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    // A socket that nobody can have would leave the journal to grow for ever.
+    let is_held = first.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
+    journal.set_rotating(!is_held);
     let again = || ControlSocket::bind(&path);
     let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
+    journal.set_rotating(true);
     let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
     match listener {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
             accept(Listener::Unix(listener), Arc::new(pages.app()), stopped, Arc::default()).await;
+            // Whoever takes the socket next rotates from now on.
+            journal.set_rotating(false);
         }
         Err(error) => tracing::error!("cannot serve the control socket: {error}"),
     }
