@@ -17,6 +17,7 @@ mod delay;
 mod entry;
 mod gather;
 mod headline;
+mod kin;
 mod question;
 mod window;
 
@@ -119,3 +120,6 @@ fn optional_time<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Res
         None => serializer.serialize_none(),
     }
 }
+
+#[cfg(test)]
+mod tests;
