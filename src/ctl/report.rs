@@ -17,7 +17,7 @@ use super::output::{Output, harmless};
 use super::{Failure, Outcome, setting};
 use crate::config::{Config, catalogue};
 use crate::record::{Filter, STORE_FILE, StoreErrorKind, StoreReader};
-use crate::report::{Case, Known, Question, Report};
+use crate::report::{Case, Known, Question, Report, html};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -37,9 +37,6 @@ pub(super) fn run(
     if arguments.evidence && cli.format != Format::Text {
         return Err(Failure("evidence is plain text; leave out --format".to_owned()));
     }
-    if cli.format == Format::Html {
-        return Err(Failure("a report cannot be written as html yet; write json or csv".to_owned()));
-    }
     let (folders, known) = setting(cli)?;
     let question = question(cli, arguments, known)?;
     let stores = open(&folders)?;
@@ -52,7 +49,12 @@ pub(super) fn run(
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }
-    write(&report, cli, arguments, output)?;
+    if cli.format == Format::Html {
+        let page = html::page(&stores, &question, &report, &html::Frame::default());
+        output.line(page.map_err(|error| Failure(error.to_string()))?)?;
+    } else {
+        write(&report, cli, arguments, output)?;
+    }
     Ok(Outcome::Fine)
 }
 

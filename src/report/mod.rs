@@ -17,6 +17,7 @@ mod delay;
 mod entry;
 mod gather;
 mod headline;
+pub mod html;
 mod kin;
 mod question;
 mod window;

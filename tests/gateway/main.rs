@@ -21,6 +21,7 @@ mod enforce;
 mod exceptions;
 mod faults;
 mod journal_files;
+mod limits;
 mod modes;
 mod notice;
 mod recording;
