@@ -58,14 +58,13 @@ impl Browser {
 
 /// Every kind of page, by name.
 pub(crate) fn pages() -> Vec<(&'static str, TempDir)> {
-    let fills: [(&str, fn(&Path)); 4] = [
-        ("ordinary", store::ordinary),
-        ("empty", store::empty),
-        ("hostile", store::hostile),
-        ("crowded", store::crowded),
-    ];
-    let made = fills.into_iter().map(|(name, fill)| {
-        let folder = filled(fill);
+    let made = ["ordinary", "empty", "hostile", "crowded"].into_iter().map(|name| {
+        let folder = filled(match name {
+            "ordinary" => store::ordinary,
+            "empty" => store::empty,
+            "hostile" => store::hostile,
+            _ => store::crowded,
+        });
         std::fs::write(folder.path().join("page.html"), report(folder.path(), "html")).expect("written");
         (name, folder)
     });
@@ -78,10 +77,12 @@ const frame = document.querySelector("iframe");
 frame.onload = () => {
   const page = frame.contentDocument;
   page.querySelectorAll("details").forEach(details => details.open = true);
+  // What a scroll bar takes from 360 is not there either.
+  const room = page.documentElement.clientWidth;
   const wide = [...page.querySelectorAll("body *")].filter(element =>
-    element.getBoundingClientRect().right > 360 && !element.closest(".scroll") && !element.closest("thead"));
+    element.getBoundingClientRect().right > room && !element.closest(".scroll") && !element.closest("thead"));
   const names = wide.slice(0, 5).map(element => element.tagName + "." + element.className + " " + element.textContent.slice(0, 40));
-  document.title = page.documentElement.scrollWidth + " " + page.querySelectorAll("*").length + " " + names.join("; ");
+  document.title = page.documentElement.scrollWidth - room + " " + page.querySelectorAll("*").length + " " + names.join("; ");
 };
 </script>"#;
 
@@ -99,7 +100,7 @@ fn nothing_is_wider_than_a_phone_and_nothing_is_complained_of() {
         let number =
             |word: Option<&str>| -> usize { word.and_then(|word| word.parse().ok()).expect("a number") };
         let (width, elements) = (number(words.next()), number(words.next()));
-        assert!(width <= 360, "{name} is {width} wide: {:?}", words.next());
+        assert!(width == 0, "{name} is {width} too wide: {:?}", words.next());
         let html = std::fs::read_to_string(folder.path().join("page.html")).expect("a page");
         let own = Page::parse(&html).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         assert_eq!(elements, own.elements.len(), "{name}: the browser sees other elements");

@@ -112,7 +112,7 @@ impl Page {
             rest = if let Some(end) = tag.strip_prefix("</") {
                 let (name, after) = end.split_once('>').ok_or("an end tag without an end")?;
                 if open.pop().as_deref() != Some(name) {
-                    return Err(format!("</{name}> closes what is not open: {:.200}", tag));
+                    return Err(format!("</{name}> closes what is not open: {tag:.200}"));
                 }
                 after
             } else {
@@ -198,7 +198,7 @@ impl Page {
         if self.of("h1").count() != 1 {
             faults.push("not one first heading".to_owned());
         }
-        if self.of("main").count() != 1 || self.of("html").next().is_none_or(|html| html.is_empty()) {
+        if self.of("main").count() != 1 || self.of("html").next().is_none_or(<[_]>::is_empty) {
             faults.push("no main, or no language".to_owned());
         }
         faults
