@@ -32,7 +32,7 @@ pub(super) struct Row {
     pub(super) refused: String,
     pub(super) reads: String,
     /// Which version it read last, and when.
-    pub(super) last_read: Option<String>,
+    pub(super) last_read: Option<(String, String)>,
     pub(super) last_seen: String,
 }
 
@@ -132,8 +132,8 @@ pub(super) const fn conduct(conduct: Conduct) -> &'static str {
     }
 }
 
-fn last_read(entry: &Entry) -> Option<String> {
-    entry.last_read.zip(entry.last_read_version).map(|(last, version)| format!("{version}, {}", moment(last)))
+fn last_read(entry: &Entry) -> Option<(String, String)> {
+    entry.last_read.zip(entry.last_read_version).map(|(last, version)| (version.to_string(), moment(last)))
 }
 
 /// `once`, `12 times`.

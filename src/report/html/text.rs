@@ -94,10 +94,13 @@ pub(super) fn stretch(step: Duration) -> String {
     if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
 }
 
-/// Seconds as an operator writes them: `10 s`, `0.25 s`.
+/// Seconds as an operator writes them: `10 s`, `0.25 s`, and never less than a hundredth.
 pub(super) fn seconds(seconds: f64) -> String {
     if seconds >= 120.0 {
         return format!("{:.0} min", seconds / 60.0);
+    }
+    if seconds < 0.01 {
+        return "0.01 s".to_owned();
     }
     let text = format!("{seconds:.2}");
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
