@@ -14,7 +14,7 @@ pub use page::LivePage;
 pub use status::{SiteStatus, Status};
 
 use crate::policy::{Prover, Reloader, Trigger};
-use crate::record::{Journal, Recorder, Totals};
+use crate::record::{ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::Serialize;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct Admin {
     pub totals: Arc<Totals>,
     /// What is known to prove names.
     pub prover: Arc<Prover>,
+    /// What became of connections.
+    pub connections: Arc<ConnectionTotals>,
     /// When the gateway started.
     pub started: Instant,
     /// The same by the clock on the wall.

@@ -3,6 +3,7 @@
 //! A request takes its [`Policy`] once and keeps it to the end, so it never sees two. [`Reloader`] builds
 //! the next one from the files and swaps it in; what may not replace a good policy does not.
 
+mod certificates;
 mod changes;
 mod current;
 mod history;
@@ -15,6 +16,7 @@ mod robots_file;
 mod site;
 mod watch;
 
+pub use certificates::Certificates;
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
@@ -45,6 +47,8 @@ pub struct Policy {
     pub config: Arc<Config>,
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
+    /// What TLS shows.
+    pub certificates: Certificates,
     /// What crawlers are proved by.
     pub evidence: Evidence,
     /// The operator's own catalogue as last read, to tell whether it changed.

@@ -212,6 +212,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
     previous.config != next.config
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
         || !previous.evidence.is_as(&next.evidence)
+        || !previous.certificates.is_as(&next.certificates)
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }
@@ -219,7 +220,8 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
 /// Sockets, threads and folders are taken when the process starts.
 fn warn_of_restart(old: &Config, new: &Config) {
     let keys = [
-        ("listen", old.listen != new.listen),
+        ("listen", old.listen != new.listen || old.listeners != new.listeners),
+        ("limits.h2_streams", old.limits.h2_streams != new.limits.h2_streams),
         ("admin", old.admin != new.admin || old.admin_token != new.admin_token),
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),

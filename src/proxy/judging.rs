@@ -14,10 +14,11 @@ use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::identify::{Client, Identity, Proof};
 use crate::policy::{Claim, Judged, Policy, Site, judge};
 use crate::record::{Event, EventKind, Occurrence, Reader, Standing, Wanted};
-use crate::request::RequestFacts;
 use crate::request::target::Target;
+use crate::request::{RequestFacts, Scheme};
 use http::HeaderValue;
 use pingora::proxy::Session;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
@@ -62,6 +63,9 @@ impl Gateway {
         self.look_for_unnamed_proxy(session, &policy);
         let step = self.routed(&policy, &facts, context, Step::Forward);
         let Some(site) = context.site.clone() else { return step };
+        if let Some(answer) = redirect(&facts, &site) {
+            return Step::answer(answer);
+        }
         let begun = Instant::now();
         let outcome = self.guarded(|| self.stages(session, &facts, &policy, &site));
         self.totals.judging.observe(begun.elapsed());
@@ -163,6 +167,30 @@ impl Gateway {
         context.labels = outcome.labels;
         outcome.step
     }
+}
+
+/// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
+/// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
+/// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
+fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Answer> {
+    if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
+        return None;
+    }
+    let target = Target::new(&facts.target, site.config.path_parameters);
+    if target.is_robots_txt() || facts.target.starts_with(b"/.well-known/acme-challenge/") {
+        return None;
+    }
+    // What is not ASCII stands in a URI percent-encoded (RFC 3986 §2.1).
+    let mut location = format!("https://{}", facts.host);
+    for octet in &*facts.target {
+        // Writing to a `String` cannot fail.
+        let _ = match octet {
+            0x21..=0x7e => location.write_char(char::from(*octet)),
+            _ => write!(location, "%{octet:02X}"),
+        };
+    }
+    // 308 keeps the method and the body (RFC 9110 §15.4.9).
+    Some(Answer::page(308, "this site is served over https").with("location", location))
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.

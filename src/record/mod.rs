@@ -6,6 +6,7 @@
 //! [`StoreReader`] reads. [`ReadBook`] remembers who read which version of a robots.txt. [`start_log`] is for what concerns the
 //! operator rather than a request.
 
+mod connections;
 mod event;
 mod journal;
 mod latency;
@@ -19,6 +20,7 @@ mod store;
 mod tally;
 mod totals;
 
+pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
