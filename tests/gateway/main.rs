@@ -20,6 +20,7 @@ mod demo;
 mod enforce;
 mod exceptions;
 mod faults;
+mod journal_files;
 mod limits;
 mod modes;
 mod notice;
