@@ -119,8 +119,10 @@ impl OperatorTokens {
             let Some(token) = self.tokens.get(hit.sign()) else {
                 continue;
             };
-            // A catalogued crawler answers to whole words only: `AdsBot-Google` is not `Google`.
+            // A catalogued crawler answers to whole words only, `AdsBot-Google` is not `Google`, and to
+            // the name it goes by here, which is shown to operators whatever its own tokens are.
             let part = identity.basis == Basis::Catalogue
+                && !identity.crawler.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(token))
                 && header::word_range(header, hit) != (hit.start()..hit.end());
             let known = tokens.iter().any(|known| known.eq_ignore_ascii_case(token));
             if !part && !known && !is_human_word(token, identifier) {

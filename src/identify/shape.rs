@@ -69,7 +69,8 @@ impl Rules<'_> {
     /// unless browsers put it there, or after `like Gecko;`.
     fn stranger(&self, trace: &mut impl Trace) -> Option<Outcome> {
         let found = self.found;
-        let person = self.has_compatible_word() || found.device.or(found.app).is_some();
+        let opening = found.handheld.filter(|mark| mark.start() == 0);
+        let person = self.has_compatible_word() || found.device.or(found.app).or(opening).is_some();
         let compatible = found.compatible.filter(|hit| !person || self.has_own_link(*hit));
         let tail = found.gecko_tail.filter(|_| found.device.is_none());
         for hit in [compatible, tail].into_iter().flatten() {
@@ -101,7 +102,9 @@ impl Rules<'_> {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark)));
             return shape(Client::App);
         }
-        let device = found.device.filter(|_| self.link().is_none());
+        // Phones that send the address of their maker's page open with it.
+        let opening = |link: Hit| link.start() < "https://".len();
+        let device = found.device.filter(|_| self.link().is_none_or(opening));
         if let Some(mark) = device.or(found.whole_guard) {
             trace.note(|| format!("`{}` is the mark of a person's device", self.quote(mark)));
             return shape(Client::Browser);

@@ -162,3 +162,15 @@ fn no_person_is_promoted_by_the_tokens_of_real_files() {
     );
     assert!(promoted.is_empty(), "{promoted:#?}");
 }
+
+#[test]
+fn a_crawler_without_a_token_still_answers_to_its_name() {
+    let site = OperatorTokens::new(["Feedly", "Inoreader", "Googlebot"]);
+    let tokens = |header: &str| {
+        let header = Some(header.as_bytes());
+        site.refine(identifier().recognise(header), header, identifier()).tokens.join(",")
+    };
+    assert_eq!(tokens("Feedly/1.0 (+http://www.feedly.com/fetcher.html; like FeedFetcher-Google)"), "Feedly");
+    assert_eq!(tokens("Mozilla/5.0 (compatible; inoreader.com-like FeedFetcher-Google)"), "Inoreader");
+    assert_eq!(tokens("Googlebot/Nutch-1.7"), "Nutch,Googlebot");
+}
