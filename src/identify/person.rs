@@ -38,7 +38,7 @@ impl Rules<'_> {
     /// it: after `compatible;` or `like Gecko;`. `+http` counts among model names
     /// too: no phone is called that.
     pub(super) fn presents_itself(&self) -> bool {
-        let own = || memchr::memmem::find(self.header, b"+http").is_some();
+        let own = || self.found.links.as_slice().iter().any(|link| header::is_own_link(self.header, *link));
         let compatible = self.found.compatible.is_some() && !self.has_compatible_word();
         compatible
             || self.found.gecko_tail.is_some()

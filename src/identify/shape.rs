@@ -88,8 +88,8 @@ impl Rules<'_> {
 
     /// Whether a `+http` link follows: the custom of crawlers, and of nobody else.
     fn has_own_link(&self, compatible: Hit) -> bool {
-        let rest = self.header.get(compatible.end()..).unwrap_or_default();
-        !self.has_compatible_word() && memchr::memmem::find(rest, b"+http").is_some()
+        let own = |link: &Hit| link.start() > compatible.end() && header::is_own_link(self.header, *link);
+        !self.has_compatible_word() && self.found.links.as_slice().iter().any(own)
     }
 
     pub(super) fn product_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
