@@ -5,6 +5,7 @@
 
 mod accept;
 mod answer;
+mod bounds;
 mod context;
 mod delivery;
 mod demo;
@@ -13,6 +14,7 @@ mod faults;
 mod guard;
 mod judging;
 mod labels;
+mod listen;
 mod mount;
 mod respond;
 mod robots_txt;
@@ -29,6 +31,7 @@ pub use sockets::{BindError, ControlSocket, bind};
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
+use bytes::Bytes;
 use judging::Step;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
@@ -67,18 +70,15 @@ impl ProxyHttp for Gateway {
     }
 
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
-        let timeouts = context.policy.config.timeouts;
-        // On every request: pingora forgets the limit after the first one of a connection. Off stays off: a
-        // client that wants its connection closed waits for that.
-        if session.get_keepalive().is_some() {
-            session.set_keepalive(Some(timeouts.keepalive.as_secs().max(1)));
-        }
-        session.as_mut().set_read_timeout(Some(timeouts.client_read));
-        session.as_mut().set_write_timeout(Some(timeouts.client_write));
+        bounds::begin(session, context);
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
+        if let Some(answer) = bounds::refusal(session, context) {
+            respond::respond(session, answer).await?;
+            return Ok(true);
+        }
         match self.judge(session, context) {
             Step::Forward => Ok(false),
             Step::Answer { answer, read } => {
@@ -116,6 +116,16 @@ impl ProxyHttp for Gateway {
         labels::verdict(request, context)
     }
 
+    async fn request_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        is_last: bool,
+        context: &mut RequestContext,
+    ) -> Result<()> {
+        bounds::piece(context, body.as_ref(), is_last)
+    }
+
     async fn response_filter(
         &self,
         session: &mut Session,
@@ -146,6 +156,7 @@ impl ProxyHttp for Gateway {
             let status = session.response_written().map(|response| response.status.as_u16());
             self.guarded(|| event.answered(status));
         }
+        bounds::end(context);
     }
 }
 
