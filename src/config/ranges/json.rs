@@ -164,9 +164,10 @@ mod tests {
         let text = r#"{"creationTime": "2026-08-15T14:30:00.000000", "syncToken": 7, "prefixes": [
             {"ipv6Prefix": "2001:db8:10::/64", "service": "crawl"}, {"ipv4Prefix": "192.0.2.0/27"},
             {"ipv4Prefix": "198.51.100.7"}, {}, {"service": "x"},
-            {"ipv4Prefix": "203.0.113.0/24", "ipv6Prefix": "2001:db8::/48"}, {"ipv4Prefix": null}]}"#;
+            {"ipv4Prefix": "203.0.113.0/24", "ipv6Prefix": "2001:db8::/48"}, {"ipv4Prefix": null},
+            {"ipv4Prefix": " 192.0.2.64/27 ", "ipv6Prefix": ""}, " ", {"ipv6Prefix": "\t"}]}"#;
         let read = file(text).unwrap();
-        assert_eq!(networks(text), ["2001:db8:10::/64", "192.0.2.0/27", "198.51.100.7/32"]);
+        assert_eq!(networks(text), ["2001:db8:10::/64", "192.0.2.0/27", "198.51.100.7/32", "192.0.2.64/27"]);
         assert_eq!(read.created, Some(UNIX_EPOCH + Duration::from_secs(1_786_804_200)));
         let without = file(r#"{"prefixes":[{"ipv4Prefix":"192.0.2.1"}]}"#).unwrap();
         assert_eq!(without.created, None);
