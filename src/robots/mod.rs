@@ -136,8 +136,9 @@ impl Robots {
         // Each rule is taken apart once, however many groups it belongs to.
         let entries: Vec<Option<Entry>> =
             rules.iter().zip(0..).map(|(rule, at)| Entry::new(*rule, at, &mut pool)).collect();
-        let (compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
+        let (mut compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
         let usages = usage::compile(&extras, &source, &mut pool);
+        compiled.finish(pool.texts());
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
         let robots = Self {
             source,

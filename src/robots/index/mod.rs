@@ -17,25 +17,36 @@
 //! rules took 1 ms; with four, 64 ms. Groups whose parts are kept apart
 //! add one pass over the target for each part.
 
+mod automaton;
 mod choice;
 mod choose;
 mod entry;
 mod gram;
 mod lookup;
 mod marks;
+mod nested;
 mod order;
 mod shadow;
+mod sweep;
 mod trie;
+mod vocabulary;
 
 pub(super) use choice::Choice;
-pub(super) use entry::{Entry, matches};
+pub(super) use entry::Entry;
 pub(super) use shadow::Shadow;
+pub(super) use sweep::Deferred;
 
 use super::pattern::{Texts, index};
 use super::target::Target;
 use lookup::Lookup;
 use std::cmp::Reverse;
+use std::sync::OnceLock;
 use trie::Trie;
+use vocabulary::Vocabulary;
+
+/// A file whose pieces hold so many octets has its automaton made at once, so that no decision has to
+/// wait for it: that would take milliseconds.
+const MUCH: usize = 32 * 1024;
 
 /// Up to this many rules a list is faster than a tree.
 const SHORT: usize = 8;
@@ -47,6 +58,8 @@ pub(super) struct Index {
     /// The rules of short groups, each in the order in which they win.
     lists: Vec<Entry>,
     trees: Vec<Tree>,
+    /// Of all pieces of the file, made when it is first needed.
+    vocabulary: OnceLock<Box<Vocabulary>>,
 }
 
 /// The compiled rules of one group, or of one part of it.
@@ -112,7 +125,24 @@ impl Index {
         }
     }
 
-    /// The rule of `set` that decides about `target`.
+    /// To be called when all sets are known, with the final `texts`.
+    pub(super) fn finish(&mut self, texts: Texts<'_>) {
+        if texts.pieces.iter().map(|piece| piece.text.len()).sum::<usize>() >= MUCH {
+            self.vocabulary.get_or_init(|| Vocabulary::new(texts).into());
+        }
+    }
+
+    /// The better of `best` and the best of the rules that searches with `target` put off.
+    pub(super) fn settle(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+        let deferred = target.deferred.take();
+        if deferred.is_empty() {
+            return best;
+        }
+        let vocabulary = self.vocabulary.get_or_init(|| Vocabulary::new(texts).into());
+        sweep::sweep(vocabulary, deferred, texts, target, best)
+    }
+
+    /// The rule of `set` that decides about `target`, but for rules that were put off.
     pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &Target<'_>) -> Choice {
         match self.sets.get(set as usize) {
             None => Choice::NONE,
