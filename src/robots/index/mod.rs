@@ -10,12 +10,17 @@
 //! of tables. Beyond that, a rule is checked only when octets of it occur in the target: once, in
 //! time linear in the target.
 //!
-//! In the worst case, then, a search takes rules times target. A file can be written of which one
-//! target holds the octets of every rule and matches none: 8,900 rules `/*p*q*r*s`, all pieces words
-//! of `a` and `b`, every `s` another, against 8 KiB of `a` and `b` that hold no `s`, took 120 ms, some
-//! 14 µs for each rule. Where the rules share one or two `s`, each is looked for once: 11,700 such
-//! rules took 1 ms; with four, 64 ms. Groups whose parts are kept apart
-//! add one pass over the target for each part.
+//! Checks and passes are counted. A file can be written of which one target holds the octets of every
+//! rule and matches none; there, or where a group has many parts that are searched one after the
+//! other, rules are put off when the target was read often enough, and then tried together in one
+//! pass. So a search takes at most a constant times *n* (log *N* + √*N* / 64) + *N* steps, for a target
+//! of *n* octets and patterns of *N* octets:
+//!
+//! - Walks down the trees read each literal once: at most *N*.
+//! - Rules that are checked one by one, and tables, read 8 *n* + 32 KiB octets, and then no more but
+//!   for the one that is under way.
+//! - A rule is put off once, after a look at its literal: at most *N*.
+//! - What was put off takes one sweep, whose bound stands in `sweep`.
 
 mod automaton;
 mod choice;
