@@ -215,9 +215,13 @@ const SHOWN: usize = 60;
 impl Finding {
     pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
         let shown = detail.get(..SHOWN).unwrap_or(detail);
-        let mut text = String::from_utf8_lossy(shown).into_owned();
-        if text.contains(char::is_control) {
-            text = text.escape_debug().collect();
+        let mut text = String::new();
+        for letter in String::from_utf8_lossy(shown).chars() {
+            match letter {
+                '"' | '\'' | '\\' => text.push(letter),
+                // What would not be seen is named.
+                _ => text.extend(letter.escape_debug()),
+            }
         }
         if shown.len() < detail.len() {
             text.push('…');

@@ -167,9 +167,9 @@ fn same_pattern(
     findings: &mut Findings,
 ) {
     let mut known = HashMap::new();
-    let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
-    for (entry, at) in wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0) {
-        let Some(record) = robots.rules.get(at as usize) else { continue };
+    for at in alike(robots, entries) {
+        let rule = (entries.get(at as usize), robots.rules.get(at as usize));
+        let (Some(Some(entry)), Some(record)) = rule else { continue };
         let key = (record.block, entry.literals(robots.texts()));
         let (first, other) = *known.entry(key).or_insert((record, at));
         if at == other {
@@ -184,6 +184,20 @@ fn same_pattern(
             report(robots, worse, best, findings);
         }
     }
+}
+
+/// The rules with `*` that may be the same as another one: all but those that are surely different,
+/// which are nearly all. In the order of the file.
+fn alike(robots: &Robots, entries: &[Option<Entry>]) -> Vec<u32> {
+    let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
+    let wild = wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0);
+    let mut prints: Vec<(u64, u32)> =
+        wild.map(|(entry, at)| (entry.fingerprint(robots.texts()), at)).collect();
+    prints.sort_unstable();
+    let runs = prints.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1);
+    let mut alike: Vec<u32> = runs.flatten().map(|print| print.1).collect();
+    alike.sort_unstable();
+    alike
 }
 
 fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &mut Findings) {

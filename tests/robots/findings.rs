@@ -264,6 +264,8 @@ fn sitemaps_do_not_multiply_with_rules() {
 #[test]
 fn details_are_short_and_printable() {
     let parsed = parse(format!("User-agent: a\n\u{1b}[31m{}\n", "é".repeat(500)));
+    let unseen = parse("User-agent: a\n\u{f148}\"\\'\n");
+    assert_eq!(unseen.findings[0].to_string(), "`\\u{f148}\"\\'` is not a record");
     let finding = &parsed.findings[0];
     assert!(finding.detail().chars().count() < 80 && !finding.detail().contains('\u{1b}'));
     assert!(

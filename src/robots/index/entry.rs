@@ -46,6 +46,18 @@ impl Entry {
         (self.pattern.anchored, std::iter::once(texts.get(self.pattern.prefix)).chain(pieces).collect())
     }
 
+    /// A number that is the same for equal [`literals`](Self::literals), and seldom for others.
+    pub(in crate::robots) fn fingerprint(self, texts: Texts<'_>) -> u64 {
+        let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
+        let literals = std::iter::once(texts.get(self.pattern.prefix)).chain(pieces);
+        literals.fold(u64::from(self.pattern.anchored), |print, literal| {
+            let print = mix(print, literal.len() as u64);
+            let (words, rest) = literal.as_chunks::<8>();
+            let print = words.iter().fold(print, |print, word| mix(print, u64::from_le_bytes(*word)));
+            rest.iter().fold(print, |print, &octet| mix(print, u64::from(octet)))
+        })
+    }
+
     /// The literal the target must end with, if there is one.
     pub(super) fn ending(self, texts: Texts<'_>) -> Option<Span> {
         let last = texts
@@ -54,6 +66,10 @@ impl Entry {
             .filter(|piece| piece.text == piece.in_query && self.pattern.anchored)?;
         Some(last.text)
     }
+}
+
+const fn mix(print: u64, word: u64) -> u64 {
+    (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Whether `target` is matched by `pattern`.
