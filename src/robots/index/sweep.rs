@@ -337,7 +337,7 @@ mod tests {
         }
         let texts = pool.texts();
         let vocabulary = Vocabulary::new(texts);
-        let mut matched = 0;
+        let mut hits = 0;
         for target in targets {
             symbol::with_symbols(target, usize::MAX, |octets| {
                 let target = Target::new(octets);
@@ -353,10 +353,10 @@ mod tests {
                     shown(),
                     String::from_utf8_lossy(octets)
                 );
-                matched += usize::from(found.rule().is_some());
+                hits += usize::from(found.rule().is_some());
             });
         }
-        matched
+        hits
     }
 
     fn texts(list: &[&str]) -> Vec<Vec<u8>> {
