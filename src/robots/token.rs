@@ -96,7 +96,7 @@ pub(super) fn advice(value: &[u8]) -> &'static str {
         Named::Crawler(whole, _) if whole == value && value.iter().all(|&b| in_name(b)) => {
             "keep it if the crawler's operator documents this name: the whole of it is compared too"
         }
-        _ => "write the product token alone, one to a line, without a version",
+        _ => "write the product token alone, without a version",
     }
 }
 
