@@ -14,6 +14,7 @@ mod faults;
 mod guard;
 mod judging;
 mod labels;
+mod life;
 mod listen;
 mod mount;
 mod origin;
@@ -26,6 +27,7 @@ mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
+pub use life::{InheritError, Inherited, Predecessor, raise_open_files};
 pub use mount::Pages;
 pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
