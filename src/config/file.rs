@@ -3,6 +3,7 @@
 //! Private to `config`. Nothing past it sees a raw value; [`super::build`] turns this into [`super::Config`].
 
 use super::error::ConfigError;
+use super::origin::OriginKey;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
 use super::verify::VerifyTable;
 use serde::Deserialize;
@@ -101,7 +102,7 @@ pub(super) struct CrawlerTable {
 pub(super) struct SiteTable {
     #[serde(default)]
     pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Spanned<String>,
+    pub(super) origin: Spanned<OriginKey>,
     pub(super) robots: Option<PathBuf>,
     pub(super) mode: Option<ModeValue>,
     pub(super) contradicted: Option<ContradictedKey>,

@@ -107,6 +107,8 @@ impl Server {
         };
         let current = Arc::clone(&self.gateway.current);
         let totals = Arc::clone(&self.gateway.totals);
+        let authorities = Arc::clone(&self.gateway.authorities);
+        tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
         let proxy = Arc::new(http_proxy(&Arc::new(conf), self.gateway));
         let proxy = Arc::new(wire::Checked::new(proxy, wire::HEAD_LIMITS, totals));
         let (path, pages) = self.control;
