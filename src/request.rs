@@ -7,6 +7,7 @@ pub mod address;
 pub mod host;
 pub mod message;
 pub mod prefixes;
+pub mod proxy_protocol;
 pub mod target;
 
 use std::borrow::Cow;

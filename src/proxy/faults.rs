@@ -91,6 +91,7 @@ const fn sentence(status: u16) -> &'static str {
     match status {
         400 => "the request could not be understood",
         408 => "the request took too long",
+        413 => super::bounds::TOO_LARGE,
         503 => "the site is not available",
         504 => "the site did not answer in time",
         _ => "the site could not be reached",

@@ -5,6 +5,7 @@
 
 mod accept;
 mod answer;
+mod bounds;
 mod context;
 mod delivery;
 mod demo;
@@ -13,6 +14,7 @@ mod faults;
 mod guard;
 mod judging;
 mod labels;
+mod listen;
 mod mount;
 mod origin;
 mod respond;
@@ -71,19 +73,16 @@ impl ProxyHttp for Gateway {
     }
 
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
-        let timeouts = context.policy.config.timeouts;
-        // On every request: pingora forgets the limit after the first one of a connection. Off stays off: a
-        // client that wants its connection closed waits for that.
-        if session.get_keepalive().is_some() {
-            session.set_keepalive(Some(timeouts.keepalive.as_secs().max(1)));
-        }
-        session.as_mut().set_read_timeout(Some(timeouts.client_read));
-        session.as_mut().set_write_timeout(Some(timeouts.client_write));
+        bounds::begin(session, context);
         upgrade::settle(session);
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
+        if let Some(answer) = bounds::refusal(session, context) {
+            respond::respond(session, answer).await?;
+            return Ok(true);
+        }
         match self.judge(session, context) {
             Step::Forward => Ok(false),
             Step::Answer { answer, read } => {
@@ -129,9 +128,10 @@ impl ProxyHttp for Gateway {
         &self,
         _: &mut Session,
         body: &mut Option<Bytes>,
-        _: bool,
-        _: &mut RequestContext,
+        is_last: bool,
+        context: &mut RequestContext,
     ) -> Result<()> {
+        bounds::piece(context, body.as_ref(), is_last)?;
         // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
         // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
         if body.as_ref().is_some_and(Bytes::is_empty) {
@@ -171,6 +171,7 @@ impl ProxyHttp for Gateway {
             let status = session.response_written().map(|response| response.status.as_u16());
             self.guarded(|| event.answered(status));
         }
+        bounds::end(context);
         if let Some(gate) = wire::gate(session) {
             gate.release();
         }

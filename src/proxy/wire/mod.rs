@@ -10,6 +10,7 @@ mod stream;
 
 pub(super) use gate::Gate;
 
+use crate::policy::CurrentPolicy;
 use crate::record::Totals;
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
@@ -19,21 +20,24 @@ use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
 use std::sync::Arc;
 
-/// How large heads may be: above what browsers and crawlers send with the largest cookies that servers take.
-pub(super) const HEAD_LIMITS: HeadLimits = HeadLimits { octets: 64 * 1024, fields: 100 };
-
 /// An application that sees only well-formed requests.
 #[derive(Debug)]
 pub(super) struct Checked<A> {
     app: Arc<A>,
-    limits: HeadLimits,
+    current: Arc<CurrentPolicy>,
     totals: Arc<Totals>,
 }
 
 impl<A> Checked<A> {
     /// Stands in front of `app` and counts what it refuses.
-    pub(super) const fn new(app: Arc<A>, limits: HeadLimits, totals: Arc<Totals>) -> Self {
-        Self { app, limits, totals }
+    pub(super) fn new(app: A, current: Arc<CurrentPolicy>, totals: Arc<Totals>) -> Self {
+        Self { app: Arc::new(app), current, totals }
+    }
+
+    /// How large the heads of a new connection may be.
+    fn limits(&self) -> HeadLimits {
+        let limits = self.current.get().config.limits;
+        HeadLimits { octets: limits.header_size, fields: limits.header_fields }
     }
 }
 
@@ -42,7 +46,7 @@ impl<A: ServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         let stream = match stream.selected_alpn_proto() {
             Some(ALPN::H2) => stream,
-            _ => Box::new(Gate::new(stream, self.limits, Arc::clone(&self.totals))),
+            _ => Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.totals))),
         };
         self.app.process_new(stream, shutdown).await
     }
