@@ -5,6 +5,7 @@
 use super::error::ConfigError;
 use super::limits::LimitsTable;
 use super::listener::{CertificateTable, ListenerTable};
+use super::origin::OriginKey;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
 use super::verify::VerifyTable;
 use serde::Deserialize;
@@ -108,7 +109,7 @@ pub(super) struct CrawlerTable {
 pub(super) struct SiteTable {
     #[serde(default)]
     pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Spanned<String>,
+    pub(super) origin: Spanned<OriginKey>,
     pub(super) robots: Option<PathBuf>,
     pub(super) mode: Option<ModeValue>,
     pub(super) contradicted: Option<ContradictedKey>,

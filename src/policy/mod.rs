@@ -11,9 +11,9 @@ mod judge;
 mod load;
 mod proof;
 mod reload;
-mod resolve;
 mod robots_file;
 mod site;
+mod upstream;
 mod watch;
 
 pub use certificates::Certificates;
@@ -28,6 +28,7 @@ pub use proof::{
 pub use reload::{LastReload, ReloadCounts, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
+pub use upstream::{Upstream, Upstreams};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};

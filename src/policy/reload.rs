@@ -206,7 +206,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         old.version() == new.version()
             && old.config == new.config
             && old.modes == new.modes
-            && old.origin == new.origin
+            && old.origin.ca == new.origin.ca
             && old.error == new.error
     };
     previous.config != next.config
