@@ -4,6 +4,7 @@
 //! the admin listener, which answers less and asks who is there.
 
 mod guard;
+mod mode;
 mod status;
 
 pub use status::{SiteStatus, Status};
@@ -61,8 +62,9 @@ impl Admin {
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ready"),
             (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
+            (Door::Control, "/mode", &Method::POST) => mode::change(self, request),
             (_, "/healthz" | "/readyz" | "/status", _) => use_instead("GET, HEAD"),
-            (Door::Control, "/reload", _) => use_instead("POST"),
+            (Door::Control, "/reload" | "/mode", _) => use_instead("POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }

@@ -185,7 +185,7 @@ mod tests {
             ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),
             ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` must be"),
             ("mirror = \"ftp://x/\"", "gateway.toml:2:10: `ftp://x/` is no URL"),
-            ("dsn = true", "gateway.toml:2:1: unknown field `dsn`"),
+            ("dsn = true", "gateway.toml:2:1: unknown key `dsn`; did you mean `dns`?"),
         ] {
             let error = load(table).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -1,19 +1,31 @@
 //! Standard output in the shape that was asked for.
 
 use super::args::Format;
+use super::style::Palette;
 use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes answers; a reader that has gone away (`| head`) is no error.
 pub(super) struct Output<W: Write> {
     format: Format,
+    palette: Palette,
     writer: io::BufWriter<W>,
     closed: bool,
 }
 
 impl<W: Write> Output<W> {
-    pub(super) fn new(format: Format, writer: W) -> Self {
-        Self { format, writer: io::BufWriter::new(writer), closed: false }
+    pub(super) fn new(format: Format, palette: Palette, writer: W) -> Self {
+        Self { format, palette, writer: io::BufWriter::new(writer), closed: false }
+    }
+
+    /// The colours that the reader can see.
+    pub(super) const fn palette(&self) -> Palette {
+        self.palette
+    }
+
+    /// Octets as they are.
+    pub(super) fn octets(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.write(octets)
     }
 
     pub(super) const fn is_json(&self) -> bool {
@@ -72,7 +84,7 @@ pub(super) fn harmless(text: &str) -> String {
 }
 
 /// Controls, and the marks that turn the direction of writing.
-fn is_harmful(symbol: char) -> bool {
+pub(super) fn is_harmful(symbol: char) -> bool {
     symbol.is_control()
         || matches!(symbol, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -8,6 +8,7 @@ mod current;
 mod history;
 mod judge;
 mod load;
+mod overrides;
 mod proof;
 mod reload;
 mod resolve;
@@ -19,11 +20,12 @@ pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
 pub use load::{LoadError, check, recogniser, trial};
+pub use overrides::{Override, Scope};
 pub use proof::{
     Claim, Evidence, Examination, Fetched, Prover, Publisher, RangeList, RangeSource, Refreshed, examine,
     refresh_regularly,
 };
-pub use reload::{LastReload, Reloader, Trigger};
+pub use reload::{LastReload, ModeError, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
 pub use watch::watch;
@@ -43,7 +45,7 @@ pub struct Policy {
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
     /// What crawlers are proved by.
-    pub evidence: Evidence,
+    pub evidence: Arc<Evidence>,
     /// The operator's own catalogue as last read, to tell whether it changed.
     catalogue: Option<String>,
     sites: Vec<Arc<Site>>,
