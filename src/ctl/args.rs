@@ -1,5 +1,6 @@
 //! Verbs, options and their help.
 
+use super::report::Moment;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -37,6 +38,10 @@ pub(super) enum Format {
     Text,
     /// For programs.
     Json,
+    /// For spreadsheets; of a report only.
+    Csv,
+    /// A page with charts; of a report only.
+    Html,
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,6 +70,9 @@ pub(super) enum Verb {
     /// Change the mode of the running gateway, of one site or of one crawler
     #[command(after_help = examples::MODE)]
     Mode(ModeArgs),
+    /// Say who broke which rules, and whether they had read them
+    #[command(after_help = examples::REPORT)]
+    Report(ReportArgs),
     /// Have the running gateway read its files again, and wait for the result
     #[command(after_help = examples::RELOAD)]
     Reload(ReloadArgs),
@@ -121,6 +129,28 @@ pub(super) struct LintArgs {
     /// Let warnings fail the lint
     #[arg(long, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z
+    #[arg(long, value_name = "T", default_value = "24h")]
+    pub(super) since: Moment,
+    /// End so long ago, or then [default: now]
+    #[arg(long, value_name = "T")]
+    pub(super) until: Option<Moment>,
+    /// Only this site
+    #[arg(long, value_name = "SITE")]
+    pub(super) site: Option<String>,
+    /// Only this crawler
+    #[arg(long, value_name = "NAME")]
+    pub(super) crawler: Option<String>,
+    /// How many rows, rules and targets are told [default: 10; as json all rules, and 1000 targets]
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+    /// Print the crawler's case as plain text, fit for a mail to whoever runs it
+    #[arg(long, requires = "crawler")]
+    pub(super) evidence: bool,
 }
 
 #[derive(Debug, Args)]

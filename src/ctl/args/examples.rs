@@ -6,6 +6,7 @@ Examples:
   gatewayctl check --config gateway.toml
   gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
   gatewayctl reload
+  gatewayctl report --since 7d
   gatewayctl status --format json
 
 Exit codes: 0 fine; 1 findings, disallowed or refused; 2 could not answer.";
@@ -72,3 +73,9 @@ pub(super) const MAN: &str = "\
 Examples:
   gatewayctl man | man -l -
   gatewayctl man --out /usr/local/share/man/man1";
+
+pub(super) const REPORT: &str = "\
+Examples:
+  gatewayctl report --since 7d
+  gatewayctl report --since 2026-11-01 --until 2026-11-08 --format csv
+  gatewayctl report --crawler GPTBot --evidence";
