@@ -4,7 +4,7 @@ use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
-use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
+use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers};
 use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals, start_log};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -44,11 +44,15 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
     let running = |error: Box<dyn Error>| Failure::Running(error);
+    let mut inherited =
+        Inherited::take(&config.control, arguments.upgrade).map_err(|error| running(error.into()))?;
     let mut listeners = Vec::new();
     for listener in config.all_listeners() {
-        let socket = proxy::bind(listener.address).map_err(|error| running(error.into()))?;
+        let socket = inherited.listen(listener.address).map_err(|error| running(error.into()))?;
         listeners.push((socket, listener));
     }
+    let predecessor = inherited.finish();
+    proxy::raise_open_files(config.limits.connections);
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }
@@ -82,6 +86,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
         listeners,
         connections,
+        predecessor,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
         demo,

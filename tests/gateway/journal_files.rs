@@ -52,7 +52,7 @@ fn of_two_gateways_the_holder_of_the_control_socket_rotates() {
     until("the control socket is open", || folder.join("control.sock").exists().then_some(()));
     let new = start(&folder, &origin);
     let mut sent = 0;
-    let send = |gateway: &Daemon, count: usize, sent: &mut usize| {
+    let ask = |gateway: &Daemon, count: usize, sent: &mut usize| {
         let mut client = gateway.client();
         for _ in 0..count {
             client.send(&get(format!("/private/{sent}")).by(GPTBOT));
@@ -60,18 +60,18 @@ fn of_two_gateways_the_holder_of_the_control_socket_rotates() {
         }
     };
     // More than two files' worth through the one that may not rotate.
-    send(&new, 40, &mut sent);
+    ask(&new, 40, &mut sent);
     until("all is written", || (told(&state).len() == sent).then_some(()));
     assert_eq!(files(&state).len(), 1, "only the holder rotates");
     for _ in 0..10 {
-        send(&old, 4, &mut sent);
-        send(&new, 4, &mut sent);
+        ask(&old, 4, &mut sent);
+        ask(&new, 4, &mut sent);
     }
     old.signal("TERM");
     assert_eq!(old.ends_within(Duration::from_secs(10)), Some(0));
     until("the new one holds the socket", || new.log.text().contains("control socket is open").then_some(()));
     let before = files(&state).len();
-    send(&new, 60, &mut sent);
+    ask(&new, 60, &mut sent);
     until("all is written", || (told(&state).len() == sent).then_some(()));
     let told = told(&state);
     assert!(told.values().all(|count| *count == 1) && told.len() == sent, "{told:?}");
