@@ -53,9 +53,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     }
     let predecessor = inherited.finish();
     proxy::raise_open_files(config.limits.connections);
-    for fault in policy.evidence.faults() {
-        tracing::error!("address ranges are left out: {fault}");
-    }
+    tell_of_ranges(&policy.evidence);
     make_folders(&config);
     let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(|error| running(error.into()))?);
@@ -103,6 +101,13 @@ fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
         return Ok(None);
     }
     DemoOrigin::prepare(arguments).map(Some).map_err(|error| Failure::Running(error.into()))
+}
+
+/// Lists of addresses that cannot be read prove nobody; the operator hears of each.
+fn tell_of_ranges(evidence: &Evidence) {
+    for fault in evidence.faults() {
+        tracing::error!("address ranges are left out: {fault}");
+    }
 }
 
 /// The last word on standard error: what is wrong, and its causes.
