@@ -1,7 +1,7 @@
 //! The daemon: options → log → policy → sockets → serve. Kinds of failure → exit code.
 
 use clap::Parser as _;
-use robots_gateway::admin::{Admin, Door};
+use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
 use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers};
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut arguments: Arguments) -> Result<(), Failure> {
-    let started = Instant::now();
+    let (started, started_at) = (Instant::now(), SystemTime::now());
     let demo = demo(&mut arguments)?;
     let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
     start_log(&config.log);
@@ -75,8 +75,11 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         journal: Arc::clone(&journal),
         recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
+        prover: Arc::clone(&prover),
         connections: Arc::clone(&connections),
         started,
+        started_at,
+        page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
     let whole = Server {

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod host;
+pub mod message;
 pub mod prefixes;
 pub mod proxy_protocol;
 pub mod target;

@@ -62,7 +62,7 @@ pub(super) fn status(admin: &Admin) -> Status {
         version: env!("CARGO_PKG_VERSION"),
         sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
         last_reload: admin.reloader.last(),
-        reloads_refused: admin.reloader.refused(),
+        reloads_refused: admin.reloader.counts().refused,
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,

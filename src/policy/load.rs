@@ -100,8 +100,17 @@ pub(super) fn load(
     }
     let hosts = HostTable::new(sites.iter().map(|site| site.config.hosts.as_slice()));
     let generation = previous.map_or(1, |policy| policy.generation + 1);
-    let config = Arc::new(config);
-    let policy = Policy { generation, config, identifier, certificates, evidence, catalogue, sites, hosts };
+    let policy = Policy {
+        generation,
+        since: now,
+        config: Arc::new(config),
+        identifier,
+        certificates,
+        evidence,
+        catalogue,
+        sites,
+        hosts,
+    };
     Ok(Loaded { policy, unfit })
 }
 

@@ -22,10 +22,10 @@ pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
 pub use load::{LoadError, check, recogniser, trial};
 pub use proof::{
-    Claim, Evidence, Examination, Fetched, Prover, Publisher, RangeList, RangeSource, Refreshed, examine,
-    refresh_regularly,
+    Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
+    Refreshed, examine, refresh_regularly,
 };
-pub use reload::{LastReload, Reloader, Trigger};
+pub use reload::{LastReload, ReloadCounts, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
 pub use watch::watch;
@@ -34,12 +34,15 @@ use crate::config::{Config, HostPattern, SiteConfig};
 use crate::identify::Identifier;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Configuration, recognition and the compiled rules of all sites.
 #[derive(Debug)]
 pub struct Policy {
     /// Rises by one with every policy that comes into force.
     pub generation: u64,
+    /// When it was built, a moment before it came into force.
+    pub since: SystemTime,
     /// What the operator chose.
     pub config: Arc<Config>,
     /// Recognises clients.

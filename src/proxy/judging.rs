@@ -11,9 +11,9 @@ use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
 use crate::decide::Reason;
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
-use crate::identify::Identity;
+use crate::identify::{Client, Identity, Proof};
 use crate::policy::{Claim, Judged, Policy, Site, judge};
-use crate::record::{Event, EventKind, Occurrence, Reader, Wanted};
+use crate::record::{Event, EventKind, Occurrence, Reader, Standing, Wanted};
 use crate::request::target::Target;
 use crate::request::{RequestFacts, Scheme};
 use http::HeaderValue;
@@ -21,7 +21,7 @@ use pingora::proxy::Session;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// What happens to a request.
 pub(super) enum Step {
@@ -40,16 +40,12 @@ impl Step {
 /// What the stages came to: the step, and what is to be told of it.
 struct Outcome {
     step: Step,
-    kind: Option<EventKind>,
+    client: Client,
+    proof: Proof,
+    standing: Standing,
     event: Option<Event>,
     wanted: Option<Wanted>,
     labels: Option<VerdictLabels>,
-}
-
-impl From<Step> for Outcome {
-    fn from(step: Step) -> Self {
-        Self { step, kind: None, event: None, wanted: None, labels: None }
-    }
 }
 
 impl Gateway {
@@ -59,7 +55,10 @@ impl Gateway {
         let facts = match facts::read(session, &policy.config.trusted_proxies) {
             Head::Request(facts) => facts,
             Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
-            Head::Malformed(reason) => return Step::answer(Answer::page(400, reason)),
+            Head::Malformed(reason) => {
+                self.totals.malformed();
+                return Step::answer(Answer::page(400, reason));
+            }
         };
         self.look_for_unnamed_proxy(session, &policy);
         let step = self.routed(&policy, &facts, context, Step::Forward);
@@ -67,8 +66,11 @@ impl Gateway {
         if let Some(answer) = redirect(&facts, &site) {
             return Step::answer(answer);
         }
-        match self.guarded(|| self.stages(session, &facts, &policy, &site)) {
-            Some(outcome) => self.told(outcome, context),
+        let begun = Instant::now();
+        let outcome = self.guarded(|| self.stages(session, &facts, &policy, &site));
+        self.totals.judging.observe(begun.elapsed());
+        match outcome {
+            Some(outcome) => self.told(outcome, &site, context),
             None => unjudged(session, &facts, &policy, &site),
         }
     }
@@ -97,14 +99,13 @@ impl Gateway {
         context: &mut RequestContext,
         step: Step,
     ) -> Step {
-        match policy.site(&facts.host) {
-            Some(site) => {
-                self.totals.request();
-                context.site = Some(Arc::clone(site));
-                step
-            }
-            None => Step::answer(Answer::page(421, "no site of this name is served here")),
-        }
+        let Some(site) = policy.site(&facts.host) else {
+            self.totals.no_site();
+            return Step::answer(Answer::page(421, "no site of this name is served here"));
+        };
+        self.totals.request();
+        context.site = Some(Arc::clone(site));
+        step
     }
 
     fn stages(&self, session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Outcome {
@@ -135,8 +136,10 @@ impl Gateway {
                     at: now,
                 })
             });
-            self.totals.robots_txt();
-            return Step::Answer { answer: served.answer, read }.into();
+            let standing = Standing::RobotsTxt(served.answer.status);
+            let step = Step::Answer { answer: served.answer, read };
+            let (client, proof) = (judged.identity.client, judged.proof);
+            return Outcome { step, client, proof, standing, event: None, wanted: None, labels: None };
         }
         let step = match judged.action {
             Action::Forward => Step::Forward,
@@ -150,15 +153,14 @@ impl Gateway {
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
             .map(|kind| event(occurrence, kind));
-        Outcome { step, kind, event, wanted, labels }
+        let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
+        let (client, proof) = (judged.identity.client, judged.proof);
+        Outcome { step, client, proof, standing, event, wanted, labels }
     }
 
     /// Counts what was judged and keeps what is to be recorded.
-    fn told(&self, outcome: Outcome, context: &mut RequestContext) -> Step {
-        if let Some(kind) = outcome.kind {
-            let refused = matches!(outcome.step, Step::Answer { .. });
-            self.totals.judged(kind, if refused { Action::Refuse } else { Action::Forward });
-        }
+    fn told(&self, outcome: Outcome, site: &Site, context: &mut RequestContext) -> Step {
+        self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
         let wanted = outcome.wanted;
         context.event =
             outcome.event.map(|event| PendingEvent::new(event, wanted, &self.journal, &self.recorder));

@@ -17,11 +17,13 @@ mod labels;
 mod life;
 mod listen;
 mod mount;
+mod origin;
 mod respond;
 mod robots_txt;
 mod serve;
 mod sockets;
-mod upstream;
+mod upgrade;
+mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
@@ -73,6 +75,7 @@ impl ProxyHttp for Gateway {
 
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
         bounds::begin(session, context);
+        upgrade::settle(session);
         Ok(())
     }
 
@@ -93,8 +96,12 @@ impl ProxyHttp for Gateway {
         }
     }
 
-    async fn upstream_peer(&self, _: &mut Session, context: &mut RequestContext) -> Result<Box<HttpPeer>> {
-        upstream::peer(context)
+    async fn upstream_peer(
+        &self,
+        session: &mut Session,
+        context: &mut RequestContext,
+    ) -> Result<Box<HttpPeer>> {
+        origin::peer(session, context)
     }
 
     fn fail_to_connect(
@@ -104,7 +111,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        error.set_retry(upstream::may_retry(context));
+        error.set_retry(origin::may_retry(context));
         error
     }
 
@@ -125,7 +132,13 @@ impl ProxyHttp for Gateway {
         is_last: bool,
         context: &mut RequestContext,
     ) -> Result<()> {
-        bounds::piece(context, body.as_ref(), is_last)
+        bounds::piece(context, body.as_ref(), is_last)?;
+        // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
+        // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
+        if body.as_ref().is_some_and(Bytes::is_empty) {
+            *body = None;
+        }
+        Ok(())
     }
 
     async fn response_filter(
@@ -134,6 +147,7 @@ impl ProxyHttp for Gateway {
         response: &mut ResponseHeader,
         _: &mut RequestContext,
     ) -> Result<()> {
+        upgrade::answered(session, response)?;
         // HTTP/1.0 knows no transfer codings: the body ends with the connection (RFC 9112 §6.1).
         if session.req_header().version == http::Version::HTTP_10
             && response.remove_header(&http::header::TRANSFER_ENCODING).is_some()
@@ -159,6 +173,9 @@ impl ProxyHttp for Gateway {
             self.guarded(|| event.answered(status));
         }
         bounds::end(context);
+        if let Some(gate) = wire::gate(session) {
+            gate.release();
+        }
     }
 }
 

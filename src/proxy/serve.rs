@@ -6,7 +6,7 @@ use super::life::{Handover, Predecessor, ServiceManager, Signals, Stop, path_bes
 use super::listen::{Admission, Front};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
-use super::{Gateway, upstream};
+use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::Reloader;
 use crate::record::ConnectionTotals;
@@ -109,14 +109,15 @@ impl Server {
         let connections = Arc::new(Connections::default());
         let conf = ServerConf {
             threads,
-            max_retries: upstream::ATTEMPTS,
+            max_retries: origin::ATTEMPTS,
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };
         let current = Arc::clone(&self.gateway.current);
+        let totals = Arc::clone(&self.gateway.totals);
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
-        let proxy = Arc::new(proxy);
+        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
         if let Some((address, pages)) = self.admin {
@@ -156,7 +157,7 @@ impl Server {
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         let grace = current.get().config.grace;
-        drain(&proxy, stop_for, &connections, grace, &mut signals).await;
+        drain(&*proxy, stop_for, &connections, grace, &mut signals).await;
         // The control socket's file goes with its task.
         let _ = control.await;
         Ok(())
@@ -165,14 +166,14 @@ impl Server {
 
 /// Lets what is open come to its end.
 async fn drain(
-    proxy: &HttpProxy<Gateway>,
+    proxy: &(impl ServerApp + Sync),
     stop: Stop,
     connections: &Connections,
     grace: Duration,
     signals: &mut Signals,
 ) {
     let _ = tokio::time::timeout(stop.settling(), connections.none()).await;
-    ServerApp::cleanup(proxy).await;
+    proxy.cleanup().await;
     if stop == Stop::Interrupt {
         return;
     }
