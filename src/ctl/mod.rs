@@ -6,10 +6,15 @@
 mod args;
 mod batch;
 mod check;
+mod completions;
 mod control;
 mod crawlers;
+mod excerpt;
 mod explain;
+mod init;
 mod lint;
+mod man;
+mod mode;
 mod origin_copy;
 mod output;
 mod refresh;
@@ -17,6 +22,7 @@ mod reload;
 mod report;
 mod setting;
 mod status;
+mod style;
 mod trial;
 
 use args::{Cli, Format, Verb};
@@ -25,6 +31,7 @@ use output::Output;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use style::Palette;
 
 /// What a verb came to, where it came to anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +63,7 @@ impl From<io::Error> for Failure {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let stdout = io::stdout();
-    let mut output = Output::new(cli.format, stdout.lock());
+    let mut output = Output::new(cli.format, Palette::of_stdout(), stdout.lock());
     let result =
         run(&cli, &mut output).and_then(|outcome| output.flush().map(|()| outcome).map_err(Failure::from));
     match result {
@@ -77,11 +84,15 @@ fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failur
     }
     match &cli.verb {
         Verb::Check(arguments) => check::run(cli, arguments, output),
+        Verb::Completions(arguments) => completions::run(arguments, output),
         Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
         Verb::Crawlers(arguments) => crawlers::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
+        Verb::Init(arguments) => init::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(arguments, output),
+        Verb::Man(arguments) => man::run(arguments, output),
+        Verb::Mode(arguments) => mode::run(cli, arguments, output),
         Verb::Reload(arguments) => reload::run(cli, arguments, output),
         Verb::Report(arguments) => report::run(cli, arguments, output),
         Verb::Status => status::run(cli, output),

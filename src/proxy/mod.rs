@@ -60,6 +60,7 @@ pub struct Gateway {
     /// What is known to prove names.
     pub prover: Arc<Prover>,
     origin_faults: Arc<faults::OriginFaults>,
+    authorities: Arc<origin::Authorities>,
     /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
     has_warned: Arc<AtomicBool>,
 }
@@ -101,7 +102,7 @@ impl ProxyHttp for Gateway {
         session: &mut Session,
         context: &mut RequestContext,
     ) -> Result<Box<HttpPeer>> {
-        origin::peer(session, context)
+        origin::peer(session, context, &self.authorities)
     }
 
     fn fail_to_connect(
@@ -198,6 +199,7 @@ impl Gateway {
             reads,
             prover,
             origin_faults: Arc::default(),
+            authorities: Arc::default(),
             has_warned: Arc::default(),
         }
     }

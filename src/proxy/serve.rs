@@ -9,7 +9,7 @@ use super::sockets::{BindError, ControlSocket, bind};
 use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::Reloader;
-use crate::record::ConnectionTotals;
+use crate::record::{ConnectionTotals, Journal};
 use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
 use pingora::proxy::{HttpProxy, http_proxy};
@@ -113,8 +113,10 @@ impl Server {
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };
-        let current = Arc::clone(&self.gateway.current);
+        let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
         let totals = Arc::clone(&self.gateway.totals);
+        let authorities = Arc::clone(&self.gateway.authorities);
+        tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
         let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
@@ -128,7 +130,8 @@ impl Server {
         let manager = Arc::new(ServiceManager::from_environment());
         let watched = Arc::clone(&manager);
         tokio::spawn(async move { watched.stay_alive().await });
-        let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
+        let control =
+            tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
         for (listener, config) in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
@@ -232,15 +235,21 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
     proxy.server_options = Some(options);
 }
 
-/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again.
+/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,
+/// and the journal is that gateway's to rotate.
 async fn control(
     first: Result<ControlSocket, BindError>,
     path: PathBuf,
     pages: Pages,
+    journal: Arc<Journal>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    // A socket that nobody can have would leave the journal to grow for ever.
+    let is_held = first.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
+    journal.set_rotating(!is_held);
     let again = || ControlSocket::bind(&path);
     let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
+    journal.set_rotating(true);
     let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
     match listener {
         Ok(listener) => {
@@ -252,6 +261,8 @@ async fn control(
                 Arc::default(),
             )
             .await;
+            // Whoever takes the socket next rotates from now on.
+            journal.set_rotating(false);
         }
         Err(error) => tracing::error!("cannot serve the control socket: {error}"),
     }

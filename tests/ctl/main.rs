@@ -14,7 +14,9 @@ mod batch;
 mod check;
 mod explain;
 mod golden;
+mod init;
 mod lint;
+mod modes;
 mod running;
 #[expect(
     dead_code,
@@ -23,3 +25,5 @@ mod running;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod terminal;
+mod texts;
