@@ -88,6 +88,11 @@ impl Line {
         digest.user_data.as_ref()?.downcast_ref::<Arc<Self>>().map(Arc::clone)
     }
 
+    /// Whether no whole head has come since the last request.
+    pub(in crate::proxy) fn awaits_request(&self) -> bool {
+        matches!(self.phase(), Phase::Fresh | Phase::Head)
+    }
+
     /// A head is answered by others, who see to the end of the connection.
     pub(in crate::proxy) fn give_up(&self) {
         self.enter(Phase::Busy);
