@@ -2,6 +2,7 @@
 
 use super::Reads;
 use super::conduct::{Facts, conduct};
+use super::counted::Counted;
 use super::delay::Files;
 use super::entry::{Entry, PathCount, ReadOf, RuleCount};
 use super::question::Question;
@@ -64,6 +65,14 @@ pub(super) fn gather(
     question: &Question,
     window: &Window,
 ) -> Result<Gathered, StoreError> {
+    // What is cut from one store may be another's most frequent target.
+    let top = if stores.len() == 1 { question.top } else { usize::MAX };
+    let counted = stores.iter().map(|store| Counted::of(store, question, window, top));
+    Ok(add_up(counted.collect::<Result<_, _>>()?, question, window))
+}
+
+/// Adds up what was counted in several places.
+pub(super) fn add_up(counted: Vec<Counted>, question: &Question, window: &Window) -> Gathered {
     let mut gathered = Gathered {
         accounts: BTreeMap::new(),
         all_reads: Vec::new(),
@@ -74,19 +83,17 @@ pub(super) fn gather(
         reads: Reads::Complete,
     };
     let mut versions = Vec::new();
-    // What is cut from one store may be another's most frequent target.
-    let top = if stores.len() == 1 { question.top } else { usize::MAX };
-    for store in stores {
-        gathered.counts(store, question, window, top)?;
-        gathered.missing(store, window)?;
-        gathered.all_reads.extend(store.reads(&question.filter_of_reads())?);
-        versions.extend(store.versions(question.site.as_deref())?);
+    for mut one in counted {
+        gathered.all_reads.append(&mut one.reads);
+        versions.append(&mut one.versions);
+        gathered.missing(&one);
+        gathered.counts(one);
     }
     gathered.all_reads.retain(|read| read.first < window.to);
     gathered.distribute_reads(question);
     gathered.files = Files::new(in_force(&versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
-    Ok(gathered)
+    gathered
 }
 
 /// The version of each site that was in force just before `to`; the youngest, where several gateways differ.
@@ -109,44 +116,33 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 }
 
 impl Gathered {
-    fn counts(
-        &mut self,
-        store: &StoreReader,
-        question: &Question,
-        window: &Window,
-        top: usize,
-    ) -> Result<(), StoreError> {
-        let filter = question.filter();
-        for presence in store.presence(&filter)? {
+    fn counts(&mut self, counted: Counted) {
+        for presence in counted.presence {
             let seen = &mut self.account(&presence.subject).seen;
             *seen = Some(seen.map_or((presence.first, presence.last), |(first, last)| {
                 (first.min(presence.first), last.max(presence.last))
             }));
         }
-        for total in store.totals(window, &filter)? {
+        for total in counted.totals {
             *self.account(&total.subject).totals.entry(total.decision).or_default() += total.count;
         }
-        for path in store.paths(window, &filter, top)? {
+        for path in counted.paths {
             self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
         }
-        for (subject, gaps) in store.gaps(window, &filter)? {
+        for (subject, gaps) in counted.gaps {
             self.account(&subject).gaps.merge(&gaps);
         }
-        Ok(())
     }
 
-    fn missing(&mut self, store: &StoreReader, window: &Window) -> Result<(), StoreError> {
-        let (losses, removed) = (store.losses(window)?, store.removed()?);
-        self.losses.details_dropped += losses.details_dropped;
-        self.losses.counts_lost += losses.counts_lost;
-        self.removed.details += removed.details;
-        self.removed.counts += removed.counts;
-        let ever = Window { from: SystemTime::UNIX_EPOCH, to: window.to };
-        self.lacks_reads |= removed.details > 0 || store.losses(&ever)?.details_dropped > 0;
-        if store.reads_are_partial(window)? {
+    fn missing(&mut self, counted: &Counted) {
+        self.losses.details_dropped += counted.losses.details_dropped;
+        self.losses.counts_lost += counted.losses.counts_lost;
+        self.removed.details += counted.removed.details;
+        self.removed.counts += counted.removed.counts;
+        self.lacks_reads |= counted.lacks_reads;
+        if counted.reads_are_partial {
             self.reads = Reads::Partial;
         }
-        Ok(())
     }
 
     fn account(&mut self, subject: &Subject) -> &mut Account {
