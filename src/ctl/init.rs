@@ -6,7 +6,7 @@
 use super::args::{Cli, InitArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, origin_copy};
-use crate::config::{Arguments, Config, HostPattern, Origin};
+use crate::config::{Arguments, Config, HostPattern, OriginUrl};
 use crate::policy::{self, RobotsFile};
 use crate::robots::{Limits, Robots};
 use serde::Serialize;
@@ -69,7 +69,7 @@ pub(super) fn run(
 
 /// What will be written, all of it known to be good.
 struct Plan {
-    origin: Origin,
+    origin: OriginUrl,
     hosts: Vec<HostPattern>,
     robots: Vec<u8>,
     source: &'static str,
@@ -78,7 +78,7 @@ struct Plan {
 
 impl Plan {
     fn of(arguments: &InitArgs) -> Result<Self, Failure> {
-        let origin: Origin =
+        let origin: OriginUrl =
             arguments.origin.parse().map_err(|error| Failure(format!("--origin: {error}")))?;
         let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
         let hosts: Vec<HostPattern> =
@@ -110,11 +110,14 @@ fn given(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The origin's own robots.txt, where it has one that could come into force, and what to say about it.
-fn of_origin(origin: &Origin, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
+fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
     let host = hosts.iter().find_map(|host| match host {
         HostPattern::Exact(name) => Some(&**name),
         HostPattern::Below(_) => None,
     });
+    if matches!(origin, OriginUrl::Socket(_)) {
+        return (None, Vec::new());
+    }
     match origin_copy::fetch(&origin.to_string(), host) {
         Ok(None) => (None, Vec::new()),
         Ok(Some(bytes)) => {

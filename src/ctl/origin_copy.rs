@@ -3,7 +3,7 @@
 //! The gateway never serves it, so an operator who still edits that file edits it for nobody.
 
 use super::lint::Complaint;
-use crate::config::HostPattern;
+use crate::config::{HostPattern, OriginUrl};
 use crate::policy::Site;
 use crate::robots::Severity;
 use std::path::Path;
@@ -25,7 +25,12 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
         message,
         hint: Some(hint.to_owned()),
     };
-    let (name, origin) = (&site.config.name, &site.config.origin);
+    let name = &site.config.name;
+    // All servers of an origin serve the same.
+    let origin = &site.config.origin.servers.first()?.url;
+    if site.config.origin.ca.is_some() || matches!(origin, OriginUrl::Socket(_)) {
+        return None;
+    }
     let host = site.config.hosts.iter().find_map(|host| match host {
         HostPattern::Exact(name) => Some(&**name),
         HostPattern::Below(_) => None,

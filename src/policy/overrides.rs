@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The file in the state folder.
 const FILE: &str = "modes.json";
@@ -180,9 +181,11 @@ impl Policy {
     }
 
     /// The next policy, which is as this one.
-    pub(super) fn next(&self) -> Self {
+    pub(super) fn next(&self, now: SystemTime) -> Self {
         Self {
             generation: self.generation + 1,
+            since: now,
+            certificates: self.certificates.clone(),
             config: Arc::clone(&self.config),
             identifier: Arc::clone(&self.identifier),
             evidence: Arc::clone(&self.evidence),

@@ -9,6 +9,7 @@ use crate::record::{ReadBook, Recorder, timestamp};
 use serde::Serialize;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -41,13 +42,13 @@ pub struct Reloader {
     reads: Arc<ReadBook>,
     recorder: Arc<Recorder>,
     history: Mutex<History>,
+    counts: Counts,
 }
 
 /// What the operator knows already.
 #[derive(Debug, Default)]
 struct History {
     last: Option<LastReload>,
-    refused: u64,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
     told: Option<Arc<Policy>>,
@@ -77,10 +78,40 @@ impl fmt::Display for ModeError {
 
 impl std::error::Error for ModeError {}
 
+/// Attempts since the start, readable while one is under way.
+#[derive(Debug, Default)]
+struct Counts {
+    changed: AtomicU64,
+    unchanged: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How many reloads there were, by what came of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReloadCounts {
+    /// A new policy came into force.
+    pub changed: u64,
+    /// The files said what was in force already.
+    pub unchanged: u64,
+    /// Something was refused.
+    pub refused: u64,
+}
+
 impl LastReload {
     /// Everything it refused.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.errors.iter()
+    }
+}
+
+impl Counts {
+    fn count(&self, result: ReloadResult) {
+        let counter = match result {
+            ReloadResult::Changed => &self.changed,
+            ReloadResult::Unchanged => &self.unchanged,
+            ReloadResult::Refused => &self.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -101,10 +132,10 @@ impl Reloader {
             Overrides::default()
         });
         if !overrides.in_force().is_empty() {
-            current.replace(policy.next().overridden(&overrides));
+            current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
         let history = History { told: Some(current.get()), overrides, ..History::default() };
-        Self { current, arguments, reads, recorder, history: Mutex::new(history) }
+        Self { current, arguments, reads, recorder, history: Mutex::new(history), counts: Counts::default() }
     }
 
     /// The policy in force.
@@ -119,10 +150,12 @@ impl Reloader {
         self.history.lock().unwrap_or_else(PoisonError::into_inner).last.clone()
     }
 
-    /// How many reloads were refused since the start.
+    /// How many reloads there were since the start.
     #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).refused
+    pub fn counts(&self) -> ReloadCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counts { changed, unchanged, refused } = &self.counts;
+        ReloadCounts { changed: read(changed), unchanged: read(unchanged), refused: read(refused) }
     }
 
     /// Reads every file again and, if anything changed, puts one new policy in force.
@@ -138,7 +171,7 @@ impl Reloader {
         let report = self.report(&previous, &current, &errors);
         let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = history.last.as_ref().is_some_and(|last| last.errors == report.errors);
-        history.refused += u64::from(report.result == ReloadResult::Refused);
+        self.counts.count(report.result);
         if trigger != Trigger::Watch || report.result != ReloadResult::Unchanged || mended {
             log(trigger, &report, repeated);
             let (result, errors) = (report.result, report.errors.clone());
@@ -213,7 +246,7 @@ impl Reloader {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         tracing::info!(crawler, site, overrides = ?next.in_force(), "a mode was changed");
         history.overrides = next;
-        self.current.replace(policy.next().overridden(&history.overrides));
+        self.current.replace(policy.next(SystemTime::now()).overridden(&history.overrides));
         Ok(true)
     }
 
@@ -257,12 +290,13 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         old.version() == new.version()
             && old.config == new.config
             && old.modes == new.modes
-            && old.origin == new.origin
+            && old.origin.ca == new.origin.ca
             && old.error == new.error
     };
     previous.config != next.config
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
         || !previous.evidence.is_as(&next.evidence)
+        || !previous.certificates.is_as(&next.certificates)
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }
@@ -270,7 +304,8 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
 /// Sockets, threads and folders are taken when the process starts.
 fn warn_of_restart(old: &Config, new: &Config) {
     let keys = [
-        ("listen", old.listen != new.listen),
+        ("listen", old.listen != new.listen || old.listeners != new.listeners),
+        ("limits.h2_streams", old.limits.h2_streams != new.limits.h2_streams),
         ("admin", old.admin != new.admin || old.admin_token != new.admin_token),
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),

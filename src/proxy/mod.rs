@@ -5,6 +5,7 @@
 
 mod accept;
 mod answer;
+mod bounds;
 mod context;
 mod delivery;
 mod demo;
@@ -13,15 +14,20 @@ mod faults;
 mod guard;
 mod judging;
 mod labels;
+mod life;
+mod listen;
 mod mount;
+mod origin;
 mod respond;
 mod robots_txt;
 mod serve;
 mod sockets;
-mod upstream;
+mod upgrade;
+mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
+pub use life::{InheritError, Inherited, Predecessor, raise_open_files};
 pub use mount::Pages;
 pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
@@ -29,6 +35,7 @@ pub use sockets::{BindError, ControlSocket, bind};
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
+use bytes::Bytes;
 use judging::Step;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
@@ -53,6 +60,7 @@ pub struct Gateway {
     /// What is known to prove names.
     pub prover: Arc<Prover>,
     origin_faults: Arc<faults::OriginFaults>,
+    authorities: Arc<origin::Authorities>,
     /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
     has_warned: Arc<AtomicBool>,
 }
@@ -67,18 +75,16 @@ impl ProxyHttp for Gateway {
     }
 
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
-        let timeouts = context.policy.config.timeouts;
-        // On every request: pingora forgets the limit after the first one of a connection. Off stays off: a
-        // client that wants its connection closed waits for that.
-        if session.get_keepalive().is_some() {
-            session.set_keepalive(Some(timeouts.keepalive.as_secs().max(1)));
-        }
-        session.as_mut().set_read_timeout(Some(timeouts.client_read));
-        session.as_mut().set_write_timeout(Some(timeouts.client_write));
+        bounds::begin(session, context);
+        upgrade::settle(session);
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
+        if let Some(answer) = bounds::refusal(session, context) {
+            respond::respond(session, answer).await?;
+            return Ok(true);
+        }
         match self.judge(session, context) {
             Step::Forward => Ok(false),
             Step::Answer { answer, read } => {
@@ -91,8 +97,12 @@ impl ProxyHttp for Gateway {
         }
     }
 
-    async fn upstream_peer(&self, _: &mut Session, context: &mut RequestContext) -> Result<Box<HttpPeer>> {
-        upstream::peer(context)
+    async fn upstream_peer(
+        &self,
+        session: &mut Session,
+        context: &mut RequestContext,
+    ) -> Result<Box<HttpPeer>> {
+        origin::peer(session, context, &self.authorities)
     }
 
     fn fail_to_connect(
@@ -102,7 +112,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        error.set_retry(upstream::may_retry(context));
+        error.set_retry(origin::may_retry(context));
         error
     }
 
@@ -116,12 +126,29 @@ impl ProxyHttp for Gateway {
         labels::verdict(request, context)
     }
 
+    async fn request_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        is_last: bool,
+        context: &mut RequestContext,
+    ) -> Result<()> {
+        bounds::piece(context, body.as_ref(), is_last)?;
+        // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
+        // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
+        if body.as_ref().is_some_and(Bytes::is_empty) {
+            *body = None;
+        }
+        Ok(())
+    }
+
     async fn response_filter(
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
         _: &mut RequestContext,
     ) -> Result<()> {
+        upgrade::answered(session, response)?;
         // HTTP/1.0 knows no transfer codings: the body ends with the connection (RFC 9112 §6.1).
         if session.req_header().version == http::Version::HTTP_10
             && response.remove_header(&http::header::TRANSFER_ENCODING).is_some()
@@ -146,6 +173,10 @@ impl ProxyHttp for Gateway {
             let status = session.response_written().map(|response| response.status.as_u16());
             self.guarded(|| event.answered(status));
         }
+        bounds::end(context);
+        if let Some(gate) = wire::gate(session) {
+            gate.release();
+        }
     }
 }
 
@@ -168,6 +199,7 @@ impl Gateway {
             reads,
             prover,
             origin_faults: Arc::default(),
+            authorities: Arc::default(),
             has_warned: Arc::default(),
         }
     }

@@ -18,6 +18,8 @@ mod delay;
 mod entry;
 mod gather;
 mod headline;
+pub mod html;
+mod kin;
 mod question;
 mod window;
 
@@ -80,7 +82,7 @@ impl Report {
 
     /// Adds up what was counted elsewhere, of exactly this `window`.
     #[must_use]
-    pub fn of_counts(counted: Vec<Counted>, question: &Question, window: Window) -> Self {
+    pub fn of_counts(counted: Counted, question: &Question, window: Window) -> Self {
         Self::made_of(gather::add_up(counted, question, &window), question, window)
     }
 
@@ -131,3 +133,6 @@ fn optional_time<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Res
         None => serializer.serialize_none(),
     }
 }
+
+#[cfg(test)]
+mod tests;

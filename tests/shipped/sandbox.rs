@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Files of the project that the commands use; addresses and paths in them are rewritten.
-const FILES: [&str; 3] = ["conf/gateway.toml", "rules/robots.txt", "systemd/robots-gateway.service"];
+const FILES: [&str; 4] = [
+    "conf/gateway.toml",
+    "rules/robots.txt",
+    "systemd/robots-gateway.service",
+    "systemd/robots-gateway.socket",
+];
 
 const SYSTEMCTL: &str = r#"#!/bin/bash
 # Runs the installed unit's own commands.

@@ -22,7 +22,7 @@ use super::access_log::{Chunks, Source, sorted_by_time};
 use super::args::{Cli, Format, ReplayArgs};
 use super::output::Output;
 use super::{Failure, Outcome, report};
-use crate::report::{Known, Question, Report};
+use crate::report::{Known, Question, Report, html};
 use judge::Judge;
 use ledger::Ledger;
 use std::fs::File;
@@ -44,9 +44,6 @@ pub(super) fn run(
     arguments: &ReplayArgs,
     output: &mut Output<impl Write>,
 ) -> Result<Outcome, Failure> {
-    if cli.format == Format::Html {
-        return Err(Failure("a replay cannot be written as html; write json or csv".to_owned()));
-    }
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
     let logs = sorted_by_time(&arguments.logs);
     let stop = Arc::new(AtomicBool::new(false));
@@ -170,12 +167,16 @@ fn print(
         top: arguments.top.unwrap_or(default),
         known: Known::of(sites.policy.identifier.catalogue()),
     };
-    let report = Report::of_counts(vec![totals::counted(ledger, sites)], &question, window);
+    let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
     let told = Told::of(ledger, logs);
     match cli.format {
         Format::Json => output.json(&told.with(report::as_json(&report, arguments.top)))?,
         Format::Csv => report::as_csv(&report, output)?,
-        Format::Text | Format::Html => {
+        Format::Html => {
+            let page = html::page(&[], &question, &report, &html::Frame::default());
+            output.line(page.map_err(|error| Failure(error.to_string()))?)?;
+        }
+        Format::Text => {
             told.headline(output)?;
             report::as_table(&report, arguments.top, false, output)?;
             told.text(output)?;

@@ -53,7 +53,7 @@ impl Sites {
             let hint = "name them with --robots FILE or --config FILE";
             return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
         };
-        let loaded = setting::load(&path).and_then(|config| policy::trial(config, SystemTime::now()));
+        let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
         let policy = loaded.map_err(|errors| Failure(errors.to_string()))?;
         let sites: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
         let default = sites.iter().position(|site| site.config.hosts.is_empty());

@@ -43,7 +43,6 @@ pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
         gaps: seen().map(|account| (Arc::clone(&account.subject), account.gaps.clone())).collect(),
         reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
         versions: sites.sites.iter().filter_map(version).collect(),
-        ..Counted::default()
     }
 }
 

@@ -16,15 +16,18 @@ mod examine;
 mod memory;
 mod prover;
 mod public;
+mod questions;
 mod range_list;
 mod receipt;
 mod refresh;
 mod reverse;
+mod shrunken;
 mod timer;
 
 pub use evidence::{Evidence, RangeSource};
 pub use examine::{Examination, examine};
 pub use prover::{Claim, Prover};
+pub use questions::QuestionCounts;
 pub use range_list::RangeList;
 pub use refresh::{Fetched, Publisher, Refreshed};
 pub use timer::refresh_regularly;
