@@ -3,8 +3,8 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config};
-use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
-use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
+use robots_gateway::policy::{self, CurrentPolicy, Evidence, Policy, Prover, Reloader};
+use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers};
 use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals, start_log};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -39,29 +39,28 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     start_log(&config.log);
     ControlSocket::check_place(&config.control).map_err(|error| Failure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
-    let workers = Workers::start(config.threads).map_err(|error| Failure::Running(error.into()))?;
+    let workers = Workers::start(config.threads).map_err(running)?;
     let policy =
         policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
-    let running = |error: Box<dyn Error>| Failure::Running(error);
+    let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let mut listeners = Vec::new();
     for listener in config.all_listeners() {
-        let socket = proxy::bind(listener.address).map_err(|error| running(error.into()))?;
+        let socket = inherited.listen(listener.address).map_err(running)?;
         listeners.push((socket, listener));
     }
-    for fault in policy.evidence.faults() {
-        tracing::error!("address ranges are left out: {fault}");
-    }
-    make_folders(&config);
-    let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
-    let recorder = Arc::new(Recorder::start(&config.store).map_err(|error| running(error.into()))?);
+    let predecessor = inherited.finish();
+    proxy::raise_open_files(config.limits.connections);
+    prepare(&policy);
+    let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
+    let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
     let current = Arc::new(CurrentPolicy::new(policy.resumed(&recorder, &reads, SystemTime::now())));
     let reloader =
         Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
-    let prover = Arc::new(Prover::start().map_err(|error| running(error.into()))?);
-    policy::refresh_regularly(&reloader).map_err(|error| running(error.into()))?;
+    let prover = Arc::new(Prover::start().map_err(running)?);
+    policy::refresh_regularly(&reloader).map_err(running)?;
     policy::watch(&reloader);
     if let Some(demo) = &demo {
         demo.introduce(&config, &listeners);
@@ -82,6 +81,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
         listeners,
         connections,
+        predecessor,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
         demo,
@@ -90,14 +90,19 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let served = whole.run(workers);
     journal.close();
     recorder.close();
-    served.map_err(|error| running(error.into()))
+    served.map_err(running)
+}
+
+/// 1: what the system refused.
+fn running(error: impl Into<Box<dyn Error>>) -> Failure {
+    Failure::Running(error.into())
 }
 
 fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
     if !arguments.demo {
         return Ok(None);
     }
-    DemoOrigin::prepare(arguments).map(Some).map_err(|error| Failure::Running(error.into()))
+    DemoOrigin::prepare(arguments).map(Some).map_err(running)
 }
 
 /// The last word on standard error: what is wrong, and its causes.
@@ -118,10 +123,13 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// The folders of our own. Where they cannot be made, the site is served all the same: the journal says what
+/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is served all the same: the journal says what
 /// it loses, and nobody can put lists of addresses there either.
-fn make_folders(config: &Config) {
-    let folder = Evidence::folder(config);
+fn prepare(policy: &Policy) {
+    for fault in policy.evidence.faults() {
+        tracing::error!("address ranges are left out: {fault}");
+    }
+    let folder = Evidence::folder(&policy.config);
     if let Err(error) = std::fs::create_dir_all(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
     }

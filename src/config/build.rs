@@ -8,6 +8,7 @@ use super::host_pattern::HostPattern;
 use super::limits::Limits;
 use super::listener::Listening;
 use super::origin::Origin;
+use super::origin_url::OriginUrl;
 use super::site::SiteConfig;
 use super::values::{DurationValue, ModeValue};
 use super::{Config, Timeouts};
@@ -356,8 +357,8 @@ fn check_hosts(tables: &[Spanned<super::file::SiteTable>], faults: &mut Faults<'
 
 /// `--origin` and `--robots` speak of the default site, or of the only one.
 fn apply_options(sites: &mut Vec<SiteConfig>, arguments: &Arguments, faults: &mut Faults<'_>) {
-    let origin = match arguments.origin.as_deref().map(str::parse::<Origin>) {
-        Some(Ok(origin)) => Some(origin),
+    let origin = match arguments.origin.as_deref().map(str::parse::<OriginUrl>) {
+        Some(Ok(url)) => Some(Origin::single(url)),
         Some(Err(error)) => {
             faults.found.push(ConfigError::whole(Path::new(""), format!("--origin: {error}")));
             return;

@@ -25,11 +25,22 @@ pub struct RequestContext {
     pub(super) body: Option<BodyWatch>,
     /// How often an origin was tried.
     pub(super) attempts: usize,
+    /// The servers that were tried, by their place in the origin.
+    pub(super) tried: Vec<usize>,
 }
 
 impl RequestContext {
     pub(super) const fn new(policy: Arc<Policy>) -> Self {
-        Self { policy, site: None, event: None, labels: None, line: None, body: None, attempts: 0 }
+        Self {
+            policy,
+            site: None,
+            event: None,
+            labels: None,
+            line: None,
+            body: None,
+            attempts: 0,
+            tried: Vec::new(),
+        }
     }
 }
 

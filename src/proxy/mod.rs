@@ -14,6 +14,7 @@ mod faults;
 mod guard;
 mod judging;
 mod labels;
+mod life;
 mod listen;
 mod mount;
 mod origin;
@@ -26,6 +27,7 @@ mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
+pub use life::{InheritError, Inherited, Predecessor, raise_open_files};
 pub use mount::Pages;
 pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
@@ -58,6 +60,7 @@ pub struct Gateway {
     /// What is known to prove names.
     pub prover: Arc<Prover>,
     origin_faults: Arc<faults::OriginFaults>,
+    authorities: Arc<origin::Authorities>,
     /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
     has_warned: Arc<AtomicBool>,
 }
@@ -99,7 +102,7 @@ impl ProxyHttp for Gateway {
         session: &mut Session,
         context: &mut RequestContext,
     ) -> Result<Box<HttpPeer>> {
-        origin::peer(session, context)
+        origin::peer(session, context, &self.authorities)
     }
 
     fn fail_to_connect(
@@ -196,6 +199,7 @@ impl Gateway {
             reads,
             prover,
             origin_faults: Arc::default(),
+            authorities: Arc::default(),
             has_warned: Arc::default(),
         }
     }

@@ -7,8 +7,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "a test fails by panicking, and prints what it measured"
+    reason = "a test fails by panicking, and says what it saw"
 )]
 
 mod bodies;
