@@ -2,10 +2,12 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
-use robots_gateway::config::{Arguments, Config};
+use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
 use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
-use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals, start_log};
+use robots_gateway::record::{
+    AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, start_log,
+};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -52,6 +54,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }
+    look_for_proxies(&config);
     make_folders(&config);
     let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(|error| running(error.into()))?);
@@ -78,8 +81,12 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
+    let access_log = access_log(&config).map_err(|error| running(error.into()))?;
+    let mut gateway =
+        Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
+    gateway.access_log.clone_from(&access_log);
     let whole = Server {
-        gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
+        gateway,
         listeners,
         connections,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
@@ -89,8 +96,27 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     };
     let served = whole.run(workers);
     journal.close();
+    if let Some(log) = access_log {
+        log.close();
+    }
     recorder.close();
     served.map_err(|error| running(error.into()))
+}
+
+fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
+    config.access_log.as_ref().map(|options| AccessLog::open(options).map(Arc::new)).transpose()
+}
+
+/// Says what is easily forgotten: a gateway that only its own network can reach has a proxy in front.
+fn look_for_proxies(config: &Config) {
+    let is_near =
+        |listener: ListenerConfig| !listener.proxy_protocol && proxy::is_near(listener.address.ip());
+    if config.path.is_some() && config.trusted_proxies.is_empty() && config.all_listeners().all(is_near) {
+        tracing::warn!(
+            "every listener is on a private address, and `trusted_proxies` is empty: a proxy in front would pass \
+             for every client"
+        );
+    }
 }
 
 fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
