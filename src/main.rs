@@ -4,13 +4,14 @@ use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
-use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
+use robots_gateway::proxy::{self, BindError, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
 use robots_gateway::record::{
     AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, start_log,
 };
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -46,11 +47,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
     let running = |error: Box<dyn Error>| Failure::Running(error);
-    let mut listeners = Vec::new();
-    for listener in config.all_listeners() {
-        let socket = proxy::bind(listener.address).map_err(|error| running(error.into()))?;
-        listeners.push((socket, listener));
-    }
+    let listeners = bound(&config).map_err(|error| running(error.into()))?;
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }
@@ -96,11 +93,13 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     };
     let served = whole.run(workers);
     journal.close();
-    if let Some(log) = access_log {
-        log.close();
-    }
+    access_log.inspect(|log| log.close());
     recorder.close();
     served.map_err(|error| running(error.into()))
+}
+
+fn bound(config: &Config) -> Result<Vec<(TcpListener, ListenerConfig)>, BindError> {
+    config.all_listeners().map(|listener| Ok((proxy::bind(listener.address)?, listener))).collect()
 }
 
 fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
