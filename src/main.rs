@@ -2,13 +2,18 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
-use robots_gateway::config::{Arguments, Config};
+use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Policy, Prover, Reloader};
-use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers};
-use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals, start_log};
+use robots_gateway::proxy::{
+    self, BindError, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers,
+};
+use robots_gateway::record::{
+    AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, start_log,
+};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -44,11 +49,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
-    let mut listeners = Vec::new();
-    for listener in config.all_listeners() {
-        let socket = inherited.listen(listener.address).map_err(running)?;
-        listeners.push((socket, listener));
-    }
+    let listeners = bound(&config, &mut inherited).map_err(running)?;
     let predecessor = inherited.finish();
     proxy::raise_open_files(config.limits.connections);
     prepare(&policy);
@@ -77,8 +78,12 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
+    let access_log = access_log(&config).map_err(running)?;
+    let mut gateway =
+        Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
+    gateway.access_log.clone_from(&access_log);
     let whole = Server {
-        gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
+        gateway,
         listeners,
         connections,
         predecessor,
@@ -89,6 +94,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     };
     let served = whole.run(workers);
     journal.close();
+    access_log.inspect(|log| log.close());
     recorder.close();
     served.map_err(running)
 }
@@ -96,6 +102,29 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
 /// 1: what the system refused.
 fn running(error: impl Into<Box<dyn Error>>) -> Failure {
     Failure::Running(error.into())
+}
+
+fn bound(
+    config: &Config,
+    inherited: &mut Inherited,
+) -> Result<Vec<(TcpListener, ListenerConfig)>, BindError> {
+    config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
+}
+
+fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
+    config.access_log.as_ref().map(|options| AccessLog::open(options).map(Arc::new)).transpose()
+}
+
+/// Says what is easily forgotten: a gateway that only its own network can reach has a proxy in front.
+fn look_for_proxies(config: &Config) {
+    let is_near =
+        |listener: ListenerConfig| !listener.proxy_protocol && proxy::is_near(listener.address.ip());
+    if config.path.is_some() && config.trusted_proxies.is_empty() && config.all_listeners().all(is_near) {
+        tracing::warn!(
+            "every listener is on a private address, and `trusted_proxies` is empty: a proxy in front would pass \
+             for every client"
+        );
+    }
 }
 
 fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
@@ -129,6 +158,7 @@ fn prepare(policy: &Policy) {
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }
+    look_for_proxies(&policy.config);
     let folder = Evidence::folder(&policy.config);
     if let Err(error) = std::fs::create_dir_all(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
