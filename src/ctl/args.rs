@@ -6,8 +6,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 mod examples;
+mod past;
 mod setup;
 
+pub(super) use past::{DiffArgs, ReplayArgs};
 pub(super) use setup::{CompletionsArgs, InitArgs, ManArgs, ModeArgs};
 
 /// Ask and steer robots-gateway.
@@ -55,6 +57,9 @@ pub(super) enum Verb {
     /// Show the crawlers that are known, or how a header is recognised
     #[command(after_help = examples::CRAWLERS)]
     Crawlers(CrawlersArgs),
+    /// Say what a new robots.txt would change
+    #[command(after_help = examples::DIFF)]
+    Diff(DiffArgs),
     /// Say how a request would be judged, and why
     #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
@@ -76,6 +81,9 @@ pub(super) enum Verb {
     /// Have the running gateway read its files again, and wait for the result
     #[command(after_help = examples::RELOAD)]
     Reload(ReloadArgs),
+    /// Judge access logs: what would have been refused
+    #[command(after_help = examples::REPLAY)]
+    Replay(ReplayArgs),
     /// Show what the running gateway is doing
     #[command(after_help = examples::STATUS)]
     Status,

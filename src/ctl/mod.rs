@@ -3,12 +3,14 @@
 //! Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 findings, disallowed or
 //! refused, 2 could not answer.
 
+mod access_log;
 mod args;
 mod batch;
 mod check;
 mod completions;
 mod control;
 mod crawlers;
+mod diff;
 mod excerpt;
 mod explain;
 mod init;
@@ -19,6 +21,7 @@ mod origin_copy;
 mod output;
 mod refresh;
 mod reload;
+mod replay;
 mod report;
 mod setting;
 mod status;
@@ -78,7 +81,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
-    let is_report = matches!(cli.verb, Verb::Report(_));
+    let is_report = matches!(cli.verb, Verb::Report(_) | Verb::Replay(_));
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
         return Err(Failure("only a report can be csv or html; write --format text or json".to_owned()));
     }
@@ -87,6 +90,7 @@ fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failur
         Verb::Completions(arguments) => completions::run(arguments, output),
         Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
         Verb::Crawlers(arguments) => crawlers::run(cli, arguments, output),
+        Verb::Diff(arguments) => diff::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
         Verb::Init(arguments) => init::run(cli, arguments, output),
@@ -95,6 +99,7 @@ fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failur
         Verb::Mode(arguments) => mode::run(cli, arguments, output),
         Verb::Reload(arguments) => reload::run(cli, arguments, output),
         Verb::Report(arguments) => report::run(cli, arguments, output),
+        Verb::Replay(arguments) => replay::run(cli, arguments, output),
         Verb::Status => status::run(cli, output),
     }
 }

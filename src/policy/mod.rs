@@ -20,7 +20,7 @@ mod watch;
 pub use certificates::Certificates;
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
-pub use judge::{Judged, judge, judge_as};
+pub use judge::{Judged, Recognised, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
 pub use overrides::{Override, Scope};
 pub use proof::{

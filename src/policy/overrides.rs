@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The file in the state folder.
 const FILE: &str = "modes.json";
@@ -180,10 +181,10 @@ impl Policy {
     }
 
     /// The next policy, which is as this one.
-    pub(super) fn next(&self) -> Self {
+    pub(super) fn next(&self, now: SystemTime) -> Self {
         Self {
             generation: self.generation + 1,
-            since: self.since,
+            since: now,
             config: Arc::clone(&self.config),
             identifier: Arc::clone(&self.identifier),
             certificates: self.certificates.clone(),

@@ -56,25 +56,6 @@ struct History {
     overrides: Overrides,
 }
 
-/// Attempts since the start, readable while one is under way.
-#[derive(Debug, Default)]
-struct Counts {
-    changed: AtomicU64,
-    unchanged: AtomicU64,
-    refused: AtomicU64,
-}
-
-/// How many reloads there were, by what came of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReloadCounts {
-    /// A new policy came into force.
-    pub changed: u64,
-    /// The files said what was in force already.
-    pub unchanged: u64,
-    /// Something was refused.
-    pub refused: u64,
-}
-
 /// Why a mode could not be set.
 #[derive(Debug)]
 pub enum ModeError {
@@ -96,6 +77,25 @@ impl fmt::Display for ModeError {
 }
 
 impl std::error::Error for ModeError {}
+
+/// Attempts since the start, readable while one is under way.
+#[derive(Debug, Default)]
+struct Counts {
+    changed: AtomicU64,
+    unchanged: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How many reloads there were, by what came of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReloadCounts {
+    /// A new policy came into force.
+    pub changed: u64,
+    /// The files said what was in force already.
+    pub unchanged: u64,
+    /// Something was refused.
+    pub refused: u64,
+}
 
 impl LastReload {
     /// Everything it refused.
@@ -132,7 +132,7 @@ impl Reloader {
             Overrides::default()
         });
         if !overrides.in_force().is_empty() {
-            current.replace(policy.next().overridden(&overrides));
+            current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
         let history = History { told: Some(current.get()), overrides, ..History::default() };
         Self { current, arguments, reads, recorder, history: Mutex::new(history), counts: Counts::default() }
@@ -246,7 +246,7 @@ impl Reloader {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         tracing::info!(crawler, site, overrides = ?next.in_force(), "a mode was changed");
         history.overrides = next;
-        self.current.replace(policy.next().overridden(&history.overrides));
+        self.current.replace(policy.next(SystemTime::now()).overridden(&history.overrides));
         Ok(true)
     }
 
@@ -310,6 +310,7 @@ fn warn_of_restart(old: &Config, new: &Config) {
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),
         ("journal", old.journal != new.journal),
+        ("access_log", old.access_log != new.access_log),
         ("store", old.store != new.store),
         ("threads", old.threads != new.threads),
         ("log", old.log != new.log),

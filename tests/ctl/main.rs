@@ -12,11 +12,13 @@
 
 mod batch;
 mod check;
+mod diff;
 mod explain;
 mod golden;
 mod init;
 mod lint;
 mod modes;
+mod replay;
 mod running;
 #[expect(
     dead_code,

@@ -13,7 +13,7 @@ fn folder() -> Folder {
 }
 
 /// Runs `gatewayctl` on a terminal of its own; `None` where there is no `script` to make one.
-fn on_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -> Option<Ended> {
+pub(crate) fn on_terminal(folder: &Folder, arguments: &str, variables: &[(&str, &str)]) -> Option<Ended> {
     let mut command = program("script");
     let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_gatewayctl"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(folder.path());

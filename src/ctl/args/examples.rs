@@ -2,6 +2,7 @@
 
 pub(super) const ALL: &str = "\
 Examples:
+  gatewayctl replay /var/log/nginx/access.log --robots robots.txt
   gatewayctl lint robots.txt
   gatewayctl check --config gateway.toml
   gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
@@ -79,3 +80,21 @@ Examples:
   gatewayctl report --since 7d
   gatewayctl report --since 2026-11-01 --until 2026-11-08 --format csv
   gatewayctl report --crawler GPTBot --evidence";
+
+pub(super) const REPLAY: &str = "\
+Examples:
+  gatewayctl replay access.log --robots robots.txt
+  gatewayctl replay --config gateway.toml /var/log/nginx/access.log /var/log/nginx/access.log.2.gz
+  zcat access.log.*.gz | gatewayctl replay - --robots robots.txt --format json
+  gatewayctl replay --follow access.log --robots robots.txt --events -
+
+It reads combined and common logs (nginx, Apache), with or without a host in front, and JSON lines of nginx and Caddy,
+plain or compressed with gzip or zstd. The report says what would have been refused in enforce mode.";
+
+pub(super) const DIFF: &str = "\
+Examples:
+  gatewayctl diff new-robots.txt --robots robots.txt
+  gatewayctl diff new-robots.txt --robots robots.txt --log access.log
+  gatewayctl diff new-robots.txt --config gateway.toml --since 7d
+
+Exit codes: 0 no search engine loses a page it fetched; 1 one would; 2 could not answer.";
