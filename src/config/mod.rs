@@ -32,7 +32,7 @@ pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use site::SiteConfig;
 pub use values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue, ValueError};
-pub use verify::{NameServers, VerifyOptions};
+pub use verify::{NameServers, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};

@@ -31,7 +31,11 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
     if site.config.origin.ca.is_some() || matches!(origin, OriginUrl::Socket(_)) {
         return None;
     }
-    match fetch(site, origin) {
+    let host = site.config.hosts.iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(&**name),
+        HostPattern::Below(_) => None,
+    });
+    match fetch(&origin.to_string(), host) {
         Ok(Some(copy)) => {
             let own = site.robots.as_ref().map_or(&b""[..], |file| file.bytes.as_slice());
             (copy != own).then(|| {
@@ -53,17 +57,17 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
     }
 }
 
-/// The origin's robots.txt, if it has one.
-fn fetch(site: &Site, origin: &OriginUrl) -> Result<Option<Vec<u8>>, ureq::Error> {
+/// The robots.txt that the origin at this URL has for a host, if it has one.
+pub(super) fn fetch(origin: &str, host: Option<&str>) -> Result<Option<Vec<u8>>, ureq::Error> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
         .max_redirects(0)
         .build()
         .into();
-    let mut request = agent.get(format!("{origin}/robots.txt"));
-    if let Some(HostPattern::Exact(host)) = site.config.hosts.first() {
-        request = request.header("Host", &**host);
+    let mut request = agent.get(format!("{}/robots.txt", origin.trim_end_matches('/')));
+    if let Some(host) = host {
+        request = request.header("Host", host);
     }
     let mut answer = request.call()?;
     if answer.status() != 200 {

@@ -15,8 +15,7 @@ pub(super) use moment::Moment;
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, setting};
-use crate::config::Config;
-use crate::policy;
+use crate::config::{Config, catalogue};
 use crate::record::{Filter, STORE_FILE, StoreErrorKind, StoreReader};
 use crate::report::{Case, Known, Question, Report, html};
 use std::collections::BTreeSet;
@@ -66,37 +65,47 @@ fn write(
     output: &mut Output<impl io::Write>,
 ) -> Result<(), Failure> {
     match cli.format {
-        Format::Json => {
-            let mut report = report.clone();
-            if let Some(top) = arguments.top {
-                report.crawlers.iter_mut().for_each(|entry| entry.rules.truncate(top));
-            }
-            output.json(&report)?;
-        }
-        Format::Csv => {
-            csv::write(report, output)?;
-            // A table for programs has no room for them.
-            for caveat in report.summary().caveats {
-                talk(&format!("gatewayctl: {}", harmless(&caveat)));
-            }
-        }
-        Format::Text | Format::Html => {
-            let shape = table::Shape::of_terminal(arguments.top.unwrap_or(TOP), arguments.crawler.is_some());
-            table::write(report, &shape, output)?;
-        }
+        Format::Json => output.json(&as_json(report, arguments.top))?,
+        Format::Csv => as_csv(report, output)?,
+        Format::Text | Format::Html => as_table(report, arguments.top, arguments.crawler.is_some(), output)?,
     }
     Ok(())
+}
+
+/// The report as programs get it, with at most `top` rules of each crawler.
+pub(super) fn as_json(report: &Report, top: Option<usize>) -> Report {
+    let mut report = report.clone();
+    if let Some(top) = top {
+        report.crawlers.iter_mut().for_each(|entry| entry.rules.truncate(top));
+    }
+    report
+}
+
+pub(super) fn as_csv(report: &Report, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    csv::write(report, output)?;
+    // A table for programs has no room for them.
+    for caveat in report.summary().caveats {
+        talk(&format!("gatewayctl: {}", harmless(&caveat)));
+    }
+    Ok(())
+}
+
+pub(super) fn as_table(
+    report: &Report,
+    top: Option<usize>,
+    in_full: bool,
+    output: &mut Output<impl io::Write>,
+) -> io::Result<()> {
+    table::write(report, &table::Shape::of_terminal(top.unwrap_or(TOP), in_full), output)
 }
 
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance
 /// when the folders are named.
 fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, Known), Failure> {
     let named = cli.state_dir.clone();
-    let known =
-        |config: &Config| policy::recogniser(config).map(|identifier| Known::of(identifier.catalogue()));
     match setting::any(cli) {
         Ok(config) => {
-            let known = known(&config).map_err(|errors| Failure(errors.to_string()))?;
+            let known = catalogue(&config)?;
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
         }
         Err(failure) if named.is_empty() => Err(Failure(format!(
@@ -104,10 +113,19 @@ fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, Known), Failure> {
         ))),
         Err(failure) => {
             talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
-            let knowledge = crate::config::catalogue::bundled();
-            Ok((named, Known::of(&knowledge.catalogue)))
+            Ok((named, Known::of(&catalogue::bundled().catalogue)))
         }
     }
+}
+
+/// What the catalogue knows, with the operator's own additions.
+fn catalogue(config: &Config) -> Result<Known, Failure> {
+    let Some(path) = &config.catalogue else { return Ok(Known::of(&catalogue::bundled().catalogue)) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure(format!("{}: cannot read the catalogue: {error}", path.display())))?;
+    let knowledge = catalogue::merge(&text, path)
+        .map_err(|errors| Failure(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+    Ok(Known::of(&knowledge.catalogue))
 }
 
 fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question, Failure> {

@@ -1,13 +1,13 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
 use super::certificates::Certificates;
+use super::overrides::configured;
 use super::proof::Evidence;
 use super::robots_file::{RobotsFile, Unfit};
 use super::site::{HostTable, Site};
 use super::{Policy, Upstreams};
 use crate::config::{Config, ConfigError, ConfigErrors, SiteConfig, catalogue};
 use crate::decide::{SiteRules, Version};
-use crate::enforce::Modes;
 use crate::identify::Identifier;
 use crate::robots::{Finding, Limits, Robots};
 use std::path::Path;
@@ -74,8 +74,8 @@ pub(super) fn load(
     now: SystemTime,
 ) -> Result<Loaded, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
-    let former_evidence = previous.map(|policy| &policy.evidence);
-    let evidence = Evidence::load(&config, identifier.catalogue(), former_evidence)?;
+    let former_evidence = previous.map(|policy| &*policy.evidence);
+    let evidence = Arc::new(Evidence::load(&config, identifier.catalogue(), former_evidence)?);
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
@@ -236,11 +236,7 @@ impl Loading<'_> {
         let (rules, since) = self.rules(&fresh);
         Site {
             config: self.site.clone(),
-            modes: Modes {
-                site: self.site.mode.unwrap_or(self.config.mode),
-                clients: self.config.clients.clone(),
-                crawlers: self.config.crawlers.clone(),
-            },
+            modes: configured(self.config, self.site),
             rules,
             robots: fresh.file,
             since,

@@ -2,15 +2,17 @@
 
 use super::Reads;
 use super::conduct::{Facts, conduct};
+use super::counted::Counted;
 use super::delay::Files;
 use super::entry::{Entry, PathCount, ReadOf, RuleCount};
+use super::kin::Kin;
 use super::question::Question;
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::identify::{Client, Proof, Purpose};
 use crate::record::{
-    Decision, EventKind, Gaps, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal, Removed,
-    StoreError, StoreReader, Subject, VersionRecord, Window,
+    Decision, EventKind, Gaps, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Presence,
+    ReadTotal, Removed, StoreError, StoreReader, Subject, Total, VersionRecord, Window,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -48,8 +50,8 @@ struct Account {
 #[derive(Debug)]
 pub(super) struct Gathered {
     accounts: BTreeMap<Key, Account>,
-    /// Reads by anyone at the sites in question, whose names a crawler may share a cache with.
-    all_reads: Vec<ReadTotal>,
+    /// Reads by anyone at the sites in question.
+    kin: Kin,
     files: Files,
     pub(super) losses: Losses,
     /// Whether the record of a read may have been lost at any time.
@@ -64,29 +66,32 @@ pub(super) fn gather(
     question: &Question,
     window: &Window,
 ) -> Result<Gathered, StoreError> {
-    let mut gathered = Gathered {
-        accounts: BTreeMap::new(),
-        all_reads: Vec::new(),
-        files: Files::default(),
-        losses: Losses::default(),
-        lacks_reads: false,
-        removed: Removed::default(),
-        reads: Reads::Complete,
-    };
+    let mut gathered = Gathered::empty();
     let mut versions = Vec::new();
     // What is cut from one store may be another's most frequent target.
     let top = if stores.len() == 1 { question.top } else { usize::MAX };
     for store in stores {
         gathered.counts(store, question, window, top)?;
         gathered.missing(store, window)?;
-        gathered.all_reads.extend(store.reads(&question.filter_of_reads())?);
+        gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
     }
-    gathered.all_reads.retain(|read| read.first < window.to);
-    gathered.distribute_reads(question);
     gathered.files = Files::new(in_force(&versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
     Ok(gathered)
+}
+
+/// Adds up what was counted elsewhere.
+pub(super) fn add_up(counted: Counted, question: &Question, window: &Window) -> Gathered {
+    let mut gathered = Gathered::empty();
+    gathered.presence(counted.presence);
+    gathered.totals(counted.totals);
+    gathered.paths(counted.paths);
+    gathered.gaps(counted.gaps);
+    gathered.take_reads(counted.reads, question, window);
+    gathered.files = Files::new(in_force(&counted.versions, window.to).into_values());
+    gathered.accounts.retain(|_, account| account.is_of(window));
+    gathered
 }
 
 /// The version of each site that was in force just before `to`; the youngest, where several gateways differ.
@@ -109,6 +114,18 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 }
 
 impl Gathered {
+    fn empty() -> Self {
+        Self {
+            accounts: BTreeMap::new(),
+            kin: Kin::default(),
+            files: Files::default(),
+            losses: Losses::default(),
+            lacks_reads: false,
+            removed: Removed::default(),
+            reads: Reads::Complete,
+        }
+    }
+
     fn counts(
         &mut self,
         store: &StoreReader,
@@ -117,22 +134,38 @@ impl Gathered {
         top: usize,
     ) -> Result<(), StoreError> {
         let filter = question.filter();
-        for presence in store.presence(&filter)? {
+        self.presence(store.presence(&filter)?);
+        self.totals(store.totals(window, &filter)?);
+        self.paths(store.paths(window, &filter, top)?);
+        self.gaps(store.gaps(window, &filter)?);
+        Ok(())
+    }
+
+    fn presence(&mut self, found: Vec<Presence>) {
+        for presence in found {
             let seen = &mut self.account(&presence.subject).seen;
             *seen = Some(seen.map_or((presence.first, presence.last), |(first, last)| {
                 (first.min(presence.first), last.max(presence.last))
             }));
         }
-        for total in store.totals(window, &filter)? {
+    }
+
+    fn totals(&mut self, found: Vec<Total>) {
+        for total in found {
             *self.account(&total.subject).totals.entry(total.decision).or_default() += total.count;
         }
-        for path in store.paths(window, &filter, top)? {
+    }
+
+    fn paths(&mut self, found: Vec<PathTotal>) {
+        for path in found {
             self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
         }
-        for (subject, gaps) in store.gaps(window, &filter)? {
+    }
+
+    fn gaps(&mut self, found: Vec<(Arc<Subject>, Gaps)>) {
+        for (subject, gaps) in found {
             self.account(&subject).gaps.merge(&gaps);
         }
-        Ok(())
     }
 
     fn missing(&mut self, store: &StoreReader, window: &Window) -> Result<(), StoreError> {
@@ -155,17 +188,16 @@ impl Gathered {
         account
     }
 
-    fn distribute_reads(&mut self, question: &Question) {
+    /// What began before the window's end: later reads are no part of its story.
+    fn take_reads(&mut self, reads: Vec<ReadTotal>, question: &Question, window: &Window) {
         let wanted = question.crawler.as_deref();
-        for read in std::mem::take(&mut self.all_reads) {
+        for read in reads.into_iter().filter(|read| read.first < window.to) {
+            self.kin.note(&read);
             let name = read.subject.crawler.as_deref();
-            let is_wanted =
-                wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)));
-            if is_wanted {
+            if wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))) {
                 let subject = Arc::clone(&read.subject);
-                self.account(&subject).reads.push(read.clone());
+                self.account(&subject).reads.push(read);
             }
-            self.all_reads.push(read);
         }
     }
 
@@ -182,12 +214,13 @@ impl Gathered {
         let subject = key.subject(account.purpose);
         let violations = account.sum(|decision| decision.kind == EventKind::Violation);
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
+        let kin_read = self.kin.read(&subject, &question.known);
         let facts = Facts {
             violations,
             after_read,
             is_one_actor: subject.proof != Proof::Contradicted
                 && subject.crawler.as_deref() != Some(OTHER_CRAWLERS),
-            a_read_was_seen: self.someone_read_for(&subject, question),
+            a_read_was_seen: kin_read.is_some() || !account.reads.is_empty(),
             reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,
         };
         let reads_of = account.reads_of();
@@ -210,28 +243,13 @@ impl Gathered {
             paths: account.paths(question.top),
             violations_after_read: after_read,
             reads_of,
+            kin_read,
             site: key.site,
             crawler: key.crawler,
             client: key.client,
             purpose: account.purpose,
             proof: key.proof,
         }
-    }
-
-    /// Whether robots.txt was read at the site by what may be the same crawler: under its name with another
-    /// proof, by one that shares its cache, or, for a name of its own making, by the rest of many such names.
-    fn someone_read_for(&self, subject: &Subject, question: &Question) -> bool {
-        let Some(name) = subject.crawler.as_deref().map(str::to_ascii_lowercase) else { return false };
-        self.all_reads.iter().any(|read| {
-            if read.subject.site != subject.site || read.subject.proof == Proof::Contradicted {
-                return false;
-            }
-            let Some(reader) = read.subject.crawler.as_deref().map(str::to_ascii_lowercase) else {
-                return false;
-            };
-            let is_rest = reader == OTHER_CRAWLERS && !question.known.has(&name);
-            reader == name || is_rest || question.known.share_a_cache(&name, &reader)
-        })
     }
 }
 

@@ -21,6 +21,8 @@ mod enforce;
 mod exceptions;
 mod faults;
 mod http2;
+mod journal_files;
+mod life;
 mod limits;
 mod modes;
 mod notice;

@@ -168,8 +168,9 @@ fn keys_of(loader: &Loader, table: &str) -> BTreeSet<String> {
         _ => format!("{LEAST}[{table}]\n{unknown}"),
     };
     let message = loader.load(&planted).unwrap_err();
-    let (_, expected) =
-        message.split_once("unknown field `no_such_key`, expected ").unwrap_or_else(|| panic!("{message}"));
+    let (_, expected) = message
+        .split_once("unknown key `no_such_key`; the keys here are ")
+        .unwrap_or_else(|| panic!("{message}"));
     expected.lines().next().unwrap_or_default().split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

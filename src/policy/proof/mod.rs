@@ -14,6 +14,7 @@ mod dns;
 mod evidence;
 mod examine;
 mod memory;
+mod outage;
 mod prover;
 mod public;
 mod questions;
@@ -21,6 +22,7 @@ mod range_list;
 mod receipt;
 mod refresh;
 mod reverse;
+mod shrunken;
 mod timer;
 
 pub use evidence::{Evidence, RangeSource};

@@ -7,6 +7,7 @@
 use super::answer::{Answer, weigh};
 use super::dns::Asker;
 use super::memory::{Lifetimes, Memory};
+use super::outage::Outage;
 use super::public::is_public;
 use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
@@ -27,9 +28,6 @@ const AT_ONCE: usize = 16;
 
 /// How long the system's own choice of name servers is believed before it is read again.
 const SYSTEM: Duration = Duration::from_secs(300);
-
-/// How many questions in a row go wrong before it is an outage and not some operator's name server.
-const OUTAGE: u32 = 8;
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +166,7 @@ impl Worker {
                         Reverse::Unknown
                     }
                 };
-                outage.note(&reverse);
+                outage.note(job.address, &reverse);
                 questions.came_to(&reverse);
                 question.answered(reverse, &job.suffixes, &job.config.verify);
                 drop(slot);
@@ -210,38 +208,6 @@ impl Asked {
 impl Drop for Asked {
     fn drop(&mut self) {
         lock(&self.memory).asked(self.address);
-    }
-}
-
-/// Whether name servers answer at all, told once when that changes.
-#[derive(Debug, Default)]
-struct Outage(Mutex<u32>);
-
-impl Outage {
-    fn note(&self, reverse: &Reverse) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match reverse {
-            Reverse::Unknown => {
-                *failures = failures.saturating_add(1);
-                if *failures == OUTAGE {
-                    tracing::warn!(
-                        "name servers do not answer: crawlers that only reverse DNS can prove stay unchecked"
-                    );
-                }
-            }
-            Reverse::Names(_) => {
-                if *failures >= OUTAGE {
-                    tracing::info!("name servers answer again");
-                }
-                *failures = 0;
-            }
-        }
-    }
-
-    fn explain(&self, error: &str) {
-        if *self.0.lock().unwrap_or_else(PoisonError::into_inner) == 0 {
-            tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
-        }
     }
 }
 
@@ -370,17 +336,6 @@ mod tests {
             let proof = weighed(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
             assert_eq!(proof, Proof::Unchecked);
         }
-    }
-
-    #[test]
-    fn an_outage_is_one_that_lasts() {
-        let outage = Outage::default();
-        for _ in 0..OUTAGE + 5 {
-            outage.note(&Reverse::Unknown);
-        }
-        assert_eq!(*outage.0.lock().unwrap(), OUTAGE + 5);
-        outage.note(&Reverse::Names(Vec::new()));
-        assert_eq!(*outage.0.lock().unwrap(), 0);
     }
 
     #[test]

@@ -243,6 +243,10 @@ impl Gate {
         let line = Line::behind(&*self.inner);
         match &line {
             Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            Some(line) if line.awaits_request() => {
+                line.count(ConnectionEvent::NoRequest);
+                self.totals.malformed();
+            }
             _ => self.totals.malformed(),
         }
         if let Some(line) = line {
