@@ -167,13 +167,13 @@ fn of_logs(pair: &Pair<'_>, sites: &Sites, arguments: &DiffArgs) -> Result<(Requ
 /// What search engines would lose.
 fn losses(flips: &Flips) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
-    let lost = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
-    for flip in flips.sorted(usize::MAX).into_iter().filter(lost) {
+    let hurts = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
+    for flip in flips.sorted(usize::MAX).into_iter().filter(hurts) {
         let crawler = flip.crawler.unwrap_or_default();
-        match losses.iter_mut().find(|loss| loss.crawler == crawler) {
-            Some(loss) => {
-                loss.pages += 1;
-                loss.requests += flip.count;
+        match losses.iter_mut().find(|known| known.crawler == crawler) {
+            Some(known) => {
+                known.pages += 1;
+                known.requests += flip.count;
             }
             None => losses.push(Loss { crawler, pages: 1, requests: flip.count }),
         }

@@ -71,12 +71,14 @@ impl<'a> Judge<'a> {
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
         let mut part = Part { log: chunk.log, ..Part::default() };
         for _ in 0..chunk.overlong {
+            part.physical += 1;
             part.tally.lines += 1;
             part.unreadable(b"(a line without end)");
         }
         let (mut from, octets) = (0, chunk.octets.as_slice());
         for end in memchr::memchr_iter(b'\n', octets).chain(std::iter::once(octets.len())) {
             let line = octets.get(from..end).unwrap_or_default();
+            part.physical += u64::from(from < octets.len());
             from = end + 1;
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if !line.is_empty() {
