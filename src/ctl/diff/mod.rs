@@ -80,7 +80,7 @@ pub(super) fn run(
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
-    let Some(old) = sites.sites.first() else { return Err(Failure("there is no site".to_owned())) };
+    let Some(old) = sites.all.first() else { return Err(Failure("there is no site".to_owned())) };
     let new = replaced(old, &sites.policy, arguments)?;
     let pair = Pair { policy: &sites.policy, old, new: &new };
     let (requests, flips) = if let Some(since) = arguments.since {

@@ -166,7 +166,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn subject(&mut self, site: usize, identity: &Arc<Identity>) -> u32 {
-        let name = self.sites.sites.get(site).map_or("", |site| &site.config.name);
+        let name = self.sites.all.get(site).map_or("", |site| &site.config.name);
         let mut subject = Subject {
             site: name.into(),
             client: identity.client,
@@ -215,7 +215,7 @@ impl<'a> Ledger<'a> {
         let reader = |account: &Account| {
             Reader::new(&account.subject.site, host_name, &account.identity, Proof::Unchecked, hit.address)
         };
-        let version = self.sites.sites.get(account.site).and_then(crate::policy::Site::version);
+        let version = self.sites.all.get(account.site).and_then(crate::policy::Site::version);
         let Some(decision) = hit.decision else {
             if let Some(version) = version {
                 self.book.note(reader(account), version, UNIX_EPOCH, instant(hit.at));
