@@ -5,9 +5,12 @@ CARGO ?= cargo
 export PATH := $(PATH):$(HOME)/.cargo/bin
 # Options for the demo, such as ARGS="--listen 127.0.0.1:8181".
 ARGS ?=
+# What `make replay` judges, and by which rules.
+LOG ?= -
+ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench
+.PHONY: help demo replay test check bench
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +19,11 @@ demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	@.ci/dependencies build
 	$(CARGO) build --release --locked
 	@exec $(CARGO) run --release --locked --quiet --bin robots-gateway -- --demo $(ARGS)
+
+replay: ## Say what would have been refused: LOG=access.log ROBOTS=robots.txt
+	@.ci/dependencies build
+	$(CARGO) build --release --locked --bin gatewayctl
+	@exec target/release/gatewayctl replay $(LOG) --robots $(ROBOTS)
 
 test: ## Run all tests
 	@.ci/dependencies test
