@@ -3,7 +3,7 @@
 //! The line may hold anything. What could move a terminal's cursor or turn its writing round is spelt out, and
 //! the mark stays below the right place all the same.
 
-use super::output::is_harmful;
+use crate::record::is_harmful;
 use std::fmt::Write as _;
 
 /// How much of a long line is shown, in characters.

@@ -5,7 +5,7 @@
 
 use super::event::{AddressDetail, timestamp};
 use super::journal::{Journal, JournalError, JournalOptions, JournalStatus};
-use super::octets::printable;
+use super::octets::{escaped_json, printable};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -142,9 +142,9 @@ impl Access<'_> {
             origin: self.origin,
             request_id: self.request_id,
         };
-        let mut line = serde_json::to_vec(&line).unwrap_or_default();
-        line.push(b'\n');
-        line
+        let mut line = escaped_json(&serde_json::to_string(&line).unwrap_or_default()).into_owned();
+        line.push('\n');
+        line.into_bytes()
     }
 
     fn combined(&self) -> Vec<u8> {
@@ -179,6 +179,7 @@ fn escape(line: &mut String, octets: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::octets::is_harmful;
 
     fn access() -> Access<'static> {
         Access {
@@ -219,5 +220,25 @@ mod tests {
         assert_eq!(line["duration_ms"], 1.234);
         assert_eq!(line["user_agent"], "x\\xFF\ny");
         assert!(line["referer"].is_null() && line["origin"].is_null());
+    }
+
+    #[test]
+    fn no_line_holds_what_a_terminal_obeys_or_hides() {
+        let text = "/\u{202e}gnp\u{9b}31m\u{2066}\u{feff}\u{e0041}";
+        let access = Access {
+            target: text.as_bytes(),
+            host: text.as_bytes(),
+            referer: Some(text.as_bytes()),
+            user_agent: Some(text.as_bytes()),
+            ..access()
+        };
+        for line in [access.json(), access.combined()] {
+            let line = String::from_utf8(line).unwrap();
+            assert_eq!(line.trim_end().chars().find(|symbol| is_harmful(*symbol)), None, "{line}");
+        }
+        let line: serde_json::Value = serde_json::from_slice(&access.json()).unwrap();
+        for field in ["target", "host", "referer", "user_agent"] {
+            assert_eq!(line[field], text, "a parser reads the same {field}");
+        }
     }
 }

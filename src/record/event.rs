@@ -3,12 +3,11 @@
 use crate::decide::{Outcome, Verdict, VersionId};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof};
-use crate::record::octets::printable;
+use crate::record::octets::{escaped_json, printable};
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -166,26 +165,12 @@ impl Event {
     /// The event as one JSON line, its newline included.
     #[must_use]
     pub fn line(&self) -> Vec<u8> {
-        let mut line = serde_json::to_string(self).unwrap_or_default();
-        // JSON leaves the upper control characters alone; a terminal takes U+009B for an escape.
-        if line.contains(is_upper_control) {
-            line = line.chars().fold(String::with_capacity(line.len() + 16), |mut line, symbol| {
-                if is_upper_control(symbol) {
-                    // Writing to a `String` cannot fail.
-                    let _ = write!(line, "\\u{:04x}", u32::from(symbol));
-                } else {
-                    line.push(symbol);
-                }
-                line
-            });
-        }
+        let json = serde_json::to_string(self).unwrap_or_default();
+        // JSON leaves U+009B alone, which a terminal takes for an escape, and U+202E, which turns a line round.
+        let mut line = escaped_json(&json).into_owned();
         line.push('\n');
         line.into_bytes()
     }
-}
-
-const fn is_upper_control(symbol: char) -> bool {
-    matches!(symbol, '\u{7f}'..='\u{9f}')
 }
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
@@ -199,6 +184,7 @@ mod tests {
     use super::*;
     use crate::decide::Reason;
     use crate::identify::{Basis, Client};
+    use crate::record::octets::is_harmful;
     use crate::request::Scheme;
     use std::borrow::Cow;
     use std::sync::Arc;
@@ -237,9 +223,9 @@ mod tests {
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
-            host: Cow::Borrowed("example.org"),
-            target: Cow::Borrowed(b"/caf\xe9"),
-            user_agent: Some(Cow::Borrowed(b"\"\x1b[0m\xc2\x9b")),
+            host: Cow::Borrowed("ex\u{200b}ample.org"),
+            target: Cow::Borrowed(b"/caf\xe9\xe2\x80\xae"),
+            user_agent: Some(Cow::Borrowed("\"\x1b[0m\u{9b}\u{2066}\u{e0041}caf\u{e9}".as_bytes())),
             address: "198.51.100.77".parse().ok(),
         };
         let tokens = Arc::new([]);
@@ -276,9 +262,13 @@ mod tests {
         assert_eq!(value.as_object().unwrap().len(), FIELDS.len());
         assert!(value["crawler"].is_null() && value["line"].is_null() && value["status"].is_null());
         assert_eq!(value["time"], "2023-11-14T22:13:20.020Z");
-        assert_eq!(value["target"], "/caf\\xE9");
-        assert!(line.ends_with("}\n") && !line.contains(['\u{1b}', '\u{9b}']));
-        assert_eq!(value["user_agent"], "\"\u{1b}[0m\u{9b}");
+        assert_eq!(value["target"], "/caf\\xE9\u{202e}");
+        assert!(line.ends_with("}\n"));
+        assert_eq!(value["user_agent"], "\"\u{1b}[0m\u{9b}\u{2066}\u{e0041}caf\u{e9}");
+        assert_eq!(value["host"], "ex\u{200b}ample.org");
+        // What a terminal or an editor would obey or hide is there for a parser only.
+        assert_eq!(line.trim_end().chars().find(|symbol| is_harmful(*symbol)), None, "{line}");
+        assert!(line.contains("caf\u{e9}") && line.contains("\\u202e"), "{line}");
     }
 
     #[test]

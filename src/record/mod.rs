@@ -26,7 +26,7 @@ pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
-pub use octets::printable;
+pub use octets::{escaped_json, is_harmful, printable};
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use reads::{ReadBook, Reader};
 pub use recorder::{CompleteRead, Recorder, Wanted};

@@ -1,11 +1,12 @@
 //! Octets of untrusted headers and targets as text that is safe to store and to print.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Shows `octets` as text: UTF-8 stays as it is, every other octet becomes `\xNN`.
 ///
 /// A backslash before an `x` is itself written `\x5C`, so that the text can be turned back into the very
-/// octets. Control characters are left to the JSON writer, which escapes them.
+/// octets. What [`is_harmful`] is left to whoever writes or prints the text: in JSON, [`escaped_json`].
 #[must_use]
 pub fn printable(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
@@ -30,9 +31,53 @@ fn push_valid(text: &mut String, valid: &str) {
     text.push_str(rest);
 }
 
+/// Whether a reader of a terminal or an editor is misled by `symbol`: controls, the marks that turn the
+/// direction of writing, and what takes no room.
+#[must_use]
+pub fn is_harmful(symbol: char) -> bool {
+    symbol.is_control()
+        || matches!(symbol,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The same JSON, as any parser reads it, with what [`is_harmful`] as escapes of JSON (RFC 8259 §7).
+///
+/// Strings are the only place where compact JSON holds anything of the kind. Do not hand it JSON of several
+/// lines.
+#[must_use]
+pub fn escaped_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_harmful) {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len() + 64);
+    for symbol in json.chars() {
+        if is_harmful(symbol) {
+            for unit in symbol.encode_utf16(&mut [0; 2]) {
+                // Writing to a `String` cannot fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(symbol);
+        }
+    }
+    Cow::Owned(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_means_the_same_and_holds_nothing_harmful() {
+        let value = serde_json::json!({ "a\u{202e}": "\u{9b}31m \u{e0041} caf\u{e9} \u{7f}\n" });
+        let text = value.to_string();
+        let shown = escaped_json(&text);
+        assert!(!shown.contains(is_harmful) && shown.contains("caf\u{e9}"), "{shown}");
+        assert!(shown.contains("\\udb40\\udc41"), "beyond U+FFFF an escape is a pair: {shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        assert!(matches!(escaped_json("{\"a\":\"caf\u{e9}\"}"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn utf8_is_kept_and_other_octets_are_named() {
