@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 /// Violations of crawlers under their own names, by stretch of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Course {
-    /// Where the stretches begin, without a gap; what the store keeps by hour or day only stands at the
-    /// start of that hour or day.
+    /// Where the stretches begin, without a gap. What the store keeps by hour or day only lies in one stretch
+    /// as a whole.
     pub starts: Vec<SystemTime>,
     /// How long a stretch is.
     pub step: Duration,
@@ -42,7 +42,11 @@ impl Course {
         stretches: u32,
         curves: usize,
     ) -> Result<Self, StoreError> {
-        let step = step(report, stretches);
+        let mut grain = Duration::ZERO;
+        for store in stores {
+            grain = grain.max(store.grain(&report.window())?);
+        }
+        let step = step(report, grain, stretches);
         let (first, count) = grid(report, step);
         let mut sums: BTreeMap<Box<str>, Vec<u64>> = BTreeMap::new();
         for store in stores {
@@ -85,17 +89,12 @@ fn worst(sums: BTreeMap<Box<str>, Vec<u64>>, curves: usize, count: usize) -> Vec
 /// Lengths that people read a clock by; each divides the next day boundary.
 const STEPS: [u64; 12] = [60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 7 * 86_400];
 
-/// The shortest step that needs at most `stretches` of them. Steps are at least as long as what the store
-/// keeps at the window's beginning, or a chart would show a day's count in its first minute.
-fn step(report: &Report, stretches: u32) -> Duration {
+/// The shortest step that needs at most `stretches` of them, and is no shorter than `grain`, the longest of the
+/// store's roll-ups in the window, or a chart would show a day's count in its first half hour.
+fn step(report: &Report, grain: Duration, stretches: u32) -> Duration {
     let length = seconds(report.to).saturating_sub(seconds(report.from)).max(1);
     let fits = |step: &u64| length.div_ceil(*step) < u64::from(stretches.max(2));
-    let kept = match length {
-        0..=172_800 => 60,
-        172_801..=691_200 => 3_600,
-        _ => 86_400,
-    };
-    let step = STEPS.into_iter().filter(|step| *step >= kept).find(fits);
+    let step = STEPS.into_iter().filter(|step| *step >= grain.as_secs()).find(fits);
     Duration::from_secs(
         step.unwrap_or_else(|| length.div_ceil(u64::from(stretches.max(2)) * 86_400) * 86_400 * 2),
     )

@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How many steps of its machine the database takes between two looks at the clock: well under a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
+/// How long a copy of robots.txt may be gone by (RFC 9309 §2.4).
+const CACHED_FOR: Duration = Duration::from_secs(24 * 3_600);
+
 /// What to read of: everything, or one site, or one crawler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -155,6 +158,22 @@ impl StoreReader {
         Ok(Window { from: instant(begins(first)), to: instant(begins(end)) })
     }
 
+    /// How long the longest roll-up is that begins in a time: a minute, an hour or a day. A shorter stretch could
+    /// be given counts that are of more than itself.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn grain(&self, window: &Window) -> Result<Duration, StoreError> {
+        let (from, to) = window.seconds();
+        for span in [DAY, HOUR] {
+            let sql = "SELECT 1 FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 LIMIT 1";
+            if self.value::<i64>(sql, [span, from, to])?.is_some() {
+                return Ok(Duration::from_secs(span.unsigned_abs()));
+            }
+        }
+        Ok(Duration::from_secs(MINUTE.unsigned_abs()))
+    }
+
     /// The time from the first to the last count that is kept; `None` of an empty store.
     ///
     /// # Errors
@@ -198,14 +217,17 @@ impl StoreReader {
         Ok(Removed { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
     }
 
-    /// Whether reads of robots.txt may have gone unseen in a time, a cache in front having answered them.
+    /// Whether reads of robots.txt may have gone unseen that matter in a time, a cache in front having answered
+    /// them. One up to 24 hours before its first moment matters: a crawler may go by that copy for so long
+    /// (RFC 9309 §2.4).
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn reads_are_partial(&self, window: &Window) -> Result<bool, StoreError> {
         let sql = "SELECT value FROM meta WHERE name = ?1";
         let until: Option<i64> = self.value(sql, [PARTIAL_READS_UNTIL])?;
-        Ok(until.is_some_and(|until| until >= micros(window.from)))
+        let since = window.from.checked_sub(CACHED_FOR).unwrap_or(SystemTime::UNIX_EPOCH);
+        Ok(until.is_some_and(|until| until >= micros(since)))
     }
 
     /// Events in full, newest first.

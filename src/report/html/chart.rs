@@ -79,6 +79,10 @@ impl CourseChart {
             bars: bars(course, at, top),
         });
         let ends = [course.starts.first(), course.starts.get(course.starts.len() / 2), course.starts.last()];
+        let mut ticks: Vec<String> =
+            ends.into_iter().flatten().map(|begins| start(*begins, course.step)).collect();
+        // A single bar has one date, not three.
+        ticks.dedup();
         Some(Self {
             width: u64::try_from(course.starts.len()).unwrap_or_default() * PITCH,
             pitch: PITCH,
@@ -86,7 +90,7 @@ impl CourseChart {
             sum: grouped(sums.iter().sum()),
             top: grouped(top),
             half: if top.is_multiple_of(2) { grouped(top / 2) } else { String::new() },
-            ticks: ends.into_iter().flatten().map(|begins| start(*begins, course.step)).collect(),
+            ticks,
             columns: columns.collect(),
             curves: legend(course),
             rows: rows(course, &sums),

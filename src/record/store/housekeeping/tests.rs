@@ -88,6 +88,11 @@ fn a_window_reaches_to_the_bounds_of_what_is_folded() {
     let window = reader.window(ago(15 * 86_400), ago(12 * 86_400)).unwrap();
     assert_eq!((seconds(window.from) % 86_400, seconds(window.to) % 86_400), (0, 0));
     assert!(window.from <= ago(15 * 86_400) && window.to >= ago(12 * 86_400));
+    // What the longest roll-up of a window is, wherever the window begins.
+    let grain = |from, to| reader.grain(&reader.window(ago(from), ago(to)).unwrap()).unwrap().as_secs();
+    assert_eq!(grain(3_600, 600), 60);
+    assert_eq!((grain(4 * 86_400, 3 * 86_400), grain(4 * 86_400, 0)), (3_600, 3_600));
+    assert_eq!((grain(15 * 86_400, 14 * 86_400), grain(15 * 86_400, 0)), (86_400, 86_400));
     // Three windows side by side hold what one over all of them holds.
     let sum = |from, to| -> u64 {
         let window = reader.window(from, to).unwrap();

@@ -80,7 +80,7 @@ impl StoreReader {
     }
 
     /// The course of a time in stretches of `step`, at least a minute. What is kept by hour or day only
-    /// stands at the start of that hour or day.
+    /// stands at the start of that hour or day; no step that [`Self::grain`] divides shows it shorter than it is.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,0 +1,64 @@
+//! The chart of the page, over times that the store has folded.
+
+use crate::fill::{DAY, crawler, record, writer};
+use crate::support::Folder;
+use robots_gateway::record::{STORE_FILE, StoreReader};
+use robots_gateway::report::{Course, Known, Question, Report};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Midnight, twenty days ago: long enough for a store to keep days only.
+fn midnight() -> SystemTime {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    UNIX_EPOCH + Duration::from_secs(now - now % 86_400) - DAY * 20
+}
+
+/// A store with 30 violations at ten in the morning of that day, as it is kept once it is folded.
+fn folded(folder: &Folder) -> StoreReader {
+    let path = folder.join(STORE_FILE);
+    let fill = writer(path.clone());
+    for number in 0..30 {
+        let at = midnight() + Duration::from_secs(36_000 + number * 60);
+        record(&fill, &crawler("GPTBot"), 0, "/section", at);
+    }
+    fill.close();
+    // A writer that starts tidies up first.
+    let tidier = writer(path.clone());
+    let begun = Instant::now();
+    let reader = loop {
+        let reader = StoreReader::open(&path).expect("a store");
+        let window = reader.window(midnight(), midnight() + DAY).expect("a window");
+        if reader.grain(&window).expect("a readable store") == DAY {
+            break reader;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "the store was not folded");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    tidier.close();
+    reader
+}
+
+#[test]
+fn a_bar_covers_the_time_that_its_count_speaks_of() {
+    let folder = Folder::new();
+    let stores = [folded(&folder)];
+    for (from, to) in [(Duration::ZERO, DAY), (Duration::from_secs(36_000), Duration::from_secs(39_600))] {
+        let (from, to) = (midnight() + from, midnight() + to);
+        let question = Question { from, to, site: None, crawler: None, top: 9, known: Known::default() };
+        let report = Report::of(&stores, &question).expect("a report");
+        assert_eq!((report.from, report.to), (midnight(), midnight() + DAY));
+        let course = Course::of(&stores, &question, &report, 48, 5).expect("a course");
+        assert_eq!((course.step, course.starts.as_slice()), (DAY, &[midnight()][..]));
+        assert_eq!(course.curves[0].counts, [30]);
+    }
+    let question = Question {
+        from: midnight() - DAY * 3,
+        to: midnight() + DAY * 2,
+        site: None,
+        crawler: None,
+        top: 9,
+        known: Known::default(),
+    };
+    let report = Report::of(&stores, &question).expect("a report");
+    let course = Course::of(&stores, &question, &report, 48, 5).expect("a course");
+    assert_eq!(course.curves[0].counts, [0, 0, 0, 30, 0]);
+}
