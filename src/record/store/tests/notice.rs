@@ -84,11 +84,16 @@ fn reads_that_may_have_gone_unseen_are_told_of_the_time_they_concern() {
     recorder.flush();
     let around = |from: SystemTime| Window { from, to: from + Duration::from_secs(60) };
     let past = around(SystemTime::now() - Duration::from_secs(30));
-    let is_partial = |window| StoreReader::open(&folder.store()).unwrap().reads_are_partial(window).unwrap();
+    let is_partial =
+        |window: &Window| StoreReader::open(&folder.store()).unwrap().reads_are_partial(window).unwrap();
     assert!(!is_partial(&past));
     recorder.set_partial_reads(true);
     Request::of("GPTBot", "/").record(&recorder);
     recorder.close();
     assert!(is_partial(&past));
-    assert!(!is_partial(&around(SystemTime::now() + Duration::from_secs(1))));
+    // What was read through a cache up to now may be gone by for 24 hours (RFC 9309 §2.4).
+    let hours = |hours: u64| around(SystemTime::now() + Duration::from_secs(hours * 3_600));
+    for (later, wanted) in [(1, true), (23, true), (25, false)] {
+        assert_eq!(is_partial(&hours(later)), wanted, "{later} hours later");
+    }
 }
