@@ -31,14 +31,18 @@ fn push_valid(text: &mut String, valid: &str) {
     text.push_str(rest);
 }
 
-/// Whether a reader of a terminal or an editor is misled by `symbol`: controls, the marks that turn the
-/// direction of writing, and what takes no room.
+/// Whether `symbol` misleads whoever reads it on a terminal, in an editor or on a page: controls, the marks that
+/// turn the direction of writing, and what takes no room or shows nothing, such as fillers and tags.
 #[must_use]
 pub fn is_harmful(symbol: char) -> bool {
     symbol.is_control()
-        || matches!(symbol,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(
+            symbol,
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// The same JSON, as any parser reads it, with what [`is_harmful`] as escapes of JSON (RFC 8259 §7).
@@ -70,7 +74,8 @@ mod tests {
 
     #[test]
     fn json_means_the_same_and_holds_nothing_harmful() {
-        let value = serde_json::json!({ "a\u{202e}": "\u{9b}31m \u{e0041} caf\u{e9} \u{7f}\n" });
+        let value =
+            serde_json::json!({ "a\u{202e}": "\u{ad}\u{3164}\u{9b}31m \u{e0041} caf\u{e9} \u{7f}\n" });
         let text = value.to_string();
         let shown = escaped_json(&text);
         assert!(!shown.contains(is_harmful) && shown.contains("caf\u{e9}"), "{shown}");

@@ -4,6 +4,7 @@
 //! escaping leaves: characters that cannot be seen, or that turn the direction of what stands beside them.
 
 use super::grouped;
+use crate::record::is_harmful;
 use jiff::Timestamp;
 use std::time::{Duration, SystemTime};
 
@@ -32,7 +33,7 @@ fn spelt_out(symbols: impl Iterator<Item = char>) -> String {
     let (mut shown, mut marks) = (String::new(), 0);
     for symbol in symbols {
         marks = if is_mark(symbol) { marks + 1 } else { 0 };
-        if is_unseen(symbol) || marks > MOST_MARKS {
+        if is_harmful(symbol) || marks > MOST_MARKS {
             shown.extend(symbol.escape_unicode());
         } else {
             shown.push(symbol);
@@ -54,18 +55,6 @@ const fn is_mark(symbol: char) -> bool {
 /// direction to itself (Unicode Standard Annex 9, section 2.4).
 pub(super) fn isolated(text: &str) -> String {
     format!("\u{2068}{}\u{2069}", visible(text))
-}
-
-/// Controls, marks of direction, and what takes no room: zero-width and filling characters, tags.
-const fn is_unseen(symbol: char) -> bool {
-    symbol.is_ascii_control()
-        || matches!(
-            symbol,
-            '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
-        )
 }
 
 /// `20 Nov 2026, 16:05`.
