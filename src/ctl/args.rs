@@ -144,7 +144,7 @@ pub(super) struct ReportArgs {
     /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z
     #[arg(long, value_name = "T", default_value = "24h")]
     pub(super) since: Moment,
-    /// End so long ago, or then [default: now]
+    /// End so long ago, or then; never later than now [default: now]
     #[arg(long, value_name = "T")]
     pub(super) until: Option<Moment>,
     /// Only this site
@@ -153,7 +153,7 @@ pub(super) struct ReportArgs {
     /// Only this crawler
     #[arg(long, value_name = "NAME")]
     pub(super) crawler: Option<String>,
-    /// How many rows, rules and targets are told [default: 10; as json all rules, and 1000 targets]
+    /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it

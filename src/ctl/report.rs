@@ -65,20 +65,11 @@ fn write(
     output: &mut Output<impl io::Write>,
 ) -> Result<(), Failure> {
     match cli.format {
-        Format::Json => output.json(&as_json(report, arguments.top))?,
+        Format::Json => output.json(report)?,
         Format::Csv => as_csv(report, output)?,
         Format::Text | Format::Html => as_table(report, arguments.top, arguments.crawler.is_some(), output)?,
     }
     Ok(())
-}
-
-/// The report as programs get it, with at most `top` rules of each crawler.
-pub(super) fn as_json(report: &Report, top: Option<usize>) -> Report {
-    let mut report = report.clone();
-    if let Some(top) = top {
-        report.crawlers.iter_mut().for_each(|entry| entry.rules.truncate(top));
-    }
-    report
 }
 
 pub(super) fn as_csv(report: &Report, output: &mut Output<impl io::Write>) -> io::Result<()> {
@@ -130,7 +121,9 @@ fn catalogue(config: &Config) -> Result<Known, Failure> {
 
 fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question, Failure> {
     let now = SystemTime::now();
-    let (from, to) = (arguments.since.before(now), arguments.until.map_or(now, |until| until.before(now)));
+    let from = arguments.since.before(now);
+    // Nothing can be said of what is still to come.
+    let to = arguments.until.map_or(now, |until| until.before(now).min(now));
     if from >= to {
         return Err(Failure(format!(
             "the report would end before it begins: --since is {}, --until {}",

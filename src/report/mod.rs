@@ -6,9 +6,12 @@
 //! and [`Case`] is what one crawler can be held to.
 //!
 //! Two kinds of time appear. Counts are of the window that the report names as `from` and `to`, which
-//! begins and ends where the store's roll-ups do, so they are exact. Reads of robots.txt, and first and last
-//! seen, are of everything that is kept: a read weeks ago still obliges (RFC 9309 §2.4). Targets and gaps
-//! are kept by day, and are those of the days, in UTC, that the window touches.
+//! begins and ends where the store's roll-ups do, so they are exact. Reads of robots.txt reach back over
+//! everything that is kept: a read weeks ago still obliges (RFC 9309 §2.4). Whoever read a version after the
+//! window only has not read it: that neither excuses nor convicts. Of reads that began before the window's end
+//! the store keeps the first, the last and the sum, so repeats after it are told along. First and last seen are
+//! of everything that is kept, on either side. Targets and gaps are kept by day, and are those of the days, in
+//! UTC, that the window touches.
 
 mod case;
 mod conduct;

@@ -145,6 +145,28 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
 }
 
 #[test]
+fn a_read_after_the_window_neither_excuses_nor_convicts() {
+    let scene = Scene::new();
+    let (late, both) = (identity(Client::Crawler, "Latebot"), identity(Client::Crawler, "Bothbot"));
+    let after = noon() + DAY * 3;
+    scene.read(&both, Proof::Unchecked, noon());
+    for bot in [&late, &both] {
+        scene.request(bot, Proof::Unchecked, "/x", Outcome::Violation(Notice::Lapsed), noon());
+        scene.read(bot, Proof::Unchecked, after);
+    }
+    // Under another proof it is the same name's, and would excuse.
+    scene.read(&late, Proof::Confirmed, after);
+    let report = scene.report(&question());
+    let found = entry(&report, "Latebot", Proof::Unchecked);
+    assert_eq!((found.conduct, found.reads, found.last_read), (Conduct::NoReadSeen, 0, None));
+    assert_eq!((found.kin_read, found.last_seen), (None, Some(after)), "last seen is of all that is kept");
+    let found = entry(&report, "Bothbot", Proof::Unchecked);
+    assert_eq!((found.conduct, found.reads, found.last_read), (Conduct::Unknown, 2, Some(after)));
+    let whole = scene.report(&Question { to: after + DAY, ..question() });
+    assert_eq!(entry(&whole, "Latebot", Proof::Unchecked).conduct, Conduct::Unknown);
+}
+
+#[test]
 fn targets_beyond_the_top_are_told_together() {
     let scene = Scene::new();
     let bot = identity(Client::Crawler, "Onebot");

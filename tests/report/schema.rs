@@ -97,6 +97,28 @@ fn real_reports_are_what_the_schema_promises() {
 }
 
 #[test]
+fn rules_and_targets_add_up_however_few_are_asked_for() {
+    let place = Place::new();
+    let gateway = place.start();
+    send_all(&[gateway.address()], 600);
+    stop(gateway);
+    let report = place.json(&["--top", "1"]);
+    let sum = |entry: &Value, list: &str| -> u64 {
+        let list = entry[list].as_array().expect("a list").iter();
+        list.map(|item| item["count"].as_u64().expect("a count")).sum()
+    };
+    let mut most_rules = 0;
+    for entry in report["crawlers"].as_array().expect("crawlers") {
+        let told = |name: &str| entry[name].as_u64().expect("a count");
+        assert_eq!(sum(entry, "rules"), told("violations") + told("stale") + told("variants"), "{entry}");
+        assert_eq!(sum(entry, "paths"), told("requests"), "{entry}");
+        assert!(entry["paths"].as_array().is_some_and(|paths| paths.len() <= 2), "{entry}");
+        most_rules = entry["rules"].as_array().map_or(0, Vec::len).max(most_rules);
+    }
+    assert!(most_rules > 1, "somebody broke several rules: {report}");
+}
+
+#[test]
 fn what_breaks_the_promise_is_found() {
     let place = Place::new();
     let gateway = place.start();

@@ -60,6 +60,11 @@ fn an_empty_report_says_so_and_which_names_there_are() {
         (&"2020-01-01T00:00:00.000Z".into(), &"2020-01-02T00:00:00.000Z".into())
     );
     assert_eq!(before["crawlers"], serde_json::json!([]));
+    // What is still to come is no part of any report; the window ends where the minute does.
+    let begun = std::time::SystemTime::now();
+    let to = place.json(&["--until", "2999-01-01"])["to"].as_str().expect("a time").to_owned();
+    let latest = robots_gateway::record::timestamp(begun + std::time::Duration::from_secs(120));
+    assert!(to > robots_gateway::record::timestamp(begun) && to <= latest, "{to} is not now, {latest}");
     for width in ["80", "120"] {
         fits(&place, width);
     }

@@ -18,7 +18,7 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Only requests since then: so long ago, or then, as for report
     #[arg(long, value_name = "T")]
     pub(in crate::ctl) since: Option<Moment>,
-    /// How many rows, rules and targets are told [default: 10; as json all rules, and 1000 targets]
+    /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(in crate::ctl) top: Option<usize>,
     /// Go on reading as the log grows; the report comes at the end (Ctrl-C)

@@ -170,7 +170,7 @@ fn print(
     let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
     let told = Told::of(ledger, logs);
     match cli.format {
-        Format::Json => output.json(&told.with(report::as_json(&report, arguments.top)))?,
+        Format::Json => output.json(&told.with(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
             let page = html::page(&[], &question, &report, &html::Frame::default());

@@ -124,14 +124,14 @@ pub(super) fn seconds(value: f64) -> String {
     }
 }
 
-/// A rule, whose it is, and what was made of it.
+/// What was made of requests, by which rule, and whose it is. What matters most stands first: lines are cut.
 pub(super) fn rule_text(rule: &RuleCount) -> String {
     let decision = &rule.decision;
     let place = decision.line.map(|line| format!("line {line}  ")).unwrap_or_default();
     let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
     let group = decision.group.join(", ");
     let version = decision.version.map(|version| format!(" of {version}")).unwrap_or_default();
-    harmless(&format!("{place}{text}  ({group}){version}, {}, {}", meaning(rule), decision.action.as_str()))
+    harmless(&format!("{}, {}: {place}{text}  ({group}){version}", meaning(rule), decision.action.as_str()))
 }
 
 /// What a count of a rule is.
