@@ -113,7 +113,7 @@ fn what_cannot_be_an_origin_is_told_with_its_place() {
         ("{ servers = [{ url = \"http://a\", weight = 1000 }] }", "write a number from 0 to 100"),
         ("{ servers = [{ url = \"http://a\", weight = 0 }] }", "all servers have weight 0"),
         ("{ servers = [{ url = \"http://a\", wait = 1 }] }", "unknown key `wait`; the keys here are"),
-        ("{ servers = [\"http://a\"], sever = 1 }", "unknown key `sever`; the keys here are"),
+        ("{ servers = [\"http://a\"], sever = 1 }", "unknown key `sever`; did you mean `servers`"),
         ("{ servers = [{ url = \"http://a\", server_name = \"b\" }] }", "needs a name and an https:// URL"),
         ("{ servers = [\"http://a\"], health = { check = \"http\", path = \"x\" } }", "`x` is no path"),
         ("{ servers = [\"http://a\"], health = { failures = 0 } }", "count from 1"),
