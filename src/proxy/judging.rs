@@ -31,7 +31,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    const fn answer(answer: Answer) -> Self {
+    pub(super) const fn answer(answer: Answer) -> Self {
         Self::Answer { answer, read: None }
     }
 }
@@ -86,7 +86,7 @@ impl Gateway {
     }
 
     /// Finds the site of the request; `step` where there is one, else the answer that there is none.
-    fn routed(
+    pub(super) fn routed(
         &self,
         policy: &Policy,
         facts: &RequestFacts<'_>,

@@ -5,6 +5,7 @@
 
 mod accept;
 mod answer;
+mod bare;
 mod context;
 mod delivery;
 mod demo;
@@ -55,6 +56,8 @@ pub struct Gateway {
     origin_faults: Arc<faults::OriginFaults>,
     /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
     has_warned: Arc<AtomicBool>,
+    /// Set only where forwarding alone is measured.
+    bare: Option<bare::Bare>,
 }
 
 #[async_trait]
@@ -79,7 +82,11 @@ impl ProxyHttp for Gateway {
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
-        match self.judge(session, context) {
+        let step = match &self.bare {
+            None => self.judge(session, context),
+            Some(bare) => self.pass(bare, session, context),
+        };
+        match step {
             Step::Forward => Ok(false),
             Step::Answer { answer, read } => {
                 respond::respond(session, answer).await?;
@@ -169,6 +176,7 @@ impl Gateway {
             prover,
             origin_faults: Arc::default(),
             has_warned: Arc::default(),
+            bare: None,
         }
     }
 
