@@ -23,7 +23,7 @@
 //! ```text
 //! 8  main.rs  bin/gatewayctl.rs
 //! 7  proxy  admin  ctl            never each other
-//! 6  policy
+//! 6  policy  report               never each other
 //! 5  config
 //! 4  record
 //! 3  enforce
@@ -48,5 +48,6 @@ pub mod identify;
 pub mod policy;
 pub mod proxy;
 pub mod record;
+pub mod report;
 pub mod request;
 pub mod robots;

@@ -1,11 +1,11 @@
 //! The daemon: options → log → policy → sockets → serve. Kinds of failure → exit code.
 
 use clap::Parser as _;
-use robots_gateway::admin::{Admin, Door};
+use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
 use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Pages, Server, Workers};
-use robots_gateway::record::{Journal, ReadBook, Recorder, Totals, start_log};
+use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals, start_log};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut arguments: Arguments) -> Result<(), Failure> {
-    let started = Instant::now();
+    let (started, started_at) = (Instant::now(), SystemTime::now());
     let demo = demo(&mut arguments)?;
     let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
     start_log(&config.log);
@@ -45,8 +45,9 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let config = Arc::clone(&policy.config);
     let running = |error: Box<dyn Error>| Failure::Running(error);
     let mut listeners = Vec::new();
-    for address in &config.listen {
-        listeners.push(proxy::bind(*address).map_err(|error| running(error.into()))?);
+    for listener in config.all_listeners() {
+        let socket = proxy::bind(listener.address).map_err(|error| running(error.into()))?;
+        listeners.push((socket, listener));
     }
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
@@ -55,6 +56,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(|error| running(error.into()))?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
+    let connections = Arc::new(ConnectionTotals::default());
     let current = Arc::new(CurrentPolicy::new(policy.resumed(&recorder, &reads, SystemTime::now())));
     let reloader =
         Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
@@ -69,12 +71,17 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         journal: Arc::clone(&journal),
         recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
+        prover: Arc::clone(&prover),
+        connections: Arc::clone(&connections),
         started,
+        started_at,
+        page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
     let whole = Server {
         gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
         listeners,
+        connections,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
         demo,

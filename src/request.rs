@@ -5,7 +5,9 @@
 
 pub mod address;
 pub mod host;
+pub mod message;
 pub mod prefixes;
+pub mod proxy_protocol;
 pub mod target;
 
 use std::borrow::Cow;

@@ -34,13 +34,17 @@ const LAYERS: [&[&str]; 9] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with one home: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 6] = [
+const HOMES: [(&str, &str); 10] = [
     ("pingora", "src/proxy/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch.rs"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
     ("rusqlite", "src/record/store"),
+    ("askama", "src/report/html"),
     ("libsqlite3_sys", "src/record/store"),
+    ("rustls", "src/policy/certificates.rs"),
+    ("listenfd", "src/proxy/life/"),
+    ("rustix", "src/proxy/life/"),
 ];
 
 /// What layer 0 may name from outside.

@@ -4,17 +4,17 @@
 use crate::peers::SAMPLE;
 use crate::scenario::REFUSED_CRAWLER;
 use clap::Parser as _;
-use robots_gateway::config::{Arguments, Config};
+use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::enforce::{Refusal, Reply};
 use robots_gateway::identify::Proof;
 use robots_gateway::policy::{self, CurrentPolicy, Policy, Prover, Reloader, judge_as};
-use robots_gateway::proxy::{self, Gateway, Pages, Server, Workers};
-use robots_gateway::record::{Journal, ReadBook, Recorder, Totals};
+use robots_gateway::proxy::{self, BindError, Gateway, Pages, Server, Workers};
+use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals};
 use robots_gateway::request::target::{PathParameters, Target};
 use robots_gateway::request::{RequestFacts, Scheme};
 use std::borrow::Cow;
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -47,13 +47,18 @@ pub(crate) fn serve(address: SocketAddr, origin: SocketAddr, folder: &str) -> Re
     let gateway = Gateway::new(current, journal, recorder, totals, reads, Arc::new(Prover::start()?));
     let server = Server {
         gateway: gateway.bare(REFUSED_CRAWLER, refusal),
-        listeners: vec![proxy::bind(address)?],
+        listeners: config.all_listeners().into_iter().map(bound).collect::<Result<_, _>>()?,
+        connections: Arc::new(ConnectionTotals::default()),
         admin: None,
         control: (Path::new(folder).join("control.sock"), Pages::new(|_| http::Response::new(Vec::new()))),
         demo: None,
         reloader,
     };
     Ok(server.run(workers)?)
+}
+
+fn bound(listener: ListenerConfig) -> Result<(TcpListener, ListenerConfig), BindError> {
+    Ok((proxy::bind(listener.address)?, listener))
 }
 
 /// What the gateway itself answers the crawler, octet for octet.

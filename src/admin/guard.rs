@@ -1,18 +1,24 @@
 //! Who may read the admin listener.
 //!
-//! Two defences. A bearer token, where one is configured, as it must be off the loopback; who has it may
-//! ask under any name. Without one, the `Host` of the request has to be a literal address or `localhost`: a
+//! Two defences. A token, where one is configured, as it must be off the loopback; who has it may ask under
+//! any name. Programs bear it (RFC 6750), and a browser asks its user for it, as a password with any name
+//! (RFC 7617). Without one, the `Host` of the request has to be a literal address or `localhost`: a
 //! web page in the operator's browser can send requests to 127.0.0.1 under a name of its own (DNS
 //! rebinding), but not under these.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::{Request, StatusCode, header};
 use std::net::{IpAddr, SocketAddr};
+
+/// What is said to who gave no token, or another, in `WWW-Authenticate`.
+pub(super) const SCHEMES: &str = "Bearer, Basic realm=\"robots-gateway\", charset=\"UTF-8\"";
 
 /// Admits a request, or says with which status and sentence it is sent away.
 pub(super) fn admit(request: &Request<()>, token: Option<&str>) -> Result<(), (StatusCode, &'static str)> {
     match token {
         Some(token) if bears(request, token) => return Ok(()),
-        Some(_) => return Err((StatusCode::UNAUTHORIZED, "a bearer token is needed")),
+        Some(_) => return Err((StatusCode::UNAUTHORIZED, "the admin token is needed")),
         None => {}
     }
     let host = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
@@ -30,14 +36,25 @@ fn is_own(host: &str) -> bool {
         || host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
-/// Compares in a time that does not tell how much of the token was right.
 fn bears(request: &Request<()>, token: &str) -> bool {
     let field = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], header::HeaderValue::as_bytes);
-    let Some((scheme, given)) = field.split_at_checked(b"Bearer ".len()) else { return false };
-    if !scheme.eq_ignore_ascii_case(b"Bearer ") {
-        return false;
+    let Some(space) = field.iter().position(|octet| *octet == b' ') else { return false };
+    let (scheme, given) =
+        (field.get(..space).unwrap_or_default(), field.get(space + 1..).unwrap_or_default());
+    if scheme.eq_ignore_ascii_case(b"Bearer") {
+        return is_same(given, token.as_bytes());
     }
-    let difference = given.iter().zip(token.as_bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
+    scheme.eq_ignore_ascii_case(b"Basic")
+        && STANDARD.decode(given.trim_ascii()).is_ok_and(|pair| {
+            let colon = pair.iter().position(|octet| *octet == b':');
+            let password = colon.and_then(|colon| pair.get(colon + 1..));
+            password.is_some_and(|password| is_same(password, token.as_bytes()))
+        })
+}
+
+/// Compares in a time that does not tell how much of the token was right.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let difference = given.iter().zip(token).fold(0, |sum, (a, b)| sum | (a ^ b));
     given.len() == token.len() && difference == 0
 }
 
@@ -71,5 +88,23 @@ mod tests {
         assert_eq!(admitted("127.0.0.1", Some("Basic secret"), Some("secret")), Err(401));
         assert_eq!(admitted("127.0.0.1", Some("bearer secret"), Some("secret")), Ok(()));
         assert_eq!(admitted("gateway.internal", Some("Bearer secret"), Some("secret")), Ok(()));
+        assert_eq!(admitted("127.0.0.1", Some("Bearer"), Some("secret")), Err(401));
+        assert_eq!(admitted("127.0.0.1", Some("Bearer "), Some("secret")), Err(401));
+    }
+
+    #[test]
+    fn a_browser_gives_the_token_as_a_password() {
+        for (pair, expected) in [
+            ("anybody:secret", Ok(())),
+            (":secret", Ok(())),
+            ("secret", Err(401)),
+            ("secret:", Err(401)),
+            ("anybody:secrets", Err(401)),
+            ("a:b:secret", Err(401)),
+        ] {
+            let field = format!("Basic {}", STANDARD.encode(pair));
+            assert_eq!(admitted("gateway.internal", Some(&field), Some("secret")), expected, "{pair}");
+        }
+        assert_eq!(admitted("127.0.0.1", Some("Basic ???"), Some("secret")), Err(401));
     }
 }

@@ -3,17 +3,22 @@
 //! It knows no socket: `proxy` mounts it on the control socket, whose file rights are its guard, and on
 //! the admin listener, which answers less and asks who is there.
 
+mod exposition;
 mod guard;
+mod metrics;
+mod page;
+mod query;
 mod status;
 
+pub use page::LivePage;
 pub use status::{SiteStatus, Status};
 
-use crate::policy::{Reloader, Trigger};
-use crate::record::{Journal, Recorder, Totals};
+use crate::policy::{Prover, Reloader, Trigger};
+use crate::record::{ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Where a request came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +40,16 @@ pub struct Admin {
     pub recorder: Arc<Recorder>,
     /// The counters.
     pub totals: Arc<Totals>,
+    /// What is known to prove names.
+    pub prover: Arc<Prover>,
+    /// What became of connections.
+    pub connections: Arc<ConnectionTotals>,
     /// When the gateway started.
     pub started: Instant,
+    /// The same by the clock on the wall.
+    pub started_at: SystemTime,
+    /// The report as a page.
+    pub page: LivePage,
     /// What the admin listener asks for as a bearer token.
     pub token: Option<String>,
 }
@@ -45,23 +58,27 @@ impl Admin {
     /// Answers one request.
     #[must_use]
     pub fn answer(&self, door: Door, request: &Request<()>) -> Response<Vec<u8>> {
+        let path = request.uri().path();
+        // Whoever sends a probe, such as a kubelet, has no token, and learns one word.
         if door == Door::Listener
+            && !matches!(path, "/healthz" | "/readyz")
             && let Err((status, sentence)) = guard::admit(request, self.token.as_deref())
         {
             let mut response = text(status, sentence);
             if status == StatusCode::UNAUTHORIZED {
-                let scheme = header::HeaderValue::from_static("Bearer");
+                let scheme = header::HeaderValue::from_static(guard::SCHEMES);
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
             }
             return response;
         }
-        let path = request.uri().path();
         match (door, path, request.method()) {
             (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ready"),
             (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
+            (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
+            (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
-            (_, "/healthz" | "/readyz" | "/status", _) => use_instead("GET, HEAD"),
+            (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
             (Door::Control, "/reload", _) => use_instead("POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }

@@ -2,7 +2,7 @@
 
 use super::Admin;
 use crate::policy::{LastReload, Policy, Reloader, Site};
-use crate::record::{StoreStatus, TotalsSnapshot, timestamp};
+use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, timestamp};
 use serde::Serialize;
 
 /// The answer of `gatewayctl status`; its field names are public API.
@@ -30,6 +30,8 @@ pub struct Status {
     pub store: StoreStatus,
     /// Counts since the start.
     pub totals: TotalsSnapshot,
+    /// What became of connections since the start.
+    pub connections: ConnectionSnapshot,
 }
 
 /// One site in a [`Status`].
@@ -60,12 +62,13 @@ pub(super) fn status(admin: &Admin) -> Status {
         version: env!("CARGO_PKG_VERSION"),
         sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
         last_reload: admin.reloader.last(),
-        reloads_refused: admin.reloader.refused(),
+        reloads_refused: admin.reloader.counts().refused,
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,
         store,
         totals: admin.totals.snapshot(),
+        connections: admin.connections.snapshot(),
     }
 }
 

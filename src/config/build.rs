@@ -5,9 +5,11 @@ use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{AddressesKey, ClientsTable, File, LogFormatKey, LogTable, TimeoutsTable};
 use super::host_pattern::HostPattern;
+use super::limits::Limits;
+use super::listener::Listening;
 use super::origin::Origin;
 use super::site::SiteConfig;
-use super::values::{DurationValue, ListenValue, ModeValue};
+use super::values::{DurationValue, ModeValue};
 use super::{Config, Timeouts};
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
@@ -72,7 +74,9 @@ pub(super) fn build(
 ) -> Result<Config, ConfigErrors> {
     let mut faults = Faults { path: path.unwrap_or_else(|| Path::new("")), text, found: Vec::new() };
     let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
-    let listen = listen(file.listen.take(), arguments, &mut faults);
+    let Listening { listen, listeners, certificates } =
+        Listening::build(&mut file, base, arguments, &mut faults);
+    let limits = Limits::from_table(std::mem::take(&mut file.limits), &mut faults);
     let admin = admin(&file, arguments, &mut faults);
     let threads = threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
@@ -91,6 +95,8 @@ pub(super) fn build(
     Ok(Config {
         path: path.map(Path::to_owned),
         listen,
+        listeners,
+        certificates,
         mode: arguments.mode.or(file.mode).map_or(Mode::Audit, |mode| mode.0),
         period,
         journal: journal(&file, arguments, &state_dir),
@@ -111,11 +117,7 @@ pub(super) fn build(
             .map(|value| value.0)
             .collect(),
         exempt: file.exempt.iter().map(|value| value.0).collect(),
-        addresses: match file.addresses {
-            Some(AddressesKey::None) => AddressDetail::None,
-            Some(AddressesKey::Truncated) => AddressDetail::Truncated,
-            Some(AddressesKey::Full) | None => AddressDetail::Full,
-        },
+        addresses: address_detail(file.addresses),
         log_allowed: file.log_allowed,
         verdict_headers: file.verdict_headers,
         robots_max_age: duration(file.robots_max_age, defaults::ROBOTS_MAX_AGE),
@@ -124,6 +126,7 @@ pub(super) fn build(
         grace: duration(file.grace, defaults::GRACE),
         log,
         timeouts: timeouts(&file.timeouts),
+        limits,
         verify,
         clients: clients(&file.clients),
         crawlers,
@@ -131,30 +134,16 @@ pub(super) fn build(
     })
 }
 
-fn duration(value: Option<DurationValue>, default: Duration) -> Duration {
-    value.map_or(default, |value| value.0)
+const fn address_detail(key: Option<AddressesKey>) -> AddressDetail {
+    match key {
+        Some(AddressesKey::None) => AddressDetail::None,
+        Some(AddressesKey::Truncated) => AddressDetail::Truncated,
+        Some(AddressesKey::Full) | None => AddressDetail::Full,
+    }
 }
 
-fn listen(
-    written: Option<Vec<Spanned<ListenValue>>>,
-    arguments: &Arguments,
-    faults: &mut Faults<'_>,
-) -> Vec<SocketAddr> {
-    if !arguments.listen.is_empty() {
-        return arguments.listen.iter().map(|value| value.0).collect();
-    }
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    for value in written.into_iter().flatten() {
-        let address = value.as_ref().0;
-        if addresses.contains(&address) && address.port() != 0 {
-            faults.push(value.span(), format!("`{address}` is listened on twice"), "remove one of the two");
-        }
-        addresses.push(address);
-    }
-    if addresses.is_empty() {
-        addresses.extend(defaults::LISTEN.parse::<SocketAddr>());
-    }
-    addresses
+fn duration(value: Option<DurationValue>, default: Duration) -> Duration {
+    value.map_or(default, |value| value.0)
 }
 
 /// The admin listener shows who visits the site; off the loopback it needs a token.
@@ -291,6 +280,8 @@ fn store(file: &File, period: NoticePeriod, faults: &mut Faults<'_>) -> StoreOpt
 fn timeouts(table: &TimeoutsTable) -> Timeouts {
     Timeouts {
         keepalive: duration(table.keepalive, defaults::KEEPALIVE),
+        client_header: duration(table.client_header, defaults::CLIENT_HEADER),
+        tls_handshake: duration(table.tls_handshake, defaults::TLS_HANDSHAKE),
         client_read: duration(table.client_read, defaults::CLIENT_READ),
         client_write: duration(table.client_write, defaults::CLIENT_WRITE),
         origin_connect: duration(table.origin_connect, defaults::ORIGIN_CONNECT),

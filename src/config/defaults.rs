@@ -37,6 +37,30 @@ pub const STORE_MAX_SIZE_MIN: u64 = 16 * 1024 * 1024;
 pub const GRACE: Duration = Duration::from_secs(30);
 /// Idle time of a client's connection; browsers open a new one without a murmur.
 pub const KEEPALIVE: Duration = Duration::from_secs(60);
+/// Time for the whole head of a request: a head is a packet or two, even over a bad mobile line.
+pub const CLIENT_HEADER: Duration = Duration::from_secs(20);
+/// Time for a TLS handshake: two round trips and some arithmetic.
+pub const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+/// Connections at once. At some 10 to 20 KiB each when idle they fit into a small machine, and they stay
+/// below the files that a service manager lets a service open.
+pub const CONNECTIONS: usize = 16_384;
+/// Connections of one address. A browser opens six, an office or a carrier behind one address some
+/// hundreds; thousands are an attack.
+pub const CONNECTIONS_PER_ADDRESS: usize = 512;
+/// Requests of one connection, after which it is closed to give back what it has gathered.
+pub const REQUESTS_PER_CONNECTION: u32 = 1_000;
+/// Size of a request's head. Common servers take between 8 and 32 KiB, and cookies keep growing.
+pub const HEADER_SIZE: u64 = 32 * 1024;
+/// Fields of a request's head: browsers send about twenty, and every proxy adds a few.
+pub const HEADER_FIELDS: usize = 100;
+/// Octets a second, below what the worst mobile line sends.
+pub const BODY_RATE: u64 = 500;
+/// What RFC 9113 §6.5.2 recommends as the least.
+pub const H2_STREAMS: u32 = 100;
+/// A page left early cancels what is open, a hundred streams at most; this allows for leaving it often.
+pub const H2_RESETS: u32 = 500;
+/// A client that measures its line sends one `PING` a second at most.
+pub const H2_CONTROL_FRAMES: u32 = 200;
 /// Silence of a client within a request.
 pub const CLIENT_READ: Duration = Duration::from_secs(60);
 /// Time for a client to take what is sent to it.

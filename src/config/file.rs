@@ -3,6 +3,8 @@
 //! Private to `config`. Nothing past it sees a raw value; [`super::build`] turns this into [`super::Config`].
 
 use super::error::ConfigError;
+use super::limits::LimitsTable;
+use super::listener::{CertificateTable, ListenerTable};
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
 use super::verify::VerifyTable;
 use serde::Deserialize;
@@ -14,6 +16,8 @@ use toml::Spanned;
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
     pub(super) listen: Option<Vec<Spanned<ListenValue>>>,
+    pub(super) listeners: Vec<Spanned<ListenerTable>>,
+    pub(super) certificates: Vec<CertificateTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) notice: Option<DurationValue>,
     pub(super) settle: Option<DurationValue>,
@@ -38,6 +42,7 @@ pub(super) struct File {
     pub(super) grace: Option<DurationValue>,
     pub(super) log: LogTable,
     pub(super) timeouts: TimeoutsTable,
+    pub(super) limits: LimitsTable,
     pub(super) verify: VerifyTable,
     pub(super) clients: ClientsTable,
     pub(super) crawlers: BTreeMap<String, Spanned<CrawlerTable>>,
@@ -71,6 +76,8 @@ pub(super) enum LogFormatKey {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TimeoutsTable {
     pub(super) keepalive: Option<DurationValue>,
+    pub(super) client_header: Option<DurationValue>,
+    pub(super) tls_handshake: Option<DurationValue>,
     pub(super) client_read: Option<DurationValue>,
     pub(super) client_write: Option<DurationValue>,
     pub(super) origin_connect: Option<DurationValue>,
@@ -107,6 +114,8 @@ pub(super) struct SiteTable {
     pub(super) contradicted: Option<ContradictedKey>,
     pub(super) variants: Option<VariantsKey>,
     pub(super) path_parameters: Option<PathParametersKey>,
+    #[serde(default)]
+    pub(super) redirect_https: bool,
     #[serde(default)]
     pub(super) refusal: RefusalTable,
 }

@@ -11,6 +11,8 @@ pub mod defaults;
 mod error;
 mod file;
 mod host_pattern;
+mod limits;
+mod listener;
 mod origin;
 pub mod ranges;
 mod site;
@@ -20,6 +22,8 @@ mod verify;
 pub use arguments::Arguments;
 pub use error::{ConfigError, ConfigErrors};
 pub use host_pattern::{HostPattern, HostPatternError};
+pub use limits::Limits;
+pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{Origin, OriginError};
 pub use site::SiteConfig;
 pub use values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue, ValueError};
@@ -39,8 +43,12 @@ use std::time::Duration;
 pub struct Config {
     /// The file this came from, if one did.
     pub path: Option<PathBuf>,
-    /// Addresses to listen on.
+    /// Addresses to listen on for plain HTTP.
     pub listen: Vec<SocketAddr>,
+    /// Addresses with more to them: TLS, the PROXY protocol.
+    pub listeners: Vec<ListenerConfig>,
+    /// What TLS shows there; the first one to whoever asks for a host that no other is for.
+    pub certificates: Vec<CertificateConfig>,
     /// Mode of every site that has none of its own.
     pub mode: Mode,
     /// How long former versions of a robots.txt excuse a crawler.
@@ -81,6 +89,8 @@ pub struct Config {
     pub log: LogOptions,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// Bounds on connections and requests.
+    pub limits: Limits,
     /// How the names of crawlers are verified.
     pub verify: VerifyOptions,
     /// Modes by kind of client.
@@ -96,6 +106,10 @@ pub struct Config {
 pub struct Timeouts {
     /// Idle time of a client's connection between requests.
     pub keepalive: Duration,
+    /// Time for the whole head of a request, for the first one from the moment of connecting.
+    pub client_header: Duration,
+    /// Time for a TLS handshake.
+    pub tls_handshake: Duration,
     /// Silence of a client within a request.
     pub client_read: Duration,
     /// Time for a client to take a piece of an answer.
@@ -124,6 +138,11 @@ impl Config {
         build::build(Some(path), &text, file, arguments)
     }
 
+    /// Every listener, the plain ones first.
+    pub fn all_listeners(&self) -> impl Iterator<Item = ListenerConfig> + '_ {
+        self.listen.iter().copied().map(ListenerConfig::plain).chain(self.listeners.iter().copied())
+    }
+
     /// Where a configuration file puts the control socket, whatever else is wrong with it.
     ///
     /// # Errors
@@ -137,11 +156,12 @@ impl Config {
         Ok(written.map_or_else(defaults::control, |socket| base.join(socket)))
     }
 
-    /// The files that the configuration is about: itself, catalogue, robots.txt of every site. Lists of
-    /// address ranges are the policy's affair.
+    /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
+    /// certificates. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().filter_map(|site| site.robots.as_deref());
-        self.path.as_deref().into_iter().chain(self.catalogue.as_deref()).chain(robots)
+        let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
+        self.path.as_deref().into_iter().chain(self.catalogue.as_deref()).chain(robots).chain(pairs)
     }
 }
 

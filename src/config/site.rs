@@ -31,6 +31,8 @@ pub struct SiteConfig {
     pub choices: Choices,
     /// Whether its origin drops path parameters.
     pub path_parameters: PathParameters,
+    /// Whether plain requests are sent to the same place under `https`.
+    pub redirect_https: bool,
     /// How it refuses.
     pub refusal: RefusalPolicy,
 }
@@ -46,6 +48,7 @@ impl SiteConfig {
             mode: None,
             choices: Choices::default(),
             path_parameters: PathParameters::default(),
+            redirect_https: false,
             refusal: RefusalPolicy::default(),
         }
     }
@@ -68,6 +71,7 @@ impl SiteConfig {
                 Some(PathParametersKey::Drop) => PathParameters::Drop,
                 Some(PathParametersKey::Keep) | None => PathParameters::Keep,
             },
+            redirect_https: table.redirect_https,
             refusal,
         })
     }

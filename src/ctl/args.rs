@@ -1,5 +1,6 @@
 //! Verbs, options and their help.
 
+use super::report::Moment;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ Examples:
   gatewayctl check --config gateway.toml
   gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
   gatewayctl reload
+  gatewayctl report --since 7d
   gatewayctl status --format json
 
 Exit codes: 0 fine; 1 findings, disallowed or refused; 2 could not answer.";
@@ -41,6 +43,10 @@ pub(super) enum Format {
     Text,
     /// For programs.
     Json,
+    /// For spreadsheets; of a report only.
+    Csv,
+    /// A page with charts; of a report only.
+    Html,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,6 +59,8 @@ pub(super) enum Verb {
     Explain(ExplainArgs),
     /// Print the findings of one robots.txt
     Lint(LintArgs),
+    /// Say who broke which rules, and whether they had read them
+    Report(ReportArgs),
     /// Have the running gateway read its files again, and wait for the result
     Reload(ReloadArgs),
     /// Show what the running gateway is doing
@@ -107,6 +115,28 @@ pub(super) struct LintArgs {
     /// Let warnings fail the lint
     #[arg(long, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z
+    #[arg(long, value_name = "T", default_value = "24h")]
+    pub(super) since: Moment,
+    /// End so long ago, or then [default: now]
+    #[arg(long, value_name = "T")]
+    pub(super) until: Option<Moment>,
+    /// Only this site
+    #[arg(long, value_name = "SITE")]
+    pub(super) site: Option<String>,
+    /// Only this crawler
+    #[arg(long, value_name = "NAME")]
+    pub(super) crawler: Option<String>,
+    /// How many rows, rules and targets are told [default: 10; as json all rules, and 1000 targets]
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<usize>,
+    /// Print the crawler's case as plain text, fit for a mail to whoever runs it
+    #[arg(long, requires = "crawler")]
+    pub(super) evidence: bool,
 }
 
 #[derive(Debug, Args)]

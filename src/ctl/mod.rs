@@ -14,11 +14,12 @@ mod origin_copy;
 mod output;
 mod refresh;
 mod reload;
+mod report;
 mod setting;
 mod status;
 mod trial;
 
-use args::{Cli, Verb};
+use args::{Cli, Format, Verb};
 use clap::Parser as _;
 use output::Output;
 use std::fmt;
@@ -70,6 +71,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+    let is_report = matches!(cli.verb, Verb::Report(_));
+    if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
+        return Err(Failure("only a report can be csv or html; write --format text or json".to_owned()));
+    }
     match &cli.verb {
         Verb::Check(arguments) => check::run(cli, arguments, output),
         Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
@@ -78,6 +83,7 @@ fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failur
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(arguments, output),
         Verb::Reload(arguments) => reload::run(cli, arguments, output),
+        Verb::Report(arguments) => report::run(cli, arguments, output),
         Verb::Status => status::run(cli, output),
     }
 }

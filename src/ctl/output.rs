@@ -2,6 +2,8 @@
 
 use super::args::Format;
 use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Writes answers; a reader that has gone away (`| head`) is no error.
@@ -28,9 +30,14 @@ impl<W: Write> Output<W> {
 
     /// One JSON value on a line of its own.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_vec(value)?;
-        self.write(&text)?;
+        let text = serde_json::to_string(value)?;
+        self.write(ascii_where_harmful(&text).as_bytes())?;
         self.write(b"\n")
+    }
+
+    /// Text that brings its own line ends.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.write(text.as_bytes())
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -71,10 +78,32 @@ pub(super) fn harmless(text: &str) -> String {
         .collect()
 }
 
-/// Controls, and the marks that turn the direction of writing.
+/// The same JSON, with what [`harmless`] would spell out as escapes of JSON (RFC 8259 §7). Outside of strings
+/// JSON has nothing of the kind but what it escapes itself.
+fn ascii_where_harmful(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_harmful) {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len() + 64);
+    for symbol in json.chars() {
+        if is_harmful(symbol) {
+            for unit in symbol.encode_utf16(&mut [0; 2]) {
+                // Writing to a `String` cannot fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(symbol);
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Controls, the marks that turn the direction of writing, and what takes no room on a terminal.
 fn is_harmful(symbol: char) -> bool {
     symbol.is_control()
-        || matches!(symbol, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(symbol,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -85,6 +114,16 @@ mod tests {
     fn escapes_do_not_reach_the_terminal() {
         assert_eq!(harmless("a\u{1b}[31mb"), "a\\u{1b}[31mb");
         assert_eq!(harmless("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(harmless("a\u{61c}b\u{2028}"), "a\\u{61c}b\\u{2028}");
         assert_eq!(harmless("caf\u{e9}"), "caf\u{e9}");
+    }
+
+    #[test]
+    fn json_means_the_same_and_holds_nothing_harmful() {
+        let value = serde_json::json!({ "a\u{202e}": "\u{9b}31m \u{e0041} caf\u{e9} \u{7f}\n" });
+        let text = value.to_string();
+        let shown = ascii_where_harmful(&text);
+        assert!(!shown.contains(is_harmful) && shown.contains("caf\u{e9}"), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

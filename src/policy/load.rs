@@ -1,5 +1,6 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
+use super::certificates::Certificates;
 use super::proof::Evidence;
 use super::robots_file::{RobotsFile, Unfit};
 use super::site::{HostTable, Site};
@@ -77,7 +78,9 @@ pub(super) fn load(
     let former_evidence = previous.map(|policy| &policy.evidence);
     let evidence = Evidence::load(&config, identifier.catalogue(), former_evidence)?;
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
-    let (mut sites, mut unfit, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+    let former_certificates = previous.map(|policy| &policy.certificates);
+    let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
+    let (mut sites, mut faults) = (Vec::new(), Vec::new());
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
         let limit_changed =
@@ -97,8 +100,17 @@ pub(super) fn load(
     }
     let hosts = HostTable::new(sites.iter().map(|site| site.config.hosts.as_slice()));
     let generation = previous.map_or(1, |policy| policy.generation + 1);
-    let policy =
-        Policy { generation, config: Arc::new(config), identifier, evidence, catalogue, sites, hosts };
+    let policy = Policy {
+        generation,
+        since: now,
+        config: Arc::new(config),
+        identifier,
+        certificates,
+        evidence,
+        catalogue,
+        sites,
+        hosts,
+    };
     Ok(Loaded { policy, unfit })
 }
 

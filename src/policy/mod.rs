@@ -3,6 +3,7 @@
 //! A request takes its [`Policy`] once and keeps it to the end, so it never sees two. [`Reloader`] builds
 //! the next one from the files and swaps it in; what may not replace a good policy does not.
 
+mod certificates;
 mod changes;
 mod current;
 mod history;
@@ -15,15 +16,16 @@ mod robots_file;
 mod site;
 mod watch;
 
+pub use certificates::Certificates;
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
 pub use judge::{Judged, judge, judge_as};
 pub use load::{LoadError, check, recogniser, trial};
 pub use proof::{
-    Claim, Evidence, Examination, Fetched, Prover, Publisher, RangeList, RangeSource, Refreshed, examine,
-    refresh_regularly,
+    Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
+    Refreshed, examine, refresh_regularly,
 };
-pub use reload::{LastReload, Reloader, Trigger};
+pub use reload::{LastReload, ReloadCounts, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
 pub use watch::watch;
@@ -32,16 +34,21 @@ use crate::config::{Config, HostPattern, SiteConfig};
 use crate::identify::Identifier;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Configuration, recognition and the compiled rules of all sites.
 #[derive(Debug)]
 pub struct Policy {
     /// Rises by one with every policy that comes into force.
     pub generation: u64,
+    /// When it was built, a moment before it came into force.
+    pub since: SystemTime,
     /// What the operator chose.
     pub config: Arc<Config>,
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
+    /// What TLS shows.
+    pub certificates: Certificates,
     /// What crawlers are proved by.
     pub evidence: Evidence,
     /// The operator's own catalogue as last read, to tell whether it changed.

@@ -6,6 +6,7 @@ use super::{CurrentPolicy, Policy, Site};
 use crate::config::{Arguments, Config, ConfigErrors};
 use crate::record::{ReadBook, Recorder, timestamp};
 use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -38,22 +39,52 @@ pub struct Reloader {
     reads: Arc<ReadBook>,
     recorder: Arc<Recorder>,
     history: Mutex<History>,
+    counts: Counts,
 }
 
 /// What the operator knows already.
 #[derive(Debug, Default)]
 struct History {
     last: Option<LastReload>,
-    refused: u64,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
     told: Option<Arc<Policy>>,
+}
+
+/// Attempts since the start, readable while one is under way.
+#[derive(Debug, Default)]
+struct Counts {
+    changed: AtomicU64,
+    unchanged: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How many reloads there were, by what came of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReloadCounts {
+    /// A new policy came into force.
+    pub changed: u64,
+    /// The files said what was in force already.
+    pub unchanged: u64,
+    /// Something was refused.
+    pub refused: u64,
 }
 
 impl LastReload {
     /// Everything it refused.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.errors.iter()
+    }
+}
+
+impl Counts {
+    fn count(&self, result: ReloadResult) {
+        let counter = match result {
+            ReloadResult::Changed => &self.changed,
+            ReloadResult::Unchanged => &self.unchanged,
+            ReloadResult::Refused => &self.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -67,7 +98,7 @@ impl Reloader {
         recorder: Arc<Recorder>,
     ) -> Self {
         let history = History { told: Some(current.get()), ..History::default() };
-        Self { current, arguments, reads, recorder, history: Mutex::new(history) }
+        Self { current, arguments, reads, recorder, history: Mutex::new(history), counts: Counts::default() }
     }
 
     /// The policy in force.
@@ -82,10 +113,12 @@ impl Reloader {
         self.history.lock().unwrap_or_else(PoisonError::into_inner).last.clone()
     }
 
-    /// How many reloads were refused since the start.
+    /// How many reloads there were since the start.
     #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).refused
+    pub fn counts(&self) -> ReloadCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counts { changed, unchanged, refused } = &self.counts;
+        ReloadCounts { changed: read(changed), unchanged: read(unchanged), refused: read(refused) }
     }
 
     /// Reads every file again and, if anything changed, puts one new policy in force.
@@ -101,7 +134,7 @@ impl Reloader {
         let report = self.report(&previous, &current, &errors);
         let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = history.last.as_ref().is_some_and(|last| last.errors == report.errors);
-        history.refused += u64::from(report.result == ReloadResult::Refused);
+        self.counts.count(report.result);
         if trigger != Trigger::Watch || report.result != ReloadResult::Unchanged || mended {
             log(trigger, &report, repeated);
             let (result, errors) = (report.result, report.errors.clone());
@@ -179,6 +212,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
     previous.config != next.config
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
         || !previous.evidence.is_as(&next.evidence)
+        || !previous.certificates.is_as(&next.certificates)
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }
@@ -186,7 +220,8 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
 /// Sockets, threads and folders are taken when the process starts.
 fn warn_of_restart(old: &Config, new: &Config) {
     let keys = [
-        ("listen", old.listen != new.listen),
+        ("listen", old.listen != new.listen || old.listeners != new.listeners),
+        ("limits.h2_streams", old.limits.h2_streams != new.limits.h2_streams),
         ("admin", old.admin != new.admin || old.admin_token != new.admin_token),
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),

@@ -2,12 +2,15 @@
 //!
 //! Pingora's `Server` binds late (a taken port does not end the process), swallows SIGHUP, sleeps through
 //! the whole grace period on SIGTERM, and cannot say which port it was given. An accept loop of our own
-//! owns its socket from the first moment, and everything from the accepted connection on is pingora's.
+//! owns its socket from the first moment. What is accepted goes to a [`Serve`]: the proxy's listeners put a
+//! guard around it first, the operator's own pages go to pingora as they are.
 
 use pingora::apps::ServerApp;
 use pingora::protocols::l4::stream::Stream as L4Stream;
-use pingora::protocols::{GetSocketDigest as _, SocketDigest, Stream};
+use pingora::protocols::{GetSocketDigest as _, SocketDigest};
+use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +26,35 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
+}
+
+/// An accepted connection.
+pub(super) struct Accepted {
+    pub(super) stream: L4Stream,
+    /// Who opened it; `None` for a Unix socket.
+    pub(super) peer: Option<SocketAddr>,
+}
+
+/// What is done with an accepted connection, to its end.
+pub(super) trait Serve: Send + Sync + 'static {
+    fn serve(
+        self: Arc<Self>,
+        accepted: Accepted,
+        shutdown: watch::Receiver<bool>,
+    ) -> impl Future<Output = ()> + Send;
+}
+
+/// Serves connections with nothing in between: for those who may be trusted not to abuse them.
+pub(super) struct Direct<A>(pub(super) Arc<A>);
+
+impl<A: ServerApp + Send + Sync + 'static> Serve for Direct<A> {
+    async fn serve(self: Arc<Self>, accepted: Accepted, shutdown: watch::Receiver<bool>) {
+        let mut stream = accepted.stream;
+        let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+        let _ = digest.peer_addr.set(accepted.peer.map(Into::into));
+        stream.set_socket_digest(digest);
+        self.0.process_new(Box::new(stream), &shutdown).await;
+    }
 }
 
 /// The connections that are open, and a way to wait until none is.
@@ -60,15 +92,13 @@ impl Connections {
     }
 }
 
-/// Accepts connections for `app` until `shutdown` says so; the socket is closed then.
-pub(super) async fn accept<A>(
+/// Accepts connections for `service` until `shutdown` says so; the socket is closed then.
+pub(super) async fn accept<S: Serve>(
     listener: Listener,
-    app: Arc<A>,
+    service: Arc<S>,
     mut shutdown: watch::Receiver<bool>,
     connections: Arc<Connections>,
-) where
-    A: ServerApp + Send + Sync + 'static,
-{
+) {
     let for_sessions = shutdown.clone();
     let mut failing = false;
     loop {
@@ -77,11 +107,12 @@ pub(super) async fn accept<A>(
             _ = shutdown.wait_for(|stop| *stop) => return,
         };
         match accepted {
-            Ok(stream) => {
+            Ok(accepted) => {
                 failing = false;
-                let (app, shutdown, open) = (Arc::clone(&app), for_sessions.clone(), connections.open());
+                let (service, shutdown, open) =
+                    (Arc::clone(&service), for_sessions.clone(), connections.open());
                 tokio::spawn(async move {
-                    app.process_new(stream, &shutdown).await;
+                    service.serve(accepted, shutdown).await;
                     drop(open);
                 });
             }
@@ -98,25 +129,17 @@ pub(super) async fn accept<A>(
     }
 }
 
-async fn next(listener: &Listener) -> io::Result<Stream> {
+async fn next(listener: &Listener) -> io::Result<Accepted> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, peer) = listener.accept().await?;
             // A client that is gone already cannot be told; pingora will notice it too.
             let _ = stream.set_nodelay(true);
-            let mut stream = L4Stream::from(stream);
-            let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
-            let _ = digest.peer_addr.set(Some(peer.into()));
-            stream.set_socket_digest(digest);
-            Ok(Box::new(stream))
+            Ok(Accepted { stream: L4Stream::from(stream), peer: Some(peer) })
         }
         Listener::Unix(listener) => {
             let (stream, _) = listener.accept().await?;
-            let mut stream = L4Stream::from(stream);
-            let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
-            let _ = digest.peer_addr.set(None);
-            stream.set_socket_digest(digest);
-            Ok(Box::new(stream))
+            Ok(Accepted { stream: L4Stream::from(stream), peer: None })
         }
     }
 }

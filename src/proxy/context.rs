@@ -1,5 +1,6 @@
 //! What one request carries from its head to its record.
 
+use super::listen::{BodyWatch, Line};
 use crate::decide::VersionId;
 use crate::identify::Identity;
 use crate::policy::{Policy, Site};
@@ -18,13 +19,17 @@ pub struct RequestContext {
     pub(super) event: Option<PendingEvent>,
     /// What the origin may be told.
     pub(super) labels: Option<VerdictLabels>,
+    /// The connection it came on.
+    pub(super) line: Option<Arc<Line>>,
+    /// Its body, while that is on its way.
+    pub(super) body: Option<BodyWatch>,
     /// How often an origin was tried.
     pub(super) attempts: usize,
 }
 
 impl RequestContext {
     pub(super) const fn new(policy: Arc<Policy>) -> Self {
-        Self { policy, site: None, event: None, labels: None, attempts: 0 }
+        Self { policy, site: None, event: None, labels: None, line: None, body: None, attempts: 0 }
     }
 }
 

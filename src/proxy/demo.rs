@@ -2,7 +2,7 @@
 
 use super::mount::Pages;
 use super::sockets::{BindError, bind};
-use crate::config::{AdminValue, Arguments, Config, DurationValue, ModeValue};
+use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig, ModeValue};
 use crate::enforce::Mode;
 use http::{Request, Response, StatusCode};
 use std::fmt;
@@ -92,8 +92,8 @@ impl DemoOrigin {
     }
 
     /// Prints what is running and what to try.
-    pub fn introduce(&self, config: &Config, listeners: &[TcpListener]) {
-        let address = listeners.first().and_then(|listener| listener.local_addr().ok());
+    pub fn introduce(&self, config: &Config, listeners: &[(TcpListener, ListenerConfig)]) {
+        let address = listeners.first().and_then(|(listener, _)| listener.local_addr().ok());
         let url = address.map_or_else(String::new, |address| format!("http://{address}"));
         let control = config.control.display();
         let robots = config

@@ -120,7 +120,12 @@ fn scheme(session: &Session, trusted: &Networks) -> Scheme {
     let told = session.req_header().headers.get("x-forwarded-proto").map(HeaderValue::as_bytes);
     let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
     let believed = is_https && peer(session).is_some_and(|peer| trusted.contain(peer));
-    if believed { Scheme::Https } else { Scheme::Http }
+    if believed || is_tls(session) { Scheme::Https } else { Scheme::Http }
+}
+
+/// Whether the client speaks TLS with us.
+pub(super) fn is_tls(session: &Session) -> bool {
+    session.digest().is_some_and(|digest| digest.ssl_digest.is_some())
 }
 
 /// The address that connected to us.

@@ -2,6 +2,8 @@
 
 use super::answer::Answer;
 use super::respond::respond;
+use super::wire;
+use crate::request::message::Fault;
 use pingora::proxy::{FailToProxy, Session};
 use pingora::{Error, ErrorSource, ErrorType};
 use std::collections::HashMap;
@@ -51,13 +53,20 @@ pub(super) async fn answer(
     site: &str,
     origins: &OriginFaults,
 ) -> FailToProxy {
-    let status = status(error);
+    // A body whose grammar is broken is the client's fault, whatever came of it at the origin.
+    let malformed = wire::gate(session).and_then(wire::Gate::fault);
+    let status = malformed.map_or_else(|| status(error), Fault::status);
     if status >= 500 {
         origins.note(site, status, error);
     }
     if status != CLIENT_GONE && session.response_written().is_none() {
         session.set_keepalive(None);
-        if let Err(error) = respond(session, Answer::page(status, sentence(status))).await {
+        if let Err(error) = respond(
+            session,
+            Answer::page(status, malformed.map_or_else(|| sentence(status), Fault::sentence)),
+        )
+        .await
+        {
             tracing::debug!("the client did not take the answer: {error}");
         }
     }
@@ -82,6 +91,7 @@ const fn sentence(status: u16) -> &'static str {
     match status {
         400 => "the request could not be understood",
         408 => "the request took too long",
+        413 => super::bounds::TOO_LARGE,
         503 => "the site is not available",
         504 => "the site did not answer in time",
         _ => "the site could not be reached",

@@ -11,16 +11,17 @@ use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
 use crate::decide::Reason;
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
-use crate::identify::Identity;
+use crate::identify::{Client, Identity, Proof};
 use crate::policy::{Claim, Judged, Policy, Site, judge};
-use crate::record::{Event, EventKind, Occurrence, Reader, Wanted};
-use crate::request::RequestFacts;
+use crate::record::{Event, EventKind, Occurrence, Reader, Standing, Wanted};
 use crate::request::target::Target;
+use crate::request::{RequestFacts, Scheme};
 use http::HeaderValue;
 use pingora::proxy::Session;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// What happens to a request.
 pub(super) enum Step {
@@ -39,16 +40,12 @@ impl Step {
 /// What the stages came to: the step, and what is to be told of it.
 struct Outcome {
     step: Step,
-    kind: Option<EventKind>,
+    client: Client,
+    proof: Proof,
+    standing: Standing,
     event: Option<Event>,
     wanted: Option<Wanted>,
     labels: Option<VerdictLabels>,
-}
-
-impl From<Step> for Outcome {
-    fn from(step: Step) -> Self {
-        Self { step, kind: None, event: None, wanted: None, labels: None }
-    }
 }
 
 impl Gateway {
@@ -58,13 +55,22 @@ impl Gateway {
         let facts = match facts::read(session, &policy.config.trusted_proxies) {
             Head::Request(facts) => facts,
             Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
-            Head::Malformed(reason) => return Step::answer(Answer::page(400, reason)),
+            Head::Malformed(reason) => {
+                self.totals.malformed();
+                return Step::answer(Answer::page(400, reason));
+            }
         };
         self.look_for_unnamed_proxy(session, &policy);
         let step = self.routed(&policy, &facts, context, Step::Forward);
         let Some(site) = context.site.clone() else { return step };
-        match self.guarded(|| self.stages(session, &facts, &policy, &site)) {
-            Some(outcome) => self.told(outcome, context),
+        if let Some(answer) = redirect(&facts, &site) {
+            return Step::answer(answer);
+        }
+        let begun = Instant::now();
+        let outcome = self.guarded(|| self.stages(session, &facts, &policy, &site));
+        self.totals.judging.observe(begun.elapsed());
+        match outcome {
+            Some(outcome) => self.told(outcome, &site, context),
             None => unjudged(session, &facts, &policy, &site),
         }
     }
@@ -93,14 +99,13 @@ impl Gateway {
         context: &mut RequestContext,
         step: Step,
     ) -> Step {
-        match policy.site(&facts.host) {
-            Some(site) => {
-                self.totals.request();
-                context.site = Some(Arc::clone(site));
-                step
-            }
-            None => Step::answer(Answer::page(421, "no site of this name is served here")),
-        }
+        let Some(site) = policy.site(&facts.host) else {
+            self.totals.no_site();
+            return Step::answer(Answer::page(421, "no site of this name is served here"));
+        };
+        self.totals.request();
+        context.site = Some(Arc::clone(site));
+        step
     }
 
     fn stages(&self, session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Outcome {
@@ -131,8 +136,10 @@ impl Gateway {
                     at: now,
                 })
             });
-            self.totals.robots_txt();
-            return Step::Answer { answer: served.answer, read }.into();
+            let standing = Standing::RobotsTxt(served.answer.status);
+            let step = Step::Answer { answer: served.answer, read };
+            let (client, proof) = (judged.identity.client, judged.proof);
+            return Outcome { step, client, proof, standing, event: None, wanted: None, labels: None };
         }
         let step = match judged.action {
             Action::Forward => Step::Forward,
@@ -146,21 +153,44 @@ impl Gateway {
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
             .map(|kind| event(occurrence, kind));
-        Outcome { step, kind, event, wanted, labels }
+        let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
+        let (client, proof) = (judged.identity.client, judged.proof);
+        Outcome { step, client, proof, standing, event, wanted, labels }
     }
 
     /// Counts what was judged and keeps what is to be recorded.
-    fn told(&self, outcome: Outcome, context: &mut RequestContext) -> Step {
-        if let Some(kind) = outcome.kind {
-            let refused = matches!(outcome.step, Step::Answer { .. });
-            self.totals.judged(kind, if refused { Action::Refuse } else { Action::Forward });
-        }
+    fn told(&self, outcome: Outcome, site: &Site, context: &mut RequestContext) -> Step {
+        self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
         let wanted = outcome.wanted;
         context.event =
             outcome.event.map(|event| PendingEvent::new(event, wanted, &self.journal, &self.recorder));
         context.labels = outcome.labels;
         outcome.step
     }
+}
+
+/// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
+/// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
+/// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
+fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Answer> {
+    if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
+        return None;
+    }
+    let target = Target::new(&facts.target, site.config.path_parameters);
+    if target.is_robots_txt() || facts.target.starts_with(b"/.well-known/acme-challenge/") {
+        return None;
+    }
+    // What is not ASCII stands in a URI percent-encoded (RFC 3986 §2.1).
+    let mut location = format!("https://{}", facts.host);
+    for octet in &*facts.target {
+        // Writing to a `String` cannot fail.
+        let _ = match octet {
+            0x21..=0x7e => location.write_char(char::from(*octet)),
+            _ => write!(location, "%{octet:02X}"),
+        };
+    }
+    // 308 keeps the method and the body (RFC 9110 §15.4.9).
+    Some(Answer::page(308, "this site is served over https").with("location", location))
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.

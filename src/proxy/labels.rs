@@ -56,7 +56,7 @@ pub(super) fn forwarded(
         request.remove_header(name);
     }
     request.insert_header("X-Forwarded-For", shown)?;
-    request.insert_header("X-Forwarded-Proto", "http")?;
+    request.insert_header("X-Forwarded-Proto", if facts::is_tls(session) { "https" } else { "http" })?;
     if let Some(host) = session.req_header().headers.get(http::header::HOST).cloned() {
         request.insert_header("X-Forwarded-Host", host)?;
     }

@@ -6,6 +6,7 @@
 mod accept;
 mod answer;
 mod bare;
+mod bounds;
 mod context;
 mod delivery;
 mod demo;
@@ -14,12 +15,15 @@ mod faults;
 mod guard;
 mod judging;
 mod labels;
+mod listen;
 mod mount;
+mod origin;
 mod respond;
 mod robots_txt;
 mod serve;
 mod sockets;
-mod upstream;
+mod upgrade;
+mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
@@ -30,6 +34,7 @@ pub use sockets::{BindError, ControlSocket, bind};
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
+use bytes::Bytes;
 use judging::Step;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
@@ -70,18 +75,16 @@ impl ProxyHttp for Gateway {
     }
 
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
-        let timeouts = context.policy.config.timeouts;
-        // On every request: pingora forgets the limit after the first one of a connection. Off stays off: a
-        // client that wants its connection closed waits for that.
-        if session.get_keepalive().is_some() {
-            session.set_keepalive(Some(timeouts.keepalive.as_secs().max(1)));
-        }
-        session.as_mut().set_read_timeout(Some(timeouts.client_read));
-        session.as_mut().set_write_timeout(Some(timeouts.client_write));
+        bounds::begin(session, context);
+        upgrade::settle(session);
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
+        if let Some(answer) = bounds::refusal(session, context) {
+            respond::respond(session, answer).await?;
+            return Ok(true);
+        }
         let step = match &self.bare {
             None => self.judge(session, context),
             Some(bare) => self.pass(bare, session, context),
@@ -98,8 +101,12 @@ impl ProxyHttp for Gateway {
         }
     }
 
-    async fn upstream_peer(&self, _: &mut Session, context: &mut RequestContext) -> Result<Box<HttpPeer>> {
-        upstream::peer(context)
+    async fn upstream_peer(
+        &self,
+        session: &mut Session,
+        context: &mut RequestContext,
+    ) -> Result<Box<HttpPeer>> {
+        origin::peer(session, context)
     }
 
     fn fail_to_connect(
@@ -109,7 +116,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        error.set_retry(upstream::may_retry(context));
+        error.set_retry(origin::may_retry(context));
         error
     }
 
@@ -123,12 +130,29 @@ impl ProxyHttp for Gateway {
         labels::verdict(request, context)
     }
 
+    async fn request_body_filter(
+        &self,
+        _: &mut Session,
+        body: &mut Option<Bytes>,
+        is_last: bool,
+        context: &mut RequestContext,
+    ) -> Result<()> {
+        bounds::piece(context, body.as_ref(), is_last)?;
+        // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
+        // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
+        if body.as_ref().is_some_and(Bytes::is_empty) {
+            *body = None;
+        }
+        Ok(())
+    }
+
     async fn response_filter(
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
         _: &mut RequestContext,
     ) -> Result<()> {
+        upgrade::answered(session, response)?;
         // HTTP/1.0 knows no transfer codings: the body ends with the connection (RFC 9112 §6.1).
         if session.req_header().version == http::Version::HTTP_10
             && response.remove_header(&http::header::TRANSFER_ENCODING).is_some()
@@ -152,6 +176,10 @@ impl ProxyHttp for Gateway {
         if let Some(event) = context.event.take() {
             let status = session.response_written().map(|response| response.status.as_u16());
             self.guarded(|| event.answered(status));
+        }
+        bounds::end(context);
+        if let Some(gate) = wire::gate(session) {
+            gate.release();
         }
     }
 }

@@ -42,7 +42,8 @@ async fn drained(session: &mut Session) -> bool {
     if session.as_mut().is_body_empty() {
         return true;
     }
-    if session.req_header().headers.contains_key(http::header::EXPECT) {
+    let headers = &session.req_header().headers;
+    if headers.contains_key(http::header::EXPECT) || announces_more_than(DRAIN_BYTES, headers) {
         return false;
     }
     let drain = async {
@@ -57,4 +58,10 @@ async fn drained(session: &mut Session) -> bool {
         false
     };
     tokio::time::timeout(DRAIN_TIME, drain).await.unwrap_or(false)
+}
+
+/// Whether the body is known to be larger: then nobody waits for it.
+fn announces_more_than(limit: usize, headers: &http::HeaderMap) -> bool {
+    let length = headers.get(http::header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    length.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit)
 }

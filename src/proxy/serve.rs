@@ -1,13 +1,17 @@
 //! Listeners, workers and signals: the process around the gateway.
 
-use super::accept::{Connections, Listener, accept};
+use super::accept::{Connections, Direct, Listener, accept};
 use super::demo::DemoOrigin;
+use super::listen::{Admission, Front};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
-use super::{Gateway, upstream};
+use super::{Gateway, origin, wire};
+use crate::config::{Config, ListenerConfig};
 use crate::policy::{Reloader, Trigger};
-use pingora::apps::ServerApp;
-use pingora::proxy::http_proxy;
+use crate::record::ConnectionTotals;
+use pingora::apps::{HttpServerOptions, ServerApp};
+use pingora::protocols::http::v2::server::default_h2_options;
+use pingora::proxy::{HttpProxy, http_proxy};
 use pingora::server::configuration::ServerConf;
 use std::fmt;
 use std::io;
@@ -70,8 +74,10 @@ impl Workers {
 pub struct Server {
     /// The proxy.
     pub gateway: Gateway,
-    /// Its sockets.
-    pub listeners: Vec<TcpListener>,
+    /// Its sockets, and what is spoken there.
+    pub listeners: Vec<(TcpListener, ListenerConfig)>,
+    /// Where what becomes of connections is counted.
+    pub connections: Arc<ConnectionTotals>,
     /// Where the admin listener is wanted, and its pages.
     pub admin: Option<(SocketAddr, Pages)>,
     /// Where the control socket is wanted, and its pages.
@@ -101,22 +107,28 @@ impl Server {
         let connections = Arc::new(Connections::default());
         let conf = ServerConf {
             threads,
-            max_retries: upstream::ATTEMPTS,
+            max_retries: origin::ATTEMPTS,
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };
         let current = Arc::clone(&self.gateway.current);
-        let proxy = Arc::new(http_proxy(&Arc::new(conf), self.gateway));
+        let totals = Arc::clone(&self.gateway.totals);
+        let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
+        bound(&mut proxy, &current.get().config);
+        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
+        let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
         let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
         if let Some((address, pages)) = self.admin {
             tokio::spawn(admin(bind(address), address, pages, stopped.clone()));
         }
-        for listener in self.listeners {
+        for (listener, config) in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            tracing::info!(address = %listener.local_addr()?, "listening");
-            let (app, stopped, connections) = (Arc::clone(&proxy), stopped.clone(), Arc::clone(&connections));
-            tokio::spawn(accept(Listener::Tcp(listener), app, stopped, connections));
+            let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
+            tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, "listening");
+            let front = Front::new(Arc::clone(&proxy), &current, &admission, config);
+            let (stopped, connections) = (stopped.clone(), Arc::clone(&connections));
+            tokio::spawn(accept(Listener::Tcp(listener), Arc::new(front), stopped, connections));
         }
         // The origin lives, and its folder with it, until the gateway stops.
         let demo = self.demo;
@@ -124,7 +136,7 @@ impl Server {
             let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
             tokio::spawn(accept(
                 listener,
-                Arc::new(DemoOrigin::pages().app()),
+                Arc::new(Direct(Arc::new(DemoOrigin::pages().app()))),
                 stopped.clone(),
                 Arc::default(),
             ));
@@ -146,6 +158,18 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
+}
+
+/// Sets what pingora bounds itself, for every connection alike.
+fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
+    // Pingora's own options are the ones with bounds; those of the h2 library are not (RFC 9113 §10.5.1).
+    let mut h2 = default_h2_options();
+    h2.max_concurrent_streams(config.limits.h2_streams);
+    h2.max_header_list_size(u32::try_from(config.limits.header_size).unwrap_or(u32::MAX));
+    proxy.h2_options = Some(h2);
+    let mut options = HttpServerOptions::default();
+    options.h2_idle_timeout = Some(config.timeouts.keepalive);
+    proxy.server_options = Some(options);
 }
 
 /// The signals a service manager sends.
@@ -208,7 +232,13 @@ async fn control(
     match listener {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
-            accept(Listener::Unix(listener), Arc::new(pages.app()), stopped, Arc::default()).await;
+            accept(
+                Listener::Unix(listener),
+                Arc::new(Direct(Arc::new(pages.app()))),
+                stopped,
+                Arc::default(),
+            )
+            .await;
         }
         Err(error) => tracing::error!("cannot serve the control socket: {error}"),
     }
@@ -225,7 +255,8 @@ async fn admin(
         Ok(listener) => {
             let address = listener.local_addr().unwrap_or(address);
             tracing::info!(%address, "admin listener is open");
-            accept(Listener::Tcp(listener), Arc::new(pages.app()), stopped, Arc::default()).await;
+            accept(Listener::Tcp(listener), Arc::new(Direct(Arc::new(pages.app()))), stopped, Arc::default())
+                .await;
         }
         Err(error) => tracing::error!("cannot serve the admin listener: {error}"),
     }

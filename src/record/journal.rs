@@ -67,6 +67,8 @@ impl std::error::Error for JournalError {
 pub struct JournalStatus {
     /// Events waiting to be written.
     pub queue: usize,
+    /// How many may wait.
+    pub capacity: usize,
     /// Events whose line was not written.
     pub details_dropped: u64,
 }
@@ -143,6 +145,7 @@ impl Journal {
     pub fn status(&self) -> JournalStatus {
         JournalStatus {
             queue: self.counters.queued.load(Ordering::Relaxed),
+            capacity: QUEUE,
             details_dropped: self.counters.dropped.load(Ordering::Relaxed),
         }
     }

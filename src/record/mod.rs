@@ -6,19 +6,24 @@
 //! [`StoreReader`] reads. [`ReadBook`] remembers who read which version of a robots.txt. [`start_log`] is for what concerns the
 //! operator rather than a request.
 
+mod connections;
 mod event;
 mod journal;
+mod latency;
 mod octets;
 mod operational;
 mod reads;
 mod recorder;
 mod rotation;
+mod sharded;
 mod store;
 mod tally;
 mod totals;
 
+pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
+pub use latency::{Latency, LatencySnapshot};
 pub use octets::printable;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use reads::{ReadBook, Reader};
@@ -28,4 +33,4 @@ pub use store::{
     StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Total, VersionRecord, Window,
 };
 pub use tally::{Decision, Gaps, Losses, OTHER_CRAWLERS, PathCounts, Subject};
-pub use totals::{Totals, TotalsSnapshot};
+pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};

@@ -1,22 +1,129 @@
-//! Exact counts since the start of the process, by kind of event and action.
+//! Exact counts since the start of the process: of the whole, and by site, client and verdict.
+//!
+//! Every set of counters is bounded by the configuration: there are as many as sites. Raising one takes no
+//! lock. Names that clients make up are counted by the tally, not here.
 
 use super::event::EventKind;
+use super::latency::Latency;
+use super::sharded::Sharded;
 use crate::enforce::Action;
+use crate::identify::{Client, Proof};
+use arc_swap::ArcSwap;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a request that reached a site turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It was judged, and this came of it.
+    Judged(EventKind, Action),
+    /// Robots.txt does not speak to it: a person's client, an exempt address, a mode that is off.
+    NotJudged,
+    /// It asked for `/robots.txt`, and was answered with this status.
+    RobotsTxt(u16),
+}
+
+impl Standing {
+    /// Every word for a verdict, in the order of the counters.
+    pub const VERDICTS: [&str; 7] =
+        ["allowed", "violation", "stale", "variant", "spoof", "not-judged", "robots-txt"];
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Judged(EventKind::Allowed, _) => 0,
+            Self::Judged(EventKind::Violation, _) => 1,
+            Self::Judged(EventKind::Stale, _) => 2,
+            Self::Judged(EventKind::Variant, _) => 3,
+            Self::Judged(EventKind::Spoof, _) => 4,
+            Self::NotJudged => 5,
+            Self::RobotsTxt(_) => 6,
+        }
+    }
+}
+
+/// The statuses that `/robots.txt` is answered with.
+const ROBOTS_STATUSES: [u16; 4] = [200, 304, 404, 405];
+
+/// Every proof, in the order of the counters.
+const PROOFS: [Proof; 3] = [Proof::Confirmed, Proof::Contradicted, Proof::Unchecked];
+
+const CLIENTS: usize = Client::ALL.len();
+const VERDICTS: usize = Standing::VERDICTS.len();
+
+/// Counters of one site.
+#[derive(Debug, Default)]
+pub struct SiteTotals {
+    verdicts: Sharded<{ CLIENTS * VERDICTS }>,
+    refusals: Sharded<CLIENTS>,
+    proofs: Sharded<{ PROOFS.len() }>,
+    robots: Sharded<{ ROBOTS_STATUSES.len() }>,
+}
+
+impl SiteTotals {
+    fn count(&self, client: Client, proof: Proof, standing: Standing) {
+        self.verdicts.add(client as usize * VERDICTS + standing.index(), 1);
+        match standing {
+            Standing::Judged(_, action) => {
+                self.proofs.add(position(&PROOFS, &proof), 1);
+                if action == Action::Refuse {
+                    self.refusals.add(client as usize, 1);
+                }
+            }
+            Standing::RobotsTxt(status) => self.robots.add(position(&ROBOTS_STATUSES, &status), 1),
+            Standing::NotJudged => {}
+        }
+    }
+
+    /// Requests by client and verdict, a word of [`Standing::VERDICTS`]. Clients that are never judged have
+    /// no verdicts but two.
+    pub fn verdicts(&self) -> impl Iterator<Item = (Client, &'static str, u64)> {
+        let words = || Standing::VERDICTS.into_iter().enumerate();
+        Client::ALL.into_iter().flat_map(move |client| {
+            let spoken_of = words().filter(move |(index, _)| client.is_judged() || *index >= 5);
+            spoken_of.map(move |(index, word)| {
+                (client, word, self.verdicts.get(client as usize * VERDICTS + index))
+            })
+        })
+    }
+
+    /// Refusals by client, for those that can be refused.
+    pub fn refusals(&self) -> impl Iterator<Item = (Client, u64)> {
+        let judged = Client::ALL.into_iter().filter(|client| client.is_judged());
+        judged.map(|client| (client, self.refusals.get(client as usize)))
+    }
+
+    /// Judged requests by what supported the name they gave.
+    pub fn proofs(&self) -> impl Iterator<Item = (Proof, u64)> {
+        PROOFS.into_iter().enumerate().map(|(index, proof)| (proof, self.proofs.get(index)))
+    }
+
+    /// Answers to `/robots.txt` by status.
+    pub fn robots(&self) -> impl Iterator<Item = (u16, u64)> {
+        ROBOTS_STATUSES.into_iter().enumerate().map(|(index, status)| (status, self.robots.get(index)))
+    }
+
+    fn of_verdict(&self, wanted: usize) -> u64 {
+        (0..CLIENTS).map(|client| self.verdicts.get(client * VERDICTS + wanted)).sum()
+    }
+}
+
+/// Where `value` stands in `all`, or past its end.
+fn position<T: PartialEq>(all: &[T], value: &T) -> usize {
+    all.iter().position(|other| other == value).unwrap_or(all.len())
+}
 
 /// Counters that any thread may raise. None is ever lost: they depend on no queue.
 #[derive(Debug, Default)]
 pub struct Totals {
-    requests: AtomicU64,
-    judged: AtomicU64,
-    violations: AtomicU64,
-    stale: AtomicU64,
-    variants: AtomicU64,
-    spoofed: AtomicU64,
-    refused: AtomicU64,
-    robots_txt: AtomicU64,
+    requests: Sharded<1>,
+    sites: ArcSwap<BTreeMap<Box<str>, Arc<SiteTotals>>>,
     faults: AtomicU64,
+    malformed: AtomicU64,
+    no_site: AtomicU64,
+    /// How long judging took, robots.txt being answered included.
+    pub judging: Latency,
 }
 
 /// The counters at one moment.
@@ -40,17 +147,24 @@ pub struct TotalsSnapshot {
     pub robots_txt: u64,
     /// Faults of the gateway's own stages that were caught, the request being forwarded unjudged.
     pub faults: u64,
+    /// Requests that were no requests (RFC 9112 §3), answered with 400.
+    pub malformed: u64,
+    /// Requests for a host that is no site's, answered with 421.
+    pub no_site: u64,
 }
 
 impl Totals {
     /// Counts one request that reached a site.
     pub fn request(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.requests.add(0, 1);
     }
 
-    /// Counts one answer to `/robots.txt`.
-    pub fn robots_txt(&self) {
-        self.robots_txt.fetch_add(1, Ordering::Relaxed);
+    /// Counts what a request to `site`, a name of the configuration, turned out to be.
+    pub fn count(&self, site: &str, client: Client, proof: Proof, standing: Standing) {
+        if let Some(counters) = self.sites.load().get(site) {
+            return counters.count(client, proof, standing);
+        }
+        self.site(site).count(client, proof, standing);
     }
 
     /// Counts one caught fault.
@@ -58,38 +172,55 @@ impl Totals {
         self.faults.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one judged request.
-    pub fn judged(&self, kind: EventKind, action: Action) {
-        self.judged.fetch_add(1, Ordering::Relaxed);
-        let counter = match kind {
-            EventKind::Violation => Some(&self.violations),
-            EventKind::Stale => Some(&self.stale),
-            EventKind::Variant => Some(&self.variants),
-            EventKind::Spoof => Some(&self.spoofed),
-            EventKind::Allowed => None,
-        };
-        if let Some(counter) = counter {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        if action == Action::Refuse {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Counts one request that was none (RFC 9112 §3).
+    pub fn malformed(&self) {
+        self.malformed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one request for a host that is no site's.
+    pub fn no_site(&self) {
+        self.no_site.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counters of a site, which exist from now on.
+    #[must_use]
+    pub fn site(&self, name: &str) -> Arc<SiteTotals> {
+        self.sites.rcu(|sites| {
+            if sites.contains_key(name) {
+                return Arc::clone(sites);
+            }
+            let mut more = BTreeMap::clone(sites);
+            more.insert(name.into(), Arc::default());
+            Arc::new(more)
+        });
+        self.sites.load().get(name).map(Arc::clone).unwrap_or_default()
+    }
+
+    /// The counters of every site there was since the start, by name.
+    #[must_use]
+    pub fn sites(&self) -> Arc<BTreeMap<Box<str>, Arc<SiteTotals>>> {
+        self.sites.load_full()
     }
 
     /// The counts now.
     #[must_use]
     pub fn snapshot(&self) -> TotalsSnapshot {
+        let sites = self.sites();
+        let of = |index| sites.values().map(|site| site.of_verdict(index)).sum();
+        let sum = |count: fn(&SiteTotals) -> u64| sites.values().map(|site| count(site)).sum();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         TotalsSnapshot {
-            requests: read(&self.requests),
-            judged: read(&self.judged),
-            violations: read(&self.violations),
-            stale: read(&self.stale),
-            variants: read(&self.variants),
-            spoofed: read(&self.spoofed),
-            refused: read(&self.refused),
-            robots_txt: read(&self.robots_txt),
+            requests: self.requests.get(0),
+            judged: (0..5).map(|index| -> u64 { of(index) }).sum(),
+            violations: of(1),
+            stale: of(2),
+            variants: of(3),
+            spoofed: of(4),
+            refused: sum(|site| site.refusals().map(|(_, count)| count).sum()),
+            robots_txt: sum(|site| site.robots().map(|(_, count)| count).sum()),
             faults: read(&self.faults),
+            malformed: read(&self.malformed),
+            no_site: read(&self.no_site),
         }
     }
 }
@@ -98,17 +229,83 @@ impl Totals {
 mod tests {
     use super::*;
 
+    fn judged(totals: &Totals, site: &str, client: Client, kind: EventKind, action: Action) {
+        totals.count(site, client, Proof::Unchecked, Standing::Judged(kind, action));
+    }
+
     #[test]
     fn each_kind_has_its_own_counter() {
         let totals = Totals::default();
-        totals.judged(EventKind::Violation, Action::Refuse);
-        totals.judged(EventKind::Violation, Action::Forward);
-        totals.judged(EventKind::Stale, Action::Forward);
-        totals.judged(EventKind::Variant, Action::Refuse);
-        totals.judged(EventKind::Spoof, Action::Forward);
-        totals.judged(EventKind::Allowed, Action::Forward);
+        for (kind, action) in [
+            (EventKind::Violation, Action::Refuse),
+            (EventKind::Violation, Action::Forward),
+            (EventKind::Stale, Action::Forward),
+            (EventKind::Variant, Action::Refuse),
+            (EventKind::Spoof, Action::Forward),
+            (EventKind::Allowed, Action::Forward),
+        ] {
+            judged(&totals, "a", Client::Crawler, kind, action);
+        }
+        totals.count("a", Client::Browser, Proof::Unchecked, Standing::NotJudged);
+        totals.count("a", Client::Browser, Proof::Unchecked, Standing::RobotsTxt(304));
         let counts = totals.snapshot();
         assert_eq!((counts.judged, counts.violations, counts.stale), (6, 2, 1));
         assert_eq!((counts.variants, counts.spoofed, counts.refused), (1, 1, 2));
+        assert_eq!(counts.robots_txt, 1);
+    }
+
+    #[test]
+    fn the_words_of_events_are_those_of_verdicts() {
+        for kind in
+            [EventKind::Violation, EventKind::Stale, EventKind::Variant, EventKind::Spoof, EventKind::Allowed]
+        {
+            let word = serde_json::to_value(kind).unwrap();
+            let index = Standing::Judged(kind, Action::Forward).index();
+            assert_eq!(word, Standing::VERDICTS[index]);
+        }
+        assert_eq!(Standing::VERDICTS[Standing::NotJudged.index()], "not-judged");
+        assert_eq!(Standing::VERDICTS[Standing::RobotsTxt(200).index()], "robots-txt");
+    }
+
+    #[test]
+    fn clients_stand_in_the_order_of_their_numbers() {
+        for (number, client) in Client::ALL.into_iter().enumerate() {
+            assert_eq!(client as usize, number);
+        }
+    }
+
+    #[test]
+    fn sites_are_counted_apart_even_when_threads_meet_them_at_once() {
+        let totals = Totals::default();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for number in 0..400 {
+                        let site = ["a", "b", "c", "d"][number % 4];
+                        judged(&totals, site, Client::Tool, EventKind::Violation, Action::Refuse);
+                    }
+                });
+            }
+        });
+        let sites = totals.sites();
+        assert_eq!(sites.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+        for site in sites.values() {
+            let found: Vec<_> = site.verdicts().filter(|(.., count)| *count > 0).collect();
+            assert_eq!(found, [(Client::Tool, "violation", 800)]);
+            assert_eq!(site.refusals().map(|(_, count)| count).sum::<u64>(), 800);
+            assert_eq!(site.proofs().collect::<Vec<_>>()[2], (Proof::Unchecked, 800));
+        }
+    }
+
+    #[test]
+    fn people_have_no_verdicts_that_rules_speak() {
+        let totals = Totals::default();
+        let words: Vec<_> = totals
+            .site("a")
+            .verdicts()
+            .filter(|(client, ..)| *client == Client::Browser)
+            .map(|(_, word, _)| word)
+            .collect();
+        assert_eq!(words, ["not-judged", "robots-txt"]);
     }
 }

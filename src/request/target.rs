@@ -2,7 +2,7 @@
 //!
 //! RFC 9309 §2.2.2 compares octets of the path and query. Between the octets a client sends and the
 //! page an origin serves stand conventions that are no part of that standard: dot segments, merged
-//! slashes, an encoded slash that the origin decodes. [`Target`] holds both readings: the path *as any
+//! slashes, an encoded slash that the origin decodes, an escape that it decodes twice. [`Target`] holds both readings: the path *as any
 //! URL parser reads it*, which is judged, and the path *as an origin may fold it*, which may not reach
 //! a disallowed page unseen. The request itself is forwarded as it came.
 
@@ -157,15 +157,43 @@ fn without_dots(path: &[u8]) -> Vec<u8> {
 /// The readings of an origin that folds, each once and without the one that is judged anyway.
 fn foldings(sent: &[u8], judged: &[u8], parameters: PathParameters) -> Vec<Vec<u8>> {
     let mut foldings: Vec<Vec<u8>> = Vec::new();
-    for target in [sent, judged] {
-        let (path, query) = split_query(target);
-        let Some(folded) = fold(path, parameters) else { continue };
-        let folded = [folded.as_slice(), query].concat();
+    let mut note = |folded: Vec<u8>| {
         if folded != judged && !foldings.contains(&folded) {
             foldings.push(folded);
         }
+    };
+    let decoded = undoubled(sent);
+    let dotless = decoded.as_deref().map(resolve_dots);
+    for target in [Some(sent), Some(judged), decoded.as_deref(), dotless.as_deref()].into_iter().flatten() {
+        let (path, query) = split_query(target);
+        if let Some(folded) = fold(path, parameters) {
+            note([folded.as_slice(), query].concat());
+        }
     }
+    dotless.into_iter().for_each(|target| note(target.into_owned()));
     foldings
+}
+
+/// The path as an origin that decodes it more than once would see it before the last time: `%25` and two
+/// digits are an escape of their own, however often that is done. `None` where there is none.
+fn undoubled(target: &[u8]) -> Option<Vec<u8>> {
+    let (path, query) = split_query(target);
+    let mut decoded: Vec<u8> = Vec::new();
+    let mut rest = path;
+    let mut is_changed = false;
+    while let Some((octet, tail)) = rest.split_first() {
+        decoded.push(*octet);
+        rest = tail;
+        if let [b'%', b'2', b'5'] = decoded.get(decoded.len().saturating_sub(3)..).unwrap_or_default()
+            && let [high, low, ..] = rest
+            && high.is_ascii_hexdigit()
+            && low.is_ascii_hexdigit()
+        {
+            decoded.truncate(decoded.len() - 2);
+            is_changed = true;
+        }
+    }
+    is_changed.then(|| [decoded.as_slice(), query].concat())
 }
 
 /// The path as an origin that merges slashes and decodes `%2F` and `%5C` would look it up; `None`
@@ -294,6 +322,19 @@ mod tests {
         let target = Target::new(b"/private/x//../..", PathParameters::Keep);
         assert_eq!(target.judged(), b"/private/");
         assert_eq!(target.folded().collect::<Vec<_>>(), [b"/"]);
+    }
+
+    #[test]
+    fn escapes_of_escapes_are_one_more_reading() {
+        let folded = |sent: &str| -> Vec<String> {
+            let target = Target::new(sent.as_bytes(), PathParameters::Keep);
+            target.folded().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+        };
+        assert_eq!(folded("/%2570rivate?%2570"), ["/%70rivate?%2570"]);
+        assert_eq!(folded("/%252570rivate"), ["/%70rivate"]);
+        assert_eq!(folded("/a%252Fb"), ["/a/b", "/a%2Fb"]);
+        assert_eq!(folded("/x/%252e%252e/private"), ["/private"]);
+        assert!(folded("/100%25").is_empty() && folded("/a%25zz").is_empty());
     }
 
     #[test]

@@ -358,7 +358,7 @@ fn a_chunked_body_is_refused_and_the_next_request_is_read_right() {
         "POST /private HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\nTransfer-Encoding: chunked\r\n\r\n"
     );
     client.write(head.as_bytes());
-    client.write(b"b\r\nGET / HTTP/1\r\n0\r\n\r\n");
+    client.write(b"c\r\nGET / HTTP/1\r\n0\r\n\r\n");
     assert_refused(&client.read(false).expect("the refusal"), 403);
     // Either the connection goes on behind the body, or it ends.
     if let Ok(response) = client.try_send(&get("/open").by(GPTBOT)) {

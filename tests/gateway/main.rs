@@ -20,6 +20,7 @@ mod demo;
 mod enforce;
 mod exceptions;
 mod faults;
+mod limits;
 mod modes;
 mod notice;
 mod recording;

@@ -36,7 +36,7 @@ impl Loader {
 fn default_line(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.strip_prefix('#')?.split_once(" = ")?;
     let is_key = key.starts_with(|letter: char| letter.is_ascii_lowercase())
-        && key.chars().all(|letter| letter.is_ascii_lowercase() || matches!(letter, '_' | '-'));
+        && key.chars().all(|letter| letter.is_ascii_lowercase() || matches!(letter, '_' | '-' | '0'..='9'));
     is_key.then_some((key, value))
 }
 
@@ -51,12 +51,17 @@ fn defaults(text: &str) -> Vec<(usize, &str, &str)> {
     lines.filter_map(|(at, line)| default_line(line).map(|(key, value)| (at, key, value))).collect()
 }
 
-/// Runs of `#~` lines: the lines of each.
+/// Runs of `#~` lines: the lines of each. A certificate belongs to the listener above it.
 fn examples(text: &str) -> Vec<Vec<usize>> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with("#~ ")) {
         match runs.last_mut() {
-            Some(run) if run.last() == Some(&(at - 1)) && !line.starts_with("#~ [") => run.push(at),
+            Some(run)
+                if run.last() == Some(&(at - 1))
+                    && (!line.starts_with("#~ [") || line == "#~ [[certificates]]") =>
+            {
+                run.push(at);
+            }
             _ => runs.push(vec![at]),
         }
     }
@@ -155,6 +160,8 @@ fn keys_of(loader: &Loader, table: &str) -> BTreeSet<String> {
     let planted = match table {
         "" => format!("{unknown}{LEAST}"),
         "sites" => format!("{LEAST}{unknown}"),
+        "listeners" => format!("[[listeners]]\naddress = \"127.0.0.1:1\"\n{unknown}{LEAST}"),
+        "certificates" => format!("[[certificates]]\ncertificate = \"a\"\nkey = \"b\"\n{unknown}{LEAST}"),
         "crawlers" => return BTreeSet::from(["GPTBot".to_owned()]),
         _ => format!("{LEAST}[{table}]\n{unknown}"),
     };
@@ -183,6 +190,9 @@ fn every_key_is_shown() {
         ("", Some(&whole)),
         ("log", file.get("log")),
         ("timeouts", file.get("timeouts")),
+        ("limits", file.get("limits")),
+        ("listeners", file.get("listeners")),
+        ("certificates", file.get("certificates")),
         ("verify", file.get("verify")),
         ("clients", file.get("clients")),
         ("crawlers", file.get("crawlers")),

@@ -8,6 +8,7 @@ use super::answer::{Answer, weigh};
 use super::dns::Asker;
 use super::memory::{Lifetimes, Memory};
 use super::public::is_public;
+use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
 use crate::config::{Config, NameServers, VerifyOptions};
 use crate::identify::{Identity, Proof};
@@ -47,6 +48,7 @@ pub struct Claim<'a> {
 pub struct Prover {
     memory: Arc<Mutex<Memory>>,
     queue: mpsc::Sender<Job>,
+    questions: Arc<Questions>,
 }
 
 /// An address to ask about.
@@ -66,11 +68,23 @@ impl Prover {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let memory = Arc::new(Mutex::new(Memory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let worker = Worker { memory: Arc::clone(&memory), asker: None, outage: Arc::default() };
+        let questions = Arc::new(Questions::default());
+        let worker = Worker {
+            memory: Arc::clone(&memory),
+            asker: None,
+            outage: Arc::default(),
+            questions: Arc::clone(&questions),
+        };
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
             runtime.block_on(worker.run(jobs));
         })?;
-        Ok(Self { memory, queue })
+        Ok(Self { memory, queue, questions })
+    }
+
+    /// What became of the questions to name servers.
+    #[must_use]
+    pub fn questions(&self) -> QuestionCounts {
+        self.questions.counts()
     }
 
     /// What supports a claim, as far as is known now. Never waits for a name server.
@@ -90,6 +104,7 @@ impl Prover {
             let suffixes = Arc::clone(policy.evidence.suffixes());
             let job = Job { address, suffixes, config: Arc::clone(&policy.config) };
             if self.queue.try_send(job).is_err() {
+                self.questions.leave();
                 lock(&self.memory).asked(address);
             }
         }
@@ -126,6 +141,7 @@ struct Worker {
     memory: Arc<Mutex<Memory>>,
     asker: Option<Known>,
     outage: Arc<Outage>,
+    questions: Arc<Questions>,
 }
 
 /// Whom to ask, and by which configuration.
@@ -143,7 +159,7 @@ impl Worker {
             let Some(servers) = &job.config.verify.dns else { continue };
             let asker = self.asker(servers);
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            let outage = Arc::clone(&self.outage);
+            let (outage, questions) = (Arc::clone(&self.outage), Arc::clone(&self.questions));
             tokio::spawn(async move {
                 let reverse = match asker {
                     Ok(asker) => asker.ask(job.address, &job.suffixes).await,
@@ -153,6 +169,7 @@ impl Worker {
                     }
                 };
                 outage.note(&reverse);
+                questions.came_to(&reverse);
                 question.answered(reverse, &job.suffixes, &job.config.verify);
                 drop(slot);
             });

@@ -20,10 +20,13 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long a reader waits for a writer that is just starting or ending.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many steps of its machine the database takes between two looks at the clock: well under a millisecond.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 /// What to read of: everything, or one site, or one crawler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,6 +115,16 @@ impl StoreReader {
             return Err(StoreError::new(StoreErrorKind::Other, message));
         }
         Ok(reader)
+    }
+
+    /// Gives up whatever takes longer than until `limit` from now, with an error. For whoever must not wait.
+    ///
+    /// # Errors
+    /// When the database cannot be told.
+    pub fn give_up_after(&self, limit: Duration) -> Result<(), StoreError> {
+        let deadline = Instant::now() + limit;
+        let is_late = move || Instant::now() >= deadline;
+        self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late)).map_err(fault)
     }
 
     /// The time between `from` and `to`, widened to where the roll-ups that exist there begin and end:
@@ -271,6 +284,22 @@ mod tests {
     use super::*;
     use crate::record::Recorder;
     use crate::record::store::tests::{Folder, Request};
+
+    #[test]
+    fn a_reader_gives_up_when_its_time_is_over() {
+        let folder = Folder::new();
+        let recorder = Recorder::start(&folder.options()).unwrap();
+        Request::of("GPTBot", "/").record(&recorder);
+        recorder.flush();
+        let reader = StoreReader::open(&folder.store()).unwrap();
+        let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT sum(i) FROM n";
+        reader.give_up_after(Duration::from_secs(600)).unwrap();
+        assert_eq!(reader.value::<i64>(long, []), Ok(Some(20_000_100_000)));
+        reader.give_up_after(Duration::ZERO).unwrap();
+        let error = reader.value::<i64>(long, []).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Busy, "{error}");
+        recorder.close();
+    }
 
     #[test]
     fn a_store_that_no_gateway_has_open_is_read_without_writing_beside_it() {

@@ -110,6 +110,9 @@ impl ToSql for Value<'_> {
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 pub(super) fn fault(error: rusqlite::Error) -> StoreError {
     let kind = match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => {
+            return StoreError::new(StoreErrorKind::Busy, "reading the store took too long");
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreErrorKind::Busy,
         Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreErrorKind::ReadOnly,

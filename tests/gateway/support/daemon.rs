@@ -226,6 +226,14 @@ impl Daemon {
         self.process.id()
     }
 
+    /// Its resident memory in octets.
+    pub(crate) fn resident(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("/proc");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+        let kibibytes: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        kibibytes << 10
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::to(self.address)
     }

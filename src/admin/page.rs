@@ -1,0 +1,266 @@
+//! The live page: the report of the last hours or days, read from the store while the gateway writes it.
+//!
+//! It runs on a thread that may block. One page is made at a time, in a limited time, and kept for a few
+//! seconds; who comes while too many wait is asked to come again. Nothing that is wrong with the store is
+//! wrong with the page: it says what it is.
+
+use super::{Admin, query, response};
+use crate::config::DurationValue;
+use crate::policy::Policy;
+use crate::record::{StoreError, StoreErrorKind, StoreReader};
+use crate::report::html::{self, Frame, Link, PageError};
+use crate::report::{Known, Question, Report};
+use http::{HeaderValue, Response, StatusCode, header};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// What is shown unless something else is asked for.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Times that are offered, as they are asked for, and in words.
+const OFFERED: [(&str, &str); 5] =
+    [("1h", "Last hour"), ("24h", "24 hours"), ("7d", "7 days"), ("30d", "30 days"), ("90d", "90 days")];
+
+/// Nothing is kept for longer: ten years.
+const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
+
+/// How many targets of each crawler are told by name.
+const TOP: usize = 50;
+
+/// How long a page is shown to everybody who asks for it. Reading is cheap, but a browser that is reloaded
+/// in anger shall cost nothing.
+const FRESH: Duration = Duration::from_secs(3);
+
+/// How many different pages are kept.
+const KEPT: usize = 4;
+
+/// How many may wait while one page is made.
+const MOST_WAITING: usize = 8;
+
+/// How long reading the store for one page may take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Makes the page, and remembers the last few.
+#[derive(Debug)]
+pub struct LivePage {
+    store: PathBuf,
+    limit: Duration,
+    waiting: AtomicUsize,
+    made: Mutex<Vec<Made>>,
+}
+
+#[derive(Debug)]
+struct Made {
+    view: View,
+    at: Instant,
+    status: StatusCode,
+    body: String,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct View {
+    since: Duration,
+    site: Option<String>,
+}
+
+/// What goes wrong, in words for who reads the page.
+struct Trouble {
+    status: StatusCode,
+    title: &'static str,
+    reason: String,
+    remedy: &'static str,
+}
+
+impl LivePage {
+    /// The page of the store in the file `store`.
+    #[must_use]
+    pub fn new(store: PathBuf) -> Self {
+        Self { store, limit: LIMIT, waiting: AtomicUsize::new(0), made: Mutex::default() }
+    }
+
+    /// The page of `view`: as it was made a moment ago, or anew.
+    fn of(&self, view: &View, policy: &Policy) -> (StatusCode, String) {
+        let Some(_place) = Place::take(&self.waiting) else {
+            return told(&crowded(), &frame(view, policy));
+        };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = made.iter().find(|made| made.view == *view && made.at.elapsed() < FRESH) {
+            return (known.status, known.body.clone());
+        }
+        let frame = frame(view, policy);
+        let (status, body) = match self.make(view, policy, &frame) {
+            Ok(page) => (StatusCode::OK, page),
+            Err(trouble) => told(&trouble, &frame),
+        };
+        made.retain(|made| made.view != *view && made.at.elapsed() < FRESH);
+        made.truncate(KEPT - 1);
+        made.insert(0, Made { view: view.clone(), at: Instant::now(), status, body: body.clone() });
+        (status, body)
+    }
+
+    fn make(&self, view: &View, policy: &Policy, frame: &Frame) -> Result<String, Trouble> {
+        let now = SystemTime::now();
+        let question = Question {
+            from: now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH),
+            to: now,
+            site: view.site.clone(),
+            crawler: None,
+            top: TOP,
+            known: Known::of(policy.identifier.catalogue()),
+        };
+        let store = StoreReader::open(&self.store).map_err(|error| unreadable(&error))?;
+        store.give_up_after(self.limit).map_err(|error| unreadable(&error))?;
+        let stores = [store];
+        let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
+        html::page(&stores, &question, &report, frame).map_err(|error| match error {
+            PageError::Store(error) => unreadable(&error),
+            PageError::Template(_) => broken(),
+        })
+    }
+}
+
+/// A place among those who wait, free again when this is dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize) -> Option<Self> {
+        let place = Self(waiting);
+        (waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
+    let policy = admin.reloader.current();
+    let (status, body) = match View::parse(query.unwrap_or_default(), &policy) {
+        Ok(view) => admin.page.of(&view, &policy),
+        Err(trouble) => told(&trouble, &frame(&View { since: DAY, site: None }, &policy)),
+    };
+    let mut response = response(status, "text/html; charset=utf-8", body.into_bytes());
+    let fields = response.headers_mut();
+    // What a page in a file cannot say of itself: nobody may frame it.
+    let policy = format!("{}; frame-ancestors 'none'", html::content_security_policy());
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        fields.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    fields.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    fields.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        fields.insert(header::RETRY_AFTER, HeaderValue::from(FRESH.as_secs()));
+    }
+    response
+}
+
+impl View {
+    fn parse(text: &str, policy: &Policy) -> Result<Self, Trouble> {
+        let mut view = Self { since: DAY, site: None };
+        for (name, value) in query::pairs(text) {
+            match name.as_str() {
+                "since" => view.since = since(&value)?,
+                "site" => view.site = Some(value).filter(|site| !site.is_empty()),
+                _ => {}
+            }
+        }
+        let is_known = |name: &String| policy.sites().iter().any(|site| site.config.name == *name);
+        match &view.site {
+            Some(site) if !is_known(site) => Err(Trouble {
+                status: StatusCode::NOT_FOUND,
+                title: "There is no such site",
+                reason: format!("`{site}` is not the name of a configured site."),
+                remedy: "The first host of a site is its name; of a site without hosts it is `default`.",
+            }),
+            _ => Ok(view),
+        }
+    }
+
+    fn href(since: &str, site: Option<&str>) -> String {
+        let site = site.map(|site| format!("&site={}", query::encoded(site))).unwrap_or_default();
+        format!("/?since={since}{site}")
+    }
+}
+
+fn since(text: &str) -> Result<Duration, Trouble> {
+    match text.parse() {
+        Ok(DurationValue(since)) if !since.is_zero() && since <= LONGEST => Ok(since),
+        _ => Err(Trouble {
+            status: StatusCode::BAD_REQUEST,
+            title: "That is no time",
+            reason: format!("`{text}` cannot be looked back at."),
+            remedy: "Write a number with m, h or d, such as /?since=36h or /?since=7d.",
+        }),
+    }
+}
+
+/// Links to the times that are offered and, where there are several, to the sites.
+fn frame(view: &View, policy: &Policy) -> Frame {
+    let is_current = |text: &str| text.parse().is_ok_and(|DurationValue(since)| since == view.since);
+    let times = OFFERED.into_iter().map(|(since, label)| Link {
+        href: View::href(since, view.site.as_deref()),
+        label: label.to_owned(),
+        is_current: is_current(since),
+    });
+    let since = format!("{}s", view.since.as_secs().max(1));
+    let site = |site: Option<&str>| Link {
+        href: View::href(&since, site),
+        label: site.unwrap_or("All sites").to_owned(),
+        is_current: view.site.as_deref() == site,
+    };
+    let names = policy.sites().iter().map(|site| site.config.name.as_str());
+    let sites = if policy.sites().len() > 1 {
+        std::iter::once(None).chain(names.map(Some)).map(site).collect()
+    } else {
+        Vec::new()
+    };
+    Frame { links: times.collect(), sites }
+}
+
+fn told(trouble: &Trouble, frame: &Frame) -> (StatusCode, String) {
+    let page = html::apology(trouble.title, &trouble.reason, trouble.remedy, frame);
+    (trouble.status, page.unwrap_or_else(|_| trouble.title.to_owned()))
+}
+
+fn unreadable(error: &StoreError) -> Trouble {
+    let (title, remedy) = match error.kind() {
+        StoreErrorKind::Missing => (
+            "Nothing has been recorded yet",
+            "The store is made when the gateway can write to its state folder; `gatewayctl status` says whether \
+             it can.",
+        ),
+        StoreErrorKind::Busy => (
+            "The store is busy",
+            "Another program holds it, or the time asked for is long. Ask again in a moment.",
+        ),
+        _ => (
+            "The store cannot be read",
+            "Requests are judged all the same, and counted in memory until the store can be written; `gatewayctl \
+             status` says more.",
+        ),
+    };
+    Trouble { status: StatusCode::SERVICE_UNAVAILABLE, title, reason: format!("{error}."), remedy }
+}
+
+fn crowded() -> Trouble {
+    Trouble {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        title: "Too many ask at once",
+        reason: format!("{MOST_WAITING} others wait for this page."),
+        remedy: "Ask again in a moment.",
+    }
+}
+
+fn broken() -> Trouble {
+    Trouble {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        title: "The page could not be written",
+        reason: "This is a fault of the gateway.".to_owned(),
+        remedy: "Please report it. `gatewayctl report` shows the same numbers.",
+    }
+}

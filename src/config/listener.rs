@@ -1,0 +1,172 @@
+//! `[[listeners]]` and `[[certificates]]`: addresses that need more than a number, and what TLS shows there.
+
+use super::arguments::Arguments;
+use super::build::Faults;
+use super::defaults;
+use super::file::File;
+use super::host_pattern::HostPattern;
+use super::values::ListenValue;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// An address to listen on, and what is spoken there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenerConfig {
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether clients speak TLS (RFC 8446), and within it HTTP/2 or HTTP/1.1.
+    pub tls: bool,
+    /// Whether every connection begins with a header of the PROXY protocol, version 1 or 2.
+    pub proxy_protocol: bool,
+}
+
+impl ListenerConfig {
+    /// A listener for plain HTTP/1.1.
+    #[must_use]
+    pub const fn plain(address: SocketAddr) -> Self {
+        Self { address, tls: false, proxy_protocol: false }
+    }
+}
+
+/// A certificate chain and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateConfig {
+    /// The hosts it is shown for. None here means those it names itself.
+    pub hosts: Vec<HostPattern>,
+    /// The chain, in PEM, the server's own certificate first.
+    pub certificate: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListenerTable {
+    address: Spanned<ListenValue>,
+    #[serde(default)]
+    tls: bool,
+    #[serde(default)]
+    proxy_protocol: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CertificateTable {
+    #[serde(default)]
+    hosts: Vec<Spanned<String>>,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+/// Where clients are listened for, and with which certificates.
+pub(super) struct Listening {
+    pub(super) listen: Vec<SocketAddr>,
+    pub(super) listeners: Vec<ListenerConfig>,
+    pub(super) certificates: Vec<CertificateConfig>,
+}
+
+impl Listening {
+    /// Takes the keys that speak of it out of `file`; paths are relative to `base`.
+    pub(super) fn build(
+        file: &mut File,
+        base: &Path,
+        arguments: &Arguments,
+        faults: &mut Faults<'_>,
+    ) -> Self {
+        let tables = std::mem::take(&mut file.listeners);
+        let listen = listen(file, arguments, tables.is_empty(), faults);
+        let certificates = certificates(std::mem::take(&mut file.certificates), base, faults);
+        let context = Context {
+            plain: &listen,
+            has_certificates: !certificates.is_empty(),
+            has_proxies: !(file.trusted_proxies.is_empty() && arguments.trusted_proxy.is_empty()),
+        };
+        let listeners = listeners(tables, &context, faults);
+        Self { listen, listeners, certificates }
+    }
+}
+
+/// Where `[[listeners]]` say where to listen, nothing is added that nobody asked for.
+fn listen(
+    file: &mut File,
+    arguments: &Arguments,
+    is_needed: bool,
+    faults: &mut Faults<'_>,
+) -> Vec<SocketAddr> {
+    if !arguments.listen.is_empty() {
+        return arguments.listen.iter().map(|value| value.0).collect();
+    }
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for value in file.listen.take().into_iter().flatten() {
+        let address = value.as_ref().0;
+        if addresses.contains(&address) && address.port() != 0 {
+            faults.push(value.span(), format!("`{address}` is listened on twice"), "remove one of the two");
+        }
+        addresses.push(address);
+    }
+    if addresses.is_empty() && is_needed {
+        addresses.extend(defaults::LISTEN.parse::<SocketAddr>());
+    }
+    addresses
+}
+
+/// What a listener depends on.
+struct Context<'a> {
+    plain: &'a [SocketAddr],
+    has_certificates: bool,
+    has_proxies: bool,
+}
+
+fn listeners(
+    tables: Vec<Spanned<ListenerTable>>,
+    context: &Context<'_>,
+    faults: &mut Faults<'_>,
+) -> Vec<ListenerConfig> {
+    let mut listeners: Vec<ListenerConfig> = Vec::new();
+    for table in tables {
+        let span = table.span();
+        let ListenerTable { address, tls, proxy_protocol } = table.into_inner();
+        let written = address.span();
+        let address = address.into_inner().0;
+        let twice =
+            context.plain.contains(&address) || listeners.iter().any(|other| other.address == address);
+        if twice && address.port() != 0 {
+            faults.push(written, format!("`{address}` is listened on twice"), "remove one of the two");
+        }
+        if tls && !context.has_certificates {
+            faults.push(
+                span.clone(),
+                "a listener with `tls = true`, and no certificate to show there",
+                "add a [[certificates]] table with `certificate` and `key`",
+            );
+        }
+        if proxy_protocol && !context.has_proxies {
+            faults.push(
+                span,
+                "a listener with `proxy_protocol = true`, and no proxy that may use it",
+                "name the proxy's address in `trusted_proxies`",
+            );
+        }
+        listeners.push(ListenerConfig { address, tls, proxy_protocol });
+    }
+    listeners
+}
+
+fn certificates(
+    tables: Vec<CertificateTable>,
+    base: &Path,
+    faults: &mut Faults<'_>,
+) -> Vec<CertificateConfig> {
+    let mut certificates = Vec::new();
+    for table in tables {
+        let hosts = faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
+        certificates.push(CertificateConfig {
+            hosts: hosts.unwrap_or_default(),
+            certificate: base.join(table.certificate),
+            key: base.join(table.key),
+        });
+    }
+    certificates
+}

@@ -1,0 +1,186 @@
+//! `gatewayctl report`: what the store tells, as a table, JSON, CSV, a page, or one crawler's case.
+//!
+//! The state folder is enough: a gateway may run, or not. What is asked is `crate::report`'s to answer; this
+//! only says where the stores are and gives the answer its shape.
+
+mod cells;
+mod csv;
+mod detail;
+mod evidence;
+mod moment;
+mod table;
+
+pub(super) use moment::Moment;
+
+use super::args::{Cli, Format, ReportArgs};
+use super::output::{Output, harmless};
+use super::{Failure, Outcome, setting};
+use crate::config::Config;
+use crate::policy;
+use crate::record::{Filter, STORE_FILE, StoreErrorKind, StoreReader};
+use crate::report::{Case, Known, Question, Report, html};
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// How many rows, rules and targets people are shown.
+const TOP: usize = 10;
+
+/// How many targets of each element programs are told by name: as many as the store keeps of a day.
+const TOP_FOR_PROGRAMS: usize = 1_000;
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ReportArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    if arguments.evidence && cli.format != Format::Text {
+        return Err(Failure("evidence is plain text; leave out --format".to_owned()));
+    }
+    let (folders, known) = setting(cli)?;
+    let question = question(cli, arguments, known)?;
+    let stores = open(&folders)?;
+    if arguments.evidence {
+        let case = Case::of(&stores, &question).map_err(|error| Failure(error.to_string()))?;
+        evidence::write(&case, &question, output)?;
+        return Ok(Outcome::Fine);
+    }
+    let report = Report::of(&stores, &question).map_err(|error| Failure(error.to_string()))?;
+    if report.crawlers.is_empty() {
+        hint_at_names(&stores, &question);
+    }
+    if cli.format == Format::Html {
+        let page = html::page(&stores, &question, &report, &html::Frame::default());
+        output.line(page.map_err(|error| Failure(error.to_string()))?)?;
+    } else {
+        write(&report, cli, arguments, output)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn write(
+    report: &Report,
+    cli: &Cli,
+    arguments: &ReportArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<(), Failure> {
+    match cli.format {
+        Format::Json => {
+            let mut report = report.clone();
+            if let Some(top) = arguments.top {
+                report.crawlers.iter_mut().for_each(|entry| entry.rules.truncate(top));
+            }
+            output.json(&report)?;
+        }
+        Format::Csv => {
+            csv::write(report, output)?;
+            // A table for programs has no room for them.
+            for caveat in report.summary().caveats {
+                talk(&format!("gatewayctl: {}", harmless(&caveat)));
+            }
+        }
+        Format::Text | Format::Html => {
+            let shape = table::Shape::of_terminal(arguments.top.unwrap_or(TOP), arguments.crawler.is_some());
+            table::write(report, &shape, output)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance
+/// when the folders are named.
+fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, Known), Failure> {
+    let named = cli.state_dir.clone();
+    let known =
+        |config: &Config| policy::recogniser(config).map(|identifier| Known::of(identifier.catalogue()));
+    match setting::any(cli) {
+        Ok(config) => {
+            let known = known(&config).map_err(|errors| Failure(errors.to_string()))?;
+            Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
+        }
+        Err(failure) if named.is_empty() => Err(Failure(format!(
+            "{failure}\n  hint: --state-dir DIR names the store without a configuration"
+        ))),
+        Err(failure) => {
+            talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
+            let knowledge = crate::config::catalogue::bundled();
+            Ok((named, Known::of(&knowledge.catalogue)))
+        }
+    }
+}
+
+fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question, Failure> {
+    let now = SystemTime::now();
+    let (from, to) = (arguments.since.before(now), arguments.until.map_or(now, |until| until.before(now)));
+    if from >= to {
+        return Err(Failure(format!(
+            "the report would end before it begins: --since is {}, --until {}",
+            crate::record::timestamp(from),
+            crate::record::timestamp(to)
+        )));
+    }
+    let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
+    let (site, crawler) = (arguments.site.clone(), arguments.crawler.clone());
+    Ok(Question { from, to, site, crawler, top: arguments.top.unwrap_or(default), known })
+}
+
+fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, Failure> {
+    let mut seen = BTreeSet::new();
+    let mut stores = Vec::new();
+    for folder in folders {
+        // A store that is named twice would count twice.
+        let place = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+        if seen.insert(place) {
+            stores.push(store(folder)?);
+        }
+    }
+    Ok(stores)
+}
+
+fn store(folder: &Path) -> Result<StoreReader, Failure> {
+    let path = folder.join(STORE_FILE);
+    StoreReader::open(&path).map_err(|error| {
+        let told = error.to_string();
+        let place = path.display().to_string();
+        let told = if told.contains(&place) { told } else { format!("{place}: {told}") };
+        match error.kind() {
+            StoreErrorKind::Missing => Failure(format!(
+                "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration \
+                 with --config FILE"
+            )),
+            _ => Failure(told),
+        }
+    })
+}
+
+/// Says which names there are, where the one that was asked for is none of them.
+fn hint_at_names(stores: &[StoreReader], question: &Question) {
+    let all = stores.iter().filter_map(|store| store.presence(&Filter::default()).ok()).flatten();
+    let subjects: Vec<_> = all.map(|presence| presence.subject).collect();
+    let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
+    if let Some(site) = question.site.as_deref().filter(|site| !sites.contains(site)) {
+        let sites: Vec<_> = sites.into_iter().take(20).map(harmless).collect();
+        talk(&format!(
+            "hint: nothing is recorded of site `{}`, only of {}",
+            harmless(site),
+            sites.join(", ")
+        ));
+    }
+    let is_known = |name: &str| {
+        subjects
+            .iter()
+            .any(|subject| subject.crawler.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(name)))
+    };
+    if let Some(name) = question.crawler.as_deref().filter(|name| !is_known(name)) {
+        talk(&format!(
+            "hint: no crawler `{}` was ever recorded; `gatewayctl report` lists those that were",
+            harmless(name)
+        ));
+    }
+}
+
+fn talk(text: &str) {
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,113 @@
+//! Cells of a table: how wide they are on a terminal, and how they are cut and set.
+
+use crate::ctl::output::harmless;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Text made harmless, at most `width` columns of a terminal wide.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    let text = harmless(text);
+    if text.width() <= width {
+        return text;
+    }
+    let mut shown = String::new();
+    for symbol in text.chars() {
+        shown.push(symbol);
+        if shown.width() >= width {
+            shown.pop();
+            break;
+        }
+    }
+    shown.push('…');
+    shown
+}
+
+/// Text with blanks after it, or before it.
+pub(super) fn set(text: &str, width: usize, to_the_right: bool) -> String {
+    let blanks = " ".repeat(width.saturating_sub(text.width()));
+    if to_the_right { format!("{blanks}{text}") } else { format!("{text}{blanks}") }
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) head: &'static str,
+    pub(super) is_number: bool,
+    /// Which columns go first when a line is too short for all: 0 stays.
+    pub(super) goes: u8,
+    pub(super) cells: Vec<String>,
+}
+
+impl Column {
+    pub(super) fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.width()).max();
+        cells.unwrap_or_default().max(self.head.len())
+    }
+}
+
+/// The least room for names, in the first column.
+const LEAST_NAME: usize = 16;
+
+/// Leaves out what does not fit into `width`, and cuts the first column to what is left.
+pub(super) fn fit(mut columns: Vec<Column>, width: usize) -> Vec<Column> {
+    loop {
+        let others: usize = columns.iter().skip(1).map(|column| column.width() + 2).sum();
+        let name = columns.first().map_or(0, Column::width);
+        let wanted = name.min(LEAST_NAME);
+        let goes = columns.iter().enumerate().skip(1).filter(|(_, column)| column.goes > 0);
+        let next = goes.max_by_key(|(_, column)| column.goes).map(|(at, _)| at);
+        match next {
+            Some(at) if others + wanted > width => drop(columns.remove(at)),
+            _ => {
+                let room = width.saturating_sub(others).max(wanted.min(8));
+                if let Some(first) = columns.first_mut() {
+                    first.cells.iter_mut().for_each(|cell| *cell = cut(cell, room));
+                }
+                return columns;
+            }
+        }
+    }
+}
+
+/// The lines of a table, its head first. Without blanks at their ends.
+pub(super) fn lines(columns: &[Column]) -> Vec<String> {
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        let cells: Vec<String> =
+            columns.iter().map(|column| set(&cell(column), column.width(), column.is_number)).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec![line(&|column| column.head.to_owned())];
+    lines.extend((0..rows).map(|row| line(&|column| column.cells.get(row).cloned().unwrap_or_default())));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_cut_by_what_a_terminal_shows() {
+        assert_eq!(cut("GPTBot", 6), "GPTBot");
+        assert_eq!(cut("GPTBot", 5), "GPTB…");
+        assert_eq!(cut("百度蜘蛛", 6), "百度…");
+        assert_eq!(cut("a\u{1b}[31m", 40), "a\\u{1b}[31m");
+        for width in 1..12 {
+            assert!(cut("百度spider蜘蛛", width).width() <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_goes() {
+        let column =
+            |head, goes, cell: &str| Column { head, is_number: goes > 0, goes, cells: vec![cell.to_owned()] };
+        let columns =
+            vec![column("crawler", 0, &"x".repeat(40)), column("requests", 0, "1"), column("stale", 1, "2")];
+        let wide = lines(&fit(columns.clone(), 80));
+        assert!(wide[0].ends_with("stale") && wide[1].contains(&"x".repeat(40)), "{wide:?}");
+        for width in [24, 30, 40] {
+            let narrow = lines(&fit(columns.clone(), width));
+            assert!(narrow.iter().all(|line| line.width() <= width), "{narrow:?}");
+        }
+        assert!(!lines(&fit(columns, 30))[0].contains("stale"));
+    }
+}

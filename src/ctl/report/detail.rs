@@ -1,0 +1,141 @@
+//! One crawler in full: what it read, what it broke, how fast it came.
+
+use super::cells::{cut, set};
+use super::table::{Shape, short};
+use crate::ctl::output::{Output, harmless};
+use crate::decide::Notice;
+use crate::record::EventKind;
+use crate::report::{CrawlDelay, Entry, RuleCount, grouped};
+use std::fmt::Write as _;
+use std::io;
+
+/// Room for the name of a line.
+const LABEL: usize = 12;
+
+pub(super) fn write(
+    entry: &Entry,
+    is_partial: bool,
+    shape: &Shape,
+    output: &mut Output<impl io::Write>,
+) -> io::Result<()> {
+    let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
+    let title = format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct);
+    output.line("")?;
+    output.line(shape.bold(&cut(&title, shape.width)))?;
+    let mut line = |label: &str, text: &str| -> io::Result<()> {
+        let text = cut(text, shape.width.saturating_sub(LABEL + 2));
+        output.line(format!("  {}{text}", set(label, LABEL, false)))
+    };
+    line("requests", &requests(entry))?;
+    for (label, text) in reads(entry, is_partial) {
+        line(label, &text)?;
+    }
+    line("pace", &pace(&entry.crawl_delay))?;
+    if let (Some(first), Some(last)) = (entry.first_seen, entry.last_seen) {
+        line("seen", &format!("first {}, last {}", short(first), short(last)))?;
+    }
+    let counts: Vec<u64> = entry.rules.iter().map(|rule| rule.count).collect();
+    let width = widest(&counts);
+    for (at, rule) in entry.rules.iter().take(shape.top).enumerate() {
+        let text = format!("{}  {}", set(&grouped(rule.count), width, true), rule_text(rule));
+        line(if at == 0 { "rules" } else { "" }, &text)?;
+    }
+    if let Some(more) = entry.rules.len().checked_sub(shape.top).filter(|more| *more > 0) {
+        line("", &format!("and {more} more"))?;
+    }
+    let counts: Vec<u64> = entry.paths.iter().map(|path| path.counts.requests()).collect();
+    let width = widest(&counts);
+    for (at, path) in entry.paths.iter().enumerate() {
+        let broken = match path.counts.violations {
+            0 => String::new(),
+            1 => " (1 violation)".to_owned(),
+            violations => format!(" ({} violations)", grouped(violations)),
+        };
+        let count = set(&grouped(path.counts.requests()), width, true);
+        let target = cut(&path.target, shape.width.saturating_sub(LABEL + 6 + width + broken.len()));
+        line(if at == 0 { "targets" } else { "" }, &format!("{count}  {target}{broken}"))?;
+    }
+    Ok(())
+}
+
+fn widest(counts: &[u64]) -> usize {
+    counts.iter().map(|count| grouped(*count).len()).max().unwrap_or_default()
+}
+
+fn requests(entry: &Entry) -> String {
+    let mut text = format!("{}: {} violations", grouped(entry.requests), grouped(entry.violations));
+    if entry.violations > 0 {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, " ({} after a counted read)", grouped(entry.violations_after_read));
+    }
+    for (count, what) in [
+        (entry.stale, "stale"),
+        (entry.variants, "variants"),
+        (entry.spoofed, "allowed under a borrowed name"),
+        (entry.refused, "refused"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, ", {} {what}", grouped(count));
+        }
+    }
+    text
+}
+
+fn reads(entry: &Entry, is_partial: bool) -> Vec<(&'static str, String)> {
+    if entry.reads_of.is_empty() {
+        let partly = if is_partial { "; reads may have gone unseen" } else { "" };
+        return vec![("robots.txt", format!("no read was seen{partly}"))];
+    }
+    let labels = std::iter::once("robots.txt").chain(std::iter::repeat(""));
+    let text = |read: &crate::report::ReadOf| {
+        let times =
+            if read.count == 1 { "once".to_owned() } else { format!("{} times", grouped(read.count)) };
+        format!("{} read {times}, {} to {}", read.version, short(read.first), short(read.last))
+    };
+    labels.zip(entry.reads_of.iter().rev().take(5).map(text)).collect()
+}
+
+/// `Crawl-delay` beside the truth.
+fn pace(delay: &CrawlDelay) -> String {
+    let observed = delay.observed.map_or_else(
+        || "no two requests".to_owned(),
+        |gap| format!("{} between requests (median)", seconds(gap)),
+    );
+    match delay.declared {
+        Some(declared) => format!("{observed}; Crawl-delay asks for {}", seconds(declared)),
+        None => format!("{observed}; no Crawl-delay"),
+    }
+}
+
+/// Seconds as a person says them.
+pub(super) fn seconds(value: f64) -> String {
+    match value {
+        ..1.0 => format!("{:.0} ms", value * 1_000.0),
+        ..10.0 => format!("{value:.1} s"),
+        ..120.0 => format!("{value:.0} s"),
+        ..7_200.0 => format!("{:.0} min", value / 60.0),
+        _ => format!("{:.0} h", value / 3_600.0),
+    }
+}
+
+/// A rule, whose it is, and what was made of it.
+pub(super) fn rule_text(rule: &RuleCount) -> String {
+    let decision = &rule.decision;
+    let place = decision.line.map(|line| format!("line {line}  ")).unwrap_or_default();
+    let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
+    let group = decision.group.join(", ");
+    let version = decision.version.map(|version| format!(" of {version}")).unwrap_or_default();
+    harmless(&format!("{place}{text}  ({group}){version}, {}, {}", meaning(rule), decision.action.as_str()))
+}
+
+/// What a count of a rule is.
+pub(super) fn meaning(rule: &RuleCount) -> &'static str {
+    match (rule.kind(), rule.decision.notice) {
+        (EventKind::Violation, Some(Notice::Read)) => "after a counted read",
+        (EventKind::Violation, _) => "without a counted read",
+        (EventKind::Stale, _) => "stale",
+        (EventKind::Variant, _) => "in another spelling",
+        (EventKind::Spoof, _) => "borrowed name",
+        (EventKind::Allowed, _) => "allowed",
+    }
+}

@@ -1,0 +1,203 @@
+//! The report for a person at a terminal: the answer in one sentence, then who, how often and by which rule.
+
+use super::cells::{Column, fit, lines};
+use super::detail;
+use crate::ctl::output::{Output, harmless};
+use crate::record::timestamp;
+use crate::report::{Conduct, Entry, Reads, Report, grouped};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+
+/// What nobody told the width of.
+const WIDTH: usize = 100;
+
+/// How a report is set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// In columns of the terminal.
+    pub(super) width: usize,
+    pub(super) is_coloured: bool,
+    /// Rows of a table, and rules and targets of a crawler.
+    pub(super) top: usize,
+    /// Whether crawlers that broke nothing are told in full, too.
+    pub(super) in_full: bool,
+}
+
+impl Shape {
+    /// The terminal's width, else `COLUMNS`; colour where a person looks and has not asked for none.
+    pub(super) fn of_terminal(top: usize, in_full: bool) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+        let seen =
+            terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
+        let is_dumb = set("TERM").is_none_or(|term| term == "dumb");
+        let is_coloured = is_terminal && set("NO_COLOR").is_none() && !is_dumb;
+        let width = seen.or(told).unwrap_or(WIDTH).clamp(60, 200);
+        Self { width, is_coloured, top, in_full }
+    }
+
+    /// A word in the colour of its meaning.
+    fn colour(&self, line: &str, conduct: Conduct) -> String {
+        let code = match conduct {
+            Conduct::Ignored => "31",
+            Conduct::NoReadSeen => "33",
+            Conduct::Obeyed => "32",
+            Conduct::Unknown => return line.to_owned(),
+        };
+        if self.is_coloured { format!("\u{1b}[{code}m{line}\u{1b}[0m") } else { line.to_owned() }
+    }
+
+    pub(super) fn bold(&self, line: &str) -> String {
+        if self.is_coloured { format!("\u{1b}[1m{line}\u{1b}[0m") } else { line.to_owned() }
+    }
+}
+
+pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let summary = report.summary();
+    // In one piece, however wide: it is the answer, and programs may cut off the first line.
+    output.line(shape.bold(&harmless(&summary.headline)))?;
+    output.line(format!("{} to {}", short(report.from), short(report.to)))?;
+    for caveat in &summary.caveats {
+        wrapped(&format!("note: {}", harmless(caveat)), shape.width, output)?;
+    }
+    if summary.crawlers > 0 {
+        output.line("")?;
+        output.line(format!(
+            "all crawlers: {} requests, {} violations, {} stale, {} variants, {} refused",
+            grouped(summary.requests),
+            grouped(summary.violations),
+            grouped(summary.stale),
+            grouped(summary.variants),
+            grouped(summary.refused)
+        ))?;
+    }
+    let several = report
+        .crawlers
+        .iter()
+        .any(|entry| Some(&entry.site) != report.crawlers.first().map(|first| &first.site));
+    section("", &report.named().collect::<Vec<_>>(), several, shape, output)?;
+    section(
+        "under borrowed names (counted against nobody)",
+        &report.borrowed().collect::<Vec<_>>(),
+        several,
+        shape,
+        output,
+    )?;
+    section(
+        "not crawlers (outside headline and totals)",
+        &report.others().collect::<Vec<_>>(),
+        several,
+        shape,
+        output,
+    )?;
+    let is_told = |entry: &&Entry| {
+        shape.in_full || (entry.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
+    };
+    for entry in report.crawlers.iter().filter(is_told).take(shape.top) {
+        detail::write(entry, report.reads == Reads::Partial, shape, output)?;
+    }
+    Ok(())
+}
+
+/// One table for each site.
+fn section(
+    title: &str,
+    entries: &[&Entry],
+    several_sites: bool,
+    shape: &Shape,
+    output: &mut Output<impl io::Write>,
+) -> io::Result<()> {
+    let mut sites: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    for entry in entries {
+        sites.entry(&entry.site).or_default().push(entry);
+    }
+    for (site, entries) in sites {
+        output.line("")?;
+        let site = if several_sites { harmless(site) } else { String::new() };
+        match (title.is_empty(), site.is_empty()) {
+            (true, true) => {}
+            (false, true) => output.line(shape.bold(title))?,
+            (true, false) => output.line(shape.bold(&site))?,
+            (false, false) => output.line(shape.bold(&format!("{site}: {title}")))?,
+        }
+        table(&entries, shape, output)?;
+    }
+    Ok(())
+}
+
+fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
+    let mut table = lines(&fit(columns(shown), shape.width)).into_iter();
+    if let Some(head) = table.next() {
+        output.line(head)?;
+    }
+    for (line, entry) in table.zip(shown) {
+        output.line(shape.colour(&line, entry.conduct))?;
+    }
+    if !rest.is_empty() {
+        let sum = |count: fn(&Entry) -> u64| grouped(rest.iter().map(|entry| count(entry)).sum());
+        output.line(format!(
+            "and {} more: {} requests, {} violations; --top {} shows them",
+            grouped(rest.len() as u64),
+            sum(|entry| entry.requests),
+            sum(|entry| entry.violations),
+            entries.len()
+        ))?;
+    }
+    Ok(())
+}
+
+fn columns(entries: &[&Entry]) -> Vec<Column> {
+    let text = |head, goes, cell: &dyn Fn(&Entry) -> String| {
+        let cells = entries.iter().map(|entry| harmless(&cell(entry))).collect();
+        Column { head, is_number: false, goes, cells }
+    };
+    let number = |head, goes, cell: &dyn Fn(&Entry) -> u64| {
+        let cells = entries.iter().map(|entry| grouped(cell(entry))).collect();
+        Column { head, is_number: true, goes, cells }
+    };
+    let is_crawler = entries.iter().all(|entry| entry.is_crawler());
+    let kind = |entry: &Entry| {
+        if entry.is_crawler() {
+            entry.purpose.map_or("-", |purpose| purpose.as_str())
+        } else {
+            entry.client.as_str()
+        }
+        .to_owned()
+    };
+    vec![
+        text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.name().to_owned()),
+        text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
+        text("PROOF", 1, &|entry| entry.proof.to_string()),
+        text("CONDUCT", 0, &|entry| entry.conduct.to_string()),
+        number("REQUESTS", 0, &|entry| entry.requests),
+        number("READS", 0, &|entry| entry.reads),
+        number("VIOLATIONS", 0, &|entry| entry.violations),
+        number("STALE", 2, &|entry| entry.stale),
+        number("REFUSED", 0, &|entry| entry.refused),
+        text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), short)),
+    ]
+}
+
+/// A time to the minute.
+pub(super) fn short(time: std::time::SystemTime) -> String {
+    let text = timestamp(time);
+    format!("{} {}Z", text.get(..10).unwrap_or_default(), text.get(11..16).unwrap_or_default())
+}
+
+/// A sentence in lines of at most `width`.
+fn wrapped(text: &str, width: usize, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            output.line(&line)?;
+            "     ".clone_into(&mut line);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    output.line(line)
+}

@@ -1,0 +1,200 @@
+//! Certificates by host: files → what TLS shows. The only file that names rustls outside of `proxy`.
+//!
+//! A pair that cannot be read, or whose key is another's, never replaces a good one: the old one is shown
+//! until it is mended.
+
+use super::site::HostTable;
+use crate::config::{CertificateConfig, ConfigError, ConfigErrors};
+use rustls::client::verify_server_name;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// All certificates of a policy.
+#[derive(Clone, Default)]
+pub struct Certificates {
+    pairs: Vec<Pair>,
+    hosts: HostTable,
+}
+
+#[derive(Clone)]
+struct Pair {
+    config: CertificateConfig,
+    key: Arc<CertifiedKey>,
+}
+
+impl fmt::Debug for Certificates {
+    /// Keys are nobody's business.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.pairs.iter().map(|pair| &pair.config.certificate)).finish()
+    }
+}
+
+impl Certificates {
+    /// Reads the files of `configs`; where that fails, keeps what `former` had for the same pair, and says
+    /// why.
+    pub(super) fn load(
+        configs: &[CertificateConfig],
+        former: Option<&Self>,
+    ) -> Result<(Self, Vec<ConfigError>), ConfigErrors> {
+        let (mut pairs, mut unfit, mut faults) = (Vec::new(), Vec::new(), Vec::new());
+        for config in configs {
+            let kept = former.and_then(|former| former.pairs.iter().find(|pair| pair.config == *config));
+            match (read(config), kept) {
+                (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
+                (Ok(key), _) => pairs.push(Pair { config: config.clone(), key: Arc::new(key) }),
+                (Err(error), Some(kept)) => {
+                    pairs.push(kept.clone());
+                    unfit.push(error.with_hint("the former certificate is shown until this is mended"));
+                }
+                (Err(error), None) => faults.push(error),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(ConfigErrors(faults));
+        }
+        let hosts = HostTable::new(pairs.iter().map(|pair| pair.config.hosts.as_slice()));
+        Ok((Self { pairs, hosts }, unfit))
+    }
+
+    /// What to show to a client that asks for `host`: the certificate configured for it, else one that
+    /// names it, else the first.
+    #[must_use]
+    pub fn of(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        let chosen = host.and_then(|host| self.configured_for(host).or_else(|| self.naming(host)));
+        chosen.or_else(|| self.pairs.first()).map(|pair| Arc::clone(&pair.key))
+    }
+
+    fn configured_for(&self, host: &str) -> Option<&Pair> {
+        // A pair without hosts is the table's default, and comes last here.
+        self.pairs.get(self.hosts.find(host)?).filter(|pair| !pair.config.hosts.is_empty())
+    }
+
+    fn naming(&self, host: &str) -> Option<&Pair> {
+        let name = ServerName::try_from(host).ok()?;
+        self.pairs.iter().filter(|pair| pair.config.hosts.is_empty()).find(|pair| {
+            let own = pair.key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+            own.is_some_and(|own| verify_server_name(&own, &name).is_ok())
+        })
+    }
+
+    /// Whether both show the same.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        let same = |(one, other): (&Pair, &Pair)| Arc::ptr_eq(&one.key, &other.key);
+        self.pairs.len() == other.pairs.len() && self.pairs.iter().zip(&other.pairs).all(same)
+    }
+}
+
+fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
+    let path = &config.certificate;
+    let fault = |path: &Path, message: String| ConfigError::whole(path, message);
+    let text = octets(path, "certificate")?;
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| fault(path, format!("this is no certificate in PEM: {error}")))?;
+    if chain.is_empty() {
+        return Err(fault(path, "there is no certificate in this file; PEM is expected".to_owned()));
+    }
+    let text = octets(&config.key, "key")?;
+    let key = PrivateKeyDer::from_pem_slice(&text)
+        .map_err(|error| fault(&config.key, format!("there is no private key in this file: {error}")))?;
+    let key = rustls::crypto::ring::sign::any_supported_type(&key)
+        .map_err(|error| fault(&config.key, format!("this key cannot be used: {error}")))?;
+    let pair = CertifiedKey::new(chain, key);
+    match pair.keys_match() {
+        // Where it cannot be told, the first handshake will.
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(pair),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            let message = format!("the key does not belong to the certificate {}", path.display());
+            Err(fault(&config.key, message))
+        }
+        Err(error) => Err(fault(path, format!("this certificate cannot be used: {error}"))),
+    }
+}
+
+fn octets(path: &Path, what: &str) -> Result<Vec<u8>, ConfigError> {
+    std::fs::read(path).map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertifiedKey as Made, generate_simple_self_signed};
+    use std::fs;
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn pair(&self, name: &str, names: &[&str], hosts: &[&str]) -> CertificateConfig {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let Made { cert, signing_key } = generate_simple_self_signed(names).unwrap();
+            let place = |kind: &str| self.0.path().join(format!("{name}.{kind}"));
+            fs::write(place("crt"), cert.pem()).unwrap();
+            fs::write(place("key"), signing_key.serialize_pem()).unwrap();
+            let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
+            CertificateConfig { hosts, certificate: place("crt"), key: place("key") }
+        }
+    }
+
+    fn folder() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn index(certificates: &Certificates, host: Option<&str>) -> usize {
+        let shown = certificates.of(host).unwrap();
+        certificates.pairs.iter().position(|pair| Arc::ptr_eq(&pair.key, &shown)).unwrap()
+    }
+
+    #[test]
+    fn the_host_decides_then_the_name_in_the_certificate_then_the_order() {
+        let folder = folder();
+        let configs = [
+            folder.pair("first", &["first.example"], &[]),
+            folder.pair("exact", &["whatever.example"], &["a.example"]),
+            folder.pair("below", &["whatever.example"], &["*.example"]),
+            folder.pair("names", &["other.test", "*.other.test"], &[]),
+        ];
+        let (certificates, unfit) = Certificates::load(&configs, None).unwrap();
+        assert!(unfit.is_empty());
+        assert_eq!(index(&certificates, Some("a.example")), 1);
+        assert_eq!(index(&certificates, Some("b.example")), 2);
+        assert_eq!(index(&certificates, Some("other.test")), 3);
+        assert_eq!(index(&certificates, Some("www.other.test")), 3);
+        assert_eq!(index(&certificates, Some("unknown.invalid")), 0);
+        assert_eq!(index(&certificates, None), 0);
+    }
+
+    #[test]
+    fn a_bad_pair_keeps_the_old_one_and_a_good_one_replaces_it() {
+        let folder = folder();
+        let configs = [folder.pair("a", &["a.example"], &[])];
+        let (first, _) = Certificates::load(&configs, None).unwrap();
+        let (same, _) = Certificates::load(&configs, Some(&first)).unwrap();
+        assert!(first.is_as(&same));
+        for broken in ["", "no PEM at all", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+        {
+            fs::write(&configs[0].certificate, broken).unwrap();
+            let (kept, unfit) = Certificates::load(&configs, Some(&first)).unwrap();
+            assert!(kept.is_as(&first));
+            assert_eq!(unfit.len(), 1);
+            assert!(unfit[0].to_string().contains("a.crt: "), "{}", unfit[0]);
+            assert!(Certificates::load(&configs, None).is_err(), "{broken}");
+        }
+        folder.pair("a", &["a.example"], &[]);
+        let (next, unfit) = Certificates::load(&configs, Some(&first)).unwrap();
+        assert!(unfit.is_empty() && !next.is_as(&first));
+    }
+
+    #[test]
+    fn a_key_of_another_certificate_is_refused() {
+        let folder = folder();
+        let (mut one, other) = (folder.pair("one", &["a"], &[]), folder.pair("other", &["a"], &[]));
+        one.key = other.key;
+        let errors = Certificates::load(&[one], None).unwrap_err().to_string();
+        assert!(errors.contains("other.key: the key does not belong to the certificate"), "{errors}");
+    }
+}

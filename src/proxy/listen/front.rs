@@ -1,0 +1,123 @@
+//! One connection from accept to end, on a listener of the proxy.
+
+use super::admission::{Admission, Permit};
+use super::guarded::Guarded;
+use super::line::Line;
+use super::{preamble, tls};
+use crate::config::{Config, ListenerConfig};
+use crate::policy::CurrentPolicy;
+use crate::proxy::accept::{Accepted, Serve};
+use crate::record::ConnectionEvent;
+use pingora::apps::ServerApp;
+use pingora::listeners::tls::Acceptor;
+use pingora::protocols::l4::stream::Stream as L4Stream;
+use pingora::protocols::{ALPN, GetSocketDigest as _, IO, SocketDigest};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// What a listener of the proxy does with what it accepts.
+pub(in crate::proxy) struct Front<A> {
+    app: Arc<A>,
+    current: Arc<CurrentPolicy>,
+    admission: Arc<Admission>,
+    proxy_protocol: bool,
+    tls: Option<Acceptor>,
+}
+
+impl<A> Front<A> {
+    pub(in crate::proxy) fn new(
+        app: Arc<A>,
+        current: &Arc<CurrentPolicy>,
+        admission: &Arc<Admission>,
+        listener: ListenerConfig,
+    ) -> Self {
+        Self {
+            app,
+            current: Arc::clone(current),
+            admission: Arc::clone(admission),
+            proxy_protocol: listener.proxy_protocol,
+            tls: listener.tls.then(|| tls::acceptor(Arc::clone(current))),
+        }
+    }
+}
+
+impl<A: ServerApp + Send + Sync + 'static> Serve for Front<A> {
+    async fn serve(self: Arc<Self>, accepted: Accepted, shutdown: watch::Receiver<bool>) {
+        let config = Arc::clone(&self.current.get().config);
+        // Without a place it is closed at once: a word would cost what there is too little of.
+        let Some(permit) = self.admission.enter(&config.limits) else { return };
+        let Some((stream, permit)) = self.introduced(accepted, permit, &config).await else { return };
+        match &self.tls {
+            None => self.guarded(stream, permit, &config, &shutdown).await,
+            Some(acceptor) => {
+                let handshake = timeout(config.timeouts.tls_handshake, acceptor.tls_handshake(stream));
+                // The reason is the client's; the count is all an operator can use.
+                let Ok(Ok(stream)) = handshake.await else {
+                    self.admission.totals.count(ConnectionEvent::TlsFailed);
+                    return;
+                };
+                self.guarded(stream, permit, &config, &shutdown).await;
+            }
+        }
+    }
+}
+
+impl<A: ServerApp + Send + Sync + 'static> Front<A> {
+    /// Finds out whose connection it is, and counts it for that address.
+    async fn introduced(
+        &self,
+        accepted: Accepted,
+        mut permit: Permit,
+        config: &Config,
+    ) -> Option<(L4Stream, Permit)> {
+        let Accepted { mut stream, peer } = accepted;
+        let mut client = peer;
+        if self.proxy_protocol {
+            let refused = || self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
+            // Anybody can write such a header. Only of a proxy that the operator named it is believed, and
+            // from others there is nothing else to expect on such a listener.
+            if !peer.is_some_and(|peer| config.trusted_proxies.contain(peer.ip())) {
+                refused();
+                return None;
+            }
+            let header = timeout(config.timeouts.client_header, preamble::read(&mut stream));
+            let Ok(Ok(named)) = header.await else {
+                refused();
+                return None;
+            };
+            client = named.or(peer);
+        }
+        let address = client.map(|client| client.ip());
+        if address.is_some_and(|address| !permit.claim(address, &config.limits, &config.trusted_proxies)) {
+            return None;
+        }
+        stream.set_socket_digest(digest(&stream, client));
+        Some((stream, permit))
+    }
+
+    async fn guarded<S: IO + 'static>(
+        &self,
+        stream: S,
+        permit: Permit,
+        config: &Config,
+        shutdown: &watch::Receiver<bool>,
+    ) {
+        let is_multiplexed = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
+        let totals = Arc::clone(&self.admission.totals);
+        let line = Line::new(config.limits, config.timeouts, is_multiplexed, totals);
+        if let Ok(stream) = Guarded::new(stream, line, permit) {
+            self.app.process_new(Box::new(stream), shutdown).await;
+        }
+    }
+}
+
+/// What pingora is told of the socket. The client that a proxy named stands there as if it had connected
+/// itself.
+fn digest(stream: &L4Stream, client: Option<SocketAddr>) -> SocketDigest {
+    let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+    let _ = digest.peer_addr.set(client.map(Into::into));
+    digest
+}

@@ -1,0 +1,311 @@
+//! A connection with a guard around it: pingora reads and writes as ever, and every silence has an end.
+//!
+//! Deadlines are kept lazily. A timer is set only where the client is being waited for, and what it fires
+//! for is looked up then, so that a busy connection never touches it.
+
+use super::admission::Permit;
+use super::frames::FrameMeter;
+use super::last_word::LastWord;
+use super::line::{Line, Phase};
+use crate::record::ConnectionEvent;
+use async_trait::async_trait;
+use pingora::http::ResponseHeader;
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::tls::{SslDigest, TlsRef};
+use pingora::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, IO, Peek, Shutdown, SocketDigest, Ssl,
+    TimingDigest, UniqueID, UniqueIDType,
+};
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+/// How often an idle connection asks whether it should make room.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// `S` under guard.
+pub(super) struct Guarded<S> {
+    inner: S,
+    line: Arc<Line>,
+    /// How the callbacks find the line.
+    digest: Arc<ProxyDigest>,
+    permit: Permit,
+    timer: Option<Pin<Box<Sleep>>>,
+    meter: Option<FrameMeter>,
+    /// Octets of the head so far, and whether there was any octet at all.
+    head: usize,
+    has_spoken: bool,
+    body: BodyClock,
+    end: Option<LastWord>,
+}
+
+/// How long a body of HTTP/1.1 has been waited for: only time in which the client was asked for more.
+#[derive(Debug, Default)]
+struct BodyClock {
+    /// The request it belongs to.
+    request: u32,
+    octets: u64,
+    waited: Duration,
+    waiting: Option<Instant>,
+}
+
+impl<S: IO> Guarded<S> {
+    pub(super) fn new(inner: S, line: Line, permit: Permit) -> io::Result<Self> {
+        let line = Arc::new(line);
+        let response = ResponseHeader::build(200, Some(0)).map_err(io::Error::other)?;
+        let digest = ProxyDigest::new(Box::new(response), Some(Box::new(Arc::clone(&line))));
+        let meter = line.is_multiplexed.then(|| FrameMeter::new(&line.limits));
+        Ok(Self {
+            inner,
+            digest: Arc::new(digest),
+            permit,
+            timer: None,
+            meter,
+            head: 0,
+            has_spoken: false,
+            body: BodyClock::default(),
+            end: None,
+            line,
+        })
+    }
+
+    /// Looks at what has been read.
+    fn note(&mut self, octets: &[u8]) -> Result<(), ConnectionEvent> {
+        self.has_spoken = true;
+        if let Some(meter) = &mut self.meter {
+            return if meter.read(octets) { Ok(()) } else { Err(ConnectionEvent::H2Flood) };
+        }
+        match self.line.phase() {
+            Phase::Busy => {}
+            Phase::Body => self.body.came(&self.line, octets.len()),
+            Phase::Idle => {
+                self.line.head_begins();
+                self.head = octets.len();
+            }
+            Phase::Fresh | Phase::Head => self.head += octets.len(),
+        }
+        let is_head = matches!(self.line.phase(), Phase::Fresh | Phase::Head);
+        // Pingora doubles its buffer, so the read that completes a head may bring as much again of what
+        // follows. Exactly is the size looked at when the head is complete.
+        if is_head && self.head > 2 * self.line.limits.header_size + 4_096 {
+            return Err(ConnectionEvent::HeaderTooLarge);
+        }
+        Ok(())
+    }
+
+    /// Whether the client has been silent for too long; sets the timer where it has not.
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
+        loop {
+            let is_crowded = self.permit.admission().is_crowded(&self.line.limits);
+            let deadline = match self.line.phase() {
+                Phase::Body => self.body.deadline(&self.line).map(|at| (at, ConnectionEvent::BodyTooSlow)),
+                _ => self.line.deadline(is_crowded),
+            };
+            let Some((at, event)) = deadline else { return Poll::Pending };
+            let now = Instant::now();
+            if at <= now {
+                return Poll::Ready(event);
+            }
+            let may_make_room = matches!(self.line.phase(), Phase::Fresh | Phase::Idle);
+            let wake = if may_make_room { at.min(now + LOOK) } else { at };
+            let wake = tokio::time::Instant::from_std(wake);
+            let timer = match &mut self.timer {
+                Some(timer) => {
+                    if timer.is_elapsed() || timer.deadline() > wake {
+                        timer.as_mut().reset(wake);
+                    }
+                    timer
+                }
+                none => none.insert(Box::pin(tokio::time::sleep_until(wake))),
+            };
+            ready!(timer.as_mut().poll(context));
+        }
+    }
+
+    /// Begins to end the connection.
+    fn finish(&mut self, event: ConnectionEvent) {
+        match event {
+            // An idle connection has had its time; that is no event of its own.
+            ConnectionEvent::Closed => {}
+            ConnectionEvent::HeaderTimeout if !self.has_spoken => self.line.count(ConnectionEvent::Silent),
+            event => self.line.count(event),
+        }
+        let has_word = !self.line.is_multiplexed && !self.line.is_answered() && self.has_spoken;
+        self.end = Some(if has_word { LastWord::about(event) } else { LastWord::none() });
+    }
+}
+
+impl BodyClock {
+    fn of_request(&mut self, line: &Line) -> &mut Self {
+        if self.request != line.requests() {
+            *self = Self { request: line.requests(), ..Self::default() };
+        }
+        self
+    }
+
+    fn came(&mut self, line: &Line, octets: usize) {
+        let clock = self.of_request(line);
+        clock.octets = clock.octets.saturating_add(octets as u64);
+        if let Some(since) = clock.waiting.take() {
+            clock.waited += since.elapsed();
+        }
+    }
+
+    /// When the client will have been too slow, if it goes on like this.
+    fn deadline(&mut self, line: &Line) -> Option<Instant> {
+        let clock = self.of_request(line);
+        let waiting = *clock.waiting.get_or_insert_with(Instant::now);
+        let earned = clock.octets.saturating_mul(1_000).checked_div(line.limits.body_rate)?;
+        Some(waiting + (line.body_grace() + Duration::from_millis(earned)).saturating_sub(clock.waited))
+    }
+}
+
+impl<S: IO> AsyncRead for Guarded<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if let Some(end) = &mut this.end {
+            ready!(end.poll(&mut this.inner, context));
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        let before = buffer.filled().len();
+        let event = match Pin::new(&mut this.inner).poll_read(context, buffer) {
+            Poll::Ready(Ok(())) => {
+                let octets = buffer.filled().get(before..).unwrap_or_default();
+                if octets.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+                match this.note(octets) {
+                    Ok(()) => return Poll::Ready(Ok(())),
+                    Err(event) => event,
+                }
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => ready!(this.poll_silence(context)),
+        };
+        buffer.set_filled(before);
+        this.finish(event);
+        Pin::new(this).poll_read(context, buffer)
+    }
+}
+
+impl<S: IO> AsyncWrite for Guarded<S> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.end.is_some() {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        this.line.answer();
+        Pin::new(&mut this.inner).poll_write(context, octets)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.end.is_some() {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        this.line.answer();
+        Pin::new(&mut this.inner).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}
+
+impl<S> Drop for Guarded<S> {
+    fn drop(&mut self) {
+        // What was ended for a reason has been counted under it.
+        if self.end.is_some() {
+            return;
+        }
+        match self.line.phase() {
+            Phase::Fresh if !self.has_spoken => self.line.count(ConnectionEvent::Silent),
+            Phase::Fresh | Phase::Head => self.line.count(ConnectionEvent::NoRequest),
+            Phase::Idle | Phase::Body | Phase::Busy => {}
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for Guarded<S> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Guarded").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl<S: IO> Shutdown for Guarded<S> {
+    async fn shutdown(&mut self) {
+        if self.end.is_none() {
+            self.inner.shutdown().await;
+        }
+    }
+}
+
+impl<S: IO> UniqueID for Guarded<S> {
+    fn id(&self) -> UniqueIDType {
+        self.inner.id()
+    }
+}
+
+impl<S: IO> Ssl for Guarded<S> {
+    fn get_ssl(&self) -> Option<&TlsRef> {
+        self.inner.get_ssl()
+    }
+
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.inner.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.inner.selected_alpn_proto()
+    }
+}
+
+impl<S: IO> GetTimingDigest for Guarded<S> {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.inner.get_timing_digest()
+    }
+
+    fn get_read_pending_time(&self) -> Duration {
+        self.inner.get_read_pending_time()
+    }
+
+    fn get_write_pending_time(&self) -> Duration {
+        self.inner.get_write_pending_time()
+    }
+}
+
+impl<S: IO> GetProxyDigest for Guarded<S> {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        Some(Arc::clone(&self.digest))
+    }
+}
+
+impl<S: IO> GetSocketDigest for Guarded<S> {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.inner.get_socket_digest()
+    }
+}
+
+impl<S: IO> Peek for Guarded<S> {}

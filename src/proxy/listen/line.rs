@@ -1,0 +1,296 @@
+//! What the guard of a connection and the callbacks of its requests tell each other.
+//!
+//! The guard sees octets and knows nothing of requests; the callbacks see requests and nothing of what
+//! comes before one. A [`Line`] says in which part of its life a connection is, and since when.
+
+use crate::config::{Limits, Timeouts};
+use crate::record::{ConnectionEvent, ConnectionTotals};
+use pingora::proxy::Session;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an idle connection is left alone where others need the room.
+const CROWDED: Duration = Duration::from_secs(5);
+
+/// What a connection is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its first request.
+    Fresh,
+    /// Its next request.
+    Idle,
+    /// The rest of a head.
+    Head,
+    /// A body.
+    Body,
+    /// The answer, or whatever a tunnel carries.
+    Busy,
+}
+
+const PHASES: [Phase; 5] = [Phase::Fresh, Phase::Idle, Phase::Head, Phase::Body, Phase::Busy];
+
+/// One connection as its guard and its requests see it.
+#[derive(Debug)]
+pub(in crate::proxy) struct Line {
+    pub(super) limits: Limits,
+    timeouts: Timeouts,
+    /// HTTP/2: many requests at once, so that only the first one has a phase of its own.
+    pub(super) is_multiplexed: bool,
+    totals: Arc<ConnectionTotals>,
+    start: Instant,
+    phase: AtomicU8,
+    /// Milliseconds from `start` to the beginning of the phase.
+    since: AtomicU64,
+    requests: AtomicU32,
+    is_answered: AtomicBool,
+    /// Bodies of HTTP/2 that are on their way, by the number of their request.
+    bodies: Mutex<Vec<(u32, Instant)>>,
+}
+
+impl Line {
+    pub(super) fn new(
+        limits: Limits,
+        timeouts: Timeouts,
+        is_multiplexed: bool,
+        totals: Arc<ConnectionTotals>,
+    ) -> Self {
+        Self {
+            limits,
+            timeouts,
+            is_multiplexed,
+            totals,
+            start: Instant::now(),
+            phase: AtomicU8::new(Phase::Fresh as u8),
+            since: AtomicU64::new(0),
+            requests: AtomicU32::new(0),
+            is_answered: AtomicBool::new(false),
+            bodies: Mutex::default(),
+        }
+    }
+
+    /// The line of a request's connection; none where pingora was given the connection by others.
+    pub(in crate::proxy) fn of(session: &Session) -> Option<Arc<Self>> {
+        let digest = session.digest()?.proxy_digest.as_ref()?;
+        digest.user_data.as_ref()?.downcast_ref::<Arc<Self>>().map(Arc::clone)
+    }
+
+    /// The first octets of a next request have come.
+    pub(super) fn head_begins(&self) {
+        self.is_answered.store(false, Ordering::Relaxed);
+        self.enter(Phase::Head);
+    }
+
+    /// A request's head has arrived; its number on this connection, from 1.
+    pub(in crate::proxy) fn begin(&self, has_body: bool) -> u32 {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        self.is_answered.store(false, Ordering::Relaxed);
+        self.enter(if has_body && !self.is_multiplexed { Phase::Body } else { Phase::Busy });
+        number
+    }
+
+    /// Its body has arrived.
+    pub(in crate::proxy) fn body_ended(&self) {
+        if self.phase() == Phase::Body {
+            self.enter(Phase::Busy);
+        }
+    }
+
+    /// It has been answered.
+    pub(in crate::proxy) fn end(&self) {
+        if !self.is_multiplexed {
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// Whether this was the last request that the connection may carry.
+    pub(in crate::proxy) fn is_used_up(&self) -> bool {
+        !self.is_multiplexed && self.requests() >= self.limits.requests_per_connection
+    }
+
+    /// Watches a body of HTTP/2, where octets of many requests arrive on one connection.
+    pub(in crate::proxy) fn watch_body(self: &Arc<Self>, number: u32) -> BodyWatch {
+        let now = Instant::now();
+        if self.is_multiplexed {
+            self.bodies.lock().unwrap_or_else(PoisonError::into_inner).push((number, now));
+        }
+        BodyWatch { line: Arc::clone(self), number, start: now, octets: 0 }
+    }
+
+    pub(in crate::proxy) fn count(&self, event: ConnectionEvent) {
+        self.totals.count(event);
+    }
+
+    pub(super) fn requests(&self) -> u32 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        let phase = usize::from(self.phase.load(Ordering::Relaxed));
+        PHASES.get(phase).copied().unwrap_or(Phase::Busy)
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        let since = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.since.store(since, Ordering::Relaxed);
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// Notes that an answer has begun.
+    pub(super) fn answer(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+
+    /// Until when the client may be silent, and what it is called when it was for longer. Bodies of
+    /// HTTP/1.1 are the guard's affair, which knows how long it has waited for them.
+    pub(super) fn deadline(&self, is_crowded: bool) -> Option<(Instant, ConnectionEvent)> {
+        let since = self.start + Duration::from_millis(self.since.load(Ordering::Relaxed));
+        let timeouts = &self.timeouts;
+        match self.phase() {
+            Phase::Fresh if is_crowded => {
+                Some((since + timeouts.client_header.min(CROWDED), ConnectionEvent::MadeRoom))
+            }
+            Phase::Idle if is_crowded => {
+                Some((since + timeouts.keepalive.min(CROWDED), ConnectionEvent::MadeRoom))
+            }
+            Phase::Fresh | Phase::Head => {
+                Some((since + timeouts.client_header, ConnectionEvent::HeaderTimeout))
+            }
+            Phase::Idle => Some((since + timeouts.keepalive, ConnectionEvent::Closed)),
+            Phase::Body => None,
+            Phase::Busy => {
+                let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+                let stalled = bodies.iter().map(|(_, last)| *last).min()?;
+                Some((stalled + self.body_silence(), ConnectionEvent::BodyTooSlow))
+            }
+        }
+    }
+
+    /// Time for a body to start before its rate counts, as long as a head may take: the client may be waiting
+    /// for `100 Continue`, and a first window of TCP is small.
+    pub(super) fn body_grace(&self) -> Duration {
+        self.timeouts.client_header
+    }
+
+    /// How long a body of HTTP/2 may bring nothing. While the origin takes its time the client is not asked
+    /// for more, so that time is allowed for as well.
+    fn body_silence(&self) -> Duration {
+        self.timeouts.client_read + self.timeouts.origin_write
+    }
+}
+
+/// One request's body on its way; dropping it ends the watch.
+#[derive(Debug)]
+pub(in crate::proxy) struct BodyWatch {
+    line: Arc<Line>,
+    number: u32,
+    start: Instant,
+    octets: u64,
+}
+
+/// Why a body is not taken any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::proxy) enum BodyFault {
+    /// It is larger than it may be (RFC 9110 §15.5.14).
+    TooLarge,
+    /// It comes too slowly (RFC 9110 §15.5.9).
+    TooSlow,
+}
+
+impl BodyWatch {
+    /// Notes a piece of the body.
+    pub(in crate::proxy) fn piece(&mut self, octets: usize, is_last: bool) -> Result<(), BodyFault> {
+        self.octets = self.octets.saturating_add(octets as u64);
+        let line = &self.line;
+        if line.limits.body_size.is_some_and(|most| self.octets > most) {
+            line.count(ConnectionEvent::BodyTooLarge);
+            return Err(BodyFault::TooLarge);
+        }
+        if is_last {
+            line.body_ended();
+            self.forget();
+        } else if line.is_multiplexed && octets > 0 {
+            let now = Instant::now();
+            if self.is_too_slow(now) {
+                line.count(ConnectionEvent::BodyTooSlow);
+                return Err(BodyFault::TooSlow);
+            }
+            let mut bodies = line.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, last)) = bodies.iter_mut().find(|(number, _)| *number == self.number) {
+                *last = now;
+            }
+        }
+        Ok(())
+    }
+
+    /// On HTTP/2 the time that the origin took cannot be told from the client's own; it is allowed as much
+    /// as the origin may take at once.
+    fn is_too_slow(&self, now: Instant) -> bool {
+        let allowed = self.line.body_grace() + self.line.timeouts.origin_write;
+        let counted = now.duration_since(self.start).saturating_sub(allowed);
+        self.octets < counted.as_secs().saturating_mul(self.line.limits.body_rate)
+    }
+
+    fn forget(&self) {
+        if self.line.is_multiplexed {
+            let mut bodies = self.line.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+            bodies.retain(|(number, _)| *number != self.number);
+        }
+    }
+}
+
+impl Drop for BodyWatch {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Arguments, Config};
+
+    fn line(is_multiplexed: bool, body_size: Option<u64>) -> Arc<Line> {
+        let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
+        let config = Config::load(&arguments).unwrap();
+        let limits = Limits { body_size, requests_per_connection: 2, ..config.limits };
+        Arc::new(Line::new(limits, config.timeouts, is_multiplexed, Arc::default()))
+    }
+
+    #[test]
+    fn a_head_has_a_deadline_on_every_request() {
+        let line = line(false, None);
+        let called = |line: &Line| line.deadline(false).map(|(_, event)| event);
+        assert_eq!(called(&line), Some(ConnectionEvent::HeaderTimeout));
+        line.begin(false);
+        assert_eq!(called(&line), None, "the origin may take its time");
+        line.end();
+        assert_eq!(called(&line), Some(ConnectionEvent::Closed));
+        assert_eq!(line.deadline(true).map(|(_, event)| event), Some(ConnectionEvent::MadeRoom));
+        line.enter(Phase::Head);
+        assert_eq!(called(&line), Some(ConnectionEvent::HeaderTimeout));
+        line.begin(true);
+        assert_eq!(line.phase(), Phase::Body);
+        line.body_ended();
+        assert_eq!(line.phase(), Phase::Busy);
+        assert!(line.is_used_up());
+    }
+
+    #[test]
+    fn a_body_of_http_2_is_watched_until_it_ends() {
+        let line = line(true, Some(10));
+        let number = line.begin(true);
+        assert_eq!(line.deadline(false), None);
+        let mut body = line.watch_body(number);
+        assert!(line.deadline(false).is_some_and(|(_, event)| event == ConnectionEvent::BodyTooSlow));
+        assert_eq!(body.piece(10, false), Ok(()));
+        assert_eq!(body.piece(1, false), Err(BodyFault::TooLarge));
+        drop(body);
+        assert_eq!(line.deadline(false), None);
+        assert!(!line.is_used_up(), "streams are not requests of HTTP/1.1");
+    }
+}

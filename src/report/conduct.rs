@@ -1,0 +1,101 @@
+//! What can be said of a crawler in one word, and never more than was seen.
+
+use serde::Serialize;
+use std::fmt;
+
+/// How a crawler behaved in the window, towards the rules it could know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conduct {
+    /// It broke no rule.
+    Obeyed,
+    /// It broke a rule of a version that it had itself read.
+    Ignored,
+    /// It broke rules, and nothing that could be it was ever seen to read robots.txt. It may have read it
+    /// elsewhere.
+    NoReadSeen,
+    /// It broke rules, and it cannot be said whether it knew them.
+    Unknown,
+}
+
+impl Conduct {
+    /// The word for it, as in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Obeyed => "obeyed",
+            Self::Ignored => "ignored",
+            Self::NoReadSeen => "no-read-seen",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Conduct {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// What the word rests on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// All violations in the window.
+    pub(super) violations: u64,
+    /// Those of a version that the same crawler, with the same proof, had read.
+    pub(super) after_read: u64,
+    /// The element is of one actor: its name is neither borrowed nor the rest of many.
+    pub(super) is_one_actor: bool,
+    /// It, the same name with another proof, or one that shares its cache was seen to read robots.txt.
+    pub(super) a_read_was_seen: bool,
+    /// A read could have gone unseen, or its record been lost.
+    pub(super) reads_may_be_missing: bool,
+}
+
+pub(super) const fn conduct(facts: &Facts) -> Conduct {
+    match *facts {
+        Facts { violations: 0, .. } => Conduct::Obeyed,
+        Facts { is_one_actor: false, .. } => Conduct::Unknown,
+        Facts { after_read: 1.., .. } => Conduct::Ignored,
+        Facts { a_read_was_seen: true, .. } | Facts { reads_may_be_missing: true, .. } => Conduct::Unknown,
+        Facts { .. } => Conduct::NoReadSeen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAPSED: Facts = Facts {
+        violations: 3,
+        after_read: 0,
+        is_one_actor: true,
+        a_read_was_seen: false,
+        reads_may_be_missing: false,
+    };
+
+    #[test]
+    fn one_is_convicted_by_its_own_read_alone() {
+        assert_eq!(conduct(&Facts { after_read: 1, ..LAPSED }), Conduct::Ignored);
+        let borrowed = Facts { after_read: 1, is_one_actor: false, ..LAPSED };
+        assert_eq!(conduct(&borrowed), Conduct::Unknown, "whoever read was perhaps not who came");
+        assert_eq!(conduct(&Facts { a_read_was_seen: true, ..LAPSED }), Conduct::Unknown);
+    }
+
+    #[test]
+    fn that_no_read_was_seen_is_said_only_where_it_would_have_been_seen() {
+        assert_eq!(conduct(&LAPSED), Conduct::NoReadSeen);
+        assert_eq!(conduct(&Facts { reads_may_be_missing: true, ..LAPSED }), Conduct::Unknown);
+        assert_eq!(
+            conduct(&Facts { after_read: 3, reads_may_be_missing: true, ..LAPSED }),
+            Conduct::Ignored,
+            "a read that was seen was seen"
+        );
+    }
+
+    #[test]
+    fn who_breaks_no_rule_obeyed() {
+        let never_read = Facts { violations: 0, reads_may_be_missing: true, ..LAPSED };
+        assert_eq!(conduct(&never_read), Conduct::Obeyed);
+    }
+}

@@ -1,0 +1,42 @@
+//! `Crawl-delay`: how fast a crawler was asked to come, beside how fast it came. Not part of RFC 9309, and
+//! enforced by nothing here; breaking it is no violation.
+
+use super::question::Known;
+use crate::record::{Gaps, Subject, VersionRecord};
+use crate::robots::{Limits, Robots};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Both in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CrawlDelay {
+    /// What the robots.txt in force at the window's end asks of the crawler.
+    pub declared: Option<f64>,
+    /// The median time between two of its requests, over the days that the window touches; exact to 3.2 %.
+    pub observed: Option<f64>,
+}
+
+/// The robots.txt of every site.
+#[derive(Debug, Default)]
+pub(super) struct Files(HashMap<Box<str>, Robots>);
+
+impl Files {
+    /// Compiles the versions in force, one of each site.
+    pub(super) fn new<'a>(in_force: impl Iterator<Item = &'a VersionRecord>) -> Self {
+        let file = |version: &VersionRecord| {
+            let bytes = version.bytes.as_deref()?;
+            // A limit that is too small would lose a group; what the gateway itself read is not known here.
+            let limits = Limits { max_bytes: bytes.len() };
+            Some((version.site.clone(), Robots::parse(bytes, &limits).robots))
+        };
+        Self(in_force.filter_map(file).collect())
+    }
+
+    pub(super) fn delay(&self, subject: &Subject, known: &Known, gaps: Option<&Gaps>) -> CrawlDelay {
+        let (tokens, star) = known.tokens(subject);
+        let group = self.0.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
+        let declared = group.and_then(|group| group.crawl_delay());
+        let observed = gaps.and_then(Gaps::median).map(|gap| gap.as_secs_f64());
+        CrawlDelay { declared, observed }
+    }
+}

@@ -1,0 +1,183 @@
+//! One element of a report: one crawler, as one site knows it, with one proof.
+
+use super::conduct::Conduct;
+use super::delay::CrawlDelay;
+use super::optional_time;
+use crate::decide::VersionId;
+use crate::identify::{Client, Proof, Purpose};
+use crate::record::{Decision, EventKind, PathCounts};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What one crawler did at one site, as far as one proof goes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// The site.
+    pub site: Box<str>,
+    /// The crawler's name; `None` of clients that give none.
+    pub crawler: Option<Box<str>>,
+    /// What kind of client it is.
+    #[serde(serialize_with = "client")]
+    pub client: Client,
+    /// What it fetches for, where the catalogue knows.
+    #[serde(serialize_with = "purpose")]
+    pub purpose: Option<Purpose>,
+    /// What supported its name at the time.
+    #[serde(serialize_with = "proof")]
+    pub proof: Proof,
+    /// What can be said of it in one word.
+    pub conduct: Conduct,
+    /// Requests that were judged, in the window.
+    pub requests: u64,
+    /// Complete reads of robots.txt, over all that is kept.
+    pub reads: u64,
+    /// The last of them.
+    #[serde(serialize_with = "optional_time")]
+    pub last_read: Option<SystemTime>,
+    /// Which version that was.
+    #[serde(serialize_with = "version")]
+    pub last_read_version: Option<VersionId>,
+    /// Requests that every version it could hold disallows.
+    pub violations: u64,
+    /// Requests that only some of these versions disallow. Nobody is accused of them.
+    pub stale: u64,
+    /// Requests for a disallowed path in another spelling. No violations.
+    pub variants: u64,
+    /// Allowed requests under a borrowed name.
+    pub spoofed: u64,
+    /// Requests that were refused; each of them is one of the above, too.
+    pub refused: u64,
+    /// First seen, over all that is kept.
+    #[serde(serialize_with = "optional_time")]
+    pub first_seen: Option<SystemTime>,
+    /// Last seen, over all that is kept.
+    #[serde(serialize_with = "optional_time")]
+    pub last_seen: Option<SystemTime>,
+    /// How fast it was asked to come, and how fast it came.
+    pub crawl_delay: CrawlDelay,
+    /// The rules that violations, stale requests and variants rest on, the most frequent first.
+    pub rules: Vec<RuleCount>,
+    /// What it asked for most, over the days that the window touches; `(other)` last.
+    pub paths: Vec<PathCount>,
+    /// Violations of a version that it had read; part of `violations`.
+    #[serde(skip)]
+    pub violations_after_read: u64,
+    /// Which versions it read, oldest first, over all that is kept.
+    #[serde(skip)]
+    pub reads_of: Vec<ReadOf>,
+}
+
+/// How often one rule was met in one way. The kind follows from `notice`: `read` and `lapsed` are
+/// violations, `pending` is stale, and a variant has none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleCount {
+    /// Kind, action, notice, version, group, line and text.
+    pub decision: Arc<Decision>,
+    /// How many requests.
+    pub count: u64,
+}
+
+/// How often one target was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathCount {
+    /// Path and query; `(other)` for the rest.
+    pub target: String,
+    /// What became of it. As JSON only the sum of it, as `count`.
+    pub counts: PathCounts,
+}
+
+/// The reads of one version, since that came into force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadOf {
+    /// Which version.
+    pub version: VersionId,
+    /// When it had come into force.
+    pub in_force: SystemTime,
+    /// The first read.
+    pub first: SystemTime,
+    /// The last read.
+    pub last: SystemTime,
+    /// How many.
+    pub count: u64,
+}
+
+impl Entry {
+    /// Whether it is a crawler in the sense of RFC 9309 §1: fetchers, tools, monitors and clients without a
+    /// name are none.
+    #[must_use]
+    pub const fn is_crawler(&self) -> bool {
+        matches!(self.client, Client::Crawler | Client::SpecialCase)
+    }
+
+    /// Whether it bears the name of a crawler that it is not.
+    #[must_use]
+    pub fn is_borrowed(&self) -> bool {
+        self.proof == Proof::Contradicted
+    }
+
+    /// Its name, or what stands for one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.crawler.as_deref().unwrap_or("(no name)")
+    }
+
+    /// Violations of versions that were not read, their notice being over.
+    #[must_use]
+    pub const fn violations_without_read(&self) -> u64 {
+        self.violations.saturating_sub(self.violations_after_read)
+    }
+}
+
+impl RuleCount {
+    /// What kind of request it counts.
+    #[must_use]
+    pub fn kind(&self) -> EventKind {
+        self.decision.kind
+    }
+}
+
+impl Serialize for RuleCount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let decision = &*self.decision;
+        let mut rule = serializer.serialize_struct("RuleCount", 7)?;
+        rule.serialize_field("group", &decision.group)?;
+        rule.serialize_field("line", &decision.line)?;
+        rule.serialize_field("rule", &decision.rule)?;
+        rule.serialize_field("robots_version", &decision.version.as_ref().map(ToString::to_string))?;
+        rule.serialize_field("notice", &decision.notice.map(crate::decide::Notice::as_str))?;
+        rule.serialize_field("action", decision.action.as_str())?;
+        rule.serialize_field("count", &self.count)?;
+        rule.end()
+    }
+}
+
+impl Serialize for PathCount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut path = serializer.serialize_struct("PathCount", 2)?;
+        path.serialize_field("target", &self.target)?;
+        path.serialize_field("count", &self.counts.requests())?;
+        path.end()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+fn client<S: Serializer>(client: &Client, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(client.as_str())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+fn proof<S: Serializer>(proof: &Proof, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(proof.as_str())
+}
+
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+fn purpose<S: Serializer>(purpose: &Option<Purpose>, serializer: S) -> Result<S::Ok, S::Error> {
+    purpose.map(Purpose::as_str).serialize(serializer)
+}
+
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+fn version<S: Serializer>(version: &Option<VersionId>, serializer: S) -> Result<S::Ok, S::Error> {
+    version.as_ref().map(ToString::to_string).serialize(serializer)
+}

@@ -1,0 +1,310 @@
+//! Reading the stores and adding them up, subject by subject.
+
+use super::Reads;
+use super::conduct::{Facts, conduct};
+use super::delay::Files;
+use super::entry::{Entry, PathCount, ReadOf, RuleCount};
+use super::question::Question;
+use crate::decide::Notice;
+use crate::enforce::Action;
+use crate::identify::{Client, Proof, Purpose};
+use crate::record::{
+    Decision, EventKind, Gaps, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal, Removed,
+    StoreError, StoreReader, Subject, VersionRecord, Window,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What one element stands for. A name that was a crawler's and becomes a tool's has two.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    site: Box<str>,
+    crawler: Option<Box<str>>,
+    client: Client,
+    proof: Proof,
+}
+
+impl From<&Subject> for Key {
+    fn from(subject: &Subject) -> Self {
+        let Subject { site, client, crawler, proof, .. } = subject;
+        Self { site: site.clone(), crawler: crawler.clone(), client: *client, proof: *proof }
+    }
+}
+
+/// All that the stores tell of one key.
+#[derive(Debug, Default)]
+struct Account {
+    purpose: Option<Purpose>,
+    totals: HashMap<Arc<Decision>, u64>,
+    paths: HashMap<String, PathCounts>,
+    seen: Option<(SystemTime, SystemTime)>,
+    gaps: Gaps,
+    reads: Vec<ReadTotal>,
+}
+
+/// Everything that was asked for, added up.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    accounts: BTreeMap<Key, Account>,
+    /// Reads by anyone at the sites in question, whose names a crawler may share a cache with.
+    all_reads: Vec<ReadTotal>,
+    files: Files,
+    pub(super) losses: Losses,
+    /// Whether the record of a read may have been lost at any time.
+    lacks_reads: bool,
+    pub(super) removed: Removed,
+    pub(super) reads: Reads,
+}
+
+/// Reads all stores.
+pub(super) fn gather(
+    stores: &[StoreReader],
+    question: &Question,
+    window: &Window,
+) -> Result<Gathered, StoreError> {
+    let mut gathered = Gathered {
+        accounts: BTreeMap::new(),
+        all_reads: Vec::new(),
+        files: Files::default(),
+        losses: Losses::default(),
+        lacks_reads: false,
+        removed: Removed::default(),
+        reads: Reads::Complete,
+    };
+    let mut versions = Vec::new();
+    // What is cut from one store may be another's most frequent target.
+    let top = if stores.len() == 1 { question.top } else { usize::MAX };
+    for store in stores {
+        gathered.counts(store, question, window, top)?;
+        gathered.missing(store, window)?;
+        gathered.all_reads.extend(store.reads(&question.filter_of_reads())?);
+        versions.extend(store.versions(question.site.as_deref())?);
+    }
+    gathered.all_reads.retain(|read| read.first < window.to);
+    gathered.distribute_reads(question);
+    gathered.files = Files::new(in_force(&versions, window.to).into_values());
+    gathered.accounts.retain(|_, account| account.is_of(window));
+    Ok(gathered)
+}
+
+/// The version of each site that was in force just before `to`; the youngest, where several gateways differ.
+fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &VersionRecord> {
+    let mut found: HashMap<&str, &VersionRecord> = HashMap::new();
+    for version in versions.iter().filter(|version| version.from < to) {
+        let ended = |record: &VersionRecord| record.until.is_some_and(|until| until < to);
+        let later =
+            |known: &&mut &VersionRecord| (!ended(version), version.from) >= (!ended(known), known.from);
+        match found.get_mut(&*version.site) {
+            None => drop(found.insert(&version.site, version)),
+            Some(known) => {
+                if later(&known) {
+                    *known = version;
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Gathered {
+    fn counts(
+        &mut self,
+        store: &StoreReader,
+        question: &Question,
+        window: &Window,
+        top: usize,
+    ) -> Result<(), StoreError> {
+        let filter = question.filter();
+        for presence in store.presence(&filter)? {
+            let seen = &mut self.account(&presence.subject).seen;
+            *seen = Some(seen.map_or((presence.first, presence.last), |(first, last)| {
+                (first.min(presence.first), last.max(presence.last))
+            }));
+        }
+        for total in store.totals(window, &filter)? {
+            *self.account(&total.subject).totals.entry(total.decision).or_default() += total.count;
+        }
+        for path in store.paths(window, &filter, top)? {
+            self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
+        }
+        for (subject, gaps) in store.gaps(window, &filter)? {
+            self.account(&subject).gaps.merge(&gaps);
+        }
+        Ok(())
+    }
+
+    fn missing(&mut self, store: &StoreReader, window: &Window) -> Result<(), StoreError> {
+        let (losses, removed) = (store.losses(window)?, store.removed()?);
+        self.losses.details_dropped += losses.details_dropped;
+        self.losses.counts_lost += losses.counts_lost;
+        self.removed.details += removed.details;
+        self.removed.counts += removed.counts;
+        let ever = Window { from: SystemTime::UNIX_EPOCH, to: window.to };
+        self.lacks_reads |= removed.details > 0 || store.losses(&ever)?.details_dropped > 0;
+        if store.reads_are_partial(window)? {
+            self.reads = Reads::Partial;
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, subject: &Subject) -> &mut Account {
+        let account = self.accounts.entry(Key::from(subject)).or_default();
+        account.purpose = account.purpose.or(subject.purpose);
+        account
+    }
+
+    fn distribute_reads(&mut self, question: &Question) {
+        let wanted = question.crawler.as_deref();
+        for read in std::mem::take(&mut self.all_reads) {
+            let name = read.subject.crawler.as_deref();
+            let is_wanted =
+                wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)));
+            if is_wanted {
+                let subject = Arc::clone(&read.subject);
+                self.account(&subject).reads.push(read.clone());
+            }
+            self.all_reads.push(read);
+        }
+    }
+
+    /// The elements of the report, in its order.
+    pub(super) fn entries(mut self, question: &Question) -> Vec<Entry> {
+        let accounts = std::mem::take(&mut self.accounts);
+        let mut entries: Vec<Entry> =
+            accounts.into_iter().map(|(key, account)| self.entry(key, account, question)).collect();
+        entries.sort_by_key(|entry| Reverse((entry.violations_after_read, entry.violations, entry.requests)));
+        entries
+    }
+
+    fn entry(&self, key: Key, mut account: Account, question: &Question) -> Entry {
+        let subject = key.subject(account.purpose);
+        let violations = account.sum(|decision| decision.kind == EventKind::Violation);
+        let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
+        let facts = Facts {
+            violations,
+            after_read,
+            is_one_actor: subject.proof != Proof::Contradicted
+                && subject.crawler.as_deref() != Some(OTHER_CRAWLERS),
+            a_read_was_seen: self.someone_read_for(&subject, question),
+            reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,
+        };
+        let reads_of = account.reads_of();
+        let last = account.reads.iter().max_by_key(|read| read.last);
+        Entry {
+            conduct: conduct(&facts),
+            requests: account.sum(|_| true),
+            reads: reads_of.iter().map(|read| read.count).sum(),
+            last_read: last.map(|read| read.last),
+            last_read_version: last.map(|read| read.version),
+            violations,
+            stale: account.sum(|decision| decision.kind == EventKind::Stale),
+            variants: account.sum(|decision| decision.kind == EventKind::Variant),
+            spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
+            refused: account.sum(|decision| decision.action == Action::Refuse),
+            first_seen: account.seen.map(|(first, _)| first),
+            last_seen: account.seen.map(|(_, last)| last),
+            crawl_delay: self.files.delay(&subject, &question.known, Some(&account.gaps)),
+            rules: account.rules(),
+            paths: account.paths(question.top),
+            violations_after_read: after_read,
+            reads_of,
+            site: key.site,
+            crawler: key.crawler,
+            client: key.client,
+            purpose: account.purpose,
+            proof: key.proof,
+        }
+    }
+
+    /// Whether robots.txt was read at the site by what may be the same crawler: under its name with another
+    /// proof, by one that shares its cache, or, for a name of its own making, by the rest of many such names.
+    fn someone_read_for(&self, subject: &Subject, question: &Question) -> bool {
+        let Some(name) = subject.crawler.as_deref().map(str::to_ascii_lowercase) else { return false };
+        self.all_reads.iter().any(|read| {
+            if read.subject.site != subject.site || read.subject.proof == Proof::Contradicted {
+                return false;
+            }
+            let Some(reader) = read.subject.crawler.as_deref().map(str::to_ascii_lowercase) else {
+                return false;
+            };
+            let is_rest = reader == OTHER_CRAWLERS && !question.known.has(&name);
+            reader == name || is_rest || question.known.share_a_cache(&name, &reader)
+        })
+    }
+}
+
+impl Key {
+    fn subject(&self, purpose: Option<Purpose>) -> Subject {
+        let Self { site, crawler, client, proof } = self.clone();
+        Subject { site, client, crawler, purpose, proof }
+    }
+}
+
+impl Account {
+    /// Whether anything of it was within the window: a request, or the first or last read of a version.
+    fn is_of(&self, window: &Window) -> bool {
+        let within = |time: SystemTime| window.from <= time && time < window.to;
+        !self.totals.is_empty() || self.reads.iter().any(|read| within(read.first) || within(read.last))
+    }
+
+    fn sum(&self, admits: impl Fn(&Decision) -> bool) -> u64 {
+        self.totals.iter().filter(|(decision, _)| admits(decision)).map(|(_, count)| count).sum()
+    }
+
+    fn rules(&self) -> Vec<RuleCount> {
+        let is_told = |kind| matches!(kind, EventKind::Violation | EventKind::Stale | EventKind::Variant);
+        let told = self.totals.iter().filter(|(decision, _)| is_told(decision.kind));
+        let mut rules: Vec<RuleCount> = told
+            .map(|(decision, count)| RuleCount { decision: Arc::clone(decision), count: *count })
+            .collect();
+        rules.sort_by(|one, two| {
+            let order = |rule: &RuleCount| {
+                let decision = &rule.decision;
+                (
+                    Reverse(rule.count),
+                    decision.version,
+                    decision.line,
+                    decision.action.as_str(),
+                    decision.notice.map(Notice::as_str),
+                )
+            };
+            order(one).cmp(&order(two)).then_with(|| one.decision.group.cmp(&two.decision.group))
+        });
+        rules
+    }
+
+    /// The `top` targets, and the sum of all others.
+    fn paths(&mut self, top: usize) -> Vec<PathCount> {
+        let mut rest = self.paths.remove(OTHER_PATHS).unwrap_or_default();
+        let mut paths: Vec<PathCount> =
+            self.paths.drain().map(|(target, counts)| PathCount { target, counts }).collect();
+        paths.sort_by(|one, two| {
+            let order = |path: &PathCount| Reverse(path.counts.requests());
+            order(one).cmp(&order(two)).then_with(|| one.target.cmp(&two.target))
+        });
+        for path in paths.drain(top.min(paths.len())..) {
+            rest.add(&path.counts);
+        }
+        if rest.requests() > 0 {
+            paths.push(PathCount { target: OTHER_PATHS.to_owned(), counts: rest });
+        }
+        paths
+    }
+
+    fn reads_of(&self) -> Vec<ReadOf> {
+        let mut found: BTreeMap<_, ReadOf> = BTreeMap::new();
+        for read in &self.reads {
+            let ReadTotal { version, in_force, first, last, count, .. } = *read;
+            found
+                .entry((in_force, version))
+                .and_modify(|known| {
+                    (known.first, known.last) = (known.first.min(first), known.last.max(last));
+                    known.count += count;
+                })
+                .or_insert(ReadOf { version, in_force, first, last, count });
+        }
+        found.into_values().collect()
+    }
+}

@@ -1,0 +1,164 @@
+//! Where crawlers go most: targets by crawler, the hotter the more.
+
+use super::text::{isolated, visible};
+use crate::record::{OTHER_PATHS, PathCounts};
+use crate::report::{Entry, Report, grouped};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// How many targets are shown.
+const ROWS: usize = 15;
+
+/// How many crawlers have a column of their own.
+const COLUMNS: usize = 5;
+
+/// The hottest step.
+const HOTTEST: u32 = 5;
+
+pub(super) struct Heat {
+    pub(super) title: &'static str,
+    pub(super) what: &'static str,
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<HeatRow>,
+}
+
+pub(super) struct HeatRow {
+    pub(super) target: String,
+    pub(super) cells: Vec<Cell>,
+    pub(super) sum: String,
+}
+
+pub(super) struct Cell {
+    pub(super) count: String,
+    pub(super) heat: u32,
+    pub(super) title: String,
+}
+
+/// What is counted: violations where there are any, else requests.
+#[derive(Clone, Copy)]
+enum Measure {
+    Violations,
+    Requests,
+}
+
+impl Measure {
+    const fn of(self, counts: &PathCounts) -> u64 {
+        match self {
+            Self::Violations => counts.violations,
+            Self::Requests => counts.requests(),
+        }
+    }
+
+    const fn word(self, count: u64) -> &'static str {
+        match (self, count) {
+            (Self::Violations, 1) => "violation",
+            (Self::Violations, _) => "violations",
+            (Self::Requests, 1) => "request",
+            (Self::Requests, _) => "requests",
+        }
+    }
+}
+
+/// Counts by target and crawler.
+type Table<'r> = BTreeMap<&'r str, BTreeMap<&'r str, u64>>;
+
+impl Heat {
+    /// The hottest targets of crawlers under their own names; `None` where no target is known.
+    pub(super) fn of(report: &Report) -> Option<Self> {
+        let violations = table(report, Measure::Violations);
+        let measure = if violations.is_empty() { Measure::Requests } else { Measure::Violations };
+        let table = if violations.is_empty() { table(report, measure) } else { violations };
+        if table.is_empty() {
+            return None;
+        }
+        let names = hottest(table.values().flatten().map(|(name, count)| (*name, *count)), COLUMNS);
+        let targets = hottest(table.iter().map(|(target, counts)| (*target, counts.values().sum())), ROWS);
+        let counts_of = |target: &str| table.get(target);
+        let most =
+            targets.iter().filter_map(|target| counts_of(target)).flat_map(BTreeMap::values).copied().max();
+        let row = |target: &&str| {
+            counts_of(target).map(|counts| HeatRow::new(target, counts, &names, most.unwrap_or(1), measure))
+        };
+        let (title, what) = match measure {
+            Measure::Violations => (
+                "Where rules were broken",
+                "Violations by path and crawler, of the paths that each crawler asked for most. Queries are kept.",
+            ),
+            Measure::Requests => (
+                "Where crawlers went",
+                "Requests by path and crawler, of the paths that each crawler asked for most. None was a violation.",
+            ),
+        };
+        let columns = names.iter().map(|name| visible(name)).collect();
+        Some(Self { title, what, columns, rows: targets.iter().filter_map(row).collect() })
+    }
+}
+
+impl HeatRow {
+    fn new(target: &str, counts: &BTreeMap<&str, u64>, names: &[&str], most: u64, measure: Measure) -> Self {
+        let cell = |name: &&str| {
+            let count = counts.get(*name).copied().unwrap_or_default();
+            let title = format!("{}: {} {}", isolated(name), grouped(count), measure.word(count));
+            Cell { count: grouped(count), heat: heat(count, most), title }
+        };
+        let sum = grouped(counts.values().sum());
+        Self { target: visible(target), cells: names.iter().map(cell).collect(), sum }
+    }
+}
+
+/// By target and name, whatever the site; without zeros, and without the rest that has no name.
+fn table(report: &Report, measure: Measure) -> Table<'_> {
+    let mut table: Table<'_> = BTreeMap::new();
+    for entry in report.named() {
+        let paths = entry.paths.iter().filter(|path| path.target != OTHER_PATHS);
+        for (target, count) in paths.map(|path| (path.target.as_str(), measure.of(&path.counts))) {
+            if count > 0 {
+                *table.entry(target).or_default().entry(Entry::name(entry)).or_default() += count;
+            }
+        }
+    }
+    table
+}
+
+/// The `most` keys with the highest sums, the highest first.
+fn hottest<'r>(counts: impl Iterator<Item = (&'r str, u64)>, most: usize) -> Vec<&'r str> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (key, count) in counts {
+        *sums.entry(key).or_default() += count;
+    }
+    let mut sums: Vec<(&str, u64)> = sums.into_iter().collect();
+    sums.sort_by_key(|(key, sum)| (Reverse(*sum), *key));
+    sums.into_iter().take(most).map(|(key, _)| key).collect()
+}
+
+/// From 0 for nothing to [`HOTTEST`], by the number of digits: a crawl has paths with one request and with a
+/// million.
+fn heat(count: u64, most: u64) -> u32 {
+    if count == 0 {
+        return 0;
+    }
+    if count >= most {
+        return HOTTEST;
+    }
+    1 + count.ilog2() * (HOTTEST - 1) / most.ilog2().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heat_rises_with_the_count() {
+        let heats: Vec<u32> =
+            [0, 1, 10, 100, 1_000, 10_000].into_iter().map(|count| heat(count, 10_000)).collect();
+        assert_eq!(heats, [0, 1, 1, 2, 3, 5]);
+        assert!((1..=1_000).all(|count| heat(count, 1_000) <= HOTTEST && heat(count, 1_000) >= 1));
+        assert_eq!((heat(1, 1), heat(u64::MAX, u64::MAX)), (5, 5));
+    }
+
+    #[test]
+    fn the_hottest_are_few_and_in_order() {
+        let counts = [("a", 1), ("b", 5), ("a", 3), ("c", 5), ("d", 1)];
+        assert_eq!(hottest(counts.into_iter(), 3), ["b", "c", "a"]);
+    }
+}

@@ -1,0 +1,236 @@
+//! The report as one self-contained HTML page: no script, nothing fetched, every drawing inline.
+//!
+//! Two things keep the words of strangers harmless. The template engine escapes every value, without an
+//! exception but the style sheet; and `text` spells out what cannot be seen and would turn the direction of
+//! writing, which escaping leaves as it is. The Content Security Policy is the second line: it lets the page
+//! do nothing at all.
+
+mod cases;
+mod chart;
+mod heat;
+mod rows;
+mod text;
+
+use super::{Course, Entry, Question, Report, Summary, grouped};
+use crate::record::{StoreError, StoreReader};
+use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cases::CaseView;
+use chart::{COLOURS, CourseChart, Share};
+use heat::Heat;
+use rows::{Group, Row};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::OnceLock;
+use text::{moment, visible};
+
+/// The style sheet, as it stands in the page.
+const STYLE: &str = include_str!("style.css");
+
+/// How many bars the drawing over time has at most: two for each hour of a day.
+const STRETCHES: u32 = 49;
+
+/// Elements beyond these have a row, but nothing one by one.
+const CASES: usize = 500;
+
+/// Why there is no page.
+#[derive(Debug)]
+pub enum PageError {
+    /// A store cannot be read.
+    Store(StoreError),
+    /// The page could not be written.
+    Template(askama::Error),
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(out),
+            Self::Template(_) => out.write_str("the page could not be written"),
+        }
+    }
+}
+
+impl std::error::Error for PageError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // It is told in full already.
+            Self::Store(_) => None,
+            Self::Template(error) => Some(error),
+        }
+    }
+}
+
+impl From<StoreError> for PageError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<askama::Error> for PageError {
+    fn from(error: askama::Error) -> Self {
+        Self::Template(error)
+    }
+}
+
+/// What a live page has around the report; a file has nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// Other times to look at.
+    pub links: Vec<Link>,
+    /// Other sites to look at.
+    pub sites: Vec<Link>,
+}
+
+/// A link of a live page.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// A reference within the same listener.
+    pub href: String,
+    /// Its text.
+    pub label: String,
+    /// Whether it is the page itself.
+    pub is_current: bool,
+}
+
+/// The policy that the page carries; a server sends it as `Content-Security-Policy`, too. The only style is
+/// the one with this hash (Content Security Policy Level 3, section 8.3).
+pub fn content_security_policy() -> &'static str {
+    static POLICY: OnceLock<String> = OnceLock::new();
+    POLICY.get_or_init(|| {
+        let hash = STANDARD.encode(Sha256::digest(STYLE));
+        format!(
+            "default-src 'none'; style-src 'sha256-{hash}'; img-src data:; base-uri 'none'; form-action 'none'"
+        )
+    })
+}
+
+#[derive(Template)]
+#[template(path = "page.html", config = "src/report/html/askama.toml")]
+struct Page<'a> {
+    style: &'static str,
+    security: &'static str,
+    program: &'static str,
+    frame: &'a Frame,
+    headline: String,
+    scope: Option<String>,
+    from: String,
+    to: String,
+    caveats: Vec<String>,
+    totals: Vec<Total>,
+    course: Option<CourseChart>,
+    shares: Vec<Share>,
+    heat: Option<Heat>,
+    groups: Vec<Group>,
+    cases: Vec<CaseView>,
+}
+
+/// One number of the totals.
+struct Total {
+    label: &'static str,
+    value: String,
+    what: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "apology.html", config = "src/report/html/askama.toml")]
+struct Apology<'a> {
+    style: &'static str,
+    security: &'static str,
+    program: &'static str,
+    frame: &'a Frame,
+    title: &'a str,
+    reason: String,
+    remedy: &'a str,
+}
+
+/// The page of `report`, which answers `question` to `stores`.
+///
+/// # Errors
+/// When a store cannot be read.
+pub fn page(
+    stores: &[StoreReader],
+    question: &Question,
+    report: &Report,
+    frame: &Frame,
+) -> Result<String, PageError> {
+    let course = Course::of(stores, question, report, STRETCHES, COLOURS - 1)?;
+    Ok(Page::new(question, report, &course, frame).render()?)
+}
+
+/// A page that says why there is none.
+///
+/// # Errors
+/// None that can be expected: what is written is written to memory.
+pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result<String, PageError> {
+    let reason = visible(reason);
+    let (style, security, program) = (STYLE, content_security_policy(), env!("CARGO_PKG_VERSION"));
+    Ok(Apology { style, security, program, frame, title, reason, remedy }.render()?)
+}
+
+impl<'a> Page<'a> {
+    fn new(question: &Question, report: &Report, course: &Course, frame: &'a Frame) -> Self {
+        let summary = report.summary();
+        let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
+        let shows_site = sites.len() > 1;
+        let of_interest =
+            |entry: &Entry| !entry.rules.is_empty() || entry.reads > 0 || !entry.paths.is_empty();
+        let id = |at: usize| format!("case-{}", at + 1);
+        let told: Vec<(usize, &Entry)> =
+            report.crawlers.iter().enumerate().filter(|(_, entry)| of_interest(entry)).take(CASES).collect();
+        let row = |entry: &Entry| {
+            let case = told.iter().find(|(_, other)| std::ptr::eq(*other, entry)).map(|(at, _)| id(*at));
+            Row::new(entry, case, shows_site)
+        };
+        Self {
+            style: STYLE,
+            security: content_security_policy(),
+            program: env!("CARGO_PKG_VERSION"),
+            frame,
+            headline: capitalised(&visible(&summary.headline)),
+            scope: scope(question),
+            from: moment(report.from),
+            to: moment(report.to),
+            totals: totals(&summary),
+            caveats: summary.caveats,
+            course: CourseChart::of(course),
+            shares: chart::shares(report),
+            heat: Heat::of(report),
+            groups: Group::all(report, row),
+            cases: told.iter().map(|(at, entry)| CaseView::new(entry, id(*at), shows_site)).collect(),
+        }
+    }
+}
+
+/// What the totals of crawlers are, with a word on each.
+fn totals(summary: &Summary) -> Vec<Total> {
+    let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
+    vec![
+        Total {
+            label: "Crawlers",
+            value: count(summary.crawlers),
+            what: "by name, borrowed ones not counted",
+        },
+        Total { label: "Broke rules", value: count(summary.violating), what: "read before or not" },
+        Total { label: "Requests", value: grouped(summary.requests), what: "that were judged" },
+        Total { label: "Violations", value: grouped(summary.violations), what: "of rules they could know" },
+        Total { label: "Refused", value: grouped(summary.refused), what: "answered by the gateway" },
+        Total { label: "Stale", value: grouped(summary.stale), what: "within notice, forwarded" },
+        Total { label: "Variants", value: grouped(summary.variants), what: "other spellings, no violations" },
+    ]
+}
+
+/// What the report was narrowed to.
+fn scope(question: &Question) -> Option<String> {
+    let site = question.site.as_deref().map(|site| format!("site {}", visible(site)));
+    let crawler = question.crawler.as_deref().map(|crawler| format!("crawler {}", visible(crawler)));
+    let scope: Vec<String> = site.into_iter().chain(crawler).collect();
+    (!scope.is_empty()).then(|| scope.join(", "))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,143 @@
+//! Elements of a report as rows of a table.
+
+use super::text::{moment, visible};
+use crate::identify::{Client, Purpose};
+use crate::report::{Conduct, Entry, Report, grouped};
+
+/// Clients that stand together in one table.
+pub(super) struct Group {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    pub(super) what: &'static str,
+    pub(super) shows_conduct: bool,
+    pub(super) rows: Vec<Row>,
+}
+
+/// One element. Every field is text as it stands on the page.
+pub(super) struct Row {
+    /// Where more of it stands.
+    pub(super) case: Option<String>,
+    pub(super) name: String,
+    /// Purpose, or kind of client.
+    pub(super) about: String,
+    /// The site, where there are several.
+    pub(super) site: Option<String>,
+    pub(super) conduct: &'static str,
+    pub(super) conduct_words: &'static str,
+    pub(super) proof: &'static str,
+    pub(super) requests: String,
+    pub(super) violations: String,
+    pub(super) stale: String,
+    pub(super) variants: String,
+    pub(super) refused: String,
+    pub(super) reads: String,
+    pub(super) last_seen: String,
+}
+
+impl Group {
+    /// The tables of a report, those without a row left out.
+    pub(super) fn all(report: &Report, row: impl Fn(&Entry) -> Row) -> Vec<Self> {
+        let groups = [
+            Self {
+                id: "crawlers",
+                title: "Crawlers",
+                what: "One row for each crawler and proof of its name. Those that broke rules they had read come \
+                       first.",
+                shows_conduct: true,
+                rows: report.named().map(&row).collect(),
+            },
+            Self {
+                id: "borrowed",
+                title: "Borrowed names",
+                what: "They came from addresses that are not the operator’s. They count against nobody.",
+                shows_conduct: false,
+                rows: report.borrowed().map(&row).collect(),
+            },
+            Self {
+                id: "others",
+                title: "Not crawlers",
+                what: "Fetchers that a person set off, tools, monitors and clients without a name. They are outside \
+                       the headline and the totals.",
+                shows_conduct: false,
+                rows: report.others().map(&row).collect(),
+            },
+        ];
+        groups.into_iter().filter(|group| !group.rows.is_empty()).collect()
+    }
+}
+
+impl Row {
+    pub(super) fn new(entry: &Entry, case: Option<String>, shows_site: bool) -> Self {
+        Self {
+            case,
+            name: visible(entry.name()),
+            about: about(entry),
+            site: shows_site.then(|| visible(&entry.site)),
+            conduct: entry.conduct.as_str(),
+            conduct_words: conduct(entry.conduct),
+            proof: entry.proof.as_str(),
+            requests: grouped(entry.requests),
+            violations: grouped(entry.violations),
+            stale: grouped(entry.stale),
+            variants: grouped(entry.variants),
+            refused: grouped(entry.refused),
+            reads: reads(entry),
+            last_seen: entry.last_seen.map_or_else(|| "–".to_owned(), moment),
+        }
+    }
+}
+
+/// What it fetches for, or what kind of client it is.
+pub(super) fn about(entry: &Entry) -> String {
+    match (entry.purpose, entry.client) {
+        (Some(purpose), Client::Crawler) => purpose_words(purpose).to_owned(),
+        (Some(purpose), client) => format!("{}, {}", purpose_words(purpose), client.as_str()),
+        (None, Client::Crawler) => "purpose unknown".to_owned(),
+        (None, client) => client.as_str().to_owned(),
+    }
+}
+
+const fn purpose_words(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Ads => "advertising",
+        Purpose::AiSearch => "AI search",
+        Purpose::AiTrain => "AI training",
+        Purpose::AiUser => "AI assistant",
+        Purpose::Archive => "archive",
+        Purpose::Feed => "feeds",
+        Purpose::Monitor => "monitoring",
+        Purpose::Other => "other",
+        Purpose::Research => "research",
+        Purpose::Scraper => "scraper",
+        Purpose::Search => "search",
+        Purpose::Security => "security",
+        Purpose::Seo => "SEO",
+        Purpose::Social => "link previews",
+        Purpose::Tool => "tool",
+        Purpose::Webhook => "webhook",
+    }
+}
+
+pub(super) const fn conduct(conduct: Conduct) -> &'static str {
+    match conduct {
+        Conduct::Obeyed => "obeyed",
+        Conduct::Ignored => "ignored",
+        Conduct::NoReadSeen => "no read seen",
+        Conduct::Unknown => "unknown",
+    }
+}
+
+fn reads(entry: &Entry) -> String {
+    match (entry.reads, entry.last_read, entry.last_read_version) {
+        (0, ..) => "no read seen".to_owned(),
+        (_, Some(last), Some(version)) => {
+            format!("{}, last {version} on {}", times(entry.reads), moment(last))
+        }
+        (count, ..) => times(count),
+    }
+}
+
+/// `once`, `12 times`.
+pub(super) fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+}

@@ -1,0 +1,147 @@
+//! Times, shares and text of strangers, as people read them on a page.
+//!
+//! Escaping for HTML is not done here: the template engine does it, always. What is done here is what
+//! escaping leaves: characters that cannot be seen, or that turn the direction of what stands beside them.
+
+use jiff::Timestamp;
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+
+/// Longer texts of strangers are cut in the middle.
+const LONGEST: usize = 160;
+
+/// How much of the end of a cut text is shown.
+const TAIL: usize = 30;
+
+/// `text` with everything that cannot be seen spelt out, and cut when it is very long.
+pub(super) fn visible(text: &str) -> String {
+    let count = text.chars().count();
+    let mut shown = String::with_capacity(text.len().min(4 * LONGEST));
+    for (at, symbol) in text.chars().enumerate() {
+        if count > LONGEST && at >= LONGEST - TAIL && at < count - TAIL {
+            if at == LONGEST - TAIL {
+                // Writing to a `String` cannot fail.
+                let _ = write!(
+                    shown,
+                    " … {} more … ",
+                    super::grouped(u64::try_from(count - LONGEST).unwrap_or(u64::MAX))
+                );
+            }
+        } else if is_unseen(symbol) {
+            shown.extend(symbol.escape_unicode());
+        } else {
+            shown.push(symbol);
+        }
+    }
+    shown
+}
+
+/// The same for where no element can isolate it, such as the title of a drawing: inside marks that keep its
+/// direction to itself (Unicode Standard Annex 9, section 2.4).
+pub(super) fn isolated(text: &str) -> String {
+    format!("\u{2068}{}\u{2069}", visible(text))
+}
+
+/// Controls, marks of direction, and what takes no room: zero-width and filling characters, tags.
+const fn is_unseen(symbol: char) -> bool {
+    symbol.is_ascii_control()
+        || matches!(
+            symbol,
+            '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// `20 Nov 2026, 16:05`.
+pub(super) fn moment(time: SystemTime) -> String {
+    formatted(time, "%-d %b %Y, %H:%M")
+}
+
+/// The start of a stretch of `step`: with its time where that is not always midnight.
+pub(super) fn start(time: SystemTime, step: Duration) -> String {
+    let is_long = step >= Duration::from_secs(86_400);
+    formatted(time, if is_long { "%-d %b %Y" } else { "%-d %b, %H:%M" })
+}
+
+fn formatted(time: SystemTime, format: &str) -> String {
+    Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH).strftime(format).to_string()
+}
+
+/// `5 minutes`, `hour`, `2 days`: what a bar stands for.
+pub(super) fn stretch(step: Duration) -> String {
+    let seconds = step.as_secs();
+    let (count, unit) = match seconds {
+        0..3_600 => (seconds / 60, "minute"),
+        3_600..86_400 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
+}
+
+/// Seconds as an operator writes them: `10 s`, `0.25 s`.
+pub(super) fn seconds(seconds: f64) -> String {
+    if seconds >= 120.0 {
+        return format!("{:.0} min", seconds / 60.0);
+    }
+    let text = format!("{seconds:.2}");
+    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A share in whole per cent. Never `0 %` of something, and never `100 %` of less than all.
+pub(super) fn percent(part: u64, whole: u64) -> String {
+    let rounded = (u128::from(part) * 200 + u128::from(whole)) / (u128::from(whole.max(1)) * 2);
+    match rounded {
+        0 if part > 0 => "under 1 %".to_owned(),
+        100 if part < whole => "over 99 %".to_owned(),
+        rounded => format!("{rounded} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_unseen_is_left() {
+        assert_eq!(visible("a\u{202e}b\u{1b}[31m\u{200b}"), "a\\u{202e}b\\u{1b}[31m\\u{200b}");
+        assert_eq!(visible("caf\u{e9} \u{5d0}\u{5d1} <b>"), "caf\u{e9} \u{5d0}\u{5d1} <b>");
+        assert_eq!(isolated("x\u{2069}y"), "\u{2068}x\\u{2069}y\u{2069}");
+    }
+
+    #[test]
+    fn long_texts_are_cut_in_the_middle() {
+        let text: String = ('a'..='z').cycle().take(1_160).collect();
+        let shown = visible(&text);
+        assert!(shown.chars().count() < 200 && shown.contains("1,000 more"), "{shown}");
+        assert!(shown.starts_with("abc") && text.ends_with(&shown[shown.len() - TAIL..]));
+        let just: String = "x".repeat(LONGEST);
+        assert_eq!(visible(&just), just);
+    }
+
+    #[test]
+    fn shares_never_claim_more_than_there_is() {
+        assert_eq!(percent(1, 3), "33 %");
+        assert_eq!(percent(1, 1_000), "under 1 %");
+        assert_eq!(percent(999, 1_000), "over 99 %");
+        assert_eq!((percent(0, 10), percent(10, 10)), ("0 %".to_owned(), "100 %".to_owned()));
+        assert_eq!(percent(u64::MAX, u64::MAX), "100 %");
+    }
+
+    #[test]
+    fn times_are_short() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        assert_eq!(moment(time), "14 Nov 2023, 22:13");
+        assert_eq!(start(time, Duration::from_secs(3_600)), "14 Nov, 22:13");
+        assert_eq!(start(time, Duration::from_secs(86_400)), "14 Nov 2023");
+        assert_eq!(
+            (stretch(Duration::from_secs(1_800)), stretch(Duration::from_secs(3_600))),
+            ("30 minutes".to_owned(), "hour".to_owned())
+        );
+        assert_eq!(
+            (seconds(10.0), seconds(0.25), seconds(2.1), seconds(600.0)),
+            ("10 s".into(), "0.25 s".into(), "2.1 s".into(), "10 min".into())
+        );
+    }
+}

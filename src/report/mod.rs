@@ -1,0 +1,122 @@
+//! What the store tells an operator: who came, what they asked for, which rules they broke, and whether
+//! they had read them.
+//!
+//! [`Report::of`] reads stores and nothing else: no clock, no network, no file but theirs. It is data; the
+//! shapes of it (table, JSON, CSV, a page) are made elsewhere. [`Course`] is the same over time, for charts,
+//! and [`Case`] is what one crawler can be held to.
+//!
+//! Two kinds of time appear. Counts are of the window that the report names as `from` and `to`, which
+//! begins and ends where the store's roll-ups do, so they are exact. Reads of robots.txt, and first and last
+//! seen, are of everything that is kept: a read weeks ago still obliges (RFC 9309 §2.4). Targets and gaps
+//! are kept by day, and are those of the days, in UTC, that the window touches.
+
+mod case;
+mod conduct;
+mod course;
+mod delay;
+mod entry;
+mod gather;
+mod headline;
+pub mod html;
+mod question;
+mod window;
+
+pub use case::Case;
+pub use conduct::Conduct;
+pub use course::{Course, Curve};
+pub use delay::CrawlDelay;
+pub use entry::{Entry, PathCount, ReadOf, RuleCount};
+pub use headline::{Summary, grouped};
+pub use question::{Known, Question};
+
+use crate::record::{Losses, Removed, StoreError, StoreReader, Window};
+use serde::{Serialize, Serializer};
+use std::time::SystemTime;
+
+/// Whether the gateway sees every read of robots.txt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reads {
+    /// Nobody else answers for the gateway.
+    Complete,
+    /// A cache, or another gateway, may have answered some.
+    Partial,
+}
+
+/// The whole report. As JSON it has exactly the fields of `docs/report-schema.json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The first moment that counts speak of.
+    #[serde(serialize_with = "time")]
+    pub from: SystemTime,
+    /// The moment after the last.
+    #[serde(serialize_with = "time")]
+    pub to: SystemTime,
+    /// Whether every read was seen.
+    pub reads: Reads,
+    /// Targets, events in full and reads that were not recorded within the window, to the hour.
+    pub details_dropped: u64,
+    /// Requests that are missing from the counts of the window, to the hour.
+    pub counts_lost: u64,
+    /// One element for each site, crawler and proof: who broke rules they had read first, then by
+    /// violations, then by requests.
+    pub crawlers: Vec<Entry>,
+    /// What the size cap took from the stores, ever.
+    #[serde(skip)]
+    pub removed: Removed,
+}
+
+impl Report {
+    /// Reads what `question` asks for from all `stores`, and adds it up.
+    ///
+    /// # Errors
+    /// When a store cannot be read.
+    pub fn of(stores: &[StoreReader], question: &Question) -> Result<Self, StoreError> {
+        let window = window::common(stores, question)?;
+        let gathered = gather::gather(stores, question, &window)?;
+        let Losses { details_dropped, counts_lost } = gathered.losses;
+        let (reads, removed) = (gathered.reads, gathered.removed);
+        let crawlers = gathered.entries(question);
+        let Window { from, to } = window;
+        Ok(Self { from, to, reads, details_dropped, counts_lost, crawlers, removed })
+    }
+
+    /// The window of the counts.
+    #[must_use]
+    pub const fn window(&self) -> Window {
+        Window { from: self.from, to: self.to }
+    }
+
+    /// Crawlers under their own name: what headline and totals are about.
+    pub fn named(&self) -> impl Iterator<Item = &Entry> {
+        self.crawlers.iter().filter(|entry| entry.is_crawler() && !entry.is_borrowed())
+    }
+
+    /// Traffic under the name of a crawler that it does not come from. It counts against nobody.
+    pub fn borrowed(&self) -> impl Iterator<Item = &Entry> {
+        self.crawlers.iter().filter(|entry| entry.is_crawler() && entry.is_borrowed())
+    }
+
+    /// Fetchers, tools, monitors and clients without a name: outside headline and totals.
+    pub fn others(&self) -> impl Iterator<Item = &Entry> {
+        self.crawlers.iter().filter(|entry| !entry.is_crawler())
+    }
+
+    /// The answer to "who breaks my rules?", and the totals of [`Self::named`].
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        Summary::of(self)
+    }
+}
+
+fn time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&crate::record::timestamp(*time))
+}
+
+#[expect(clippy::ref_option, reason = "the shape that serde calls")]
+fn optional_time<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => self::time(time, serializer),
+        None => serializer.serialize_none(),
+    }
+}

@@ -1,0 +1,105 @@
+//! What a report is asked.
+
+use crate::identify::{Catalogue, Client};
+use crate::record::{Filter, Subject};
+use std::collections::{HashMap, HashSet};
+use std::time::SystemTime;
+
+/// What a report is about.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// From when. The window is widened to where the store's roll-ups begin.
+    pub from: SystemTime,
+    /// Until when, not included; widened likewise.
+    pub to: SystemTime,
+    /// Only this site.
+    pub site: Option<String>,
+    /// Only this crawler, upper and lower case being one.
+    pub crawler: Option<String>,
+    /// How many targets of each element are told by name; the rest is `(other)`.
+    pub top: usize,
+    /// What the catalogue knows: tokens, and who shares a cache with whom.
+    pub known: Known,
+}
+
+/// What a report needs of the catalogue.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// By name in lower case.
+    crawlers: HashMap<String, KnownCrawler>,
+}
+
+#[derive(Clone, Debug)]
+struct KnownCrawler {
+    tokens: Vec<Box<str>>,
+    star: bool,
+    /// Whose copy of robots.txt it may hold, in lower case.
+    shares: HashSet<String>,
+}
+
+impl Known {
+    /// Takes from the catalogue what a report needs.
+    #[must_use]
+    pub fn of(catalogue: &Catalogue) -> Self {
+        let mut pairs: HashMap<String, HashSet<String>> = HashMap::new();
+        for crawler in catalogue.crawlers() {
+            let name = crawler.name.to_ascii_lowercase();
+            for other in &crawler.shares_cache_with {
+                let other = other.to_ascii_lowercase();
+                pairs.entry(other.clone()).or_default().insert(name.clone());
+                pairs.entry(name.clone()).or_default().insert(other);
+            }
+        }
+        let known = |crawler: &crate::identify::Crawler| {
+            let name = crawler.name.to_ascii_lowercase();
+            let shares = reached(&name, &pairs);
+            (name, KnownCrawler { tokens: crawler.tokens.to_vec(), star: crawler.star, shares })
+        };
+        Self { crawlers: catalogue.crawlers().iter().map(known).collect() }
+    }
+
+    /// Whether the catalogue has the name, in lower case.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.crawlers.contains_key(name)
+    }
+
+    /// Whether the two, in lower case, may fetch by one copy of robots.txt.
+    pub(super) fn share_a_cache(&self, one: &str, other: &str) -> bool {
+        self.crawlers.get(one).is_some_and(|crawler| crawler.shares.contains(other))
+    }
+
+    /// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).
+    pub(super) fn tokens(&self, subject: &Subject) -> (Vec<Box<str>>, bool) {
+        let name = subject.crawler.as_deref();
+        if let Some(known) = name.and_then(|name| self.crawlers.get(&name.to_ascii_lowercase())) {
+            return (known.tokens.clone(), known.star);
+        }
+        let star = matches!(subject.client, Client::Crawler | Client::Tool | Client::Unnamed);
+        (name.map(Into::into).into_iter().collect(), star)
+    }
+}
+
+/// Everyone that sharing leads to from `name`: who shares with the same crawler shares with each other.
+fn reached(name: &str, pairs: &HashMap<String, HashSet<String>>) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let mut next = vec![name];
+    while let Some(at) = next.pop() {
+        for other in pairs.get(at).into_iter().flatten() {
+            if other != name && found.insert(other.clone()) {
+                next.push(other);
+            }
+        }
+    }
+    found
+}
+
+impl Question {
+    pub(super) fn filter(&self) -> Filter {
+        Filter { site: self.site.clone(), crawler: self.crawler.clone() }
+    }
+
+    /// The same for reads: those of other crawlers may matter, too.
+    pub(super) fn filter_of_reads(&self) -> Filter {
+        Filter { site: self.site.clone(), crawler: None }
+    }
+}

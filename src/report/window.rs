@@ -1,0 +1,23 @@
+//! One window for several stores.
+
+use super::question::Question;
+use crate::record::{StoreError, StoreReader, Window};
+
+/// How often the window may have to be widened: minutes to hours, hours to days, and once to see that
+/// nothing changed.
+const ROUNDS: usize = 4;
+
+/// The narrowest window around the question that begins and ends where the roll-ups of every store do.
+pub(super) fn common(stores: &[StoreReader], question: &Question) -> Result<Window, StoreError> {
+    let mut window = Window { from: question.from, to: question.to.max(question.from) };
+    for _ in 0..ROUNDS {
+        let before = window;
+        for store in stores {
+            window = store.window(window.from, window.to)?;
+        }
+        if window == before {
+            break;
+        }
+    }
+    Ok(window)
+}

@@ -1,0 +1,64 @@
+//! `docs/metrics.md` lists what a real `/metrics` shows: every metric with its labels, and nothing else.
+
+use crate::queries;
+use crate::scene::Watched;
+use crate::support::agents::GPTBOT;
+use crate::support::{Daemon, Nginx, get};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+fn reference() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    std::fs::read_to_string(path).expect("the reference is shipped")
+}
+
+/// Rows `| name | type | labels | meaning |` of its tables.
+fn rows(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
+    let mut rows = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| `robots_gateway_")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, kind, labels, meaning] = cells[..] else { panic!("four cells expected: {line}") };
+        assert!(!meaning.is_empty(), "{line}");
+        let labels = labels.split(',').map(|label| label.trim().trim_matches('`').to_owned());
+        let labels = labels.filter(|label| !label.is_empty()).collect();
+        let name = name.trim_matches('`').to_owned();
+        assert!(rows.insert(name, (kind.to_owned(), labels)).is_none(), "twice: {line}");
+    }
+    rows
+}
+
+#[test]
+fn it_lists_what_is_shown_and_nothing_else() {
+    let origin = Nginx::start();
+    let watched = Watched::start(Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin));
+    watched.gateway.send(&get("/private").by(GPTBOT));
+    let metrics = watched.metrics();
+    let shown: BTreeMap<String, (String, BTreeSet<String>)> = metrics
+        .families
+        .iter()
+        .map(|(name, family)| {
+            let labels = family.samples.iter().flat_map(|sample| sample.labels.keys());
+            (name.clone(), (family.kind.clone(), labels.filter(|label| *label != "le").cloned().collect()))
+        })
+        .collect();
+    assert_eq!(rows(&reference()), shown);
+}
+
+#[test]
+fn the_alerts_it_proposes_can_be_asked() {
+    let origin = Nginx::start();
+    let watched = Watched::start(Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin));
+    let metrics = watched.metrics();
+    let (known, text) = (metrics.names(), reference());
+    let blocks = text.split("```promql\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let queries: BTreeSet<String> = blocks
+        .flat_map(str::lines)
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(str::to_owned)
+        .collect();
+    assert!(queries.len() >= 5, "{queries:?}");
+    for query in &queries {
+        assert_eq!(queries::faults(query, &known), Vec::<String>::new(), "{query}");
+    }
+    queries::are_promql(&queries);
+}

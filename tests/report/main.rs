@@ -1,0 +1,29 @@
+//! `gatewayctl report` from the outside: the real daemon counts, the sender's own ledger is the judge.
+//!
+//! What a test sends it writes down itself, answer by answer. The gateway's own counters are never asked
+//! whether the gateway counts right.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and prints what it measured"
+)]
+
+mod exactness;
+mod fill;
+mod hostile;
+mod ledger;
+mod place;
+mod schema;
+mod season;
+mod story;
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the harness is the one of the gateway's tests, which use more of it"
+)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+mod wrong;

@@ -1,0 +1,76 @@
+//! A place that outlives its gateways: robots.txt, address ranges, state folder and origin.
+
+use crate::support::command::ctl;
+use crate::support::{Daemon, Ended, Folder, Nginx, configured};
+use serde_json::Value;
+
+/// Lines count: the ledger names them.
+pub(crate) const ROBOTS: &str = "User-agent: *\nDisallow: /private/\nDisallow: /secret\nAllow: /private/open\nCrawl-delay: 10\n\nUser-agent: GPTBot\nDisallow: /private/\nDisallow: /article\n";
+
+/// What an operator publishes: GPTBot comes from here.
+const RANGES: &str = r#"{"prefixes": [{"ipv4Prefix": "20.171.206.0/24"}]}"#;
+
+pub(crate) struct Place {
+    pub(crate) folder: Folder,
+    origin: Nginx,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::with(ROBOTS)
+    }
+
+    pub(crate) fn with(robots: &str) -> Self {
+        let folder = Folder::new();
+        folder.write("robots.txt", robots);
+        let ranges = folder.join("state").join("ranges");
+        std::fs::create_dir_all(&ranges).expect("a folder");
+        std::fs::write(ranges.join("openai.com_gptbot.json"), RANGES).expect("a list");
+        Self { folder, origin: Nginx::start() }
+    }
+
+    /// Starts a gateway here, in enforce mode, behind a proxy that says where clients come from.
+    #[track_caller]
+    pub(crate) fn start(&self) -> Daemon {
+        self.start_with("settle = \"0s\"\ntrusted_proxies = [\"127.0.0.1\"]")
+    }
+
+    /// Starts a gateway with these lines at the top of its configuration.
+    #[track_caller]
+    pub(crate) fn start_with(&self, lines: &str) -> Daemon {
+        let robots = self.folder.join("robots.txt");
+        let config = format!(
+            "{lines}\n[verify]\ndns = false\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n",
+            robots.display()
+        );
+        configured(&config)
+            .in_mode("enforce")
+            .arg("--state-dir")
+            .arg(&self.state())
+            .in_front_of(&self.origin)
+            .start()
+    }
+
+    pub(crate) fn state(&self) -> String {
+        self.folder.join("state").to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Runs `gatewayctl report` on the store here.
+    pub(crate) fn report(&self, arguments: &[&str]) -> Ended {
+        ctl([&["report", "--state-dir", &self.state()], arguments].concat())
+    }
+
+    /// The report as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        self.report(&[arguments, &["--format", "json"]].concat()).exits(0).json()
+    }
+}
+
+/// Stops a gateway as a service manager does.
+#[track_caller]
+pub(crate) fn stop(mut gateway: Daemon) {
+    gateway.signal("TERM");
+    let code = gateway.ends_within(std::time::Duration::from_secs(20));
+    assert_eq!(code, Some(0), "it said:\n{}", gateway.log.text());
+}

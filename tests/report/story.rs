@@ -1,0 +1,140 @@
+//! The story of a new rule, as the report tells it (RFC 9309 §2.4).
+
+use crate::place::{Place, stop};
+use crate::support::folder::rename_over;
+use crate::support::{Daemon, get, until, version_of};
+use serde_json::Value;
+use std::time::{Duration, SystemTime};
+
+const OPEN: &str = "User-agent: *\nAllow: /\n";
+const CLOSED: &str = "User-agent: *\nDisallow: /new\nCrawl-delay: 20\n";
+const SETTINGS: &str = "notice = \"8s\"\nsettle = \"50ms\"";
+
+fn ask(gateway: &Daemon, crawler: &str, target: &str) -> u16 {
+    gateway.send(&get(target).by(format!("{crawler}/1.0 (+https://crawler.example/)"))).status
+}
+
+#[track_caller]
+fn entry<'a>(report: &'a Value, crawler: &str) -> &'a Value {
+    let entries = report["crawlers"].as_array().expect("crawlers");
+    let found: Vec<_> = entries.iter().filter(|entry| entry["crawler"] == crawler).collect();
+    assert_eq!(found.len(), 1, "{crawler} in {report:#}");
+    found[0]
+}
+
+/// How often each notice stands beside the rule of the new file.
+fn notices(entry: &Value) -> [u64; 3] {
+    ["pending", "read", "lapsed"].map(|notice| {
+        let rules = entry["rules"].as_array().expect("rules").iter().filter(|rule| rule["notice"] == notice);
+        rules
+            .map(|rule| {
+                assert_eq!((&rule["line"], &rule["rule"]), (&2.into(), &"Disallow: /new".into()));
+                assert_eq!(rule["robots_version"], version_of(CLOSED));
+                rule["count"].as_u64().expect("a count")
+            })
+            .sum()
+    })
+}
+
+#[test]
+fn stale_read_and_lapsed_are_told_apart_across_restarts() {
+    let place = Place::with(OPEN);
+    let gateway = place.start_with(SETTINGS);
+    assert_eq!(ask(&gateway, "Readbot", "/robots.txt"), 200);
+    assert_eq!(ask(&gateway, "Readbot", "/new/1"), 200, "the old file allows it");
+    rename_over(&place.folder.join("robots.txt"), CLOSED);
+    until("the new file is served", || {
+        (gateway
+            .send(
+                &get("/robots.txt")
+                    .by("Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"),
+            )
+            .text()
+            == CLOSED)
+            .then_some(())
+    });
+    let replaced = SystemTime::now();
+    assert_eq!(ask(&gateway, "Readbot", "/new/2"), 200, "its copy allows it");
+    stop(gateway);
+
+    let gateway = place.start_with(SETTINGS);
+    assert_eq!(ask(&gateway, "Readbot", "/new/3"), 200, "its copy still does");
+    assert_eq!(ask(&gateway, "Readbot", "/robots.txt"), 200);
+    let mut stale = 2;
+    until("the read counts", || {
+        let is_refused = ask(&gateway, "Readbot", "/new/4") == 403;
+        stale += u64::from(!is_refused);
+        is_refused.then_some(())
+    });
+    stop(gateway);
+
+    let gateway = place.start_with(SETTINGS);
+    assert_eq!(ask(&gateway, "Readbot", "/new/5"), 403, "what it read is remembered");
+    let mut pending = 0;
+    until("the notice lapses", || {
+        let is_refused = ask(&gateway, "Neverbot", "/new/1") == 403;
+        pending += u64::from(!is_refused);
+        is_refused.then_some(())
+    });
+    assert!(replaced.elapsed().unwrap_or_default() >= Duration::from_secs(7), "it lapsed too early");
+    stop(gateway);
+
+    let report = place.json(&[]);
+    let (reader, other) = (entry(&report, "Readbot"), entry(&report, "Neverbot"));
+    assert_eq!(notices(reader), [stale, 2, 0], "{reader:#}");
+    assert_eq!(notices(other), [pending, 0, 1], "{other:#}");
+    assert_eq!((&reader["conduct"], &other["conduct"]), (&"ignored".into(), &"no-read-seen".into()));
+    assert_eq!((&reader["violations"], &reader["stale"]), (&2.into(), &stale.into()));
+    assert_eq!((&reader["reads"], &reader["last_read_version"]), (&2.into(), &version_of(CLOSED).into()));
+    assert_eq!((&other["reads"], &other["last_read"]), (&0.into(), &Value::Null));
+    assert_eq!(reader["crawl_delay"]["declared"], 20.0);
+
+    let text = place.report(&[]).exits(0).stdout;
+    let first = text.lines().next().expect("a first line");
+    assert_eq!(
+        first,
+        "1 of 2 crawlers broke rules they had read; Readbot 2 times; 1 more broke rules, and no read was seen"
+    );
+    assert!(!text.contains("never read"), "{text}");
+    evidence(&place);
+}
+
+/// The case against each says what was seen of it, and no more.
+fn evidence(place: &Place) {
+    let case = place.report(&["--crawler", "readbot", "--evidence"]).exits(0).stdout;
+    for part in [
+        "Requests of Readbot against robots.txt",
+        "2 of these came after it had itself read the version",
+        "line 2: Disallow: /new",
+        "GET /new/5 at localhost, answered 403, refused",
+        "User-Agent: Readbot/1.0 (+https://crawler.example/)",
+        &version_of(OPEN),
+        &version_of(CLOSED),
+    ] {
+        assert!(case.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part} in\n{case}");
+    }
+    assert!(case.lines().all(|line| line.chars().count() <= 100), "{case}");
+    let case = place.report(&["--crawler", "Neverbot", "--evidence"]).exits(0).stdout;
+    assert!(case.contains("no read was seen") && !case.contains("had itself read"), "{case}");
+}
+
+#[test]
+fn behind_a_cache_nobody_is_said_to_have_read_nothing() {
+    let place = Place::new();
+    let gateway = place.start();
+    let ask = |address: &str| {
+        let request =
+            get("/private/x").by("Quietbot/1.0 (+https://crawler.example/)").with("X-Forwarded-For", address);
+        assert_eq!(gateway.send(&request).status, 403);
+    };
+    ask("198.51.100.7");
+    stop(gateway);
+    let report = place.json(&[]);
+    assert_eq!(
+        (&report["reads"], &entry(&report, "Quietbot")["conduct"]),
+        (&"partial".into(), &"unknown".into())
+    );
+    let text = place.report(&[]).exits(0).stdout;
+    assert!(text.contains("Reads of robots.txt are seen in part only"), "{text}");
+    assert!(!text.contains("no read was seen;") || text.contains("reads may have gone unseen"), "{text}");
+}

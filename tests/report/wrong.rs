@@ -1,0 +1,76 @@
+//! Questions that cannot be answered, and answers that are empty.
+
+use crate::place::{Place, stop};
+use crate::support::command::ctl;
+use crate::support::{Folder, get};
+
+#[test]
+fn without_a_store_it_says_where_it_looked() {
+    let folder = Folder::new();
+    let path = folder.path().to_str().expect("UTF-8");
+    let ended = ctl(["report", "--state-dir", path]).exits(2);
+    for part in [path, "there is no store", "--state-dir DIR"] {
+        assert!(ended.stderr.contains(part), "{ended:#?}");
+    }
+    folder.write("store.sqlite", "no database at all");
+    let ended = ctl(["report", "--state-dir", path]).exits(2);
+    assert!(ended.stderr.contains("store.sqlite") && ended.stdout.is_empty(), "{ended:#?}");
+}
+
+#[test]
+fn bad_times_and_shapes_are_refused_with_a_remedy() {
+    let place = Place::new();
+    stop(place.start_with(""));
+    for (arguments, part) in [
+        (&["--since", "yesterday"][..], "such as `24h`"),
+        (&["--until", "2026-02-30"], "such as `24h`"),
+        (&["--since", "1h", "--until", "2h"], "would end before it begins"),
+        (&["--since", "2999-01-01"], "would end before it begins"),
+        (&["--format", "xml"], "possible values"),
+        (&["--evidence"], "--crawler"),
+        (&["--crawler", "x", "--evidence", "--format", "json"], "plain text"),
+        (&["--top", "some"], "--top"),
+    ] {
+        let ended = place.report(arguments).exits(2);
+        assert!(ended.stderr.contains(part), "{arguments:?}: {ended:#?}");
+    }
+    let ended = ctl(["status", "--format", "csv"]).exits(2);
+    assert!(ended.stderr.contains("only a report"), "{ended:#?}");
+}
+
+#[test]
+fn an_empty_report_says_so_and_which_names_there_are() {
+    let place = Place::new();
+    let gateway = place.start_with("");
+    gateway.send(&get("/private/").by("GPTBot/1.2"));
+    stop(gateway);
+    let empty = place.report(&["--crawler", "CCBot"]).exits(0);
+    assert!(empty.stdout.starts_with("no crawler was seen\n"), "{empty:#?}");
+    assert!(empty.stderr.contains("no crawler `CCBot`"), "{empty:#?}");
+    let elsewhere = place.report(&["--site", "example.net"]).exits(0);
+    assert!(elsewhere.stderr.contains("only of default"), "{elsewhere:#?}");
+    let found = place.report(&["--crawler", "gptbot"]).exits(0);
+    assert!(
+        found.stdout.starts_with("1 of 1 crawler broke rules, and no read was seen; GPTBot once\n"),
+        "{found:#?}"
+    );
+    let before = place.json(&["--since", "2020-01-01", "--until", "2020-01-02"]);
+    assert_eq!(
+        (&before["from"], &before["to"]),
+        (&"2020-01-01T00:00:00.000Z".into(), &"2020-01-02T00:00:00.000Z".into())
+    );
+    assert_eq!(before["crawlers"], serde_json::json!([]));
+    for width in ["80", "120"] {
+        fits(&place, width);
+    }
+}
+
+/// No line of a table is wider than the terminal.
+fn fits(place: &Place, width: &str) {
+    let mut command = crate::support::command::program(env!("CARGO_BIN_EXE_gatewayctl"));
+    command.args(["report", "--state-dir", &place.state()]).env("COLUMNS", width);
+    let ended = crate::support::command::run(command).exits(0);
+    let most = width.parse().expect("a number");
+    let long: Vec<_> = ended.stdout.lines().skip(1).filter(|line| line.chars().count() > most).collect();
+    assert!(long.is_empty(), "{long:#?}");
+}

@@ -1,0 +1,105 @@
+//! The table, row by row, each on a connection of its own.
+
+use crate::keeper::{Keeper, Kept};
+use crate::support::{Daemon, until};
+use crate::table::{Expected, Row, rows};
+use crate::wire::{exchange, statuses};
+use std::collections::HashSet;
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+
+/// The data of a body, however it is framed.
+fn data(body: &[u8], chunked: bool) -> String {
+    let mut text = String::from_utf8_lossy(body).into_owned();
+    if !chunked {
+        return text;
+    }
+    let mut data = String::new();
+    while let Some((size, rest)) = text.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).expect("the origin has checked it");
+        data.push_str(&rest[..size]);
+        text = rest[size + 2..].to_owned();
+    }
+    data
+}
+
+#[track_caller]
+fn check(row: &Row, gateway: &Daemon, origin: &Keeper) -> bool {
+    origin.take();
+    let answer = exchange(gateway.address(), &row.sent);
+    let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
+    match &row.expected {
+        Expected::Refused(status) => {
+            assert_eq!(statuses(&answer), [*status], "{said}");
+            assert!(origin.so_far().is_empty(), "{said}: {:?}", origin.so_far());
+            true
+        }
+        Expected::Forwarded(line, body) => {
+            assert_eq!(statuses(&answer), [200], "{said}");
+            let kept = origin.so_far();
+            let [message @ Kept::Whole { body: sent, .. }] = &kept[..] else { panic!("{said}: {kept:?}") };
+            assert_eq!(message.request_line(), *line, "{said}");
+            let chunked = !message.field("transfer-encoding").is_empty();
+            assert_eq!(data(sent, chunked), *body, "{said}");
+            false
+        }
+        Expected::BrokenOff => {
+            assert!(matches!(statuses(&answer)[..], [] | [400]), "{said}");
+            let kept =
+                until("the origin sees the end", || Some(origin.so_far()).filter(|kept| !kept.is_empty()));
+            assert!(matches!(kept[..], [Kept::Torn(_)]), "{said}: {kept:?}");
+            true
+        }
+    }
+}
+
+#[test]
+fn every_row_is_refused_or_forwarded_with_its_meaning() {
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    let rows = rows();
+    let refused = rows.iter().filter(|row| check(row, &gateway, &origin)).count();
+    println!("{} rows, {refused} of them refused", rows.len());
+    let totals = gateway.ctl(&["status", "--format", "json"]).exits(0).json()["totals"].clone();
+    assert_eq!(totals["malformed"].as_u64(), u64::try_from(refused).ok(), "{totals}");
+}
+
+#[test]
+fn rows_are_distinct_and_more_than_sixty_are_violations() {
+    let rows = rows();
+    let names: HashSet<&str> = rows.iter().map(|row| row.name).collect();
+    let sent: HashSet<&[u8]> = rows.iter().map(|row| &*row.sent).collect();
+    assert_eq!((names.len(), sent.len()), (rows.len(), rows.len()));
+    let violations = rows.iter().filter(|row| !matches!(row.expected, Expected::Forwarded(..))).count();
+    assert!(violations >= 60, "{violations}");
+}
+
+/// The gateway may get a request in any pieces; the answer is the same.
+#[test]
+fn octet_by_octet_is_the_same() {
+    use std::io::Write;
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    for row in rows().iter().filter(|row| row.sent.len() < 300) {
+        origin.take();
+        let mut stream = crate::wire::connect(gateway.address());
+        for octet in &*row.sent {
+            if stream.write_all(&[*octet]).is_err() {
+                break;
+            }
+        }
+        let answer = crate::wire::rest(&mut stream);
+        let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
+        match &row.expected {
+            Expected::Forwarded(line, _) => {
+                assert_eq!(statuses(&answer), [200], "{said}");
+                assert_eq!(origin.so_far().first().map(Kept::request_line).as_deref(), Some(*line), "{said}");
+            }
+            // A head that is good by itself may be on its way when its body turns out to be bad.
+            _ => {
+                assert!(matches!(statuses(&answer)[..], [] | [400..=499]), "{said}");
+                assert!(!origin.so_far().iter().any(|kept| matches!(kept, Kept::Whole { .. })), "{said}");
+            }
+        }
+    }
+}

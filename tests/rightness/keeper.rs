@@ -1,0 +1,163 @@
+//! An origin that keeps every octet of every message, framed by its own strict reading, and answers each.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What came over one connection, up to one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// A whole message: head with its empty line, and body as it was framed.
+    Whole { head: Vec<u8>, body: Vec<u8> },
+    /// Octets that ended before the message did.
+    Torn(Vec<u8>),
+}
+
+impl Kept {
+    /// The request line.
+    pub(crate) fn request_line(&self) -> String {
+        let octets = match self {
+            Self::Whole { head, .. } | Self::Torn(head) => head,
+        };
+        let end = octets.windows(2).position(|pair| pair == b"\r\n").unwrap_or(octets.len());
+        octets[..end].escape_ascii().to_string()
+    }
+
+    /// The values of a field of a whole message, in order.
+    pub(crate) fn field(&self, name: &str) -> Vec<String> {
+        let Self::Whole { head, .. } = self else { return Vec::new() };
+        let text = String::from_utf8_lossy(head).into_owned();
+        text.split("\r\n")
+            .skip(1)
+            .filter_map(|line| line.split_once(':'))
+            .filter(|(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.trim().to_owned())
+            .collect()
+    }
+}
+
+type Log = Arc<Mutex<Vec<Kept>>>;
+
+/// Listens on a free port for as long as the test binary runs.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    address: SocketAddr,
+    kept: Log,
+}
+
+/// How it answers: everything that is sent back for a request.
+type Answer = fn(&[u8]) -> Vec<u8>;
+
+impl Keeper {
+    pub(crate) fn start() -> Self {
+        Self::answering(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\norigin: ".to_vec())
+    }
+
+    /// Answers a head with what `answer` makes of it.
+    pub(crate) fn answering(answer: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a bound address");
+        let kept = Log::default();
+        let log = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let log = Arc::clone(&log);
+                std::thread::spawn(move || keep(stream, &log, answer));
+            }
+        });
+        Self { address, kept }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Everything kept since the last call.
+    pub(crate) fn take(&self) -> Vec<Kept> {
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Everything kept so far.
+    pub(crate) fn so_far(&self) -> Vec<Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn keep(mut stream: TcpStream, log: &Log, answer: Answer) {
+    let mut unread = Vec::new();
+    let note = |kept| log.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+    loop {
+        let Some(head) = until(&mut stream, &mut unread, b"\r\n\r\n") else { break };
+        let Some(body) = body(&mut stream, &mut unread, &head) else {
+            unread = [head, unread].concat();
+            break;
+        };
+        let reply = answer(&head);
+        note(Kept::Whole { head, body });
+        if stream.write_all(&reply).is_err() {
+            return;
+        }
+    }
+    if !unread.is_empty() {
+        note(Kept::Torn(unread));
+    }
+}
+
+/// The body as it was sent, chunk framing included.
+fn body(stream: &mut TcpStream, unread: &mut Vec<u8>, head: &[u8]) -> Option<Vec<u8>> {
+    let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let field = |name: &str| {
+        let start = text.find(&format!("\r\n{name}:"))? + name.len() + 3;
+        text[start..].split("\r\n").next().map(|value| value.trim().to_owned())
+    };
+    if field("transfer-encoding").is_some() {
+        return chunks(stream, unread);
+    }
+    let length = field("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    fill(stream, unread, length).then(|| unread.drain(..length).collect())
+}
+
+fn chunks(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    let torn = |body: Vec<u8>, unread: &mut Vec<u8>| *unread = [body, std::mem::take(unread)].concat();
+    loop {
+        let Some(line) = until(stream, unread, b"\r\n") else {
+            torn(body, unread);
+            return None;
+        };
+        let size = String::from_utf8_lossy(&line).trim().to_owned();
+        let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("chunk size {size:?}"));
+        body.extend(line);
+        if !fill(stream, unread, size + 2) {
+            torn(body, unread);
+            return None;
+        }
+        body.extend(unread.drain(..size + 2));
+        if size == 0 {
+            return Some(body);
+        }
+    }
+}
+
+fn until(stream: &mut TcpStream, unread: &mut Vec<u8>, end: &[u8]) -> Option<Vec<u8>> {
+    loop {
+        if let Some(found) = unread.windows(end.len()).position(|octets| octets == end) {
+            return Some(unread.drain(..found + end.len()).collect());
+        }
+        let length = unread.len();
+        if !fill(stream, unread, length + 1) {
+            return None;
+        }
+    }
+}
+
+fn fill(stream: &mut TcpStream, unread: &mut Vec<u8>, length: usize) -> bool {
+    let mut octets = [0; 16_384];
+    while unread.len() < length {
+        match stream.read(&mut octets) {
+            Ok(0) | Err(_) => return false,
+            Ok(count) => unread.extend(&octets[..count]),
+        }
+    }
+    true
+}

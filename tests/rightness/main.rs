@@ -1,0 +1,28 @@
+//! Rightness of HTTP from the outside: a request is refused, or reaches the origin with its meaning, octet by
+//! octet; never anything in between (RFC 9112 §11.2).
+//!
+//! Everything runs against the built program, with an origin that keeps the octets it is sent.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and prints what it measured"
+)]
+
+mod bodies;
+mod grammar;
+mod keeper;
+mod pipelining;
+mod resolving;
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the harness is the one of the gateway's tests, which use more of it"
+)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+mod table;
+mod upgrades;
+mod wire;

@@ -1,0 +1,162 @@
+//! Upgrades (RFC 9110 §7.8) and WebSocket handshakes (RFC 6455 §4): judged first, then tunnelled; and no way
+//! around judging.
+
+use crate::keeper::{Keeper, Kept};
+use crate::support::agents::{CHROME, GPTBOT};
+use crate::support::{Daemon, until};
+use crate::wire::{connect, exchange, read_until, rest, statuses};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+fn handshake(path: &str, agent: &str) -> String {
+    format!(
+        "GET {path} HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nConnection: keep-alive, Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+}
+
+/// An origin that hands each connection, its request's head read, to `speak`.
+fn origin(speak: fn(TcpStream, Vec<u8>)) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let head = read_until(&mut stream, b"\r\n\r\n");
+                speak(stream, head);
+            });
+        }
+    });
+    address
+}
+
+/// Takes the upgrade and sends back what it hears.
+fn echo(mut stream: TcpStream, _: Vec<u8>) {
+    stream.write_all(SWITCH.as_bytes()).expect("sent");
+    let mut octets = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut octets) {
+        if stream.write_all(&octets[..count]).is_err() {
+            return;
+        }
+    }
+}
+
+fn in_front_of(address: SocketAddr) -> Daemon {
+    Daemon::with(ROBOTS).in_mode("enforce").at(&format!("http://{address}")).start()
+}
+
+#[test]
+fn after_the_handshake_octets_go_both_ways_as_they_are() {
+    let gateway = in_front_of(origin(echo));
+    let mut client = connect(gateway.address());
+    client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
+    let head = String::from_utf8(read_until(&mut client, b"\r\n\r\n")).expect("text");
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    assert!(head.to_ascii_lowercase().contains("upgrade: websocket"), "{head}");
+    for octets in [&b"\x81\x05hello"[..], b"GET /private HTTP/1.1\r\n\r\n", b"\0\xff\r\n"] {
+        client.write_all(octets).expect("sent");
+        let mut heard = vec![0; octets.len()];
+        client.read_exact(&mut heard).expect("the echo");
+        assert_eq!(heard, octets);
+    }
+}
+
+/// The origin may answer before the gateway has told it that there is no body.
+#[test]
+fn a_fast_origin_loses_nothing() {
+    let gateway = in_front_of(origin(|mut stream, _| {
+        stream.write_all(format!("{SWITCH}hello").as_bytes()).expect("sent");
+        let mut octet = [0];
+        let _ = stream.read(&mut octet);
+    }));
+    for round in 0..100 {
+        let mut client = connect(gateway.address());
+        client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
+        let heard = read_until(&mut client, b"hello");
+        assert!(heard.starts_with(b"HTTP/1.1 101 "), "{round}: {}", heard.escape_ascii());
+    }
+}
+
+#[test]
+fn octets_sent_before_the_handshake_is_over_wait_for_it() {
+    let gateway = in_front_of(origin(echo));
+    let mut client = connect(gateway.address());
+    client.write_all(format!("{}early", handshake("/chat", CHROME)).as_bytes()).expect("sent");
+    let head = read_until(&mut client, b"\r\n\r\n");
+    assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", head.escape_ascii());
+    assert_eq!(read_until(&mut client, b"early"), b"early");
+}
+
+/// CVE-2026-2833 was this: octets behind a handshake that the origin did not take.
+#[test]
+fn a_handshake_that_fails_hides_no_request() {
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS).in_mode("enforce").at(&origin.url()).start();
+    let hidden =
+        format!("GET /private HTTP/1.1\r\nHost: a\r\nUser-Agent: {GPTBOT}\r\nConnection: close\r\n\r\n");
+    let answer = exchange(gateway.address(), format!("{}{hidden}", handshake("/chat", CHROME)).as_bytes());
+    assert_eq!(statuses(&answer), [200, 403], "{}", answer.escape_ascii());
+    let kept = origin.take();
+    assert_eq!(kept.iter().map(Kept::request_line).collect::<Vec<_>>(), ["GET /chat HTTP/1.1"]);
+}
+
+#[test]
+fn a_handshake_for_a_disallowed_page_is_refused() {
+    let gateway = in_front_of(origin(echo));
+    let mut client = connect(gateway.address());
+    client.write_all(handshake("/private/chat", GPTBOT).as_bytes()).expect("sent");
+    let head = read_until(&mut client, b"\r\n\r\n");
+    assert!(head.starts_with(b"HTTP/1.1 403 "), "{}", head.escape_ascii());
+    assert_eq!(gateway.journal().event_of("/private/chat")["action"], "refused");
+}
+
+#[test]
+fn what_is_no_websocket_handshake_is_a_plain_request() {
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    let close = "Connection: close, Upgrade";
+    let offers = [
+        format!(
+            "GET /1 HTTP/1.1\r\nHost: a\r\n{close}, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"
+        ),
+        format!("GET /1 HTTP/1.1\r\nHost: a\r\n{close}\r\nUpgrade: TLS/1.0\r\n\r\n"),
+        format!(
+            "POST /1 HTTP/1.1\r\nHost: a\r\n{close}\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\nhi"
+        ),
+        format!("GET /1 HTTP/1.1\r\nHost: a\r\n{close}\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\nhi"),
+        "GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nUpgrade: websocket\r\n\r\n".to_owned(),
+        format!("GET /1 HTTP/1.1\r\nHost: a\r\n{close}\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n\r\n"),
+        format!("GET /1 HTTP/1.0\r\nHost: a\r\n{close}\r\nUpgrade: websocket\r\n\r\n"),
+    ];
+    for offer in offers {
+        let answer = exchange(gateway.address(), offer.as_bytes());
+        assert_eq!(statuses(&answer), [200], "{offer}: {}", answer.escape_ascii());
+        let [kept] = &origin.take()[..] else { panic!("{offer}") };
+        assert!(kept.field("upgrade").is_empty() && kept.field("http2-settings").is_empty(), "{kept:?}");
+    }
+}
+
+#[test]
+fn an_origin_that_switches_unasked_is_no_tunnel() {
+    let gateway = in_front_of(origin(echo));
+    let sent = format!("GET /1 HTTP/1.1\r\nHost: a\r\nUser-Agent: {CHROME}\r\n\r\nGET /2 HTTP/1.1\r\n");
+    let mut client = connect(gateway.address());
+    client.write_all(sent.as_bytes()).expect("sent");
+    let answer = rest(&mut client);
+    assert_eq!(statuses(&answer), [502], "{}", answer.escape_ascii());
+}
+
+#[test]
+fn when_one_side_leaves_the_tunnel_the_other_hears_of_it() {
+    let gateway = in_front_of(origin(|mut stream, _| {
+        stream.write_all(format!("{SWITCH}bye").as_bytes()).expect("sent");
+    }));
+    let mut client = connect(gateway.address());
+    client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
+    read_until(&mut client, b"bye");
+    until("the tunnel ends", || matches!(client.read(&mut [0]), Ok(0)).then_some(()));
+}

@@ -1,0 +1,61 @@
+//! Octets to the gateway, and octets back.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How long an answer may take before the test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("connected");
+    stream.set_nodelay(true).expect("no delay");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a limit");
+    stream
+}
+
+/// Sends octets and reads until the gateway closes; a reset counts as the end.
+#[track_caller]
+pub(crate) fn exchange(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
+    let mut stream = connect(address);
+    // The gateway may close before it has taken everything.
+    let _ = stream.write_all(octets);
+    rest(&mut stream)
+}
+
+/// Everything that still comes.
+#[track_caller]
+pub(crate) fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let (mut answer, mut octets) = (Vec::new(), [0; 16_384]);
+    loop {
+        match stream.read(&mut octets) {
+            Ok(0) => return answer,
+            Ok(count) => answer.extend(&octets[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return answer,
+            Err(error) => panic!("{error}; so far: {}", answer.escape_ascii()),
+        }
+    }
+}
+
+/// The statuses of all answers in `octets`, as far as status lines can be told.
+pub(crate) fn statuses(octets: &[u8]) -> Vec<u16> {
+    let text = String::from_utf8_lossy(octets).into_owned();
+    text.match_indices("HTTP/1.1 ")
+        .filter_map(|(at, mark)| text.get(at + mark.len()..)?.get(..3)?.parse().ok())
+        .collect()
+}
+
+/// Octets up to and with `end`.
+#[track_caller]
+pub(crate) fn read_until(stream: &mut TcpStream, end: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    while !octets.ends_with(end) {
+        let mut octet = [0];
+        match stream.read(&mut octet) {
+            Ok(1) => octets.push(octet[0]),
+            other => panic!("{other:?} instead of {}; so far: {}", end.escape_ascii(), octets.escape_ascii()),
+        }
+    }
+    octets
+}
