@@ -41,7 +41,6 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    keepalive_requests 1000000000;
     map $http_user_agent $is_refused {{
         default 0;
 {map}    }}
