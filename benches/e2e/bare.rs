@@ -47,7 +47,7 @@ pub(crate) fn serve(address: SocketAddr, origin: SocketAddr, folder: &str) -> Re
     let gateway = Gateway::new(current, journal, recorder, totals, reads, Arc::new(Prover::start()?));
     let server = Server {
         gateway: gateway.bare(REFUSED_CRAWLER, refusal),
-        listeners: config.all_listeners().into_iter().map(bound).collect::<Result<_, _>>()?,
+        listeners: config.all_listeners().map(bound).collect::<Result<_, _>>()?,
         connections: Arc::new(ConnectionTotals::default()),
         admin: None,
         control: (Path::new(folder).join("control.sock"), Pages::new(|_| http::Response::new(Vec::new()))),
@@ -75,6 +75,7 @@ fn refusal(policy: &Policy) -> Result<Reply, Box<dyn Error>> {
     let target = Target::new(&facts.target, PathParameters::Keep);
     let identity = policy.identifier.by_token(REFUSED_CRAWLER);
     let judged = judge_as(policy, site, &facts, &target, &identity, Proof::Unchecked, SystemTime::now());
-    let refusal = Refusal::new(&judged.verdict, Some(REFUSED_CRAWLER), &site.robots_url("http"), None);
+    let robots = site.robots_url("http");
+    let refusal = Refusal::new(&judged.verdict, Some(REFUSED_CRAWLER), &robots, None);
     Ok(refusal.reply(&site.config.refusal, None))
 }

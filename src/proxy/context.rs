@@ -37,7 +37,7 @@ impl RequestContext {
 /// answered is recorded without a status.
 #[derive(Debug)]
 pub(super) struct PendingEvent {
-    event: Option<Box<Event>>,
+    event: Option<Event>,
     /// Where the store wants it in full.
     wanted: Option<Wanted>,
     journal: Arc<Journal>,
@@ -52,12 +52,12 @@ impl PendingEvent {
         recorder: &Arc<Recorder>,
     ) -> Self {
         let (journal, recorder) = (Arc::clone(journal), Arc::clone(recorder));
-        Self { event: Some(Box::new(event)), wanted, journal, recorder }
+        Self { event: Some(event), wanted, journal, recorder }
     }
 
     pub(super) fn answered(mut self, status: Option<u16>) {
         if let Some(event) = &mut self.event {
-            event.status = status;
+            event.answered(status);
         }
     }
 }
@@ -68,7 +68,7 @@ impl Drop for PendingEvent {
             if let Some(wanted) = self.wanted.take() {
                 self.recorder.keep(wanted, &event);
             }
-            self.journal.record(&event);
+            self.journal.record(event);
         }
     }
 }

@@ -234,9 +234,7 @@ fn occurrence<'a>(
 
 fn event(occurrence: Occurrence<'_>, kind: EventKind) -> Event {
     let request_id = &super::labels::request_id();
-    let mut event = Event::new(&Occurrence { request_id, ..occurrence });
-    event.event = kind;
-    event
+    Event::of(kind, &Occurrence { request_id, ..occurrence })
 }
 
 fn refusal(session: &Session, facts: &RequestFacts<'_>, site: &Site, judged: &Judged<'_>) -> Answer {

@@ -13,18 +13,17 @@ const CRAWLER: &str = "X-Robots-Crawler";
 const VERDICT: &str = "X-Robots-Verdict";
 const PROOF: &str = "X-Robots-Proof";
 
+/// The same in lower case, as names of fields are kept.
+const OURS: [&str; 3] = ["x-robots-crawler", "x-robots-verdict", "x-robots-proof"];
+
+/// What clients may say of themselves, and who is no trusted proxy may not (RFC 7239).
+const CLAIMS: [&str; 3] = ["forwarded", "x-real-ip", "x-forwarded-host"];
+
 /// Tells the origin of the verdict, if the operator wants that. What a client sent under these names is
 /// always removed, in every spelling that a gateway interface takes for the same: an origin may rely on
 /// them.
 pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> Result<()> {
-    let names = request.headers.keys().map(http::HeaderName::as_str);
-    let ours = |name: &&str| {
-        [CRAWLER, VERDICT, PROOF].iter().any(|own| own.eq_ignore_ascii_case(&name.replace('_', "-")))
-    };
-    let sent: Vec<String> = names.filter(ours).map(str::to_owned).collect();
-    for name in sent {
-        request.remove_header(name.as_str());
-    }
+    remove(request, |name| OURS.iter().any(|own| is_spelled(name, own)));
     if let Some(labels) = &context.labels {
         if let Some(crawler) = &labels.crawler {
             request.insert_header(CRAWLER, &**crawler)?;
@@ -33,6 +32,20 @@ pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> 
         request.insert_header(PROOF, labels.proof)?;
     }
     Ok(())
+}
+
+/// Removes the fields whose name, in lower case, is `unwanted`. Nearly always there is none, and then this is one
+/// look at each name.
+fn remove(request: &mut RequestHeader, unwanted: impl Fn(&str) -> bool) {
+    while let Some(name) = request.headers.keys().find(|name| unwanted(name.as_str())).cloned() {
+        request.remove_header(&name);
+    }
+}
+
+/// Whether a gateway interface could take `name` for `own`: it writes `-` and `_` alike.
+fn is_spelled(name: &str, own: &str) -> bool {
+    let alike = |(octet, own): (u8, u8)| octet == own || (octet == b'_' && own == b'-');
+    name.len() == own.len() && name.bytes().zip(own.bytes()).all(alike)
 }
 
 /// Tells the origin who connected. A chain of addresses is continued only for a trusted proxy; from
@@ -52,9 +65,7 @@ pub(super) fn forwarded(
             .map_or_else(|| shown.clone().into_bytes(), |chain| [&*chain, b", ", shown.as_bytes()].concat());
         return request.insert_header("X-Forwarded-For", chain);
     }
-    for name in ["Forwarded", "X-Real-IP", "X-Forwarded-Host"] {
-        request.remove_header(name);
-    }
+    remove(request, |name| CLAIMS.contains(&name));
     request.insert_header("X-Forwarded-For", shown)?;
     request.insert_header("X-Forwarded-Proto", if facts::is_tls(session) { "https" } else { "http" })?;
     if let Some(host) = session.req_header().headers.get(http::header::HOST).cloned() {
