@@ -1,14 +1,13 @@
 //! The gateway's own proxy without its judgement: accepting, limits, time limits, routing, forwarding headers and
 //! answers are the daemon's code; nothing is recognised, judged or recorded.
 
-use crate::peers::SAMPLE;
+use crate::peers::{Addresses, Gateway};
 use crate::scenario::REFUSED_CRAWLER;
-use clap::Parser as _;
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::enforce::{Refusal, Reply};
 use robots_gateway::identify::Proof;
 use robots_gateway::policy::{self, CurrentPolicy, Policy, Prover, Reloader, judge_as};
-use robots_gateway::proxy::{self, BindError, Gateway, Pages, Server, Workers};
+use robots_gateway::proxy::{self, BindError, Pages, Server, Workers};
 use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals};
 use robots_gateway::request::target::{PathParameters, Target};
 use robots_gateway::request::{RequestFacts, Scheme};
@@ -20,20 +19,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Serves until the process is ended.
-pub(crate) fn serve(address: SocketAddr, origin: SocketAddr, folder: &str) -> Result<(), Box<dyn Error>> {
-    let arguments = Arguments::parse_from([
-        "bare",
-        "--origin",
-        &format!("http://{origin}"),
-        "--listen",
-        &address.to_string(),
-        "--threads",
-        "1",
-        "--state-dir",
-        folder,
-        "--robots",
-        SAMPLE,
-    ]);
+pub(crate) fn serve(addresses: Addresses, origin: SocketAddr, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let config = Gateway::default().configuration(addresses, origin, folder)?;
+    let arguments = Arguments { config: Some(config), ..Arguments::default() };
     let config = Config::load(&arguments)?;
     let workers = Workers::start(config.threads)?;
     let current = Arc::new(CurrentPolicy::new(policy::check(config, SystemTime::now())?));
@@ -44,13 +32,13 @@ pub(crate) fn serve(address: SocketAddr, origin: SocketAddr, folder: &str) -> Re
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let reloader =
         Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
-    let gateway = Gateway::new(current, journal, recorder, totals, reads, Arc::new(Prover::start()?));
+    let gateway = proxy::Gateway::new(current, journal, recorder, totals, reads, Arc::new(Prover::start()?));
     let server = Server {
         gateway: gateway.bare(REFUSED_CRAWLER, refusal),
         listeners: config.all_listeners().map(bound).collect::<Result<_, _>>()?,
         connections: Arc::new(ConnectionTotals::default()),
         admin: None,
-        control: (Path::new(folder).join("control.sock"), Pages::new(|_| http::Response::new(Vec::new()))),
+        control: (config.control.clone(), Pages::new(|_| http::Response::new(Vec::new()))),
         demo: None,
         reloader,
     };

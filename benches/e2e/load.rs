@@ -1,7 +1,9 @@
-//! The load: wrk with a given number of connections, and what it saw.
+//! The load: a given number of connections, each with its next request as soon as the last one is answered.
 
+use crate::h2load::{H2load, Request};
+use crate::peers::Addresses;
 use crate::process::{Place, command};
-use crate::scenario::Scenario;
+use crate::scenario::{Protocol, Scenario};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,26 +32,36 @@ pub(crate) struct Load {
     pub(crate) socket_errors: u64,
 }
 
-/// Runs loads.
+/// Runs loads: wrk for HTTP/1.1, h2load for HTTP/2.
 #[derive(Debug)]
-pub(crate) struct Wrk {
+pub(crate) struct Loads {
     report: PathBuf,
+    h2load: H2load,
 }
 
-impl Wrk {
+impl Loads {
     pub(crate) fn new(folder: &Path) -> Result<Self, Box<dyn Error>> {
         let report = folder.join("report.lua");
         std::fs::write(&report, REPORT)?;
-        Ok(Self { report })
+        Ok(Self { report, h2load: H2load::new(folder)? })
     }
 
-    /// Asks `address` for what `scenario` says, as fast as it answers.
+    /// Asks the peer at `addresses` for what `scenario` says, as fast as it answers.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
-        address: SocketAddr,
+        addresses: Addresses,
         seconds: u32,
     ) -> Result<Load, Box<dyn Error>> {
+        if scenario.protocol == Protocol::Http1 {
+            return self.wrk(scenario, addresses.plain, seconds);
+        }
+        let url = &format!("https://{}{}", addresses.tls, scenario.target);
+        let Scenario { user_agent, .. } = *scenario;
+        self.h2load.run(Request { url, user_agent, seconds, connections: CONNECTIONS / 4, rate: None })
+    }
+
+    fn wrk(&self, scenario: &Scenario, address: SocketAddr, seconds: u32) -> Result<Load, Box<dyn Error>> {
         let mut wrk = command("wrk", Place::Load);
         wrk.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{seconds}s"), "--timeout", "10s"]);
         wrk.arg("-s").arg(&self.report);

@@ -10,9 +10,11 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints figures")]
 
 mod bare;
+mod certificate;
 mod exactness;
 mod figures;
 mod gates;
+mod h2load;
 mod lists;
 mod load;
 mod memory;
@@ -27,11 +29,11 @@ mod scenario;
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
-use peers::Kind;
+use peers::{Addresses, Kind};
 use rounds::Plan;
 use scenario::SCENARIOS;
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The gateway end to end, beside other servers
@@ -65,8 +67,8 @@ struct Options {
     /// Where the plot of the memory goes
     #[arg(long, value_name = "FILE", default_value = "target/e2e-memory.svg")]
     plot: PathBuf,
-    /// Serve as one of the peers, for this program's own use: word, address, origin, folder
-    #[arg(long, hide = true, num_args = 4)]
+    /// Serve as one of the peers, for this program's own use: word, two addresses, origin, folder
+    #[arg(long, hide = true, num_args = 5)]
     serve: Vec<String>,
     /// What `cargo bench` says
     #[arg(long, hide = true)]
@@ -86,11 +88,12 @@ fn main() -> ExitCode {
 
 /// `false` when a gate did not pass.
 fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
-    if let [word, address, origin, folder] = options.serve.as_slice() {
-        let (address, origin) = (address.parse()?, origin.parse()?);
+    if let [word, plain, tls, origin, folder] = options.serve.as_slice() {
+        let addresses = Addresses { plain: plain.parse()?, tls: tls.parse()? };
+        let (origin, folder) = (origin.parse()?, Path::new(folder));
         return match word.as_str() {
-            "minimal" => Ok(minimal::serve(address, origin).map(|()| true)?),
-            _ => bare::serve(address, origin, folder).map(|()| true),
+            "minimal" => Ok(minimal::serve(addresses, origin, folder).map(|()| true)?),
+            _ => bare::serve(addresses, origin, folder).map(|()| true),
         };
     }
     if cfg!(debug_assertions) {

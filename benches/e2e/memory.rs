@@ -1,9 +1,10 @@
 //! Memory under full load with 10,000 distinct User-Agents and targets, while robots.txt changes each second.
 
+use crate::certificate::Certificate;
 use crate::figures::{mebibytes, median};
 use crate::load::{CONNECTIONS, report};
 use crate::origin::Origin;
-use crate::peers::{Gateway, control};
+use crate::peers::{Addresses, Gateway, Where, control};
 use crate::plot;
 use crate::process::{Place, Running, command};
 use std::error::Error;
@@ -48,7 +49,9 @@ pub(crate) fn measure(minutes: u32, picture: &Path, folder: &Path) -> Result<boo
     let robots = folder.join("robots.txt");
     write(&robots, 0)?;
     let gateway = Gateway { robots: robots.clone(), notice: "0s", ..Gateway::default() };
-    let running = gateway.start(origin.address(), folder)?;
+    Certificate::make(folder)?;
+    let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder };
+    let running = gateway.start(place)?;
     let script = folder.join("requests.lua");
     std::fs::write(&script, REQUESTS)?;
     let load = {

@@ -1,14 +1,18 @@
 //! Pingora's minimal example: what a proxy costs that does nothing but forward, and refuse one name.
 
+use crate::certificate::Certificate;
+use crate::peers::Addresses;
 use crate::scenario::REFUSED_CRAWLER;
 use async_trait::async_trait;
 use bytes::Bytes;
 use pingora::http::ResponseHeader;
+use pingora::listeners::tls::TlsSettings;
 use pingora::proxy::{ProxyHttp, Session, http_proxy_service};
 use pingora::server::Server;
 use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::HttpPeer;
 use std::net::SocketAddr;
+use std::path::Path;
 
 const BODY: &str = "refused by the list of crawlers\n";
 
@@ -41,7 +45,7 @@ impl ProxyHttp for Minimal {
 }
 
 /// Serves until the process is ended.
-pub(crate) fn serve(address: SocketAddr, origin: SocketAddr) -> pingora::Result<()> {
+pub(crate) fn serve(addresses: Addresses, origin: SocketAddr, folder: &Path) -> pingora::Result<()> {
     let mut refusal = ResponseHeader::build(403, Some(2))?;
     refusal.insert_header("content-type", "text/plain; charset=utf-8")?;
     refusal.insert_header("content-length", BODY.len())?;
@@ -49,7 +53,12 @@ pub(crate) fn serve(address: SocketAddr, origin: SocketAddr) -> pingora::Result<
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
     let mut service = http_proxy_service(&server.configuration, Minimal { origin, refusal });
-    service.add_tcp(&address.to_string());
+    service.add_tcp(&addresses.plain.to_string());
+    let certificate = Certificate::of(folder);
+    let show = |path: &Path| path.display().to_string();
+    let mut tls = TlsSettings::intermediate(&show(&certificate.chain), &show(&certificate.key))?;
+    tls.enable_h2();
+    service.add_tls_with_settings(&addresses.tls.to_string(), None, tls);
     server.add_service(service);
     server.run_forever()
 }

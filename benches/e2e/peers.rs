@@ -3,13 +3,23 @@
 mod others;
 mod ours;
 
+use crate::certificate::Certificate;
 use crate::origin::Origin;
-use crate::process::{Running, is_installed};
+use crate::process::{Running, free_address, is_installed};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-pub(crate) use ours::{Gateway, SAMPLE, control};
+pub(crate) use ours::{Gateway, control};
+
+/// Between what a peer stands, and where its files are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Where<'a> {
+    pub(crate) origin: SocketAddr,
+    pub(crate) addresses: Addresses,
+    /// Its certificate is there already.
+    pub(crate) folder: &'a Path,
+}
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,11 +96,27 @@ impl Kind {
     }
 }
 
+/// Where a peer listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    /// For HTTP/1.1 without TLS.
+    pub(crate) plain: SocketAddr,
+    /// For TLS, with HTTP/2 on offer.
+    pub(crate) tls: SocketAddr,
+}
+
+impl Addresses {
+    pub(crate) fn free() -> Result<Self, Box<dyn Error>> {
+        Ok(Self { plain: free_address()?, tls: free_address()? })
+    }
+}
+
 /// One running server.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) kind: Kind,
     pub(crate) running: Running,
+    pub(crate) addresses: Addresses,
     /// Its folder, with its configuration and its log.
     pub(crate) folder: PathBuf,
 }
@@ -100,19 +126,17 @@ impl Peer {
     pub(crate) fn start(kind: Kind, origin: &Origin, folder: &Path) -> Result<Self, Box<dyn Error>> {
         let folder = folder.join(kind.word());
         std::fs::create_dir_all(&folder)?;
-        let origin = origin.address();
+        let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder: &folder };
+        Certificate::make(&folder)?;
         let running = match kind {
-            Kind::Enforce => Gateway { mode: "enforce", ..Gateway::default() }.start(origin, &folder)?,
-            Kind::Audit => Gateway { mode: "audit", ..Gateway::default() }.start(origin, &folder)?,
-            Kind::Bare | Kind::Minimal => ours::start(kind, origin, &folder)?,
-            Kind::NginxFour | Kind::NginxList => others::nginx(kind, origin, &folder)?,
-            Kind::Haproxy => others::haproxy(origin, &folder)?,
-            Kind::Caddy => others::caddy(origin, &folder)?,
+            Kind::Enforce => Gateway { mode: "enforce", ..Gateway::default() }.start(place)?,
+            Kind::Audit => Gateway { mode: "audit", ..Gateway::default() }.start(place)?,
+            Kind::Bare | Kind::Minimal => ours::start(kind, place)?,
+            Kind::NginxFour | Kind::NginxList => others::nginx(kind, place)?,
+            Kind::Haproxy => others::haproxy(place)?,
+            Kind::Caddy => others::caddy(place)?,
         };
-        Ok(Self { kind, running, folder })
-    }
-
-    pub(crate) const fn address(&self) -> SocketAddr {
-        self.running.address()
+        let addresses = place.addresses;
+        Ok(Self { kind, running, addresses, folder })
     }
 }

@@ -1,10 +1,13 @@
 //! Two measurements at a fixed rate, by h2load: what judging adds to the slowest answers, and what a second worker
 //! costs. At a fixed rate a slower server answers later instead of being asked less.
 
+use crate::certificate::Certificate;
 use crate::figures::median;
+use crate::h2load::{H2load, Request};
+use crate::load::Load;
 use crate::origin::Origin;
-use crate::peers::{Gateway, Kind, Peer};
-use crate::process::{Place, Running, command, is_installed};
+use crate::peers::{Addresses, Gateway, Kind, Peer, Where};
+use crate::process::{Place, Running};
 use crate::scenario::{BROWSER, SCENARIOS};
 use std::error::Error;
 use std::net::SocketAddr;
@@ -19,27 +22,21 @@ const CONNECTIONS: u32 = 16;
 /// A second worker may cost so much more for each request.
 const SECOND_WORKER: f64 = 1.1;
 
-/// The 99th percentile of the latency, in microseconds, and the requests it was taken from.
-struct Slow {
-    p99: f64,
-    requests: usize,
-}
-
 /// Whether the latency that judging adds at the 99th percentile lies within what the bare proxy differs from itself.
 pub(crate) fn latency(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Box<dyn Error>> {
-    needs_h2load()?;
+    let h2load = H2load::new(folder)?;
     let origin = Origin::start(folder)?;
     let start = |kind| Peer::start(kind, &origin, folder);
     let (bare, gateway) = (start(Kind::Bare)?, start(Kind::Enforce)?);
     for peer in [&bare, &gateway] {
         SCENARIOS.iter().take(1).try_for_each(|scenario| scenario.prove(peer))?;
-        load(peer.address(), rate, seconds, folder)?;
+        load(&h2load, peer.addresses.plain, rate, seconds)?;
     }
     let (mut added, mut spread) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
-        let first = load(bare.address(), rate, seconds, folder)?.p99;
-        let judged = load(gateway.address(), rate, seconds, folder)?.p99;
-        let second = load(bare.address(), rate, seconds, folder)?.p99;
+        let first = load(&h2load, bare.addresses.plain, rate, seconds)?.p99;
+        let judged = load(&h2load, gateway.addresses.plain, rate, seconds)?.p99;
+        let second = load(&h2load, bare.addresses.plain, rate, seconds)?.p99;
         println!("round {round}: p99 bare {first:.0} us, gateway {judged:.0} us, bare again {second:.0} us");
         added.push(judged - f64::midpoint(first, second));
         spread.push((second - first).abs());
@@ -57,17 +54,19 @@ pub(crate) fn latency(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Bo
 
 /// Whether two workers cost no more for each request than one, at a rate that one can bear.
 pub(crate) fn workers(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Box<dyn Error>> {
-    needs_h2load()?;
+    let h2load = H2load::new(folder)?;
     let origin = Origin::start(folder)?;
     let start = |threads: usize| {
         let folder = folder.join(format!("workers-{threads}"));
         std::fs::create_dir_all(&folder)?;
-        Gateway { threads, place: Place::Anywhere, ..Gateway::default() }.start(origin.address(), &folder)
+        Certificate::make(&folder)?;
+        let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder: &folder };
+        Gateway { threads, place: Place::Anywhere, ..Gateway::default() }.start(place)
     };
     let (one, two) = (start(1)?, start(2)?);
     let mut ratios = Vec::new();
     for round in 1..=ROUNDS {
-        let (alone, together) = (cost(&one, rate, seconds, folder)?, cost(&two, rate, seconds, folder)?);
+        let (alone, together) = (cost(&h2load, &one, rate, seconds)?, cost(&h2load, &two, rate, seconds)?);
         println!("round {round}: one worker {alone:.2} us a request, two {together:.2}");
         ratios.push(together / alone);
     }
@@ -79,52 +78,27 @@ pub(crate) fn workers(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Bo
 }
 
 /// Microseconds of processor time for each request.
-fn cost(running: &Running, rate: u32, seconds: u32, folder: &Path) -> Result<f64, Box<dyn Error>> {
+fn cost(h2load: &H2load, running: &Running, rate: u32, seconds: u32) -> Result<f64, Box<dyn Error>> {
     let before = running.cpu()?;
-    let requests = load(running.address(), rate, seconds, folder)?.requests;
+    let requests = load(h2load, running.address(), rate, seconds)?.requests;
     let after = running.cpu()?;
     let spent = after.user + after.system - before.user - before.system;
     Ok(spent * 1e6 / f64::from(u32::try_from(requests)?))
 }
 
-fn needs_h2load() -> Result<(), Box<dyn Error>> {
-    if is_installed("h2load") {
-        Ok(())
-    } else {
-        Err("h2load is not installed (Debian: apt-get install nghttp2-client)".into())
-    }
-}
-
 /// A load at a fixed rate; fails when the server did not keep up, or answered with anything but 200.
-fn load(address: SocketAddr, rate: u32, seconds: u32, folder: &Path) -> Result<Slow, Box<dyn Error>> {
-    let log = folder.join("h2load.log");
-    // It appends to what is there.
-    let _ = std::fs::remove_file(&log);
-    let mut h2load = command("h2load", Place::Load);
-    h2load.args(["--h1", "-t", "1", "-c", &CONNECTIONS.to_string(), "-D", &seconds.to_string()]);
-    h2load.args(["--rps", &(rate / CONNECTIONS).to_string(), "-H", &format!("user-agent: {BROWSER}")]);
-    h2load.arg("--log-file").arg(&log).arg(format!("http://{address}/page"));
-    let output = h2load.output()?;
-    // One line for each request: when it began, its status, and how many microseconds it took.
-    let text = std::fs::read_to_string(&log)
-        .map_err(|_| format!("h2load: {}", String::from_utf8_lossy(&output.stdout)))?;
-    let mut latencies = Vec::new();
-    for line in text.lines() {
-        let mut fields = line.split('\t').skip(1);
-        if fields.next() != Some("200") {
-            return Err(format!("h2load saw another status than 200: {line}").into());
-        }
-        latencies.push(fields.next().ok_or("a line without a latency")?.parse::<f64>()?);
-    }
-    let offered = rate as usize * seconds as usize;
-    if latencies.len() < offered / 10 * 9 {
-        let answered = latencies.len();
+fn load(h2load: &H2load, address: SocketAddr, rate: u32, seconds: u32) -> Result<Load, Box<dyn Error>> {
+    let url = &format!("http://{address}/page");
+    let request = Request { url, user_agent: BROWSER, seconds, connections: CONNECTIONS, rate: Some(rate) };
+    let load = h2load.run(request)?;
+    let offered = u64::from(rate) * u64::from(seconds);
+    if load.statuses_above_399 > 0 || load.requests < offered / 10 * 9 {
+        let Load { requests, statuses_above_399, .. } = load;
         return Err(format!(
-            "of {offered} requests {answered} were answered in time: the rate is too high here"
+            "of {offered} requests {requests} were answered in time, {statuses_above_399} with an error: the rate is \
+             too high here"
         )
         .into());
     }
-    latencies.sort_by(f64::total_cmp);
-    let p99 = latencies.get(latencies.len() * 99 / 100).copied().unwrap_or_default();
-    Ok(Slow { p99, requests: latencies.len() })
+    Ok(load)
 }

@@ -3,7 +3,7 @@
 use crate::exactness;
 use crate::figures::{Figure, Figures};
 use crate::gates;
-use crate::load::Wrk;
+use crate::load::Loads;
 use crate::origin::Origin;
 use crate::peers::{Kind, Peer};
 use crate::scenario::Scenario;
@@ -25,7 +25,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Measures, prints, and says whether every gate passed.
     pub(crate) fn run(&self, folder: &Path) -> Result<bool, Box<dyn Error>> {
-        let (origin, wrk) = (Origin::start(folder)?, Wrk::new(folder)?);
+        let (origin, loads) = (Origin::start(folder)?, Loads::new(folder)?);
         let mut peers = Vec::new();
         for kind in &self.kinds {
             if kind.is_installed() {
@@ -34,7 +34,7 @@ impl Plan {
                 println!("{} is left out: it is not installed", kind.name());
             }
         }
-        let figures = self.measure(&mut peers, &wrk)?;
+        let figures = self.measure(&mut peers, &loads)?;
         for scenario in &self.scenarios {
             figures.print(scenario.name);
         }
@@ -46,12 +46,16 @@ impl Plan {
         Ok(passed)
     }
 
-    fn measure(&self, peers: &mut [Peer], wrk: &Wrk) -> Result<Figures, Box<dyn Error>> {
+    fn measure(&self, peers: &mut [Peer], loads: &Loads) -> Result<Figures, Box<dyn Error>> {
         let mut figures = Figures::default();
         for scenario in &self.scenarios {
             for peer in peers.iter().filter(|peer| scenario.is_for(peer.kind)) {
                 scenario.prove(peer)?;
-                figures.add_unmeasured(scenario.name, peer.kind, wrk.run(scenario, peer.address(), WARM_UP)?);
+                figures.add_unmeasured(
+                    scenario.name,
+                    peer.kind,
+                    loads.run(scenario, peer.addresses, WARM_UP)?,
+                );
             }
         }
         for round in 1..=self.rounds {
@@ -59,7 +63,7 @@ impl Plan {
             for scenario in &self.scenarios {
                 for peer in peers.iter().filter(|peer| scenario.is_for(peer.kind)) {
                     let before = peer.running.cpu()?;
-                    let load = wrk.run(scenario, peer.address(), self.seconds)?;
+                    let load = loads.run(scenario, peer.addresses, self.seconds)?;
                     scenario.judge(peer.kind, &load)?;
                     let (after, memory) = (peer.running.cpu()?, peer.running.memory()?);
                     figures.add(scenario.name, peer.kind, Figure::new(before, after, load, memory));

@@ -9,6 +9,7 @@ use crate::peers::{Kind, Peer};
 use std::error::Error;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 pub(crate) const BROWSER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
@@ -33,12 +34,22 @@ pub(crate) enum Expected {
     Refusal,
 }
 
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1 without TLS.
+    Http1,
+    /// HTTP/2 over TLS.
+    Http2,
+}
+
 /// One kind of request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) user_agent: &'static str,
     pub(crate) target: &'static str,
+    pub(crate) protocol: Protocol,
     /// Whether each request has a connection of its own.
     pub(crate) fresh: bool,
     pub(crate) expected: Expected,
@@ -49,11 +60,12 @@ pub(crate) const PROXIED: &str = "page of 1 KB";
 pub(crate) const REFUSED: &str = "refusal";
 
 /// All scenarios.
-pub(crate) const SCENARIOS: [Scenario; 7] = [
+pub(crate) const SCENARIOS: [Scenario; 9] = [
     Scenario {
         name: PROXIED,
         user_agent: BROWSER,
         target: PAGE,
+        protocol: Protocol::Http1,
         fresh: false,
         expected: Expected::Page(SMALL),
         peers: |_| true,
@@ -62,6 +74,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         name: REFUSED,
         user_agent: CRAWLER,
         target: PAGE,
+        protocol: Protocol::Http1,
         fresh: false,
         expected: Expected::Refusal,
         peers: |kind| kind != Kind::Audit,
@@ -70,6 +83,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         name: "page of 100 KB",
         user_agent: BROWSER,
         target: LARGE_TARGET,
+        protocol: Protocol::Http1,
         fresh: false,
         expected: Expected::Page(LARGE),
         peers: |_| true,
@@ -78,6 +92,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         name: "page of 1 KB, fresh connections",
         user_agent: BROWSER,
         target: PAGE,
+        protocol: Protocol::Http1,
         fresh: true,
         expected: Expected::Page(SMALL),
         peers: |_| true,
@@ -86,6 +101,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         name: "refusal, fresh connections",
         user_agent: CRAWLER,
         target: PAGE,
+        protocol: Protocol::Http1,
         fresh: true,
         expected: Expected::Refusal,
         peers: |kind| kind != Kind::Audit,
@@ -94,6 +110,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         name: "page of 1 KB for a crawler that may have it",
         user_agent: OTHER_CRAWLER,
         target: PAGE,
+        protocol: Protocol::Http1,
         fresh: false,
         expected: Expected::Page(SMALL),
         peers: |kind| matches!(kind, Kind::Enforce | Kind::Audit | Kind::Bare | Kind::Minimal),
@@ -102,9 +119,28 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         name: "page of 1 KB for a crawler that may not, in audit mode",
         user_agent: CRAWLER,
         target: PAGE,
+        protocol: Protocol::Http1,
         fresh: false,
         expected: Expected::Page(SMALL),
         peers: |kind| kind == Kind::Audit,
+    },
+    Scenario {
+        name: "page of 1 KB, HTTP/2 over TLS",
+        user_agent: BROWSER,
+        target: PAGE,
+        protocol: Protocol::Http2,
+        fresh: false,
+        expected: Expected::Page(SMALL),
+        peers: |_| true,
+    },
+    Scenario {
+        name: "refusal, HTTP/2 over TLS",
+        user_agent: CRAWLER,
+        target: PAGE,
+        protocol: Protocol::Http2,
+        fresh: false,
+        expected: Expected::Refusal,
+        peers: |kind| kind != Kind::Audit,
     },
 ];
 
@@ -116,7 +152,10 @@ impl Scenario {
 
     /// Asks `peer` once, and says what is wrong with its answer.
     pub(crate) fn prove(&self, peer: &Peer) -> Result<(), Box<dyn Error>> {
-        let answer = ask(peer.address(), self.target, self.user_agent)?;
+        let answer = match self.protocol {
+            Protocol::Http1 => ask(peer.addresses.plain, self.target, self.user_agent)?,
+            Protocol::Http2 => ask_over_tls(peer.addresses.tls, self.target, self.user_agent)?,
+        };
         self.examine(&answer).map_err(|fault| format!("{}: {}: {fault}", peer.kind.name(), self.name).into())
     }
 
@@ -162,4 +201,18 @@ pub(crate) fn ask(address: SocketAddr, target: &str, user_agent: &str) -> Result
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The same over TLS, by curl; HTTP/2 or nothing.
+fn ask_over_tls(address: SocketAddr, target: &str, user_agent: &str) -> Result<String, Box<dyn Error>> {
+    let mut curl = Command::new("curl");
+    curl.args(["-sSik", "--http2", "-A", user_agent, &format!("https://{address}{target}")]);
+    let output = curl.output().map_err(|error| format!("cannot run curl: {error}"))?;
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !answer.starts_with("HTTP/2 ") {
+        return Err(
+            format!("it does not speak HTTP/2: {answer}{}", String::from_utf8_lossy(&output.stderr)).into()
+        );
+    }
+    Ok(answer)
 }

@@ -22,7 +22,7 @@ pub(super) async fn respond(session: &mut Session, answer: Answer) -> Result<()>
     if !drained(session).await {
         session.set_keepalive(None);
     }
-    let mut header = ResponseHeader::build(answer.status, Some(answer.headers.len() + 1))?;
+    let mut header = ResponseHeader::build_no_case(answer.status, Some(answer.headers.len() + 1))?;
     for (name, value) in answer.headers {
         match value {
             Cow::Borrowed(value) => header.insert_header(name, HeaderValue::from_static(value))?,

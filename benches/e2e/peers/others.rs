@@ -1,16 +1,15 @@
 //! nginx, `HAProxy` and Caddy, each as its own documentation would have a reverse proxy with a list of refused
 //! User-Agents: connections to the origin are kept, the client's address is passed on, nothing is logged.
 
-use super::Kind;
+use super::{Addresses, Kind, Where};
+use crate::certificate::Certificate;
 use crate::lists::{FOUR, expression, many};
-use crate::process::{Place, Running, command, free_address};
+use crate::process::{Place, Running, command};
 use std::error::Error;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::path::Path;
 
-pub(super) fn nginx(kind: Kind, origin: SocketAddr, folder: &Path) -> Result<Running, Box<dyn Error>> {
-    let address = free_address()?;
+pub(super) fn nginx(kind: Kind, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+    let folder = place.folder;
     let names = match kind {
         Kind::NginxFour => FOUR.map(str::to_owned).to_vec(),
         _ => many()?,
@@ -20,15 +19,17 @@ pub(super) fn nginx(kind: Kind, origin: SocketAddr, folder: &Path) -> Result<Run
         writeln!(map, "        \"~*{}\" 1;", expression(&name))?;
     }
     let config = folder.join("nginx.conf");
-    std::fs::write(&config, nginx_text(folder, address, origin, &map))?;
+    std::fs::write(&config, nginx_text(place, &map))?;
     let mut nginx = command("nginx", Place::Server);
     nginx.arg("-p").arg(folder).arg("-c").arg(&config).args(["-e", "stderr"]);
-    Running::start(nginx, address, &folder.join("log"))
+    Running::start(nginx, place.addresses.plain, &folder.join("log"))
 }
 
 /// One process, without a master, so that its figures are all there is.
-fn nginx_text(folder: &Path, address: SocketAddr, origin: SocketAddr, map: &str) -> String {
-    let folder = folder.display();
+fn nginx_text(place: Where<'_>, map: &str) -> String {
+    let Where { origin, addresses: Addresses { plain, tls }, folder } = place;
+    let certificate = Certificate::of(folder);
+    let (folder, chain, key) = (folder.display(), certificate.chain.display(), certificate.key.display());
     format!(
         r#"daemon off;
 master_process off;
@@ -50,7 +51,10 @@ http {{
         keepalive_requests 1000000000;
     }}
     server {{
-        listen {address} backlog=8192;
+        listen {plain} backlog=8192;
+        listen {tls} ssl http2 backlog=8192;
+        ssl_certificate {chain};
+        ssl_certificate_key {key};
         if ($is_refused) {{ return 403 "refused by the list of crawlers\n"; }}
         location / {{
             proxy_pass http://origin;
@@ -66,13 +70,14 @@ http {{
     )
 }
 
-pub(super) fn haproxy(origin: SocketAddr, folder: &Path) -> Result<Running, Box<dyn Error>> {
-    let address = free_address()?;
+pub(super) fn haproxy(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+    let Where { origin, addresses: Addresses { plain, tls }, folder } = place;
+    let certificate = Certificate::of(folder);
     let list = folder.join("crawlers.list");
     let expressions: Vec<String> = many()?.iter().map(|name| expression(name)).collect();
     std::fs::write(&list, expressions.join("\n") + "\n")?;
     let config = folder.join("haproxy.cfg");
-    let list = list.display();
+    let (list, certificate) = (list.display(), certificate.both.display());
     let text = format!(
         r"global
     nbthread 1
@@ -84,7 +89,8 @@ defaults
     timeout server 60s
     option forwardfor
 frontend site
-    bind {address}
+    bind {plain}
+    bind {tls} ssl crt {certificate} alpn h2,http/1.1
     http-request deny deny_status 403 if {{ req.fhdr(user-agent) -m reg -i -f {list} }}
     http-request set-header X-Forwarded-Proto http
     default_backend origin
@@ -96,19 +102,37 @@ backend origin
     std::fs::write(&config, text)?;
     let mut haproxy = command("haproxy", Place::Server);
     haproxy.arg("-db").arg("-f").arg(&config);
-    Running::start(haproxy, address, &folder.join("log"))
+    Running::start(haproxy, plain, &folder.join("log"))
 }
 
-pub(super) fn caddy(origin: SocketAddr, folder: &Path) -> Result<Running, Box<dyn Error>> {
-    let address = free_address()?;
+pub(super) fn caddy(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+    let Where { origin, addresses: Addresses { plain, tls }, folder } = place;
+    let certificate = Certificate::of(folder);
     let expressions: Vec<String> = many()?.iter().map(|name| expression(name)).collect();
     let list = expressions.join("|");
     let config = folder.join("Caddyfile");
+    let (plain_port, tls_port) = (plain.port(), tls.port());
+    let (chain, key) = (certificate.chain.display(), certificate.key.display());
     let text = format!(
-        "{{\n\tadmin off\n\tauto_https off\n\tpersist_config off\n}}\nhttp://:{port} {{\n\tbind {ip}\n\t@refused header_regexp \
-         User-Agent (?i)({list})\n\trespond @refused \"refused by the list of crawlers\" 403\n\treverse_proxy {origin}\n}}\n",
-        port = address.port(),
-        ip = address.ip()
+        r#"{{
+    admin off
+    auto_https off
+    persist_config off
+    default_bind 127.0.0.1
+}}
+(site) {{
+    @refused header_regexp User-Agent (?i)({list})
+    respond @refused "refused by the list of crawlers" 403
+    reverse_proxy {origin}
+}}
+http://:{plain_port} {{
+    import site
+}}
+https://:{tls_port} {{
+    tls {chain} {key}
+    import site
+}}
+"#
     );
     std::fs::write(&config, text)?;
     let mut caddy = command("caddy", Place::Server);
@@ -118,5 +142,5 @@ pub(super) fn caddy(origin: SocketAddr, folder: &Path) -> Result<Running, Box<dy
         .env("HOME", folder)
         .env("XDG_DATA_HOME", folder)
         .env("XDG_CONFIG_HOME", folder);
-    Running::start(caddy, address, &folder.join("log"))
+    Running::start(caddy, plain, &folder.join("log"))
 }

@@ -1,13 +1,14 @@
 //! The gateway as an operator starts it, and this program itself as the bare proxy and as pingora's minimal example.
 
-use super::Kind;
-use crate::process::{Place, Running, command, free_address};
+use super::{Addresses, Kind, Where};
+use crate::certificate::Certificate;
+use crate::process::{Place, Running, command};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The sample robots.txt: it refuses GPTBot nearly everything.
-pub(crate) const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/robots.txt");
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/robots.txt");
 
 /// How a gateway is started.
 #[derive(Debug)]
@@ -26,14 +27,47 @@ impl Default for Gateway {
 }
 
 impl Gateway {
-    pub(crate) fn start(&self, origin: SocketAddr, folder: &Path) -> Result<Running, Box<dyn Error>> {
-        let address = free_address()?;
+    pub(crate) fn start(&self, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+        let Where { origin, addresses, folder } = place;
         let mut gateway = command(env!("CARGO_BIN_EXE_robots-gateway"), self.place);
-        gateway.args(["--origin", &format!("http://{origin}"), "--listen", &address.to_string()]);
-        gateway.args(["--mode", self.mode, "--notice", self.notice, "--threads", &self.threads.to_string()]);
-        gateway.args(["--admin", "off", "--robots"]).arg(&self.robots);
-        gateway.arg("--state-dir").arg(folder.join("state")).arg("--control").arg(control(folder));
-        Running::start(gateway, address, &folder.join("log"))
+        gateway.arg("--config").arg(self.configuration(addresses, origin, folder)?);
+        Running::start(gateway, addresses.plain, &folder.join("log"))
+    }
+
+    /// Writes the configuration to `folder`.
+    pub(crate) fn configuration(
+        &self,
+        addresses: Addresses,
+        origin: SocketAddr,
+        folder: &Path,
+    ) -> Result<PathBuf, Box<dyn Error>> {
+        let (Addresses { plain, tls }, certificate) = (addresses, Certificate::of(folder));
+        let Self { mode, notice, threads, .. } = self;
+        let show = |path: &Path| path.display().to_string();
+        let (state, control) = (show(&folder.join("state")), show(&control(folder)));
+        let (robots, chain, key) = (show(&self.robots), show(&certificate.chain), show(&certificate.key));
+        let text = format!(
+            r#"listen = ["{plain}"]
+mode = "{mode}"
+notice = "{notice}"
+threads = {threads}
+admin = "off"
+state_dir = "{state}"
+control = "{control}"
+[[listeners]]
+address = "{tls}"
+tls = true
+[[certificates]]
+certificate = "{chain}"
+key = "{key}"
+[[sites]]
+origin = "http://{origin}"
+robots = "{robots}"
+"#
+        );
+        let path = folder.join("gateway.toml");
+        std::fs::write(&path, text)?;
+        Ok(path)
     }
 }
 
@@ -43,9 +77,11 @@ pub(crate) fn control(folder: &Path) -> PathBuf {
 }
 
 /// Starts this program as one of the proxies it brings.
-pub(super) fn start(kind: Kind, origin: SocketAddr, folder: &Path) -> Result<Running, Box<dyn Error>> {
-    let address = free_address()?;
+pub(super) fn start(kind: Kind, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+    let Where { origin, addresses, folder } = place;
     let mut proxy = command(std::env::current_exe()?, Place::Server);
-    proxy.args(["--serve", kind.word(), &address.to_string(), &origin.to_string()]).arg(folder);
-    Running::start(proxy, address, &folder.join("log"))
+    let Addresses { plain, tls } = addresses;
+    let arguments = [plain.to_string(), tls.to_string(), origin.to_string()];
+    proxy.args(["--serve", kind.word()]).args(arguments).arg(folder);
+    Running::start(proxy, plain, &folder.join("log"))
 }
