@@ -144,7 +144,9 @@ fn main() {
         decide(&mut criterion, &sample, true);
     }
     // robotstxt needs seconds to minutes for one decision here.
-    for sample in [files::long_targets(), files::hostile(), files::hundred_hostile()] {
+    for sample in
+        [files::long_targets(), files::hostile(), files::hundred_hostile(), files::nearly_matching()]
+    {
         decide(&mut criterion, &sample, false);
     }
     for sample in

@@ -229,3 +229,26 @@ pub(crate) fn hundred_hostile() -> Sample {
         targets: hostile_target(),
     }
 }
+
+/// As many rules as fit into 500 KiB, all of which a target nearly matches: its octets are made of the
+/// same words as the first pieces, and none of the last pieces, which are all different, is in it.
+pub(crate) fn nearly_matching() -> Sample {
+    let mut random = Random::new(500);
+    let mut word = |size: usize| {
+        let mut word = String::new();
+        while word.len() < size {
+            word.push(['a', 'b'][random.below(2)]);
+            if word.ends_with("bbbbb") {
+                word.pop();
+                word.push('a');
+            }
+        }
+        word
+    };
+    let mut robots = String::from("User-agent: *\n");
+    while robots.len() < 500 * 1024 - 100 {
+        let _ = writeln!(robots, "Disallow: /*{}*{}*{}*{}bbbbb", word(7), word(7), word(7), word(14));
+    }
+    let targets = vec![format!("/{}", word(8191))];
+    Sample { name: "nearly matching rules", robots: robots.into_bytes(), agent: "FooBot", targets }
+}

@@ -16,10 +16,10 @@ fuzz_target!(|input: &[u8]| {
     let file = file.get(1..).unwrap_or_default();
     let robots = Robots::parse(file, &Limits::default()).robots;
     let slow = naive::Naive::parse(file);
-    for tokens in [&["a"][..], &["FooBot", "a"]] {
-        let judgement = robots.judge(tokens, true, target);
-        let expected = slow.judge(tokens, true, target);
-        assert_eq!(judgement.allow, expected.allow, "{tokens:?}");
-        assert_eq!(judgement.rule.map(|rule| rule.line), expected.line, "{tokens:?}");
+    for (tokens, star) in [(&["a"][..], true), (&["FooBot", "a"], true), (&["a"], false)] {
+        let judgement = robots.judge(tokens, star, target);
+        let expected = slow.judge(tokens, star, target);
+        assert_eq!(judgement.allow, expected.allow, "{tokens:?} {star}");
+        assert_eq!(judgement.rule.map(|rule| rule.line), expected.line, "{tokens:?} {star}");
     }
 });

@@ -19,6 +19,7 @@ pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
     reloads(&mut text, admin);
     requests(&mut text, admin, &policy);
     judging(&mut text, admin);
+    connections(&mut text, admin);
     proof(&mut text, admin, &policy);
     recording(&mut text, admin);
     response(StatusCode::OK, CONTENT_TYPE, text.into_text().into_bytes())
@@ -135,6 +136,32 @@ fn judging(text: &mut Exposition, admin: &Admin) {
         &[],
         latency.count,
     );
+}
+
+fn connections(text: &mut Exposition, admin: &Admin) {
+    let counts = admin.connections.snapshot();
+    text.family("robots_gateway_connections_open", Kind::Gauge, "Connections of clients that are open.")
+        .sample(&[], counts.open);
+    text.family("robots_gateway_connections_total", Kind::Counter, "Connections that were accepted.")
+        .sample(&[], counts.accepted);
+    let help = "What went wrong with connections, by reason.";
+    text.family("robots_gateway_connection_faults_total", Kind::Counter, help);
+    for (reason, count) in [
+        ("over-total", counts.over_total),
+        ("over-address", counts.over_address),
+        ("made-room", counts.made_room),
+        ("silent", counts.silent),
+        ("no-request", counts.no_request),
+        ("header-timeout", counts.header_timeouts),
+        ("header-too-large", counts.headers_too_large),
+        ("body-too-slow", counts.bodies_too_slow),
+        ("body-too-large", counts.bodies_too_large),
+        ("tls-failed", counts.tls_failed),
+        ("proxy-header-refused", counts.proxy_headers_refused),
+        ("h2-flood", counts.h2_floods),
+    ] {
+        text.sample(&[("reason", reason)], count);
+    }
 }
 
 /// What names are proved by, and whether that works.

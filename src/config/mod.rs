@@ -27,7 +27,7 @@ pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{Origin, OriginError};
 pub use site::SiteConfig;
 pub use values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue, ValueError};
-pub use verify::{NameServers, VerifyOptions};
+pub use verify::{NameServers, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};

@@ -26,6 +26,9 @@ pub struct VerifyOptions {
     pub refresh: Option<Duration>,
     /// URL of a folder that holds the lists, in place of their publishers; ends with `/`.
     pub mirror: Option<String>,
+    /// PEM file of the certificates that publishers, or the mirror, are believed by in place of the
+    /// built-in ones.
+    pub ca: Option<PathBuf>,
     /// Lists of the operator's own, by the crawler's name.
     pub ranges: BTreeMap<String, Vec<PathBuf>>,
 }
@@ -49,6 +52,7 @@ pub(super) struct VerifyTable {
     cache_negative: Option<DurationValue>,
     refresh: Option<RefreshValue>,
     mirror: Option<Spanned<String>>,
+    ca: Option<PathBuf>,
     ranges: BTreeMap<String, Vec<PathBuf>>,
 }
 
@@ -68,6 +72,7 @@ impl VerifyTable {
             cache_negative: duration(self.cache_negative, defaults::VERIFY_CACHE_NEGATIVE),
             refresh: self.refresh.and_then(|refresh| refresh.0),
             mirror: mirror(self.mirror, faults),
+            ca: self.ca.map(|path| base.join(path)),
             ranges: self.ranges.into_iter().map(own).collect(),
         }
     }
@@ -88,17 +93,44 @@ fn timeout(written: Option<Spanned<DurationValue>>, faults: &mut Faults<'_>) -> 
 
 fn mirror(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> Option<String> {
     let written = written?;
-    let url = written.as_ref();
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ']) {
-        faults.push(
-            written.span(),
-            format!("`{url}` is no URL of a folder"),
-            "write it as `https://mirror.example/ranges/`",
-        );
-        return None;
+    let folder = mirror_folder(written.as_ref());
+    if let Err(message) = &folder {
+        faults.push(written.span(), message.clone(), "write it as `https://mirror.example/ranges/`");
     }
-    Some(format!("{}/", url.trim_end_matches('/')))
+    folder.ok()
+}
+
+/// The URL of a folder that holds copies of published lists, ending with `/`.
+///
+/// # Errors
+/// What is wrong with it. Lists prove who a client is, so plain HTTP will do only where nobody can stand
+/// between: to the machine itself and to private addresses.
+pub fn mirror_folder(url: &str) -> Result<String, String> {
+    let plain = url.strip_prefix("http://");
+    let rest = url.strip_prefix("https://").or(plain);
+    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ', '@'])
+    {
+        return Err(format!("`{url}` is no URL of a folder"));
+    }
+    if plain.is_some_and(|rest| !is_near(rest)) {
+        return Err(format!("`{url}` is plain HTTP, which anybody on the way could change: use https"));
+    }
+    Ok(format!("{}/", url.trim_end_matches('/')))
+}
+
+/// Whether the host that `rest` of a URL opens with is this machine or has a private address.
+fn is_near(rest: &str) -> bool {
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next(),
+        None => authority.split(':').next(),
+    };
+    let host = host.unwrap_or_default();
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| match address.to_canonical() {
+            IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+        })
 }
 
 /// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
@@ -177,6 +209,21 @@ mod tests {
     }
 
     #[test]
+    fn plain_http_is_for_neighbours() {
+        for near in
+            ["localhost:8080/x", "127.0.0.1", "10.1.2.3/lists", "[::1]:9", "[fd00::1]/x", "192.168.0.1:80"]
+        {
+            assert!(mirror_folder(&format!("http://{near}")).is_ok(), "{near}");
+        }
+        for far in ["localhost.example", "127.0.0.1.example/x", "11.0.0.1", "[2001:db8::1]", "mirror", "[::1"]
+        {
+            let near = far == "[::1";
+            assert_eq!(mirror_folder(&format!("http://{far}")).is_ok(), near, "{far}");
+            assert!(mirror_folder(&format!("https://{far}")).is_ok(), "{far}");
+        }
+    }
+
+    #[test]
     fn bad_values_are_named_with_their_place() {
         for (table, expected) in [
             ("resolvers = [\"localhost\"]", "gateway.toml:2:13: `localhost` is no name server"),
@@ -185,6 +232,12 @@ mod tests {
             ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),
             ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` must be"),
             ("mirror = \"ftp://x/\"", "gateway.toml:2:10: `ftp://x/` is no URL"),
+            (
+                "mirror = \"http://mirror.example/\"",
+                "gateway.toml:2:10: `http://mirror.example/` is plain HTTP",
+            ),
+            ("mirror = \"http://192.0.2.1/\"", "is plain HTTP"),
+            ("mirror = \"http://127.0.0.1@mirror.example/\"", "is no URL"),
             ("dsn = true", "gateway.toml:2:1: unknown field `dsn`"),
         ] {
             let error = load(table).unwrap_err();

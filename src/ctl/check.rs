@@ -17,7 +17,7 @@ pub(super) fn run(
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
     let path = cli.needed_config_file()?;
-    let loaded = setting::load(&path).and_then(|config| policy::check(config, SystemTime::now()));
+    let loaded = setting::load(cli, &path).and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {
         Ok(policy) => findings(&path, policy, arguments.offline),
         Err(ConfigErrors(errors)) => errors.iter().map(error).collect(),

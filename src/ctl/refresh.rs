@@ -6,6 +6,7 @@ use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
 use super::output::{Output, harmless};
 use super::status::span;
 use super::{Failure, Outcome, setting};
+use crate::config::mirror_folder;
 use crate::policy::{self, Fetched, Publisher, Refreshed};
 use serde::Serialize;
 use std::io;
@@ -38,10 +39,12 @@ pub(super) fn run(
     };
     let config = setting::any(cli)?;
     let identifier = policy::recogniser(&config).map_err(|errors| Failure(errors.to_string()))?;
-    let mirror = from.as_deref().map(folder).transpose()?;
-    let publisher = Publisher::new(&config, mirror);
+    let mirror = from.as_deref().map(mirror_folder).transpose();
+    let mirror =
+        mirror.map_err(|error| Failure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;
+    let publisher = Publisher::new(&config, mirror).map_err(Failure)?;
     let mut lists = Vec::new();
-    for refreshed in publisher.refresh(identifier.catalogue()) {
+    for refreshed in publisher.refresh(identifier.catalogue(), |_| true) {
         let list = List::of(&refreshed, SystemTime::now());
         if !output.is_json() {
             output.line(harmless(&list.line()))?;
@@ -54,13 +57,6 @@ pub(super) fn run(
         output.json(&Lists { lists })?;
     }
     Ok(if failed { Outcome::Objection } else { Outcome::Fine })
-}
-
-fn folder(url: &str) -> Result<String, Failure> {
-    if url.starts_with("http://") || url.starts_with("https://") {
-        return Ok(format!("{}/", url.trim_end_matches('/')));
-    }
-    Err(Failure(format!("`{url}` is no URL of a folder\n  hint: write https://mirror.example/ranges/")))
 }
 
 impl List {

@@ -15,8 +15,7 @@ pub(super) use moment::Moment;
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, setting};
-use crate::config::Config;
-use crate::policy;
+use crate::config::{Config, catalogue};
 use crate::record::{Filter, STORE_FILE, StoreErrorKind, StoreReader};
 use crate::report::{Case, Known, Question, Report, html};
 use std::collections::BTreeSet;
@@ -92,11 +91,9 @@ fn write(
 /// when the folders are named.
 fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, Known), Failure> {
     let named = cli.state_dir.clone();
-    let known =
-        |config: &Config| policy::recogniser(config).map(|identifier| Known::of(identifier.catalogue()));
     match setting::any(cli) {
         Ok(config) => {
-            let known = known(&config).map_err(|errors| Failure(errors.to_string()))?;
+            let known = catalogue(&config)?;
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
         }
         Err(failure) if named.is_empty() => Err(Failure(format!(
@@ -104,10 +101,19 @@ fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, Known), Failure> {
         ))),
         Err(failure) => {
             talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
-            let knowledge = crate::config::catalogue::bundled();
-            Ok((named, Known::of(&knowledge.catalogue)))
+            Ok((named, Known::of(&catalogue::bundled().catalogue)))
         }
     }
+}
+
+/// What the catalogue knows, with the operator's own additions.
+fn catalogue(config: &Config) -> Result<Known, Failure> {
+    let Some(path) = &config.catalogue else { return Ok(Known::of(&catalogue::bundled().catalogue)) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure(format!("{}: cannot read the catalogue: {error}", path.display())))?;
+    let knowledge = catalogue::merge(&text, path)
+        .map_err(|errors| Failure(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+    Ok(Known::of(&knowledge.catalogue))
 }
 
 fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question, Failure> {

@@ -47,7 +47,9 @@ pub(super) fn any(cli: &Cli) -> Result<Config, Failure> {
     Config::load(&arguments).map_err(|errors| Failure(errors.to_string()))
 }
 
-/// Loads a configuration file as the daemon would without further options.
-pub(super) fn load(path: &Path) -> Result<Config, ConfigErrors> {
-    Config::load(&Arguments { config: Some(path.to_owned()), ..Arguments::default() })
+/// Loads a configuration file as the daemon would with no option but `--state-dir`, where the lists of
+/// address ranges lie.
+pub(super) fn load(cli: &Cli, path: &Path) -> Result<Config, ConfigErrors> {
+    let state_dir = cli.state_dir.first().cloned();
+    Config::load(&Arguments { config: Some(path.to_owned()), state_dir, ..Arguments::default() })
 }

@@ -35,8 +35,8 @@ impl Trial {
             return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
         }
         let config = match &file {
-            Some(path) => setting::load(path).map_err(|errors| Failure(errors.to_string()))?,
-            None => bare()?,
+            Some(path) => setting::load(cli, path).map_err(|errors| Failure(errors.to_string()))?,
+            None => bare(cli)?,
         };
         let limits = Limits { max_bytes: config.robots_max_size };
         let config = if arguments.robots.is_some() { without_files(config) } else { config };
@@ -54,8 +54,9 @@ impl Trial {
     }
 }
 
-fn bare() -> Result<Config, Failure> {
-    let arguments = Arguments { origin: Some(NOWHERE.to_owned()), ..Arguments::default() };
+fn bare(cli: &Cli) -> Result<Config, Failure> {
+    let (origin, state_dir) = (Some(NOWHERE.to_owned()), cli.state_dir.first().cloned());
+    let arguments = Arguments { origin, state_dir, ..Arguments::default() };
     Config::load(&arguments).map_err(|errors| Failure(errors.to_string()))
 }
 

@@ -18,6 +18,7 @@ pub(super) const LONGEST: usize = 512;
 #[derive(Debug)]
 struct Entry<V> {
     hash: u64,
+    scope: u64,
     header: Box<[u8]>,
     value: V,
     used: bool,
@@ -45,24 +46,27 @@ impl<V: Clone> Cache<V> {
         }
     }
 
-    /// The answer for `header`: the kept one, or what `compute` says.
-    pub(super) fn get_or_compute(&self, header: &[u8], compute: impl FnOnce() -> V) -> V {
+    /// The answer for `header` in `scope`, which keeps the answers of different
+    /// askers apart: the kept one, or what `compute` says.
+    pub(super) fn get_or_compute(&self, scope: u64, header: &[u8], compute: impl FnOnce() -> V) -> V {
         if header.len() > LONGEST {
             return compute();
         }
-        let hash = hash(self.seeds, header);
-        if let Some(value) = self.get(hash, header) {
+        let hash = hash(self.seeds, scope, header);
+        if let Some(value) = self.get(hash, scope, header) {
             return value;
         }
         let value = compute();
-        self.put(hash, header, value.clone());
+        self.put(hash, scope, header, value.clone());
         value
     }
 
-    fn get(&self, hash: u64, header: &[u8]) -> Option<V> {
+    fn get(&self, hash: u64, scope: u64, header: &[u8]) -> Option<V> {
         self.with_set(hash, |set| {
-            let entry =
-                set.iter_mut().flatten().find(|entry| entry.hash == hash && *entry.header == *header)?;
+            let same = |entry: &&mut Entry<V>| {
+                entry.hash == hash && entry.scope == scope && *entry.header == *header
+            };
+            let entry = set.iter_mut().flatten().find(same)?;
             entry.used = true;
             Some(entry.value.clone())
         })
@@ -71,11 +75,13 @@ impl<V: Clone> Cache<V> {
 
     /// Puts an answer into a free place, else into the first place that was not
     /// used since the last round, else into the first.
-    fn put(&self, hash: u64, header: &[u8], value: V) {
-        let entry = Entry { hash, header: header.into(), value, used: false };
+    fn put(&self, hash: u64, scope: u64, header: &[u8], value: V) {
+        let entry = Entry { hash, scope, header: header.into(), value, used: false };
         let replaced = self.with_set(hash, |set| {
             let same = |place: &Option<Entry<V>>| {
-                place.as_ref().is_some_and(|old| old.hash == hash && old.header == entry.header)
+                let same =
+                    |old: &Entry<V>| old.hash == hash && old.scope == scope && old.header == entry.header;
+                place.as_ref().is_some_and(same)
             };
             let at = set
                 .iter()
@@ -108,14 +114,14 @@ impl<V: Clone> Cache<V> {
 }
 
 /// A keyed multiply-and-fold hash, eight bytes a step.
-fn hash(seeds: [u64; 2], bytes: &[u8]) -> u64 {
+fn hash(seeds: [u64; 2], scope: u64, bytes: &[u8]) -> u64 {
     let [first, second] = seeds;
     let fold = |state: u64, word: u64| {
         let product = u128::from(state ^ word) * u128::from(second | 1);
         low(product) ^ low(product >> 64)
     };
     let (words, rest) = bytes.as_chunks::<8>();
-    let mut state = first ^ low(bytes.len() as u128);
+    let mut state = first ^ low(bytes.len() as u128) ^ scope.rotate_left(32);
     for word in words {
         state = fold(state, u64::from_le_bytes(*word));
     }
@@ -139,7 +145,7 @@ mod tests {
         let cache = Cache::new(64);
         let calls = Cell::new(0);
         let ask = |header: &[u8]| {
-            cache.get_or_compute(header, || {
+            cache.get_or_compute(0, header, || {
                 calls.set(calls.get() + 1);
                 header.to_vec()
             })
@@ -153,36 +159,46 @@ mod tests {
     }
 
     #[test]
+    fn scopes_do_not_see_each_other() {
+        let cache = Cache::new(64);
+        for _ in 0..2 {
+            for scope in 0..20 {
+                assert_eq!(cache.get_or_compute(scope, b"same", || scope), scope);
+            }
+        }
+    }
+
+    #[test]
     fn stays_bounded() {
         let cache = Cache::new(256);
         for i in 0..10_000_u32 {
-            cache.get_or_compute(&i.to_le_bytes(), || i);
+            cache.get_or_compute(0, &i.to_le_bytes(), || i);
         }
         assert!(cache.len() <= 256, "{}", cache.len());
         let long = vec![b'a'; LONGEST + 1];
         let before = cache.len();
-        assert_eq!(cache.get_or_compute(&long, || 7), 7);
+        assert_eq!(cache.get_or_compute(0, &long, || 7), 7);
         assert_eq!(cache.len(), before);
     }
 
     #[test]
     fn what_is_used_survives_a_flood() {
         let cache = Cache::new(1024);
-        cache.get_or_compute(b"kept", || 0);
+        cache.get_or_compute(0, b"kept", || 0);
         for i in 0..4_096_u32 {
-            cache.get_or_compute(&i.to_le_bytes(), || 1);
-            cache.get_or_compute(b"kept", || 2);
+            cache.get_or_compute(0, &i.to_le_bytes(), || 1);
+            cache.get_or_compute(0, b"kept", || 2);
         }
-        assert_eq!(cache.get_or_compute(b"kept", || 2), 0);
+        assert_eq!(cache.get_or_compute(0, b"kept", || 2), 0);
     }
 
     #[test]
     fn the_hash_spreads() {
         let seeds = [1, 2];
-        let mut seen: Vec<_> = (0..10_000_u32).map(|i| hash(seeds, &i.to_le_bytes())).collect();
+        let mut seen: Vec<_> = (0..10_000_u32).map(|i| hash(seeds, 0, &i.to_le_bytes())).collect();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 10_000);
-        assert_ne!(hash([1, 2], b"abc"), hash([3, 4], b"abc"));
+        assert_ne!(hash([1, 2], 0, b"abc"), hash([3, 4], 0, b"abc"));
     }
 }

@@ -195,7 +195,8 @@ impl Catalogue {
     }
 
     /// The entry that answers to this token: the one of that name, else the
-    /// first whose own (first) token it is.
+    /// first whose own (first) token it is, else the one of that name without a
+    /// token of its own.
     #[must_use]
     pub fn by_token(&self, token: &str) -> Option<&Crawler> {
         let own = |crawler: &&Crawler| {
@@ -206,6 +207,7 @@ impl Catalogue {
             .filter(own)
             .find(|crawler| crawler.name.eq_ignore_ascii_case(token))
             .or_else(|| self.crawlers.iter().find(own))
+            .or_else(|| self.get(token).filter(|crawler| crawler.tokens.is_empty()))
     }
 
     /// Whether this is a control token.
@@ -272,6 +274,8 @@ mod tests {
         assert_eq!(&*catalogue.by_token("foo").unwrap().name, "Foo");
         assert_eq!(&*catalogue.by_token("foo-image").unwrap().name, "Foo-Image");
         assert!(catalogue.by_token("bar").is_none());
+        let mute = Catalogue::new(vec![crawler("Bar", &[])], Vec::new());
+        assert_eq!(&*mute.by_token("bar").unwrap().name, "Bar");
     }
 
     #[test]

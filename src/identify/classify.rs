@@ -189,9 +189,26 @@ impl<'a> Rules<'a> {
             Some("the client only compares itself with it")
         } else if !self.sign_has_link(hit) && self.in_link(hit) {
             Some("it is part of a link")
+        } else if self.is_borrowed(hit) {
+            Some("a framework stands in the place of its version, so somebody borrowed the name")
         } else {
             None
         }
+    }
+
+    /// Whether a framework stands in the place of the version, `Googlebot/Nutch-1.7`:
+    /// who runs one writes any name there. A crawler that can be proved has
+    /// software of its operator's own, and never writes that.
+    fn is_borrowed(&self, hit: Hit) -> bool {
+        let crawler = |hit: Hit| match self.scanner.meaning(hit)? {
+            Meaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
+            _ => None,
+        };
+        let is_framework = |other: &&Hit| crawler(**other).is_some_and(|named| named.framework);
+        let mut frameworks = self.found.named.as_slice().iter().filter(is_framework);
+        self.header.get(hit.end()) == Some(&b'/')
+            && crawler(hit).is_some_and(|named| named.verify.is_possible())
+            && frameworks.any(|framework| framework.start() == hit.end() + 1)
     }
 
     /// Whether a word among model names is a product all the same: it has a
@@ -284,7 +301,10 @@ mod tests {
             obeys: Obeys::Unknown,
             docs: None,
             checked: None,
-            verify: Verify::default(),
+            verify: Verify {
+                rdns: (name == "Beta").then(|| ".beta.org".into()).into_iter().collect(),
+                ..Verify::default()
+            },
             shares_cache_with: Vec::new(),
             basis: TokenBasis::Inferred,
         }
@@ -342,6 +362,13 @@ mod tests {
         ] {
             assert_eq!(named(header).as_deref(), Some(name), "{header}");
         }
+    }
+
+    #[test]
+    fn a_name_with_a_framework_for_its_version_is_borrowed() {
+        assert_eq!(named("Beta/Works-1.7").as_deref(), Some("Works"), "can be proved");
+        assert_eq!(named("Alpha/Works-1.7").as_deref(), Some("Alpha"), "cannot");
+        assert_eq!(named("Beta/2 Works-1.7").as_deref(), Some("Beta"));
     }
 
     #[test]

@@ -92,6 +92,13 @@ pub(super) fn in_link(header: &[u8], hit: Hit) -> bool {
         || in_mail_address(header, hit)
 }
 
+/// Whether the `://` at `link` is that of a `+http` or `+https` link, as crawlers
+/// write theirs.
+pub(super) fn is_own_link(header: &[u8], link: Hit) -> bool {
+    let before = header.get(..link.start()).unwrap_or_default();
+    [&b"+http"[..], b"+https"].iter().any(|scheme| ends_with_ignore_case(before, scheme))
+}
+
 /// Whether `://` stands in these few bytes: too few for a searcher to pay.
 fn has_scheme(bytes: &[u8]) -> bool {
     memchr::memchr(b':', bytes).and_then(|at| bytes.get(at + 1..)).is_some_and(|rest| rest.starts_with(b"//"))

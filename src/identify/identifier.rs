@@ -51,6 +51,8 @@ pub struct Identifier {
     browser: Arc<Identity>,
     opinion: SecondOpinion,
     cache: Cache<Arc<Identity>>,
+    /// What the tokens of sites made of the same headers.
+    refinements: Cache<Arc<Identity>>,
 }
 
 impl Identifier {
@@ -69,6 +71,7 @@ impl Identifier {
             browser: plain(Client::Browser),
             opinion: SecondOpinion::new(),
             cache: Cache::new(REMEMBERED),
+            refinements: Cache::new(REMEMBERED),
             scanner,
             knowledge,
         })
@@ -82,7 +85,7 @@ impl Identifier {
         if header.is_empty() {
             return Arc::clone(&self.unnamed);
         }
-        self.cache.get_or_compute(header, || self.answer(header, &mut Silent))
+        self.cache.get_or_compute(0, header, || self.answer(header, &mut Silent))
     }
 
     /// The same answer without the cache and without the second opinion: what
@@ -139,6 +142,10 @@ impl Identifier {
     #[must_use]
     pub fn automaton_bytes(&self) -> usize {
         self.scanner.memory()
+    }
+
+    pub(super) fn refinements(&self) -> &Cache<Arc<Identity>> {
+        &self.refinements
     }
 
     pub(super) fn scanner(&self) -> &Scanner {

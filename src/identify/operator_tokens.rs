@@ -8,7 +8,6 @@
 //! and phones. What they convict and could be a new browser is audited only.
 //! Rebuilt when robots.txt changes; the catalogue's automaton is not.
 
-use super::cache::Cache;
 use super::catalogue::token_is_legal;
 use super::client::Client;
 use super::find::Hit;
@@ -17,16 +16,19 @@ use super::identifier::{Identifier, Step};
 use super::identity::{Basis, Identity};
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many headers each site remembers.
-const REMEMBERED: usize = 2048;
+/// Tells the tokens of one robots.txt from those of any other, before or after.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// The tokens of one robots.txt.
 #[derive(Debug)]
 pub struct OperatorTokens {
     tokens: Box<[Box<str>]>,
     automaton: Option<AhoCorasick>,
-    cache: Cache<Arc<Identity>>,
+    /// The scope of its answers in the memory of an `Identifier`, which is one for
+    /// all sites, so that many sites remember no more than one.
+    scope: u64,
 }
 
 impl OperatorTokens {
@@ -49,7 +51,7 @@ impl OperatorTokens {
             .build(kept.iter().map(|token| &**token))
             .ok()
             .filter(|_| !kept.is_empty());
-        Self { tokens: kept.into(), automaton, cache: Cache::new(REMEMBERED) }
+        Self { tokens: kept.into(), automaton, scope: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// The tokens, longest first.
@@ -71,7 +73,8 @@ impl OperatorTokens {
         if self.automaton.is_none() || header.is_empty() {
             return identity;
         }
-        self.cache.get_or_compute(header, || self.refined(&identity, header, identifier))
+        let refined = || self.refined(&identity, header, identifier);
+        identifier.refinements().get_or_compute(self.scope, header, refined)
     }
 
     /// As [`Self::refine`], with the step that changed the answer, if one did.
@@ -119,8 +122,10 @@ impl OperatorTokens {
             let Some(token) = self.tokens.get(hit.sign()) else {
                 continue;
             };
-            // A catalogued crawler answers to whole words only: `AdsBot-Google` is not `Google`.
+            // A catalogued crawler answers to whole words only, `AdsBot-Google` is not `Google`, and to
+            // the name it goes by here, which is shown to operators whatever its own tokens are.
             let part = identity.basis == Basis::Catalogue
+                && !identity.crawler.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(token))
                 && header::word_range(header, hit) != (hit.start()..hit.end());
             let known = tokens.iter().any(|known| known.eq_ignore_ascii_case(token));
             if !part && !known && !is_human_word(token, identifier) {

@@ -38,7 +38,7 @@ impl Rules<'_> {
     /// it: after `compatible;` or `like Gecko;`. `+http` counts among model names
     /// too: no phone is called that.
     pub(super) fn presents_itself(&self) -> bool {
-        let own = || memchr::memmem::find(self.header, b"+http").is_some();
+        let own = || self.found.links.as_slice().iter().any(|link| header::is_own_link(self.header, *link));
         let compatible = self.found.compatible.is_some() && !self.has_compatible_word();
         compatible
             || self.found.gecko_tail.is_some()
@@ -82,6 +82,9 @@ impl Rules<'_> {
         if self.is_crawler_sign(hit) && self.app_or_handheld_beside(hit).is_some() {
             return Some("people's apps use the word too, and no link or address supports it");
         }
+        if self.is_desktop_program() || self.is_mac_view() {
+            return Some("desktop programs use the word too, and no link or address supports it");
+        }
         if self.is_toolbar(hit) {
             return Some("programs add words to the comment of Internet Explorer");
         }
@@ -90,6 +93,26 @@ impl Rules<'_> {
             return Some("in the full header of a desktop browser a word needs a version");
         }
         None
+    }
+
+    /// Whether the header is that of a program on a person's computer: it opens
+    /// with a product, has a desktop system in a comment, and does not present
+    /// itself: `Harvest/2.4 (Macintosh; Intel Mac OS X 14.4)`. Servers that crawl
+    /// run none of these systems, or add a link.
+    fn is_desktop_program(&self) -> bool {
+        let in_comment = |mark: Hit| header::comment_around(self.header, mark.start()).is_some();
+        !self.is_browser_shaped() && self.found.desktop.is_some_and(in_comment) && !self.presents_itself()
+    }
+
+    /// Whether this is the browser that a program on a Mac has inside: WebKit's
+    /// header without the `Safari/` of a whole browser, `… (KHTML, like Gecko) Scrapbook/3.2`.
+    fn is_mac_view(&self) -> bool {
+        let holds = |part| memchr::memmem::find(self.header, part).is_some();
+        holds(b"(Macintosh;")
+            && holds(b"AppleWebKit/")
+            && !holds(b"Safari/")
+            && !holds(b"Chrome/")
+            && !self.presents_itself()
     }
 
     /// Whether `hit` stands in the comment of an Internet Explorer, where
@@ -191,6 +214,25 @@ mod tests {
         assert!(!convicts(&explorer("Robot/1 Toolbar")) && !convicts(&explorer("Probe/1")));
         assert!(convicts(&explorer("Robot http://x.org")));
         assert!(convicts(&format!("{} Robot", explorer("x"))));
+    }
+
+    #[test]
+    fn a_word_in_a_program_of_a_desktop_needs_support() {
+        for innocent in [
+            "Robot/2.4 (Windows NT 10.0)",
+            "x-probe/1 (Windows; U)",
+            "Mozilla/5.0 (Macintosh; x) AppleWebKit/605 (KHTML, like Gecko) Robot/2",
+        ] {
+            assert!(!convicts(innocent), "{innocent}");
+        }
+        for supported in [
+            "Robot/2.4 (Windows; +http://x.org)",
+            "Robot/2.4 (compatible; Zork; Windows)",
+            "Robot/2.4 Windows",
+            "Mozilla/5.0 (Macintosh; x) AppleWebKit/605 (KHTML, like Gecko) Safari/605 Robot/2",
+        ] {
+            assert!(convicts(supported), "{supported}");
+        }
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Rules<'_> {
     /// unless browsers put it there, or after `like Gecko;`.
     fn stranger(&self, trace: &mut impl Trace) -> Option<Outcome> {
         let found = self.found;
-        let person = self.has_compatible_word() || found.device.or(found.app).is_some();
+        let opening = found.handheld.filter(|mark| mark.start() == 0);
+        let person = self.has_compatible_word() || found.device.or(found.app).or(opening).is_some();
         let compatible = found.compatible.filter(|hit| !person || self.has_own_link(*hit));
         let tail = found.gecko_tail.filter(|_| found.device.is_none());
         for hit in [compatible, tail].into_iter().flatten() {
@@ -87,8 +88,8 @@ impl Rules<'_> {
 
     /// Whether a `+http` link follows: the custom of crawlers, and of nobody else.
     fn has_own_link(&self, compatible: Hit) -> bool {
-        let rest = self.header.get(compatible.end()..).unwrap_or_default();
-        !self.has_compatible_word() && memchr::memmem::find(rest, b"+http").is_some()
+        let own = |link: &Hit| link.start() > compatible.end() && header::is_own_link(self.header, *link);
+        !self.has_compatible_word() && self.found.links.as_slice().iter().any(own)
     }
 
     pub(super) fn product_shaped(&self, weak: Option<Hit>, trace: &mut impl Trace) -> Outcome {
@@ -101,7 +102,9 @@ impl Rules<'_> {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark)));
             return shape(Client::App);
         }
-        let device = found.device.filter(|_| self.link().is_none());
+        // Phones that send the address of their maker's page open with it.
+        let opening = |link: Hit| link.start() < "https://".len();
+        let device = found.device.filter(|_| self.link().is_none_or(opening));
         if let Some(mark) = device.or(found.whole_guard) {
             trace.note(|| format!("`{}` is the mark of a person's device", self.quote(mark)));
             return shape(Client::Browser);

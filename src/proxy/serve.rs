@@ -8,7 +8,7 @@ use super::sockets::{BindError, ControlSocket, bind};
 use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::{Reloader, Trigger};
-use crate::record::ConnectionTotals;
+use crate::record::{ConnectionTotals, Journal};
 use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
 use pingora::proxy::{HttpProxy, http_proxy};
@@ -111,14 +111,15 @@ impl Server {
             upstream_keepalive_pool_size: UPSTREAM_POOL,
             ..ServerConf::default()
         };
-        let current = Arc::clone(&self.gateway.current);
+        let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
         let totals = Arc::clone(&self.gateway.totals);
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
         let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
-        let control = tokio::spawn(control(ControlSocket::bind(&path), path, pages, stopped.clone()));
+        let control =
+            tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
         if let Some((address, pages)) = self.admin {
             tokio::spawn(admin(bind(address), address, pages, stopped.clone()));
         }
@@ -166,6 +167,9 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
     let mut h2 = default_h2_options();
     h2.max_concurrent_streams(config.limits.h2_streams);
     h2.max_header_list_size(u32::try_from(config.limits.header_size).unwrap_or(u32::MAX));
+    // Whoever leaves a page cancels all of its streams at once, perhaps before they were looked at; how often
+    // that may happen is counted by the guard. The library would end the connection at 20.
+    h2.max_pending_accept_reset_streams(config.limits.h2_streams as usize);
     proxy.h2_options = Some(h2);
     let mut options = HttpServerOptions::default();
     options.h2_idle_timeout = Some(config.timeouts.keepalive);
@@ -219,15 +223,21 @@ impl Signals {
     }
 }
 
-/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again.
+/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,
+/// and the journal is that gateway's to rotate.
 async fn control(
     first: Result<ControlSocket, BindError>,
     path: PathBuf,
     pages: Pages,
+    journal: Arc<Journal>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    // A socket that nobody can have would leave the journal to grow for ever.
+    let is_held = first.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
+    journal.set_rotating(!is_held);
     let again = || ControlSocket::bind(&path);
     let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
+    journal.set_rotating(true);
     let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
     match listener {
         Ok(listener) => {
@@ -239,6 +249,8 @@ async fn control(
                 Arc::default(),
             )
             .await;
+            // Whoever takes the socket next rotates from now on.
+            journal.set_rotating(false);
         }
         Err(error) => tracing::error!("cannot serve the control socket: {error}"),
     }

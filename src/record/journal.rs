@@ -9,7 +9,7 @@ use super::rotation::RotatedFile;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -82,6 +82,7 @@ struct Counters {
     queued: AtomicUsize,
     queued_bytes: AtomicUsize,
     dropped: AtomicU64,
+    may_rotate: AtomicBool,
 }
 
 impl Counters {
@@ -144,6 +145,12 @@ impl Journal {
         }
     }
 
+    /// Says whether this process may rotate the file. Of two gateways that write one journal, as during an
+    /// upgrade, only one may; the other follows. Until it is said, nothing is rotated.
+    pub fn set_rotating(&self, may_rotate: bool) {
+        self.counters.may_rotate.store(may_rotate, Ordering::Relaxed);
+    }
+
     /// What the journal is doing now.
     #[must_use]
     pub fn status(&self) -> JournalStatus {
@@ -189,13 +196,16 @@ impl Sink {
         RotatedFile::open(path, options.max_bytes, options.keep).map(Self::File)
     }
 
-    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+    /// How many of the lines were written, and what stopped the others.
+    fn append(&mut self, lines: &[u8], may_rotate: bool) -> (usize, io::Result<()>) {
         match self {
-            Self::File(file) => file.append(lines),
+            Self::File(file) => file.append(lines, may_rotate),
             Self::Stdout => {
                 let mut output = io::stdout().lock();
-                output.write_all(lines)?;
-                output.flush()
+                match output.write_all(lines).and_then(|()| output.flush()) {
+                    Ok(()) => (usize::MAX, Ok(())),
+                    error => (0, error),
+                }
             }
         }
     }
@@ -235,7 +245,11 @@ impl Writer {
     }
 
     fn write(&mut self, lines: &[u8], count: usize) {
-        let result = self.reopened().and_then(|sink| sink.append(lines));
+        let may_rotate = self.counters.may_rotate.load(Ordering::Relaxed);
+        let (written, result) = match self.reopened() {
+            Ok(sink) => sink.append(lines, may_rotate),
+            Err(error) => (0, Err(error)),
+        };
         self.counters.written_or_lost(count, lines.len());
         match result {
             Ok(()) if self.failing => {
@@ -244,7 +258,7 @@ impl Writer {
             }
             Ok(()) => {}
             Err(error) => {
-                self.counters.lose(count);
+                self.counters.lose(count.saturating_sub(written));
                 self.sink = None;
                 self.complain(&error);
             }

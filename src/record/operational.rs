@@ -29,10 +29,10 @@ pub enum LogFormat {
 /// Starts the log. A second start changes nothing.
 pub fn start_log(options: &LogOptions) {
     let level = options.level.as_deref().unwrap_or("info");
-    // Pingora writes a line for every client that goes away, and hickory one for every stray answer: an
+    // Pingora, h2 and rustls write a line for every client that misbehaves, and hickory one for every stray answer: an
     // invitation to fill a disk.
     let quiet = "pingora_core=off,pingora_proxy=off,pingora_pool=off,pingora_cache=off,notify=off,\
-        hickory_net=off,hickory_proto=off,hickory_resolver=off";
+        h2=off,rustls=off,hickory_net=off,hickory_proto=off,hickory_resolver=off";
     let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
     // Who asks for pingora by name gets it.
     let filter = match asked.filter(|asked| EnvFilter::try_new(asked).is_ok()) {

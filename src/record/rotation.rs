@@ -1,7 +1,12 @@
 //! The journal's file: appended to, rotated by size, `journal.jsonl.1` being the newest old one.
+//!
+//! Another gateway may write the same file, as during an upgrade, and a program such as logrotate may rename
+//! it. So its size and its inode are asked for before each batch, and a file that was renamed is left for the
+//! one that is there now.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A file that starts anew when it has grown to its limit.
@@ -11,6 +16,7 @@ pub(super) struct RotatedFile {
     max_bytes: u64,
     keep: usize,
     file: File,
+    inode: (u64, u64),
     length: u64,
     /// Whether the file may end in the middle of a line, after a write that failed.
     torn: bool,
@@ -20,25 +26,66 @@ impl RotatedFile {
     /// Opens `path` for appending.
     pub(super) fn open(path: &Path, max_bytes: u64, keep: usize) -> io::Result<Self> {
         let file = append(path)?;
-        let length = file.metadata()?.len();
-        let torn = length > 0 && last_octet(path)? != b'\n';
-        Ok(Self { path: path.to_owned(), max_bytes, keep, file, length, torn })
+        let metadata = file.metadata()?;
+        let torn = metadata.len() > 0 && last_octet(path)? != b'\n';
+        let (inode, length) = (inode(&metadata), metadata.len());
+        Ok(Self { path: path.to_owned(), max_bytes, keep, file, inode, length, torn })
     }
 
-    /// Appends whole lines, rotating first if they would not fit.
-    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
-        let added = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        if self.length > 0 && self.length.saturating_add(added) > self.max_bytes {
-            self.rotate()?;
+    /// Appends whole lines. With `may_rotate` the file is rotated between two lines as often as the next
+    /// would not fit; a line that is longer than a whole file has one for itself.
+    ///
+    /// Says how many lines were written, and what stopped the others.
+    pub(super) fn append(&mut self, lines: &[u8], may_rotate: bool) -> (usize, io::Result<()>) {
+        let (mut rest, mut written) = (lines, 0);
+        let result = self.follow();
+        if result.is_err() {
+            return (written, result);
         }
+        while !rest.is_empty() {
+            let room = if may_rotate { self.max_bytes.saturating_sub(self.length) } else { u64::MAX };
+            let fits = whole_lines(rest, room);
+            let end = match fits {
+                0 if self.length > 0 => {
+                    if let Err(error) = self.rotate() {
+                        return (written, Err(error));
+                    }
+                    continue;
+                }
+                0 => first_line(rest),
+                fits => fits,
+            };
+            let (piece, after) = rest.split_at(end);
+            if let Err(error) = self.write(piece) {
+                return (written, Err(error));
+            }
+            written += memchr::memchr_iter(b'\n', piece).count();
+            rest = after;
+        }
+        (written, Ok(()))
+    }
+
+    /// Goes on with the file that is at the path now, and learns its size.
+    fn follow(&mut self) -> io::Result<()> {
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) if inode(&metadata) == self.inode => self.length = metadata.len(),
+            Ok(_) => *self = Self::open(&self.path, self.max_bytes, self.keep)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                *self = Self::open(&self.path, self.max_bytes, self.keep)?;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.torn {
             self.file.write_all(b"\n")?;
-            self.torn = false;
         }
         self.torn = true;
         self.file.write_all(lines)?;
         self.torn = false;
-        self.length = self.length.saturating_add(added);
+        self.length = self.length.saturating_add(u64::try_from(lines.len()).unwrap_or(u64::MAX));
         Ok(())
     }
 
@@ -51,8 +98,7 @@ impl RotatedFile {
         } else {
             rename_if_there(&self.path, &self.numbered(1))?;
         }
-        self.file = append(&self.path)?;
-        self.length = 0;
+        *self = Self::open(&self.path, self.max_bytes, self.keep)?;
         Ok(())
     }
 
@@ -61,6 +107,23 @@ impl RotatedFile {
         name.push(format!(".{number}"));
         name.into()
     }
+}
+
+/// How many octets of `lines` are whole lines that fit into `room`.
+fn whole_lines(lines: &[u8], room: u64) -> usize {
+    let room = usize::try_from(room).unwrap_or(usize::MAX).min(lines.len());
+    let within = lines.get(..room).unwrap_or_default();
+    memchr::memrchr(b'\n', within).map_or(0, |end| end + 1)
+}
+
+/// Where the first line ends.
+fn first_line(lines: &[u8]) -> usize {
+    memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1)
+}
+
+/// What tells a file from another under the same name.
+fn inode(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 fn last_octet(path: &Path) -> io::Result<u8> {
@@ -100,7 +163,7 @@ mod tests {
         let path = folder.join("j");
         let mut file = RotatedFile::open(&path, 10, 2).unwrap();
         for line in ["aaaaaaaa\n", "bbbbbbbb\n", "cccccccc\n", "dddddddd\n"] {
-            file.append(line.as_bytes()).unwrap();
+            file.append(line.as_bytes(), true).1.unwrap();
         }
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
         assert_eq!(read("j").as_deref(), Some("dddddddd\n"));
@@ -116,8 +179,8 @@ mod tests {
         let path = folder.join("j");
         std::fs::write(&path, "{\"half\":").unwrap();
         let mut file = RotatedFile::open(&path, 100, 1).unwrap();
-        file.append(b"{}\n").unwrap();
-        file.append(b"{}\n").unwrap();
+        file.append(b"{}\n", true).1.unwrap();
+        file.append(b"{}\n", true).1.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"half\":\n{}\n{}\n");
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -128,11 +191,60 @@ mod tests {
         let path = folder.join("j");
         std::fs::write(&path, "12345678\n").unwrap();
         let mut file = RotatedFile::open(&path, 20, 1).unwrap();
-        file.append(b"12345678\n").unwrap();
-        file.append(b"x\n").unwrap();
-        file.append(b"y\n").unwrap();
+        file.append(b"12345678\n", true).1.unwrap();
+        file.append(b"x\n", true).1.unwrap();
+        file.append(b"y\n", true).1.unwrap();
         assert_eq!(std::fs::read_to_string(folder.join("j.1")).unwrap(), "12345678\n12345678\nx\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "y\n");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_batch_of_many_lines_is_rotated_between_them() {
+        let folder = folder("batch");
+        let path = folder.join("j");
+        let mut file = RotatedFile::open(&path, 10, 9).unwrap();
+        let (written, result) = file.append(b"1234\n5678\nabcd\nlonger than a whole file\nxy\nz\n", true);
+        result.unwrap();
+        assert_eq!(written, 6);
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        let told: Vec<_> = ["j.3", "j.2", "j.1", "j"].into_iter().filter_map(read).collect();
+        assert_eq!(told, ["1234\n5678\n", "abcd\n", "longer than a whole file\n", "xy\nz\n"]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn who_may_not_rotate_appends_and_follows_who_may() {
+        let folder = folder("two");
+        let path = folder.join("j");
+        let mut holder = RotatedFile::open(&path, 12, 9).unwrap();
+        let mut other = RotatedFile::open(&path, 12, 9).unwrap();
+        for _ in 0..3 {
+            assert_eq!(other.append(b"other\n", false).0, 1);
+        }
+        assert!(!folder.join("j.1").exists());
+        assert_eq!(holder.append(b"holder\n", true).0, 1);
+        assert_eq!(other.append(b"a\n", false).0, 1);
+        assert_eq!(holder.append(b"b\n", true).0, 1);
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!(read("j.1"), "other\nother\nother\n");
+        assert_eq!(read("j"), "holder\na\nb\n");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_renamed_or_truncated_by_others_is_followed() {
+        let folder = folder("outside");
+        let path = folder.join("j");
+        let mut file = RotatedFile::open(&path, 100, 1).unwrap();
+        assert_eq!(file.append(b"one\n", true).0, 1);
+        std::fs::rename(&path, folder.join("j-20261119")).unwrap();
+        assert_eq!(file.append(b"two\n", true).0, 1);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "two\n");
+        // As `copytruncate` does it.
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(file.append(b"three\n", true).0, 1);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "three\n");
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -64,6 +64,10 @@ pub struct Entry {
     /// Violations of a version that it had read; part of `violations`.
     #[serde(skip)]
     pub violations_after_read: u64,
+    /// The last read by what may be the same crawler: its name with another proof, or one that shares its
+    /// cache. It excuses, and convicts nobody.
+    #[serde(skip)]
+    pub kin_read: Option<SystemTime>,
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,

@@ -4,6 +4,7 @@ use super::Reads;
 use super::conduct::{Facts, conduct};
 use super::delay::Files;
 use super::entry::{Entry, PathCount, ReadOf, RuleCount};
+use super::kin::Kin;
 use super::question::Question;
 use crate::decide::Notice;
 use crate::enforce::Action;
@@ -48,8 +49,8 @@ struct Account {
 #[derive(Debug)]
 pub(super) struct Gathered {
     accounts: BTreeMap<Key, Account>,
-    /// Reads by anyone at the sites in question, whose names a crawler may share a cache with.
-    all_reads: Vec<ReadTotal>,
+    /// Reads by anyone at the sites in question.
+    kin: Kin,
     files: Files,
     pub(super) losses: Losses,
     /// Whether the record of a read may have been lost at any time.
@@ -66,7 +67,7 @@ pub(super) fn gather(
 ) -> Result<Gathered, StoreError> {
     let mut gathered = Gathered {
         accounts: BTreeMap::new(),
-        all_reads: Vec::new(),
+        kin: Kin::default(),
         files: Files::default(),
         losses: Losses::default(),
         lacks_reads: false,
@@ -79,11 +80,9 @@ pub(super) fn gather(
     for store in stores {
         gathered.counts(store, question, window, top)?;
         gathered.missing(store, window)?;
-        gathered.all_reads.extend(store.reads(&question.filter_of_reads())?);
+        gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
     }
-    gathered.all_reads.retain(|read| read.first < window.to);
-    gathered.distribute_reads(question);
     gathered.files = Files::new(in_force(&versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
     Ok(gathered)
@@ -155,17 +154,16 @@ impl Gathered {
         account
     }
 
-    fn distribute_reads(&mut self, question: &Question) {
+    /// What began before the window's end: later reads are no part of its story.
+    fn take_reads(&mut self, reads: Vec<ReadTotal>, question: &Question, window: &Window) {
         let wanted = question.crawler.as_deref();
-        for read in std::mem::take(&mut self.all_reads) {
+        for read in reads.into_iter().filter(|read| read.first < window.to) {
+            self.kin.note(&read);
             let name = read.subject.crawler.as_deref();
-            let is_wanted =
-                wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)));
-            if is_wanted {
+            if wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))) {
                 let subject = Arc::clone(&read.subject);
-                self.account(&subject).reads.push(read.clone());
+                self.account(&subject).reads.push(read);
             }
-            self.all_reads.push(read);
         }
     }
 
@@ -182,12 +180,13 @@ impl Gathered {
         let subject = key.subject(account.purpose);
         let violations = account.sum(|decision| decision.kind == EventKind::Violation);
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
+        let kin_read = self.kin.read(&subject, &question.known);
         let facts = Facts {
             violations,
             after_read,
             is_one_actor: subject.proof != Proof::Contradicted
                 && subject.crawler.as_deref() != Some(OTHER_CRAWLERS),
-            a_read_was_seen: self.someone_read_for(&subject, question),
+            a_read_was_seen: kin_read.is_some() || !account.reads.is_empty(),
             reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,
         };
         let reads_of = account.reads_of();
@@ -210,28 +209,13 @@ impl Gathered {
             paths: account.paths(question.top),
             violations_after_read: after_read,
             reads_of,
+            kin_read,
             site: key.site,
             crawler: key.crawler,
             client: key.client,
             purpose: account.purpose,
             proof: key.proof,
         }
-    }
-
-    /// Whether robots.txt was read at the site by what may be the same crawler: under its name with another
-    /// proof, by one that shares its cache, or, for a name of its own making, by the rest of many such names.
-    fn someone_read_for(&self, subject: &Subject, question: &Question) -> bool {
-        let Some(name) = subject.crawler.as_deref().map(str::to_ascii_lowercase) else { return false };
-        self.all_reads.iter().any(|read| {
-            if read.subject.site != subject.site || read.subject.proof == Proof::Contradicted {
-                return false;
-            }
-            let Some(reader) = read.subject.crawler.as_deref().map(str::to_ascii_lowercase) else {
-                return false;
-            };
-            let is_rest = reader == OTHER_CRAWLERS && !question.known.has(&name);
-            reader == name || is_rest || question.known.share_a_cache(&name, &reader)
-        })
     }
 }
 

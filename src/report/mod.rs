@@ -18,6 +18,7 @@ mod entry;
 mod gather;
 mod headline;
 pub mod html;
+mod kin;
 mod question;
 mod window;
 
@@ -120,3 +121,6 @@ fn optional_time<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Res
         None => serializer.serialize_none(),
     }
 }
+
+#[cfg(test)]
+mod tests;

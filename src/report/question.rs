@@ -63,9 +63,9 @@ impl Known {
         self.crawlers.contains_key(name)
     }
 
-    /// Whether the two, in lower case, may fetch by one copy of robots.txt.
-    pub(super) fn share_a_cache(&self, one: &str, other: &str) -> bool {
-        self.crawlers.get(one).is_some_and(|crawler| crawler.shares.contains(other))
+    /// Who may hold the same copy of robots.txt, by name in lower case.
+    pub(super) fn sharers(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.crawlers.get(name).into_iter().flat_map(|crawler| &crawler.shares).map(String::as_str)
     }
 
     /// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).

@@ -225,4 +225,36 @@ mod tests {
             assert!(matches!(parse(header), Progress::Complete(whole) if whole.length == header.len()));
         }
     }
+
+    #[test]
+    fn mutated_headers_never_confuse_it() {
+        let seeds: [&[u8]; 3] = [
+            b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\nGET / HTTP/1.1\r\n",
+            b"PROXY TCP6 2001:db8::1 2001:db8::2 1 65535\r\n",
+            &version_2(0x21, 0x11, &[7; 20]),
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % u64::try_from(below).unwrap()).unwrap()
+        };
+        for round in 0..100_000 {
+            let mut octets = seeds[round % seeds.len()].to_vec();
+            for _ in 0..=next(4) {
+                let (place, octet) = (next(octets.len()), next(256));
+                octets[place] = u8::try_from(octet).unwrap();
+            }
+            octets.truncate(1 + next(octets.len()));
+            match parse(&octets) {
+                Progress::Complete(header) => {
+                    assert_eq!(parse(&octets[..header.length]), Progress::Complete(header));
+                    assert_eq!(parse(&octets[..header.length - 1]), Progress::Incomplete);
+                }
+                Progress::Incomplete => assert_eq!(parse(&octets[..octets.len() / 2]), Progress::Incomplete),
+                Progress::Malformed => {}
+            }
+        }
+    }
 }

@@ -99,8 +99,19 @@ impl Compiled {
         symbol::with_symbols(target, parts.reach, |octets| {
             let target = Target::new(octets);
             let sets = self.sets(parts.start, parts.end);
-            sets.map(|set| self.index.search(set, texts, &target)).max().and_then(Choice::rule)
+            let best = sets.map(|set| self.index.search(set, texts, &target)).max().unwrap_or_default();
+            self.settle(texts, &target, best).rule()
         })
+    }
+
+    /// The better of `best` and the best of the rules that were put off on `target`.
+    pub(super) fn settle(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+        self.index.settle(texts, target, best)
+    }
+
+    /// To be called when all patterns are known, with the final `texts`.
+    pub(super) fn finish(&mut self, texts: Texts<'_>) {
+        self.index.finish(texts);
     }
 }
 

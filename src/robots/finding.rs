@@ -3,6 +3,7 @@
 //! A finding never changes a decision. RFC 9309 section 2.3.1.5 asks for the parseable rules of a
 //! file to be used whatever surrounds them; a finding tells the owner what was left out and why.
 
+use super::token;
 use std::fmt;
 
 /// How much a finding matters to the owner of the file.
@@ -44,11 +45,16 @@ pub enum FindingKind {
     ByteOrderMark,
     /// A product token that is only ever used in robots.txt, never in a request.
     ControlToken,
+    /// A `#` right after an octet of a path pattern: the rest is a comment (section 2.2 grammar).
+    CommentInPattern,
     /// A `Crawl-delay` that is not a number of seconds.
     CrawlDelay,
     /// `Disallow: /` for `*`: every crawler without a group of its own is shut out, but for the paths
     /// that other rules allow.
     DisallowAll,
+    /// A path pattern with a segment `.` or `..`. Clients resolve these before they ask (RFC 3986
+    /// section 5.2.4), so it matches nothing.
+    DotSegment,
     /// Two groups name the same product token; their rules are combined (section 2.2.1).
     DuplicateGroup,
     /// A word so general that it names no crawler.
@@ -71,6 +77,8 @@ pub enum FindingKind {
     ShadowedRule,
     /// A sitemap whose own path is disallowed for `*`.
     SitemapDisallowed,
+    /// Sitemaps from here on were not looked up in the rules: there are too many of both.
+    SitemapsSkipped,
     /// The value of a user-agent line has octets outside the product token grammar.
     TokenCut,
     /// The file is larger than the parsing limit, or than the 500 KiB that every crawler must read
@@ -97,6 +105,7 @@ impl FindingKind {
                 | Self::DisallowAll
                 | Self::Html
                 | Self::NotUtf8
+                | Self::SitemapsSkipped
                 | Self::TooLarge
                 | Self::Utf16
         )
@@ -109,8 +118,10 @@ impl FindingKind {
             Self::BlankInPattern => "blank-in-pattern",
             Self::ByteOrderMark => "byte-order-mark",
             Self::ControlToken => "control-token",
+            Self::CommentInPattern => "comment-in-pattern",
             Self::CrawlDelay => "crawl-delay",
             Self::DisallowAll => "disallow-all",
+            Self::DotSegment => "dot-segment",
             Self::DuplicateGroup => "duplicate-group",
             Self::GenericToken => "generic-token",
             Self::Html => "html",
@@ -122,6 +133,7 @@ impl FindingKind {
             Self::RuleOutsideGroup => "rule-outside-group",
             Self::ShadowedRule => "shadowed-rule",
             Self::SitemapDisallowed => "sitemap-disallowed",
+            Self::SitemapsSkipped => "sitemaps-skipped",
             Self::TokenCut => "token-cut",
             Self::TooLarge => "too-large",
             Self::UnparseableLine => "unparseable-line",
@@ -142,6 +154,7 @@ impl FindingKind {
             | Self::DisallowAll
             | Self::DuplicateGroup
             | Self::MoreFindings
+            | Self::SitemapsSkipped
             | Self::TokenCut => Severity::Note,
             _ => Severity::Warning,
         }
@@ -154,7 +167,11 @@ impl FindingKind {
             Self::BlankInPattern => "write a blank in a path as `%20`",
             Self::ByteOrderMark => "save the file without a byte order mark",
             Self::ControlToken => "requests are judged by the crawler that makes them",
+            Self::CommentInPattern => {
+                "write a `#` in a path as `%23`, and a blank before a comment; browsers never send what follows a `#`"
+            }
             Self::CrawlDelay => "write a number of seconds, such as `Crawl-delay: 10`",
+            Self::DotSegment => "write the path as it is after `.` and `..` are resolved",
             Self::GenericToken => "use the product token the crawler's operator documents",
             Self::Html => "serve the plain text file itself",
             Self::MissingColon => "write `Name: value`",
@@ -171,6 +188,7 @@ impl FindingKind {
             | Self::DuplicateGroup
             | Self::MoreFindings
             | Self::ShadowedRule
+            | Self::SitemapsSkipped
             | Self::TooLarge => return None,
         })
     }
@@ -197,9 +215,13 @@ const SHOWN: usize = 60;
 impl Finding {
     pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
         let shown = detail.get(..SHOWN).unwrap_or(detail);
-        let mut text = String::from_utf8_lossy(shown).into_owned();
-        if text.contains(char::is_control) {
-            text = text.escape_debug().collect();
+        let mut text = String::new();
+        for letter in String::from_utf8_lossy(shown).chars() {
+            match letter {
+                '"' | '\'' | '\\' => text.push(letter),
+                // What would not be seen is named.
+                _ => text.extend(letter.escape_debug()),
+            }
         }
         if shown.len() < detail.len() {
             text.push('…');
@@ -221,7 +243,10 @@ impl Finding {
 
     /// What the owner of the file can do about it, where there is something to do.
     #[must_use]
-    pub const fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&'static str> {
+        if self.kind == FindingKind::TokenCut {
+            return Some(token::advice(self.detail.as_bytes()));
+        }
         self.kind.hint()
     }
 }
@@ -233,11 +258,20 @@ impl fmt::Display for Finding {
             FindingKind::BlankInPattern => write!(f, "`{d}` holds a blank, so the rule matches nothing"),
             FindingKind::ByteOrderMark => f.write_str("the file starts with a byte order mark"),
             FindingKind::ControlToken => write!(f, "`{d}` is a control token that no request carries"),
+            FindingKind::CommentInPattern => {
+                write!(f, "only `{d}` counts: the `#` right after it starts a comment")
+            }
             FindingKind::CrawlDelay => write!(f, "`{d}` is not a number of seconds"),
             FindingKind::DisallowAll => {
                 f.write_str("every crawler without a group of its own is shut out")?;
                 self.other
                     .map_or(Ok(()), |line| write!(f, " of all but the paths that rules allow (line {line})"))
+            }
+            FindingKind::DotSegment => {
+                write!(
+                    f,
+                    "`{d}` has a dot segment, which clients resolve before they ask, so it matches nothing"
+                )
             }
             FindingKind::DuplicateGroup => write!(f, "`{d}` has a group above; their rules are combined"),
             FindingKind::GenericToken => write!(f, "`{d}` is a general word that names no crawler"),
@@ -260,9 +294,13 @@ impl fmt::Display for Finding {
                 )
             }
             FindingKind::SitemapDisallowed => write!(f, "the sitemap `{d}` is disallowed for `*`"),
-            FindingKind::TokenCut => {
-                write!(f, "`{d}` is not a product token; crawlers may compare only the start of it")
+            FindingKind::SitemapsSkipped => {
+                f.write_str("whether this sitemap and those below are disallowed was not looked up: too many")
             }
+            FindingKind::TokenCut => match token::cut(d) {
+                "" => write!(f, "`{d}` is not a product token; crawlers may not find themselves in it"),
+                cut => write!(f, "`{d}` is not a product token; crawlers may compare only `{cut}`"),
+            },
             FindingKind::TooLarge if self.severity == Severity::Note => {
                 write!(f, "crawlers may ignore the rest of the file: they must read {d} bytes, no more")
             }

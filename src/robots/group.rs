@@ -104,7 +104,8 @@ impl<'r> Group<'r> {
     pub fn content_usage(&self, target: &[u8]) -> Option<&'r str> {
         let robots = self.robots;
         let blocks = robots.naming.blocks(self.number);
-        let find = |bytes: &[u8]| usage::find(&robots.usages, blocks, robots.texts(), bytes);
+        let find =
+            |bytes: &[u8]| usage::find(&robots.usages, blocks, &robots.compiled, robots.texts(), bytes);
         symbol::with_symbols(target, usize::MAX, find).map(super::readable)
     }
 

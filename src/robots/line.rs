@@ -37,6 +37,8 @@ pub(super) struct Record<'b> {
     pub(super) traits: Traits,
     pub(super) misspelt: bool,
     pub(super) colon: bool,
+    /// A comment starts right after the value, and with no blank of its own.
+    pub(super) cut: bool,
 }
 
 /// What a line is.
@@ -155,11 +157,13 @@ fn with_colon<'b>(key: &'b [u8], rest: &'b [u8], start: usize) -> (Option<usize>
     let lead = rest.iter().take_while(|&&b| is_blank(b)).count();
     let mut value = rest.get(lead..).unwrap_or_default();
     let mut traits = octets::traits(value);
-    let mut nul = None;
+    let (mut nul, mut cut) = (None, false);
     if traits.has(Traits::CUT | Traits::BLANK) {
         let (found, text) = uncommented(value);
         nul = found.map(|nul| after + lead + nul);
+        let comment = value.get(text.len() + 1).filter(|_| found.is_none());
         value = trim(text).0;
+        cut = comment.is_some_and(|&next| !is_blank(next)) && !value.is_empty() && value.len() == text.len();
         traits = octets::traits(value);
     }
     let (text, key_lead) = trim(key);
@@ -183,6 +187,7 @@ fn with_colon<'b>(key: &'b [u8], rest: &'b [u8], start: usize) -> (Option<usize>
             traits,
             misspelt,
             colon: true,
+            cut,
         }),
     )
 }
@@ -203,7 +208,18 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
     let value_start = start + first + lead;
     let end = value_start + value.len();
     let traits = octets::traits(value);
-    Content::Record(Record { name, key, value, start, value_start, end, traits, misspelt, colon: false })
+    Content::Record(Record {
+        name,
+        key,
+        value,
+        start,
+        value_start,
+        end,
+        traits,
+        misspelt,
+        colon: false,
+        cut: false,
+    })
 }
 
 /// Names compare without regard to ASCII case. The misspellings are those that Google's parser

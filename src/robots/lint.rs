@@ -12,9 +12,12 @@ use super::token::{self, Named};
 use super::{Group, LEAST_LIMIT, Robots};
 use std::collections::{HashMap, HashSet};
 
-/// What a file's sitemaps may cost to judge, in rules times octets. Sitemaps beyond are not judged:
-/// some tens of thousands of them would take seconds.
-const SITEMAP_WORK: usize = 1 << 25;
+/// What a file's sitemaps may cost to judge, in rules with `*` and octets. Sitemaps beyond are not
+/// judged: some tens of thousands of them would take seconds.
+const SITEMAP_WORK: usize = 1 << 23;
+
+/// What one sitemap costs for each octet of its path, and beside that.
+const SITEMAP_COST: usize = 16;
 
 /// Adds the findings of a file of which `robots` holds what was read, and `rest` is what was not.
 /// `entries` are its rules taken apart.
@@ -164,9 +167,9 @@ fn same_pattern(
     findings: &mut Findings,
 ) {
     let mut known = HashMap::new();
-    let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
-    for (entry, at) in wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0) {
-        let Some(record) = robots.rules.get(at as usize) else { continue };
+    for at in alike(robots, entries) {
+        let rule = (entries.get(at as usize), robots.rules.get(at as usize));
+        let (Some(Some(entry)), Some(record)) = rule else { continue };
         let key = (record.block, entry.literals(robots.texts()));
         let (first, other) = *known.entry(key).or_insert((record, at));
         if at == other {
@@ -183,6 +186,20 @@ fn same_pattern(
     }
 }
 
+/// The rules with `*` that may be the same as another one: all but those that are surely different,
+/// which are nearly all. In the order of the file.
+fn alike(robots: &Robots, entries: &[Option<Entry>]) -> Vec<u32> {
+    let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
+    let wild = wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0);
+    let mut prints: Vec<(u64, u32)> =
+        wild.map(|(entry, at)| (entry.fingerprint(robots.texts()), at)).collect();
+    prints.sort_unstable();
+    let runs = prints.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1);
+    let mut alike: Vec<u32> = runs.flatten().map(|print| print.1).collect();
+    alike.sort_unstable();
+    alike
+}
+
 fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &mut Findings) {
     // Said twice is harmless; said otherwise, the owner is mistaken about the file.
     let severity = if record.kind == better.kind { Severity::Note } else { Severity::Warning };
@@ -191,22 +208,33 @@ fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &
     findings.add_beside(severity, FindingKind::ShadowedRule, (record.line, column), text, better.line);
 }
 
-/// The file does not say which host it is for, so every sitemap is taken to be on that host.
+/// Whether the file shuts crawlers out of its own sitemaps. The file does not say which host it is for
+/// but by a `Host` record: where it has one, sitemaps of other hosts are left alone.
 fn sitemaps(robots: &Robots, entries: &[Option<Entry>], findings: &mut Findings) {
     let Some(everyone) = robots.naming.everyone() else { return };
     let wild = entries.iter().flatten().filter(|entry| entry.pattern.pieces.1 > 0).count();
     let everyone = Group::new(robots, everyone, None);
+    let own = robots.hosts().next().map(host);
     let mut left = SITEMAP_WORK;
     let mut known: HashMap<&[u8], bool> = HashMap::new();
     for extra in robots.extras(line::Name::Sitemap) {
         let value = extra.value(&robots.source);
-        let Some(path) = path(value) else { continue };
+        let Some((place, path)) = split(value) else { continue };
+        if own.is_some_and(|own| !own.eq_ignore_ascii_case(place)) {
+            continue;
+        }
         let allow = known.get(path).copied().or_else(|| {
-            left = left.checked_sub((wild + 1) * path.len())?;
+            left = left.checked_sub(wild + SITEMAP_COST * (path.len() + SITEMAP_COST))?;
             Some(everyone.judge(path).allow)
         });
-        // None where there is no work left: what was not judged is not reported.
-        let Some(allow) = allow else { continue };
+        let Some(allow) = allow else {
+            return findings.add(
+                FindingKind::SitemapsSkipped,
+                extra.line,
+                column(robots, extra.start),
+                value,
+            );
+        };
         known.insert(path, allow);
         if !allow {
             findings.add(FindingKind::SitemapDisallowed, extra.line, column(robots, extra.start), value);
@@ -214,12 +242,16 @@ fn sitemaps(robots: &Robots, entries: &[Option<Entry>], findings: &mut Findings)
     }
 }
 
-/// Path and query of an absolute URI.
-fn path(uri: &[u8]) -> Option<&[u8]> {
-    let host = memchr::memmem::find(uri, b"://")? + 3;
-    let rest = uri.get(host..)?;
-    let path = memchr::memchr(b'/', rest)?;
-    rest.get(path..)
+/// Host, and path and query, of an absolute URI.
+fn split(uri: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = uri.get(memchr::memmem::find(uri, b"://")? + 3..)?;
+    rest.split_at_checked(memchr::memchr(b'/', rest)?)
+}
+
+/// The host of a `Host` record, which may be a URI.
+fn host(value: &[u8]) -> &[u8] {
+    let rest = memchr::memmem::find(value, b"://").and_then(|at| value.get(at + 3..)).unwrap_or(value);
+    rest.split(|&octet| octet == b'/').next().unwrap_or_default()
 }
 
 /// The column of an offset, counted from the line's start.

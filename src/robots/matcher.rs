@@ -21,30 +21,22 @@ pub(super) fn follows(
         let end = ending(texts, *last, target);
         return end.is_some_and(|limit| all(texts, middle, target, from, limit).is_some());
     }
-    if middle.is_empty() || last.text != last.in_query {
-        return all(texts, pieces, target, from, target.octets().len()).is_some();
-    }
-    // Many rules may share their last piece: where it is not, no rule needs to look again.
-    let text = texts.get(last.text);
-    let absent = target.absent_from(texts, text);
-    let Some(at) = all(texts, middle, target, from, absent) else { return false };
-    let end = target.octets().len().min(absent + text.len());
-    let found = target.octets().get(at..end).is_some_and(|window| search(window, text).is_some());
-    if !found {
-        target.remember_absent(texts, last.text, at);
-    }
-    found
+    all(texts, pieces, target, from, target.octets().len()).is_some()
 }
 
 /// The end of the last of `pieces`, each at the first place after the one before, within
 /// `from..limit`.
 fn all(texts: Texts<'_>, pieces: &[Piece], target: &Target<'_>, from: usize, limit: usize) -> Option<usize> {
-    let end = pieces.iter().try_fold(from, |at, piece| find(texts, *piece, target, at, limit))?;
+    let end = pieces.iter().try_fold(from, |at, piece| {
+        let end = find(texts, *piece, target, at, limit);
+        target.spend(end.unwrap_or(limit).saturating_sub(at) + STEP);
+        end
+    })?;
     (end <= limit).then_some(end)
 }
 
 /// Where the anchored last piece starts, if the target ends with it.
-fn ending(texts: Texts<'_>, piece: Piece, sought: &Target<'_>) -> Option<usize> {
+pub(super) fn ending(texts: Texts<'_>, piece: Piece, sought: &Target<'_>) -> Option<usize> {
     let target = sought.octets();
     if piece.text == piece.in_query {
         let text = texts.get(piece.text);
@@ -86,6 +78,9 @@ fn stands(texts: Texts<'_>, text: Span, at: usize, query: usize) -> bool {
         None => at + text.len() <= query,
     }
 }
+
+/// What it costs to look for a piece, beside the octets that are looked at.
+const STEP: usize = 16;
 
 /// Octets at the end of a long piece that are looked for first.
 const TAIL: usize = 16;

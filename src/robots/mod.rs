@@ -6,9 +6,8 @@
 //! target of more than 8 KiB that has encoded octets.
 //!
 //! Whatever the number of rules, a decision about an ordinary file takes about as long as reading the
-//! target. The worst case is rules times target: a file of 500 KiB can be written with 8,900 rules of
-//! which one target of 8 KiB nearly matches all, and that decision was measured at 120 ms. Nothing
-//! grows faster than that. Who compiles the files of strangers must bound targets too.
+//! target. Whatever the file, it takes no longer than reading a few times the target and once the
+//! wildcard patterns of the file: see [the bound](#bound).
 //!
 //! It does not fetch, cache or expire files (sections 2.3 and 2.4), and it does not find out which
 //! crawler made a request. It takes targets as they are: dot segments are not resolved.
@@ -24,6 +23,24 @@
 //! - Seven common misspellings and a forgotten colon are read as intended (section 2.2.4).
 //! - `/robots.txt` itself is always allowed (section 2.2.2).
 //!
+//! # Bound
+//!
+//! Let a target have *n* octets, and the patterns of the file *N* octets in all. A decision takes
+//! *O*(*n* (log *N* + √*N* / 64) + *N*) steps and allocates nothing after the first of its kind on a
+//! thread. The reason: rules are tried one by one only until 8 *n* + 32 KiB octets of target were
+//! read for them; whatever rules are left are then tried together in one pass over the target, in
+//! which each piece of each pattern is taken up once. Nothing is ever tried twice, whatever the file
+//! holds, and there is no product of *n* and *N*. For a file of 500 KiB made to be slow and a target
+//! of 8 KiB that is one to three milliseconds; a test searches for worse.
+//!
+//! Parsing takes time and memory in proportion to the file; the pass needs 13 bytes for each octet
+//! between the `*` of patterns, in files where those are more than 32 KiB (or when a decision first
+//! asks for it).
+//!
+//! # Example
+//!
+//! Parse, decide, explain:
+//!
 //! ```
 //! use robots_gateway::robots::{Limits, Reason, Robots};
 //!
@@ -33,6 +50,7 @@
 //! assert!(!judgement.allow);
 //! assert_eq!(judgement.reason, Reason::Rule);
 //! assert_eq!(judgement.rule.map(|rule| (rule.line, rule.text)), Some((2, &b"Disallow: /private/"[..])));
+//! assert_eq!(judgement.group.map(|group| group.matched()), Some("FooBot"));
 //! ```
 
 mod compile;
@@ -136,8 +154,9 @@ impl Robots {
         // Each rule is taken apart once, however many groups it belongs to.
         let entries: Vec<Option<Entry>> =
             rules.iter().zip(0..).map(|(rule, at)| Entry::new(*rule, at, &mut pool)).collect();
-        let (compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
+        let (mut compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
         let usages = usage::compile(&extras, &source, &mut pool);
+        compiled.finish(pool.texts());
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
         let robots = Self {
             source,

@@ -16,8 +16,6 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) const NONE: Self = Self { start: 0, end: 0 };
-
     pub(super) const fn len(self) -> usize {
         (self.end - self.start) as usize
     }
@@ -203,6 +201,34 @@ impl<'s> Pool<'s> {
     }
 }
 
+/// Whether every path the pattern could match has a segment `.` or `..`, encoded or not. Clients
+/// resolve those (RFC 3986 sections 5.2.4 and 6.2.2.3), so they never ask for such a path.
+pub(super) fn has_dot_segment(raw: &[u8], traits: Traits) -> bool {
+    // Most patterns are done here.
+    let starts = |at: usize| at.checked_sub(1).and_then(|before| raw.get(before)) == Some(&b'/');
+    if !traits.has(Traits::PERCENT) && !memchr::memchr_iter(b'.', raw).any(starts) {
+        return false;
+    }
+    // What follows a `*` may stand in the query.
+    let path = raw.iter().take_while(|&&octet| !matches!(octet, b'*' | b'?')).count();
+    let (path, rest) = raw.split_at_checked(path).unwrap_or((raw, &[]));
+    let ends = path.strip_suffix(b"$").filter(|_| rest.is_empty());
+    let mut segments = ends.unwrap_or(path).split(|&octet| octet == b'/');
+    // More may follow the last segment, unless the path ends there.
+    let last = segments.next_back().filter(|_| ends.is_some() || rest.starts_with(b"?"));
+    segments.chain(last).any(is_dots)
+}
+
+fn is_dots(segment: &[u8]) -> bool {
+    let mut rest = segment;
+    let mut dots = 0;
+    while let Some((_, tail)) = Octet::split(rest).filter(|(octet, _)| octet.value == b'.') {
+        dots += 1;
+        rest = tail;
+    }
+    rest.is_empty() && matches!(dots, 1 | 2)
+}
+
 fn has_marked_separator(raw: &[u8]) -> bool {
     let mut rest = raw;
     while let Some((octet, tail)) = Octet::split(rest) {
@@ -279,6 +305,22 @@ mod tests {
         assert_eq!(weight("/é".as_bytes()), 7);
         assert_eq!(weight(b"/%C3%A9"), 7);
         assert_eq!(weight(b"/%"), 2);
+    }
+
+    fn has_dot_segment(raw: &[u8]) -> bool {
+        super::has_dot_segment(raw, octets::traits(raw))
+    }
+
+    #[test]
+    fn dot_segments() {
+        for raw in ["/a/../b", "/./", "/a/..$", "/%2e%2E/a", "/a/.%2e/", "/a/..?b", "/../*"] {
+            assert!(has_dot_segment(raw.as_bytes()), "{raw}");
+        }
+        for raw in
+            ["/a/..", "/a/.git/", "/...", "/a/.../", "/a..", "/?x=/../", "/*/../", "/.*", "/a/..*", "/%2f"]
+        {
+            assert!(!has_dot_segment(raw.as_bytes()), "{raw}");
+        }
     }
 
     #[test]

@@ -1,26 +1,33 @@
-//! A target while rules are tried on it, and what was found out about it on the way, so that one
-//! search does not find it out again for every rule (RFC 9309 sections 2.2.2 and 2.2.3).
+//! A target while rules are tried on it (RFC 9309 sections 2.2.2 and 2.2.3), and how much work that
+//! was so far.
 //!
 //! Lives for one search, on the stack. It does no matching.
 
-use super::pattern::{Span, Texts};
+use super::index::Deferred;
 use memchr::memchr;
 use std::cell::{Cell, OnceCell};
 
-/// Literals whose absence is remembered.
-const REMEMBERED: usize = 4;
+/// Octets of its own that a search may read again and again for one rule after the other, beside
+/// [`SPARE`].
+const PASSES: usize = 8;
+
+/// Octets that any search may read for one rule after the other. None when fuzzing, so that small
+/// files reach what lies beyond.
+const SPARE: usize = if cfg!(fuzzing) { 0 } else { 32 * 1024 };
 
 /// A target in comparable form.
 pub(super) struct Target<'t> {
     octets: &'t [u8],
     query: OnceCell<usize>,
-    /// Literals, and from which offset on each of them starts nowhere.
-    absent: [Cell<(Span, usize)>; REMEMBERED],
+    /// Octets that may yet be read before rules are put off.
+    left: Cell<usize>,
+    pub(super) deferred: Deferred,
 }
 
 impl<'t> Target<'t> {
     pub(super) fn new(octets: &'t [u8]) -> Self {
-        Self { octets, query: OnceCell::new(), absent: [const { Cell::new((Span::NONE, 0)) }; REMEMBERED] }
+        let left = Cell::new(octets.len() * PASSES + SPARE);
+        Self { octets, query: OnceCell::new(), left, deferred: Deferred::default() }
     }
 
     pub(super) const fn octets(&self) -> &'t [u8] {
@@ -32,23 +39,14 @@ impl<'t> Target<'t> {
         *self.query.get_or_init(|| memchr(b'?', self.octets).unwrap_or(self.octets.len()))
     }
 
-    /// An offset from which on `literal` is known to start nowhere; the length if nothing is known.
-    pub(super) fn absent_from(&self, texts: Texts<'_>, literal: &[u8]) -> usize {
-        let known = self.slot(literal).map(Cell::get).filter(|slot| texts.get(slot.0) == literal);
-        known.map_or(self.octets.len(), |slot| slot.1)
+    /// Says that `octets` of it were read for one rule, or for one table of rules.
+    pub(super) fn spend(&self, octets: usize) {
+        self.left.set(self.left.get().saturating_sub(octets));
     }
 
-    /// Remembers that the literal at `span` starts nowhere from `from` on.
-    pub(super) fn remember_absent(&self, texts: Texts<'_>, span: Span, from: usize) {
-        if let Some(slot) = self.slot(texts.get(span)) {
-            slot.set((span, from));
-        }
-    }
-
-    /// Where a literal is remembered: literals that share a place forget each other.
-    fn slot(&self, literal: &[u8]) -> Option<&Cell<(Span, usize)>> {
-        let (first, last) = (*literal.first()?, *literal.last()?);
-        self.absent.get((usize::from(first) + usize::from(last) + literal.len()) % REMEMBERED)
+    /// Whether rules are no longer to be tried one by one.
+    pub(super) const fn is_spent(&self) -> bool {
+        self.left.get() == 0
     }
 }
 
@@ -63,16 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn absence_is_that_of_the_octets_wherever_they_stand() {
-        let texts = Texts { source: b"abc-abc-acc", ..Texts::default() };
-        let target = Target::new(b"/abcabc");
-        let (first, other) = (Span { start: 0, end: 3 }, Span { start: 8, end: 11 });
-        assert_eq!(target.absent_from(texts, b"abc"), 7, "nothing is known");
-        target.remember_absent(texts, first, 5);
-        assert_eq!(target.absent_from(texts, texts.get(Span { start: 4, end: 7 })), 5);
-        assert_eq!(target.absent_from(texts, b"acc"), 7, "of the same place, but another");
-        target.remember_absent(texts, other, 0);
-        assert_eq!((target.absent_from(texts, b"acc"), target.absent_from(texts, b"abc")), (0, 7));
-        assert_eq!(target.absent_from(texts, b""), 7);
+    fn a_target_is_read_so_often_and_no_more() {
+        let target = Target::new(b"/abc");
+        for _ in 0..PASSES {
+            target.spend(4);
+        }
+        target.spend(SPARE - 1);
+        assert!(!target.is_spent());
+        target.spend(3);
+        assert!(target.is_spent());
     }
 }

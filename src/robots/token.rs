@@ -79,6 +79,31 @@ pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
     }
 }
 
+/// The part of a user-agent value that is compared by crawlers which follow the grammar to the letter:
+/// `*`, or what stands before the first octet outside it.
+pub(super) fn cut(value: &str) -> &str {
+    match named(value.as_bytes()) {
+        Named::Everyone => "*",
+        _ => value.split(|c: char| !u8::try_from(c).is_ok_and(in_grammar)).next().unwrap_or_default(),
+    }
+}
+
+/// What to do about a value that is not a product token.
+pub(super) fn advice(value: &[u8]) -> &'static str {
+    match named(value) {
+        Named::Everyone => "write `*` alone",
+        // A name such as AI2Bot or panscient.com, as its operator writes it.
+        Named::Crawler(whole, _) if whole == value && value.iter().all(|&b| in_name(b)) => {
+            "keep it if the crawler's operator documents this name: the whole of it is compared too"
+        }
+        _ => "write the product token alone, without a version",
+    }
+}
+
+const fn in_name(octet: u8) -> bool {
+    in_grammar(octet) || octet.is_ascii_digit() || octet == b'.'
+}
+
 /// Orders tokens without regard to ASCII case: the first eight octets, lower-cased, as a number.
 pub(super) fn key(name: &[u8]) -> u64 {
     let fold = |key: u64, octet: u8| key << 8 | u64::from(octet.to_ascii_lowercase());

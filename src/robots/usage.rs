@@ -3,7 +3,8 @@
 //! Not part of RFC 9309: the record is specified by the IETF's AIPREF drafts, which take paths and
 //! the most specific match from RFC 9309 section 2.2.2.
 
-use super::index as compiled;
+use super::compile::Compiled;
+use super::index::{Choice, Entry};
 use super::line::Name;
 use super::octets::{self, is_blank};
 use super::parse::Extra;
@@ -13,7 +14,7 @@ use super::target::Target;
 /// One preference of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
-    block: Option<u32>,
+    block: u32,
     /// The paths it is for; none for all of them.
     pattern: Option<Pattern>,
     octets: u32,
@@ -21,15 +22,15 @@ pub(super) struct Usage {
     end: u32,
 }
 
-/// The usable preferences of a file, in its order.
+/// The usable preferences of a file, in its order. Those before the first group are nobody's.
 pub(super) fn compile(extras: &[Extra], source: &[u8], pool: &mut Pool<'_>) -> Vec<Usage> {
     let usages = extras.iter().filter(|extra| extra.name == Name::ContentUsage);
     usages.filter_map(|extra| usage(*extra, extra.value(source), pool)).collect()
 }
 
 fn usage(extra: Extra, value: &[u8], pool: &mut Pool<'_>) -> Option<Usage> {
-    let mut usage =
-        Usage { block: extra.block, pattern: None, octets: 0, start: extra.start, end: extra.end };
+    let block = extra.block?;
+    let mut usage = Usage { block, pattern: None, octets: 0, start: extra.start, end: extra.end };
     if matches!(value.first(), Some(b'/' | b'*')) {
         let path = value.iter().take_while(|&&b| !is_blank(b)).count();
         let raw =
@@ -43,23 +44,32 @@ fn usage(extra: Extra, value: &[u8], pool: &mut Pool<'_>) -> Option<Usage> {
     (usage.start < usage.end).then_some(usage)
 }
 
-/// The preference of the most specific match, the first of them on a tie.
+/// The preference of the most specific match, the first of them on a tie. Patterns are tried like
+/// those of rules: one by one as long as that is little work, the others all at once.
 pub(super) fn find<'r>(
     usages: &[Usage],
     blocks: &[u32],
+    compiled: &Compiled,
     texts: Texts<'r>,
     target: &[u8],
 ) -> Option<&'r [u8]> {
     let target = Target::new(target);
-    let mut best: Option<&Usage> = None;
-    for usage in usages {
-        let here = usage.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
-        let better = best.is_none_or(|best| usage.octets > best.octets);
-        if here && better && usage.pattern.is_none_or(|pattern| compiled::matches(texts, pattern, &target)) {
-            best = Some(usage);
+    let mut best = Choice::NONE;
+    for &block in blocks {
+        let first = usages.partition_point(|usage| usage.block < block);
+        let here = usages.iter().zip(0..).skip(first).take_while(|(usage, _)| usage.block == block);
+        for (usage, at) in here {
+            // A rank is greater than 1.
+            let choice = Choice::new(usage.octets + 2, at);
+            best = match usage.pattern {
+                None => best.max(choice),
+                Some(pattern) => Entry { choice, pattern }.try_on(texts, &target, best),
+            };
         }
     }
-    best.and_then(|usage| texts.source.get(usage.start as usize..usage.end as usize))
+    let best = compiled.settle(texts, &target, best).rule();
+    let usage = best.and_then(|at| usages.get(at as usize))?;
+    texts.source.get(usage.start as usize..usage.end as usize)
 }
 
 #[cfg(test)]
@@ -74,7 +84,8 @@ mod tests {
         let extras = parse::parse(file).extras;
         let mut pool = Pool::new(file);
         let usages = compile(&extras, file, &mut pool);
-        let find = |blocks: &[u32], target: &[u8]| find(&usages, blocks, pool.texts(), target);
+        let compiled = Compiled::default();
+        let find = |blocks: &[u32], target: &[u8]| find(&usages, blocks, &compiled, pool.texts(), target);
         assert_eq!(find(&[0], b"/"), Some(&b"a=y"[..]));
         assert_eq!(find(&[0], b"/p/x"), Some(&b"a=n"[..]), "the first on a tie");
         assert_eq!(find(&[0], b"/q"), Some(&b"a=y"[..]), "a path without a preference says nothing");

@@ -10,13 +10,18 @@
     reason = "a test fails by panicking, and says what it skipped"
 )]
 
+mod browser;
 mod dashboard;
 mod exposition;
+mod html;
+mod live;
 mod metrics;
+mod page;
 mod probes;
 mod queries;
 mod reference;
 mod scene;
+mod store;
 #[expect(
     dead_code,
     unused_imports,

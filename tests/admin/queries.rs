@@ -1,6 +1,6 @@
-//! What a PromQL query names, and whether a real `/metrics` has it.
+//! What a `PromQL` query names, and whether a real `/metrics` has it.
 //!
-//! Not a parser of PromQL: it finds the gateway's metrics, the labels in their braces and those of `by`. Where promtool
+//! Not a parser of `PromQL`: it finds the gateway's metrics, the labels in their braces and those of `by`. Where promtool
 //! is installed, that reads the queries too.
 
 use crate::scene::installed;

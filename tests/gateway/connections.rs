@@ -52,7 +52,7 @@ fn http_1_0_needs_no_host_and_gets_no_chunks() {
 fn a_name_that_is_no_host_is_malformed() {
     let origin = Nginx::start();
     let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
-    let long = "a.".repeat(20_000);
+    let long = "a.".repeat(10_000);
     for host in ["a/b", "a, b", "a?c", "u@a", long.as_str()] {
         let start = Instant::now();
         let octets = head("GET /page HTTP/1.1", &format!("Host: {host}\r\nConnection: close\r\n"));

@@ -1,6 +1,7 @@
 //! A client that makes headers up cannot make the gateway grow.
 
 use super::corpus::identifier;
+use robots_gateway::identify::OperatorTokens;
 
 /// Resident memory in bytes, where the system tells.
 fn resident() -> Option<usize> {
@@ -10,12 +11,11 @@ fn resident() -> Option<usize> {
     Some(kilobytes * 1024)
 }
 
-/// Runs the measurement in a process of its own: other tests allocate too.
-#[test]
-fn a_million_headers_do_not_add_up() {
+/// Runs one measurement in a process of its own: other tests allocate too.
+fn alone(measurement: &str) {
     let test = std::env::current_exe().expect("the path of this test");
     let output = std::process::Command::new(test)
-        .args(["--exact", "memory::measured_alone", "--ignored", "--nocapture"])
+        .args(["--exact", measurement, "--ignored", "--nocapture"])
         .output()
         .expect("the test starts");
     let said = String::from_utf8_lossy(&output.stdout);
@@ -26,29 +26,64 @@ fn a_million_headers_do_not_add_up() {
 }
 
 #[test]
-#[ignore = "started by the test above"]
-fn measured_alone() {
-    let identifier = identifier();
-    let count: u32 = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
-    let header = |i: u32| {
-        let filler = "x".repeat(usize::try_from(i % 400).expect("small"));
-        match i % 3 {
-            0 => format!(
-                "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{i}.0 Safari/537.36 {filler}"
-            ),
-            1 => format!("MadeUp{i}Bot/1.0 (+https://example.org/{filler})"),
-            _ => format!("tool{filler}/{i}"),
-        }
-    };
-    assert!(identifier.recognise(Some(header(1).as_bytes())).is_judged());
+fn a_million_headers_do_not_add_up() {
+    alone("memory::measured_alone");
+}
+
+#[test]
+fn nor_do_they_with_two_hundred_sites() {
+    alone("memory::measured_with_sites");
+}
+
+fn made_up(i: u32) -> String {
+    let filler = "x".repeat(usize::try_from(i % 400).expect("small"));
+    match i % 3 {
+        0 => format!(
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{i}.0 Safari/537.36 {filler}"
+        ),
+        1 => format!("MadeUp{i}Bot/1.0 Own{}Bot (+https://example.org/{filler})", i % 50),
+        _ => format!("tool{filler}/{i}"),
+    }
+}
+
+fn count() -> u32 {
+    if cfg!(debug_assertions) { 100_000 } else { 1_000_000 }
+}
+
+/// How much the process grows while `act` sees that many headers.
+fn grows_little(what: &str, mut act: impl FnMut(u32, &[u8])) {
+    act(1, made_up(1).as_bytes());
     let Some(before) = resident() else {
         println!("skipped: this system does not tell resident memory");
         return;
     };
-    for i in 0..count {
-        let _ = identifier.recognise(Some(header(i).as_bytes()));
-    }
+    let count = count();
+    (0..count).for_each(|i| act(i, made_up(i).as_bytes()));
     let grown = resident().unwrap_or(usize::MAX).saturating_sub(before);
-    println!("{count} distinct headers: resident memory grew by {} KiB", grown / 1024);
+    println!("{count} distinct headers{what}: resident memory grew by {} KiB", grown / 1024);
     assert!(grown <= 16 << 20, "{grown} bytes");
+}
+
+#[test]
+#[ignore = "started by a test above"]
+fn measured_alone() {
+    let identifier = identifier();
+    assert!(identifier.recognise(Some(made_up(1).as_bytes())).is_judged());
+    grows_little("", |_, header| drop(identifier.recognise(Some(header))));
+}
+
+#[test]
+#[ignore = "started by a test above"]
+fn measured_with_sites() {
+    let identifier = identifier();
+    let tokens: Vec<String> = (0..50).map(|i| format!("Own{i}Bot")).collect();
+    let sites: Vec<OperatorTokens> =
+        (0..200).map(|_| OperatorTokens::new(tokens.iter().map(String::as_str))).collect();
+    let refined = |site: &OperatorTokens, header: &[u8]| {
+        site.refine(identifier.recognise(Some(header)), Some(header), identifier)
+    };
+    assert_eq!(refined(&sites[0], made_up(1).as_bytes()).tokens.len(), 2);
+    grows_little(", each seen by one of 200 sites", |i, header| {
+        drop(refined(&sites[usize::try_from(i).expect("small") % sites.len()], header));
+    });
 }

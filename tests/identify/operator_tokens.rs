@@ -1,7 +1,8 @@
 //! What a site's own robots.txt adds to recognition.
 
 use super::corpus::{identifier, records};
-use robots_gateway::identify::{Basis, Client, OperatorTokens};
+use robots_gateway::config::catalogue::bundled;
+use robots_gateway::identify::{Basis, Client, Identifier, OperatorTokens};
 
 fn refined(tokens: &[&str], header: &str) -> (Client, Vec<String>) {
     let identifier = identifier();
@@ -161,4 +162,54 @@ fn no_person_is_promoted_by_the_tokens_of_real_files() {
         promoted.len()
     );
     assert!(promoted.is_empty(), "{promoted:#?}");
+}
+
+/// The words in product position of a header, as robots.txt could name them.
+fn products(header: &str) -> impl Iterator<Item = Box<str>> {
+    let words = header.split([' ', ';', '(', ')', ',']);
+    words.filter_map(|word| Some(word.split_once('/')?.0.to_ascii_lowercase().into()))
+}
+
+/// What the list of people's words is worth on headers it was not made from: it
+/// is made anew from one half of the browsers, and held against the other.
+#[test]
+fn few_people_are_promoted_by_words_that_no_list_knows_and_none_is_refused() {
+    let Some(browsers) = records("browsers.jsonl") else { return };
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        browsers.iter().enumerate().partition(|(nth, _)| (nth / 100) % 2 == 0);
+    let mut knowledge = bundled();
+    let crawlers = knowledge.catalogue.crawlers();
+    let tokens: Vec<Box<str>> = crawlers.iter().flat_map(|crawler| crawler.tokens.to_vec()).collect();
+    knowledge.words.human_words =
+        known.iter().flat_map(|(_, record)| products(record.user_agent())).collect();
+    let identifier = Identifier::new(knowledge).expect("compiles");
+    let own = OperatorTokens::new(tokens.iter().map(|token| &**token).chain(DANGEROUS));
+    let mut promoted = Vec::new();
+    for (_, record) in &unknown {
+        let header = Some(record.user_agent().as_bytes());
+        let after = own.refine(identifier.recognise(header), header, &identifier);
+        if after.client.is_automated() {
+            assert!(after.is_audited_only(), "{:?}: {}", after.tokens, record.user_agent());
+            promoted.push(format!("{:?}: {}", after.tokens, record.user_agent()));
+        }
+    }
+    println!(
+        "{} tokens against {} people whose words no list holds: {} promoted, none refused",
+        own.tokens().len(),
+        unknown.len(),
+        promoted.len()
+    );
+    assert!(promoted.len() * 1_000 <= unknown.len(), "{promoted:#?}");
+}
+
+#[test]
+fn a_crawler_without_a_token_still_answers_to_its_name() {
+    let site = OperatorTokens::new(["Feedly", "Inoreader", "Googlebot"]);
+    let tokens = |header: &str| {
+        let header = Some(header.as_bytes());
+        site.refine(identifier().recognise(header), header, identifier()).tokens.join(",")
+    };
+    assert_eq!(tokens("Feedly/1.0 (+http://www.feedly.com/fetcher.html; like FeedFetcher-Google)"), "Feedly");
+    assert_eq!(tokens("Mozilla/5.0 (compatible; inoreader.com-like FeedFetcher-Google)"), "Inoreader");
+    assert_eq!(tokens("Googlebot/Nutch-1.7"), "Nutch,Googlebot");
 }

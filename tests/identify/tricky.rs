@@ -13,7 +13,7 @@ fn expected_client(record: &super::corpus::Record) -> Client {
 }
 
 /// Where the answer differs on purpose: (id, what differs, why).
-const ARGUED: [(u64, &str, &str); 6] = [
+const ARGUED: [(u64, &str, &str); 8] = [
     (106, "star", "a feed reader is a fetcher; its operator does not say that it accepts `*`"),
     (
         108,
@@ -21,8 +21,18 @@ const ARGUED: [(u64, &str, &str); 6] = [
         "the preview that a person's phone makes of a link: never judged, so never refused, in any mode",
     ),
     (108, "star", "the same"),
+    (
+        112,
+        "tokens",
+        "who runs Nutch under a borrowed name is Nutch, as the list of crawlers has it; a group `Googlebot` still counts, after that of Nutch",
+    ),
     (136, "tokens", "zgrab can be named in robots.txt like any tool"),
     (137, "tokens", "an app is never judged, so it needs no token"),
+    (
+        151,
+        "tokens",
+        "its operator documents none, since it reads no robots.txt; one that names `Feedly` counts all the same",
+    ),
     (154, "tokens", "the same"),
 ];
 

@@ -3,7 +3,7 @@
 use crate::name_server::{Manner, NameServer};
 use crate::scene::ROBOTS;
 use crate::support::Folder;
-use crate::support::agents::{CHROME, GOOGLEBOT};
+use crate::support::agents::{CHROME, GOOGLEBOT, GPTBOT};
 use crate::support::command::ctl;
 use serde_json::Value;
 
@@ -28,10 +28,15 @@ impl Scene {
     }
 
     fn explain(&self, agent: &str, address: &str) -> Value {
+        self.explain_with(&[], agent, address)
+    }
+
+    fn explain_with(&self, options: &[&str], agent: &str, address: &str) -> Value {
         let config = self.folder.join("gateway.toml");
         let config = config.to_str().expect("UTF-8");
         let question = ["--user-agent", agent, "--target", "/public", "--address", address];
-        ctl([&["explain", "--config", config, "--format", "json"][..], &question].concat()).exits(0).json()
+        let verb = ["explain", "--config", config, "--format", "json"];
+        ctl([&verb[..], options, &question].concat()).exits(0).json()
     }
 }
 
@@ -87,4 +92,16 @@ fn ranges_are_told_with_the_network_that_holds_the_address() {
     let spoof = scene.explain(GOOGLEBOT, "95.216.227.158");
     has_step(&spoof, "lies in none of the 2 ranges");
     assert_eq!(spoof["proof"], "contradicted");
+}
+
+#[test]
+fn another_state_folder_has_its_own_ranges() {
+    let scene = Scene::new();
+    let ranges = scene.folder.join("elsewhere/ranges");
+    std::fs::create_dir_all(&ranges).expect("a folder");
+    std::fs::write(ranges.join("openai.com_gptbot.json"), "20.171.206.0/24\n").expect("ours");
+    let elsewhere = scene.folder.join("elsewhere");
+    let options = ["--state-dir", elsewhere.to_str().expect("UTF-8")];
+    let asked = |options: &[&str]| scene.explain_with(options, GPTBOT, "20.171.206.7")["proof"].clone();
+    assert_eq!((asked(&[]), asked(&options)), ("unchecked".into(), "confirmed".into()));
 }

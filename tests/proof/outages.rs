@@ -96,7 +96,7 @@ fn what_is_known_outlives_an_outage_that_is_told_of_once() {
     becomes(&gateway, GOOGLEBOT, "95.216.227.158", "contradicted");
     server.answers(Manner::Silent);
     for last in 1..=20 {
-        assert_eq!(proof(&mut gateway.client(), GOOGLEBOT, &format!("95.216.228.{last}")), "unchecked");
+        assert_eq!(proof(&mut gateway.client(), GOOGLEBOT, &format!("95.{last}.228.1")), "unchecked");
     }
     gateway.log.line_with(&["name servers do not answer"]);
     assert_eq!(proof(&mut gateway.client(), GOOGLEBOT, "66.249.66.1"), "confirmed");
@@ -114,6 +114,10 @@ fn times(gateway: &Daemon, count: u32) -> Vec<Duration> {
     let mut client = gateway.client();
     let mut times: Vec<Duration> = (0..count)
         .map(|number| {
+            // A connection serves only so many requests.
+            if number % 500 == 499 {
+                client = gateway.client();
+            }
             let address = format!("95.{}.{}.1", 100 + number / 256, number % 256);
             let start = Instant::now();
             assert_eq!(proof(&mut client, GOOGLEBOT, &address), "unchecked");

@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustls::pki_types::PrivateKeyDer;
+
 #[derive(Debug, Default)]
 struct State {
     files: HashMap<String, Vec<u8>>,
@@ -21,12 +23,16 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     pub(crate) fn start() -> Self {
+        Self::serving(Some)
+    }
+
+    fn serving<S: Read + Write>(wrap: impl Fn(TcpStream) -> Option<S> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
         let publisher = Self { address, state: Arc::default() };
         let serving = publisher.clone();
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.incoming().flatten().filter_map(&wrap) {
                 // A client that goes away early is the client's affair.
                 let _ = serving.serve(stream);
             }
@@ -34,8 +40,32 @@ impl Publisher {
         publisher
     }
 
+    /// One that speaks TLS, and the certificate that vouches for it, in PEM form.
+    pub(crate) fn start_with_tls() -> (Self, String) {
+        let names = vec!["127.0.0.1".to_owned()];
+        let own = rcgen::generate_simple_self_signed(names).expect("a certificate");
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("protocol versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![own.cert.der().clone()], key)
+            .expect("a certificate and its key");
+        let config = Arc::new(config);
+        let publisher = Self::serving(move |stream| {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).ok()?;
+            Some(rustls::StreamOwned::new(connection, stream))
+        });
+        (publisher, own.cert.pem())
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}/lists", self.address)
+    }
+
+    pub(crate) fn tls_url(&self) -> String {
+        format!("https://{}/lists", self.address)
     }
 
     pub(crate) fn publishes(&self, name: &str, content: impl AsRef<[u8]>) {
@@ -56,8 +86,8 @@ impl Publisher {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
-        let mut lines = BufReader::new(stream.try_clone()?.take(65_536)).lines();
+    fn serve(&self, mut stream: impl Read + Write) -> std::io::Result<()> {
+        let mut lines = BufReader::new((&mut stream).take(65_536)).lines();
         let request = lines.next().transpose()?.unwrap_or_default();
         let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
         let mut tag = None;
@@ -77,7 +107,6 @@ impl Publisher {
             state.asked.push((path.clone(), tag.clone()));
             state.files.get(&path).cloned()
         };
-        let mut stream = stream;
         let Some(content) = content else {
             return stream
                 .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

@@ -116,3 +116,82 @@ fn the_gateway_fetches_by_itself_where_it_is_told_to() {
     assert_eq!(publisher.validators(GPTBOT_LIST).len(), 1);
     assert_eq!(proof(&mut silent.client(), GPTBOT, INSIDE), "unchecked");
 }
+
+#[test]
+fn lists_are_fetched_over_tls_only_from_whom_the_certificate_vouches_for() {
+    let (publisher, certificate) = Publisher::start_with_tls();
+    let (_, other) = Publisher::start_with_tls();
+    publisher.publishes(GPTBOT_LIST, JSON);
+    let folder = Folder::new();
+    let refreshed = |vouching: Option<&str>| {
+        let ca = vouching.map(|text| {
+            std::fs::write(folder.join("ca.pem"), text).expect("a file");
+            "ca = \"ca.pem\"\n"
+        });
+        let config = folder.join("gateway.toml");
+        let text = format!(
+            "state_dir = {:?}\n[verify]\nmirror = \"{}\"\n{}[[sites]]\norigin = \"http://127.0.0.1:9\"\n",
+            folder.join("state"),
+            publisher.tls_url(),
+            ca.unwrap_or_default(),
+        );
+        std::fs::write(&config, text).expect("a file");
+        let config = config.to_str().expect("UTF-8");
+        ctl(["crawlers", "refresh", "--config", config, "--format", "json"])
+    };
+    for vouching in [None, Some(other.as_str())] {
+        let answer = refreshed(vouching).exits(1).json();
+        let gptbot = list(&answer, "https://openai.com/gptbot.json");
+        assert_eq!(gptbot["result"], "failed", "{gptbot}");
+        assert!(gptbot["error"].as_str().is_some_and(|e| e.contains("certificate")), "{gptbot}");
+    }
+    let answer = refreshed(Some(&certificate)).exits(1).json();
+    assert_eq!(list(&answer, "https://openai.com/gptbot.json")["result"], "replaced", "{answer}");
+    let refused = refreshed(Some("no PEM")).exits(2);
+    assert!(refused.stderr.contains("ca.pem: no certificate in PEM form"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_list_that_lost_most_of_its_ranges_is_kept_aside() {
+    let (publisher, folder) = (Publisher::start(), Folder::new());
+    let whole: String = (0..20).map(|third| format!("20.171.{third}.0/24\n")).collect();
+    publisher.publishes(GPTBOT_LIST, &whole);
+    refresh(&publisher, folder.path()).exits(1);
+    let few: String = whole.lines().take(3).map(|line| format!("{line}\n")).collect();
+    publisher.publishes(GPTBOT_LIST, &few);
+    let answer = refresh(&publisher, folder.path()).exits(1).json();
+    let gptbot = list(&answer, "https://openai.com/gptbot.json");
+    assert_eq!((&gptbot["result"], &gptbot["ranges"]), (&"failed".into(), &20.into()), "{gptbot}");
+    assert!(gptbot["error"].as_str().is_some_and(|e| e.contains("3 of 20 ranges")), "{gptbot}");
+    let ranges = folder.join("ranges");
+    let aside = ranges.join(format!("{GPTBOT_LIST}.shrunken"));
+    assert_eq!(std::fs::read_to_string(&aside).expect("the list aside"), few);
+    std::fs::rename(&aside, ranges.join(GPTBOT_LIST)).expect("moved into place");
+    let answer = refresh(&publisher, folder.path()).exits(1).json();
+    let gptbot = list(&answer, "https://openai.com/gptbot.json");
+    assert_eq!((&gptbot["result"], &gptbot["ranges"]), (&"unchanged".into(), &3.into()), "{gptbot}");
+}
+
+#[test]
+fn plain_http_will_do_only_near_by() {
+    let folder = Folder::new();
+    let state = folder.path().to_str().expect("UTF-8");
+    let from = "http://mirror.example/x";
+    let refused = ctl(["crawlers", "refresh", "--from", from, "--state-dir", state]).exits(2);
+    assert!(refused.stderr.contains("plain HTTP"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_list_that_grows_old_is_told_of_once() {
+    let origin = Nginx::start();
+    let builder = verified(&origin, "dns = false");
+    let path = crate::scene::ranges_of(&builder).join(GPTBOT_LIST);
+    std::fs::write(&path, "20.171.206.0/24\n").expect("a list");
+    let file = std::fs::File::options().append(true).open(&path).expect("the list");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(6 * 86_400 + 3_600);
+    file.set_modified(old).expect("a time");
+    let gateway = builder.start();
+    gateway.log.line_with(&["address ranges are old", "gptbot.json"]);
+    // Not yet seven days old, it still accuses.
+    assert_eq!(proof(&mut gateway.client(), GPTBOT, OUTSIDE), "contradicted");
+}

@@ -37,7 +37,7 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
     let rule =
         Rule { kind: Kind::Disallow, line: line + 2, text: rules[number % 4], pattern: b"/", octets: 1 };
     let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
-    let notice = if number % 3 == 0 { Notice::Lapsed } else { Notice::Read };
+    let notice = if number.is_multiple_of(3) { Notice::Lapsed } else { Notice::Read };
     let (outcome, version) = (Outcome::Violation(notice), Some(VersionId::of(b"a")));
     let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
     let facts = RequestFacts {

@@ -75,7 +75,7 @@ fn sender(number: u64) -> (String, &'static str, Who) {
 }
 
 fn reads(number: u64) -> bool {
-    number % 5 == 0
+    number.is_multiple_of(5)
 }
 
 /// The same, of an element of the report.

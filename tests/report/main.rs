@@ -15,6 +15,7 @@ mod exactness;
 mod fill;
 mod hostile;
 mod ledger;
+mod losses;
 mod place;
 mod schema;
 mod season;

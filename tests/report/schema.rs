@@ -24,7 +24,7 @@ fn faults(root: &Value, schema: &Value, value: &Value, place: &str) -> Vec<Strin
             }
             "properties" | "items" => found.extend(inside(root, schema, keyword, value, place)),
             _ if !fits(schema, keyword, wanted, value) => {
-                found.push(format!("{place}: {value} is against {keyword} {wanted}"))
+                found.push(format!("{place}: {value} is against {keyword} {wanted}"));
             }
             _ => {}
         }

@@ -102,6 +102,44 @@ fn on_groups_that_are_too_many_to_combine() {
     assert!((100..1400).contains(&disallowed), "{disallowed}");
 }
 
+/// Rules and targets that are too much to try one by one, so that rules are tried together.
+#[test]
+fn on_rules_that_are_tried_together() {
+    let mut random = Random::new(12);
+    let octets = ["a", "a", "b", "b", "ab", "aab", "/", "%2F", "?", "%3F", "c", "%3D"];
+    let (mut decided, mut undecided) = (0, 0);
+    for (number, kinds) in [2, 5, 7, 12].into_iter().enumerate() {
+        let mut text = |size: usize, stars: usize| {
+            let mut text = String::from("/");
+            for _ in 0..size {
+                text.push_str(if random.below(9) < stars { "*" } else { octets[random.below(kinds)] });
+            }
+            text
+        };
+        let mut file = String::from("User-agent: *\n");
+        for rule in 0..500 {
+            let record = ["Disallow", "Disallow", "Allow"][rule % 3];
+            let (body, end) = (text(30 + number * 20, 2), ["", "d", "$", "*d*c"][rule % 4]);
+            let _ = writeln!(file, "{record}: {}{body}{end}", ["", "*"][rule / 4 % 2]);
+        }
+        let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+        let naive = Naive::parse(file.as_bytes());
+        for size in [200, 400, 1000] {
+            let target = text(size, 0);
+            let ours = robots.judge(&["FooBot"], true, target.as_bytes());
+            let theirs = naive.judge(&["FooBot"], true, target.as_bytes());
+            assert_eq!(
+                (ours.allow, ours.rule.map(|rule| rule.line)),
+                (theirs.allow, theirs.line),
+                "{target}"
+            );
+            decided += usize::from(ours.rule.is_some());
+            undecided += usize::from(ours.rule.is_none());
+        }
+    }
+    assert!(decided > 2 && undecided > 2, "{decided} {undecided}");
+}
+
 #[test]
 fn on_small_files() {
     compare(1, 100_000, 6);

@@ -47,10 +47,41 @@ fn tokens() {
     assert_eq!(once, ["2:13 token-cut"]);
 }
 
+/// Digits end a product token of section 2.2.1; names that have some are compared as a whole too.
+#[test]
+fn names_outside_the_grammar() {
+    for (value, message, hint) in [
+        ("AI2Bot", "`AI2Bot` is not a product token; crawlers may compare only `AI`", "keep it"),
+        ("MJ12bot", "`MJ12bot` is not a product token; crawlers may compare only `MJ`", "keep it"),
+        ("Foo/1.0", "`Foo/1.0` is not a product token; crawlers may compare only `Foo`", "write the"),
+        ("* all", "`* all` is not a product token; crawlers may compare only `*`", "write `*` alone"),
+        ("360x", "`360x` is not a product token; crawlers may not find themselves in it", "keep it"),
+    ] {
+        let found = parse(format!("User-agent: {value}\nDisallow: /x\n")).findings;
+        assert_eq!(found[0].to_string(), message);
+        assert!(found[0].hint().is_some_and(|text| text.starts_with(hint)), "{value}: {:?}", found[0].hint());
+    }
+}
+
+#[test]
+fn sitemaps_of_other_hosts() {
+    let file =
+        "User-agent: *\nDisallow: /a\nSitemap: https://a.example/a.xml\nSitemap: https://b.example/a.xml\n";
+    assert_eq!(findings(file), ["3:10 sitemap-disallowed", "4:10 sitemap-disallowed"]);
+    for host in ["B.example", "https://b.example/"] {
+        assert_eq!(findings(format!("{file}Host: {host}\n")), ["4:10 sitemap-disallowed"]);
+    }
+}
+
 #[test]
 fn patterns() {
     assert_eq!(findings("User-agent: a\nDisallow: /a b\n"), ["2:11 blank-in-pattern"]);
     assert_eq!(findings("User-agent: a\nDisallow: x\n"), ["2:11 unmatchable-rule"]);
+    assert_eq!(findings("User-agent: a\nDisallow: /a/../b\n"), ["2:11 dot-segment"]);
+    assert_eq!(findings("User-agent: a\nDisallow: /a/.git\nAllow: /..a/\n"), Vec::<String>::new());
+    assert_eq!(findings("User-agent: a\nDisallow: /a#b\n"), ["2:11 comment-in-pattern"]);
+    let comments = "User-agent: a\nDisallow: /a #b\nDisallow: /c# d\nDisallow: #e\nDisallow: /f#\n";
+    assert_eq!(findings(comments), Vec::<String>::new());
 }
 
 #[test]
@@ -224,6 +255,8 @@ fn sitemaps_do_not_multiply_with_rules() {
         let parsed = parse(&file);
         assert_eq!(parsed.findings[0].kind, FindingKind::SitemapDisallowed);
         assert!(parsed.robots.sitemaps().count() > 10_000);
+        let skipped = parsed.findings.iter().filter(|found| found.kind == FindingKind::SitemapsSkipped);
+        assert_eq!(skipped.count(), usize::from(many), "what is not looked up is said");
     }
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
@@ -231,6 +264,8 @@ fn sitemaps_do_not_multiply_with_rules() {
 #[test]
 fn details_are_short_and_printable() {
     let parsed = parse(format!("User-agent: a\n\u{1b}[31m{}\n", "é".repeat(500)));
+    let unseen = parse("User-agent: a\n\u{f148}\"\\'\n");
+    assert_eq!(unseen.findings[0].to_string(), "`\\u{f148}\"\\'` is not a record");
     let finding = &parsed.findings[0];
     assert!(finding.detail().chars().count() < 80 && !finding.detail().contains('\u{1b}'));
     assert!(

@@ -7,6 +7,7 @@
     reason = "a test may fail, and says what it skipped"
 )]
 
+mod adversary;
 mod agreement;
 mod conformance;
 mod cookbook;

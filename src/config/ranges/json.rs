@@ -72,6 +72,12 @@ impl Document {
     }
 }
 
+/// The network of a text, blanks around it dropped; none where the publisher left it empty.
+fn written(text: &str) -> Result<Option<Network>, String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| network(text)).transpose()
+}
+
 /// One element: a text, or an object with one key that names a network. With none of them, or with two
 /// that disagree about what is meant, it says nothing.
 #[derive(Debug)]
@@ -93,7 +99,7 @@ impl<'de> Visitor<'de> for ItemVisitor {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Item, E> {
-        network(text).map(|network| Item(Some(network))).map_err(E::custom)
+        written(text).map(Item).map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Item, A::Error> {
@@ -101,9 +107,8 @@ impl<'de> Visitor<'de> for ItemVisitor {
         while let Some(key) = object.next_key::<String>()? {
             match key.as_str() {
                 "ipv4Prefix" | "ipv6Prefix" | "ip_prefix" | "ipv6_prefix" | "ip_address" => {
-                    if let Some(text) = object.next_value::<Option<String>>()? {
-                        networks.push(network(&text).map_err(A::Error::custom)?);
-                    }
+                    let text = object.next_value::<Option<String>>()?.unwrap_or_default();
+                    networks.extend(written(&text).map_err(A::Error::custom)?);
                 }
                 _ => {
                     object.next_value::<IgnoredAny>()?;
@@ -159,9 +164,10 @@ mod tests {
         let text = r#"{"creationTime": "2026-08-15T14:30:00.000000", "syncToken": 7, "prefixes": [
             {"ipv6Prefix": "2001:db8:10::/64", "service": "crawl"}, {"ipv4Prefix": "192.0.2.0/27"},
             {"ipv4Prefix": "198.51.100.7"}, {}, {"service": "x"},
-            {"ipv4Prefix": "203.0.113.0/24", "ipv6Prefix": "2001:db8::/48"}, {"ipv4Prefix": null}]}"#;
+            {"ipv4Prefix": "203.0.113.0/24", "ipv6Prefix": "2001:db8::/48"}, {"ipv4Prefix": null},
+            {"ipv4Prefix": " 192.0.2.64/27 ", "ipv6Prefix": ""}, " ", {"ipv6Prefix": "\t"}]}"#;
         let read = file(text).unwrap();
-        assert_eq!(networks(text), ["2001:db8:10::/64", "192.0.2.0/27", "198.51.100.7/32"]);
+        assert_eq!(networks(text), ["2001:db8:10::/64", "192.0.2.0/27", "198.51.100.7/32", "192.0.2.64/27"]);
         assert_eq!(read.created, Some(UNIX_EPOCH + Duration::from_secs(1_786_804_200)));
         let without = file(r#"{"prefixes":[{"ipv4Prefix":"192.0.2.1"}]}"#).unwrap();
         assert_eq!(without.created, None);

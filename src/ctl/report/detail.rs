@@ -83,8 +83,14 @@ fn requests(entry: &Entry) -> String {
 
 fn reads(entry: &Entry, is_partial: bool) -> Vec<(&'static str, String)> {
     if entry.reads_of.is_empty() {
-        let partly = if is_partial { "; reads may have gone unseen" } else { "" };
-        return vec![("robots.txt", format!("no read was seen{partly}"))];
+        let text = match entry.kin_read {
+            Some(last) => {
+                format!("no read of its own; one that may be its own was seen, last {}", short(last))
+            }
+            None if is_partial => "no read was seen; reads may have gone unseen".to_owned(),
+            None => "no read was seen".to_owned(),
+        };
+        return vec![("robots.txt", text)];
     }
     let labels = std::iter::once("robots.txt").chain(std::iter::repeat(""));
     let text = |read: &crate::report::ReadOf| {

@@ -156,6 +156,14 @@ fn readings(case: &Case, entry: &Entry, output: &mut Output<impl io::Write>) -> 
     if told == 0 {
         output.line("  none is on record")?;
     }
+    if let Some(last) = entry.kin_read {
+        let text = format!(
+            "robots.txt was also read, last at {}, under this name with another proof or by a crawler that \
+             shares its copy. That may have been this crawler; no request is held against it for that.",
+            timestamp(last)
+        );
+        prose(&text, output)?;
+    }
     output.line("")
 }
 

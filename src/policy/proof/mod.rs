@@ -21,6 +21,7 @@ mod range_list;
 mod receipt;
 mod refresh;
 mod reverse;
+mod shrunken;
 mod timer;
 
 pub use evidence::{Evidence, RangeSource};

@@ -6,13 +6,15 @@
 
 use super::answer::{Answer, weigh};
 use super::dns::Asker;
-use super::memory::{Lifetimes, Memory};
+use super::memory::{Lifetimes, Memory, network};
 use super::public::is_public;
 use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
 use crate::config::{Config, NameServers, VerifyOptions};
 use crate::identify::{Identity, Proof};
 use crate::policy::Policy;
+use crate::request::address::Network;
+use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,8 +30,9 @@ const AT_ONCE: usize = 16;
 /// How long the system's own choice of name servers is believed before it is read again.
 const SYSTEM: Duration = Duration::from_secs(300);
 
-/// How many questions in a row go wrong before it is an outage and not some operator's name server.
-const OUTAGE: u32 = 8;
+/// How many networks are asked about in vain, with no answer in between, before it is an outage and not
+/// the name server of somebody's own.
+const OUTAGE: usize = 8;
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +171,7 @@ impl Worker {
                         Reverse::Unknown
                     }
                 };
-                outage.note(&reverse);
+                outage.note(job.address, &reverse);
                 questions.came_to(&reverse);
                 question.answered(reverse, &job.suffixes, &job.config.verify);
                 drop(slot);
@@ -213,33 +216,34 @@ impl Drop for Asked {
     }
 }
 
-/// Whether name servers answer at all, told once when that changes.
+/// Whether name servers answer at all, told once when that changes: the networks that were asked about in
+/// vain since the last answer, no more of them than it takes.
 #[derive(Debug, Default)]
-struct Outage(Mutex<u32>);
+struct Outage(Mutex<HashSet<Network>>);
 
 impl Outage {
-    fn note(&self, reverse: &Reverse) {
+    fn note(&self, address: IpAddr, reverse: &Reverse) {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match reverse {
             Reverse::Unknown => {
-                *failures = failures.saturating_add(1);
-                if *failures == OUTAGE {
+                let one_more = failures.len() < OUTAGE && failures.insert(network(address));
+                if one_more && failures.len() == OUTAGE {
                     tracing::warn!(
                         "name servers do not answer: crawlers that only reverse DNS can prove stay unchecked"
                     );
                 }
             }
             Reverse::Names(_) => {
-                if *failures >= OUTAGE {
+                if failures.len() >= OUTAGE {
                     tracing::info!("name servers answer again");
                 }
-                *failures = 0;
+                failures.clear();
             }
         }
     }
 
     fn explain(&self, error: &str) {
-        if *self.0.lock().unwrap_or_else(PoisonError::into_inner) == 0 {
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
             tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
         }
     }
@@ -375,12 +379,17 @@ mod tests {
     #[test]
     fn an_outage_is_one_that_lasts() {
         let outage = Outage::default();
-        for _ in 0..OUTAGE + 5 {
-            outage.note(&Reverse::Unknown);
+        let of = |third, last| IpAddr::from([95, 216, third, last]);
+        for last in 0..100 {
+            outage.note(of(1, last), &Reverse::Unknown);
         }
-        assert_eq!(*outage.0.lock().unwrap(), OUTAGE + 5);
-        outage.note(&Reverse::Names(Vec::new()));
-        assert_eq!(*outage.0.lock().unwrap(), 0);
+        assert_eq!(outage.0.lock().unwrap().len(), 1, "one network's own trouble");
+        for third in 0..100 {
+            outage.note(of(third, 1), &Reverse::Unknown);
+        }
+        assert_eq!(outage.0.lock().unwrap().len(), OUTAGE);
+        outage.note(of(1, 1), &Reverse::Names(Vec::new()));
+        assert!(outage.0.lock().unwrap().is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use super::Evidence;
 use super::range_list::{Loaded, MOST_OCTETS, RangeList};
 use super::receipt::Receipt;
+use super::shrunken;
 use crate::config::Config;
 use crate::config::ranges::{self, file_name};
 use crate::identify::Catalogue;
@@ -15,6 +16,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// How long one list may take, from the first octet sent to the last received.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,23 +62,33 @@ pub enum Fetched {
 impl Publisher {
     /// Fetches from the publishers themselves or, if `mirror` names one, from a folder that holds their
     /// lists under the names they are kept by.
-    #[must_use]
-    pub fn new(config: &Config, mirror: Option<String>) -> Self {
+    ///
+    /// # Errors
+    /// When the certificates that the configuration names cannot be read.
+    pub fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
         let mirror = mirror.or_else(|| config.verify.mirror.clone());
+        let is_plain = mirror.as_ref().is_some_and(|mirror| mirror.starts_with("http://"));
         let agent = ureq::Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             .timeout_connect(Some(CONNECT))
-            .https_only(mirror.is_none())
-            .max_redirects(REDIRECTS)
+            .https_only(!is_plain)
+            // Plain HTTP is for a mirror near by, and must not lead away from it.
+            .max_redirects(if is_plain { 0 } else { REDIRECTS })
+            .tls_config(TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build())
             .http_status_as_error(false)
             .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
             .build();
-        Self { agent: agent.into(), folder: Evidence::folder(config), mirror }
+        Ok(Self { agent: agent.into(), folder: Evidence::folder(config), mirror })
     }
 
-    /// Fetches every list of the catalogue, each when it is asked for.
-    pub fn refresh<'c>(&self, catalogue: &'c Catalogue) -> impl Iterator<Item = Refreshed<'c>> {
-        Evidence::published(catalogue).into_iter().map(|(url, crawlers)| {
+    /// Fetches the lists of the catalogue that `is_wanted` by their URL, each when it is asked for.
+    pub fn refresh<'c>(
+        &self,
+        catalogue: &'c Catalogue,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = Refreshed<'c>> {
+        let wanted = Evidence::published(catalogue).into_iter().filter(move |(url, _)| is_wanted(url));
+        wanted.map(|(url, crawlers)| {
             let path = self.folder.join(file_name(url));
             let result = self.fetch(url, &path);
             let list = match RangeList::load(&path, None) {
@@ -110,7 +122,12 @@ impl Publisher {
         let (etag, last_modified) = (field(header::ETAG), field(header::LAST_MODIFIED));
         let body = answer.body_mut().with_config().limit(MOST_OCTETS).read_to_vec();
         let octets = body.map_err(|error| error.to_string())?;
-        ranges::parse(path, &octets).map_err(|fault| fault_of(&fault))?;
+        let read = ranges::parse(path, &octets).map_err(|fault| fault_of(&fault))?;
+        if let Some(present) = present.as_ref().and_then(|present| ranges::parse(path, present).ok())
+            && let Some(message) = shrunken::set_aside(path, &octets, &present.networks, &read.networks)
+        {
+            return Err(message);
+        }
         let receipt = Receipt::new(&octets, etag, last_modified);
         self.keep(path, &octets, &receipt).map_err(|error| format!("cannot be written: {error}"))?;
         Ok(if present.as_ref() == Some(&octets) { Fetched::Unchanged } else { Fetched::Replaced })
@@ -133,6 +150,23 @@ impl Publisher {
         receipt.write(path)?;
         replace(path, octets)
     }
+}
+
+/// The certificates of `ca`, or those built in.
+fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
+    let Some(path) = ca else { return Ok(RootCerts::WebPki) };
+    let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read(path).map_err(|error| refuse(&error))?;
+    let mut certificates = Vec::new();
+    for item in parse_pem(&text) {
+        if let PemItem::Certificate(certificate) = item.map_err(|error| refuse(&error))? {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        return Err(refuse(&"no certificate in PEM form"));
+    }
+    Ok(RootCerts::new_with_certs(&certificates))
 }
 
 /// The fault of a list that lies nowhere yet.

@@ -5,6 +5,7 @@
 
 use crate::config::{Limits, Timeouts};
 use crate::record::{ConnectionEvent, ConnectionTotals};
+use pingora::protocols::{GetProxyDigest, raw_connect::ProxyDigest};
 use pingora::proxy::Session;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,8 +72,21 @@ impl Line {
 
     /// The line of a request's connection; none where pingora was given the connection by others.
     pub(in crate::proxy) fn of(session: &Session) -> Option<Arc<Self>> {
-        let digest = session.digest()?.proxy_digest.as_ref()?;
+        Self::in_digest(session.digest()?.proxy_digest.as_ref()?)
+    }
+
+    /// The line of a connection whose octets come through others' hands.
+    pub(in crate::proxy) fn behind(stream: &dyn GetProxyDigest) -> Option<Arc<Self>> {
+        Self::in_digest(&*stream.get_proxy_digest()?)
+    }
+
+    fn in_digest(digest: &ProxyDigest) -> Option<Arc<Self>> {
         digest.user_data.as_ref()?.downcast_ref::<Arc<Self>>().map(Arc::clone)
+    }
+
+    /// A head is answered by others, who see to the end of the connection.
+    pub(in crate::proxy) fn give_up(&self) {
+        self.enter(Phase::Busy);
     }
 
     /// The first octets of a next request have come.

@@ -5,7 +5,8 @@
 //! where a request ends. In the common case, a head in one piece, nothing is copied.
 
 use super::refusing::{Lingering, Refusing};
-use crate::record::Totals;
+use crate::proxy::listen::Line;
+use crate::record::{ConnectionEvent, Totals};
 use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progress};
 use bytes::{Buf as _, BytesMut};
 use pingora::protocols::Stream;
@@ -222,7 +223,7 @@ impl Gate {
 
     /// Turns away from the client: in a head it is answered here, in a body by whoever reads the body.
     fn refuse(&mut self, fault: Fault) -> Poll<io::Result<()>> {
-        self.totals.malformed();
+        self.count(fault);
         (self.held, self.ready) = (BytesMut::new(), 0);
         if matches!(self.phase, Phase::Head(_)) {
             self.phase = Phase::Refusing(Refusing::new(fault));
@@ -230,6 +231,17 @@ impl Gate {
         }
         self.phase = Phase::Broken(fault);
         Poll::Ready(Err(malformed(fault)))
+    }
+
+    fn count(&self, fault: Fault) {
+        let line = Line::behind(&*self.inner);
+        match &line {
+            Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            _ => self.totals.malformed(),
+        }
+        if let Some(line) = line {
+            line.give_up();
+        }
     }
 
     /// Behind a message: waits until its request is over, and sees whether the client leaves meanwhile.

@@ -106,7 +106,11 @@ impl StoreReader {
             let message = format!("{}: there is no store: nothing has been recorded here", path.display());
             return Err(StoreError::new(StoreErrorKind::Missing, message));
         }
-        let connection = connect(path).or_else(|error| alone(path).ok_or(error)?)?;
+        let connection = connect(path).or_else(|error| match error.kind() {
+            // Whoever holds it may be writing: a look past the lock could see half of that.
+            StoreErrorKind::Busy => Err(error),
+            _ => alone(path).ok_or(error)?,
+        })?;
         let reader = Self { connection };
         let version: i64 = reader.value("PRAGMA user_version", [])?.unwrap_or_default();
         schema::refuse_newer(version)?;

@@ -55,15 +55,15 @@ pub(super) struct ReadView {
 impl CaseView {
     pub(super) fn new(entry: &Entry, id: String, shows_site: bool) -> Self {
         let more = entry.rules.len().saturating_sub(MOST);
-        let (requests, kind) = (format!("{}, {}", grouped(entry.requests), entry.proof), about(entry));
+        let requests = if entry.requests == 1 { "request" } else { "requests" };
+        let mut about = format!("{}; {}; {} {requests}", about(entry), entry.proof, grouped(entry.requests));
+        if entry.is_crawler() && !entry.is_borrowed() {
+            about = format!("{about}; {}", conduct(entry.conduct));
+        }
         Self {
             id,
             name: visible(entry.name()),
-            about: if entry.is_crawler() && !entry.is_borrowed() {
-                format!("{kind}; {requests}; {}", conduct(entry.conduct))
-            } else {
-                format!("{kind}; {requests}")
-            },
+            about,
             site: shows_site.then(|| visible(&entry.site)),
             facts: facts(entry),
             rules: entry.rules.iter().take(MOST).map(rule).collect(),

@@ -62,47 +62,60 @@ impl Measure {
 /// Counts by target and crawler.
 type Table<'r> = BTreeMap<&'r str, BTreeMap<&'r str, u64>>;
 
+/// Whose columns there are, and how what stands in them is coloured.
+struct Columns<'r> {
+    names: Vec<&'r str>,
+    has_others: bool,
+    /// The highest count of one crawler at one target.
+    most: u64,
+    measure: Measure,
+}
+
 impl Heat {
     /// The hottest targets of crawlers under their own names; `None` where no target is known.
     pub(super) fn of(report: &Report) -> Option<Self> {
         let violations = table(report, Measure::Violations);
         let measure = if violations.is_empty() { Measure::Requests } else { Measure::Violations };
         let table = if violations.is_empty() { table(report, measure) } else { violations };
-        if table.is_empty() {
-            return None;
-        }
+        let most = table.values().flat_map(BTreeMap::values).copied().max()?;
         let names = hottest(table.values().flatten().map(|(name, count)| (*name, *count)), COLUMNS);
+        let has_others = table.values().flat_map(BTreeMap::keys).any(|name| !names.contains(name));
         let targets = hottest(table.iter().map(|(target, counts)| (*target, counts.values().sum())), ROWS);
-        let counts_of = |target: &str| table.get(target);
-        let most =
-            targets.iter().filter_map(|target| counts_of(target)).flat_map(BTreeMap::values).copied().max();
-        let row = |target: &&str| {
-            counts_of(target).map(|counts| HeatRow::new(target, counts, &names, most.unwrap_or(1), measure))
-        };
+        let columns = Columns { names, has_others, most, measure };
+        let rows = targets.iter().filter_map(|target| Some(columns.row(target, table.get(target)?)));
         let (title, what) = match measure {
             Measure::Violations => (
                 "Where rules were broken",
-                "Violations by path and crawler, of the paths that each crawler asked for most. Queries are kept.",
+                "Violations by path and crawler, of the paths that each crawler asked for most.",
             ),
             Measure::Requests => (
                 "Where crawlers went",
-                "Requests by path and crawler, of the paths that each crawler asked for most. None was a violation.",
+                "Requests by path and crawler, of the paths that each crawler asked for most. None of them was a \
+                 violation.",
             ),
         };
-        let columns = names.iter().map(|name| visible(name)).collect();
-        Some(Self { title, what, columns, rows: targets.iter().filter_map(row).collect() })
+        Some(Self { title, what, rows: rows.collect(), columns: columns.titles() })
     }
 }
 
-impl HeatRow {
-    fn new(target: &str, counts: &BTreeMap<&str, u64>, names: &[&str], most: u64, measure: Measure) -> Self {
-        let cell = |name: &&str| {
-            let count = counts.get(*name).copied().unwrap_or_default();
-            let title = format!("{}: {} {}", isolated(name), grouped(count), measure.word(count));
-            Cell { count: grouped(count), heat: heat(count, most), title }
-        };
-        let sum = grouped(counts.values().sum());
-        Self { target: visible(target), cells: names.iter().map(cell).collect(), sum }
+impl Columns<'_> {
+    fn titles(&self) -> Vec<String> {
+        let others = self.has_others.then(|| "all others".to_owned());
+        self.names.iter().map(|name| visible(name)).chain(others).collect()
+    }
+
+    fn row(&self, target: &str, counts: &BTreeMap<&str, u64>) -> HeatRow {
+        let of = |name: &&str| counts.get(*name).copied().unwrap_or_default();
+        let sum: u64 = counts.values().sum();
+        let rest = sum - self.names.iter().map(of).sum::<u64>();
+        let others = self.has_others.then(|| self.cell("all others", rest));
+        let cells = self.names.iter().map(|name| self.cell(&isolated(name), of(name))).chain(others);
+        HeatRow { target: visible(target), cells: cells.collect(), sum: grouped(sum) }
+    }
+
+    fn cell(&self, name: &str, count: u64) -> Cell {
+        let title = format!("{name}: {} {}", grouped(count), self.measure.word(count));
+        Cell { count: grouped(count), heat: heat(count, self.most), title }
     }
 }
 

@@ -29,8 +29,8 @@ use text::{moment, visible};
 /// The style sheet, as it stands in the page.
 const STYLE: &str = include_str!("style.css");
 
-/// How many bars the drawing over time has at most: two for each hour of a day.
-const STRETCHES: u32 = 49;
+/// How many bars the drawing over time has at most: enough for two in each hour of a day.
+const STRETCHES: u32 = 60;
 
 /// Elements beyond these have a row, but nothing one by one.
 const CASES: usize = 500;

@@ -31,6 +31,8 @@ pub(super) struct Row {
     pub(super) variants: String,
     pub(super) refused: String,
     pub(super) reads: String,
+    /// Which version it read last, and when.
+    pub(super) last_read: Option<(String, String)>,
     pub(super) last_seen: String,
 }
 
@@ -81,19 +83,22 @@ impl Row {
             stale: grouped(entry.stale),
             variants: grouped(entry.variants),
             refused: grouped(entry.refused),
-            reads: reads(entry),
+            reads: if entry.reads == 0 { "no read seen".to_owned() } else { times(entry.reads) },
+            last_read: last_read(entry),
             last_seen: entry.last_seen.map_or_else(|| "–".to_owned(), moment),
         }
     }
 }
 
-/// What it fetches for, or what kind of client it is.
+/// What it fetches for, and what kind of client it is where that is not a crawler like any other.
 pub(super) fn about(entry: &Entry) -> String {
-    match (entry.purpose, entry.client) {
-        (Some(purpose), Client::Crawler) => purpose_words(purpose).to_owned(),
-        (Some(purpose), client) => format!("{}, {}", purpose_words(purpose), client.as_str()),
-        (None, Client::Crawler) => "purpose unknown".to_owned(),
-        (None, client) => client.as_str().to_owned(),
+    let purpose = entry.purpose.map(purpose_words);
+    let kind = (entry.client != Client::Crawler).then(|| entry.client.as_str());
+    match (purpose, kind) {
+        (Some(purpose), Some(kind)) if purpose != kind => format!("{purpose}, {kind}"),
+        (_, Some(kind)) => kind.to_owned(),
+        (Some(purpose), None) => purpose.to_owned(),
+        (None, None) => "purpose unknown".to_owned(),
     }
 }
 
@@ -127,14 +132,8 @@ pub(super) const fn conduct(conduct: Conduct) -> &'static str {
     }
 }
 
-fn reads(entry: &Entry) -> String {
-    match (entry.reads, entry.last_read, entry.last_read_version) {
-        (0, ..) => "no read seen".to_owned(),
-        (_, Some(last), Some(version)) => {
-            format!("{}, last {version} on {}", times(entry.reads), moment(last))
-        }
-        (count, ..) => times(count),
-    }
+fn last_read(entry: &Entry) -> Option<(String, String)> {
+    entry.last_read.zip(entry.last_read_version).map(|(last, version)| (version.to_string(), moment(last)))
 }
 
 /// `once`, `12 times`.

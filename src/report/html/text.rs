@@ -3,12 +3,15 @@
 //! Escaping for HTML is not done here: the template engine does it, always. What is done here is what
 //! escaping leaves: characters that cannot be seen, or that turn the direction of what stands beside them.
 
+use super::grouped;
 use jiff::Timestamp;
-use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 /// Longer texts of strangers are cut in the middle.
 const LONGEST: usize = 160;
+
+/// More marks than these on one letter are spelt out: they would be piled up over the lines above.
+const MOST_MARKS: usize = 2;
 
 /// How much of the end of a cut text is shown.
 const TAIL: usize = 30;
@@ -16,24 +19,35 @@ const TAIL: usize = 30;
 /// `text` with everything that cannot be seen spelt out, and cut when it is very long.
 pub(super) fn visible(text: &str) -> String {
     let count = text.chars().count();
-    let mut shown = String::with_capacity(text.len().min(4 * LONGEST));
-    for (at, symbol) in text.chars().enumerate() {
-        if count > LONGEST && at >= LONGEST - TAIL && at < count - TAIL {
-            if at == LONGEST - TAIL {
-                // Writing to a `String` cannot fail.
-                let _ = write!(
-                    shown,
-                    " … {} more … ",
-                    super::grouped(u64::try_from(count - LONGEST).unwrap_or(u64::MAX))
-                );
-            }
-        } else if is_unseen(symbol) {
+    if count <= LONGEST {
+        return spelt_out(text.chars());
+    }
+    let head = spelt_out(text.chars().take(LONGEST - TAIL));
+    let tail = spelt_out(text.chars().skip(count - TAIL));
+    let left = u64::try_from(count - LONGEST).unwrap_or(u64::MAX);
+    format!("{head} … {} more … {tail}", grouped(left))
+}
+
+fn spelt_out(symbols: impl Iterator<Item = char>) -> String {
+    let (mut shown, mut marks) = (String::new(), 0);
+    for symbol in symbols {
+        marks = if is_mark(symbol) { marks + 1 } else { 0 };
+        if is_unseen(symbol) || marks > MOST_MARKS {
             shown.extend(symbol.escape_unicode());
         } else {
             shown.push(symbol);
         }
     }
     shown
+}
+
+/// Marks that stand on the letter before: the blocks that Unicode has set aside for them.
+const fn is_mark(symbol: char) -> bool {
+    matches!(
+        symbol,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}'
+    )
 }
 
 /// The same for where no element can isolate it, such as the title of a drawing: inside marks that keep its
@@ -80,10 +94,13 @@ pub(super) fn stretch(step: Duration) -> String {
     if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
 }
 
-/// Seconds as an operator writes them: `10 s`, `0.25 s`.
+/// Seconds as an operator writes them: `10 s`, `0.25 s`, and never less than a hundredth.
 pub(super) fn seconds(seconds: f64) -> String {
     if seconds >= 120.0 {
         return format!("{:.0} min", seconds / 60.0);
+    }
+    if seconds < 0.01 {
+        return "0.01 s".to_owned();
     }
     let text = format!("{seconds:.2}");
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
@@ -107,6 +124,7 @@ mod tests {
     fn nothing_unseen_is_left() {
         assert_eq!(visible("a\u{202e}b\u{1b}[31m\u{200b}"), "a\\u{202e}b\\u{1b}[31m\\u{200b}");
         assert_eq!(visible("caf\u{e9} \u{5d0}\u{5d1} <b>"), "caf\u{e9} \u{5d0}\u{5d1} <b>");
+        assert_eq!(visible("e\u{301}\u{301}\u{301}f"), "e\u{301}\u{301}\\u{301}f");
         assert_eq!(isolated("x\u{2069}y"), "\u{2068}x\\u{2069}y\u{2069}");
     }
 

@@ -6,10 +6,10 @@
 pub(in crate::robots) struct Choice(u64);
 
 impl Choice {
-    pub(super) const NONE: Self = Self(0);
+    pub(in crate::robots) const NONE: Self = Self(0);
 
     /// `rank` is greater than 1 for every rule that can match.
-    pub(super) const fn new(rank: u32, rule: u32) -> Self {
+    pub(in crate::robots) const fn new(rank: u32, rule: u32) -> Self {
         Self((rank as u64) << 32 | !rule as u64)
     }
 

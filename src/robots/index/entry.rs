@@ -20,8 +20,19 @@ impl Entry {
         (record.octets > 0).then(|| Self { choice, pattern: pool.add(record) })
     }
 
-    pub(super) fn matches(self, texts: Texts<'_>, target: &Target<'_>) -> bool {
-        matches(texts, self.pattern, target)
+    /// The better of `best` and this rule, if it matches. Puts it off when the target was read often
+    /// enough.
+    pub(in crate::robots) fn try_on(self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+        if self.choice <= best {
+            return best;
+        }
+        if target.is_spent() && self.pattern.pieces.1 > 0 {
+            if self.starts(texts, target.octets()) {
+                target.deferred.push(self);
+            }
+            return best;
+        }
+        if matches(texts, self.pattern, target) { self.choice } else { best }
     }
 
     /// Whether `target` starts with the literal of the pattern.
@@ -35,6 +46,18 @@ impl Entry {
         (self.pattern.anchored, std::iter::once(texts.get(self.pattern.prefix)).chain(pieces).collect())
     }
 
+    /// A number that is the same for equal [`literals`](Self::literals), and seldom for others.
+    pub(in crate::robots) fn fingerprint(self, texts: Texts<'_>) -> u64 {
+        let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
+        let literals = std::iter::once(texts.get(self.pattern.prefix)).chain(pieces);
+        literals.fold(u64::from(self.pattern.anchored), |print, literal| {
+            let print = mix(print, literal.len() as u64);
+            let (words, rest) = literal.as_chunks::<8>();
+            let print = words.iter().fold(print, |print, word| mix(print, u64::from_le_bytes(*word)));
+            rest.iter().fold(print, |print, &octet| mix(print, u64::from(octet)))
+        })
+    }
+
     /// The literal the target must end with, if there is one.
     pub(super) fn ending(self, texts: Texts<'_>) -> Option<Span> {
         let last = texts
@@ -45,8 +68,12 @@ impl Entry {
     }
 }
 
+const fn mix(print: u64, word: u64) -> u64 {
+    (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// Whether `target` is matched by `pattern`.
-pub(in crate::robots) fn matches(texts: Texts<'_>, pattern: Pattern, target: &Target<'_>) -> bool {
+pub(super) fn matches(texts: Texts<'_>, pattern: Pattern, target: &Target<'_>) -> bool {
     let prefix = texts.get(pattern.prefix);
     if !target.octets().starts_with(prefix) {
         return false;
@@ -60,6 +87,8 @@ pub(in crate::robots) fn matches(texts: Texts<'_>, pattern: Pattern, target: &Ta
 
 /// The best of `list`, which is in the order in which rules win, and `best`.
 pub(super) fn first_match(list: &[Entry], texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
-    let better = list.iter().take_while(|wild| wild.choice > best);
-    better.filter(|wild| wild.matches(texts, target)).map(|wild| wild.choice).next().unwrap_or(best)
+    let mut better = list.iter().take_while(|rule| rule.choice > best);
+    better
+        .find_map(|rule| Some(rule.try_on(texts, target, best)).filter(|found| *found > best))
+        .unwrap_or(best)
 }

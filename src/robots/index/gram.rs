@@ -100,6 +100,15 @@ impl Grams {
         Self { place, width, present, shift, rows, blocks, rules, share }
     }
 
+    /// How many places of a target of `length` octets are looked up.
+    pub(super) const fn places(&self, length: usize) -> usize {
+        match self.place {
+            Place::End => 1,
+            Place::Every => length,
+            Place::Fourth => length / STRIDE,
+        }
+    }
+
     /// Calls `found` with the rules of every gram of `target`; with those of a gram that many rules
     /// have, only the first time the gram occurs.
     pub(super) fn scan<'s>(&'s self, target: &[u8], mut found: impl FnMut(&'s [u32])) {

@@ -76,11 +76,15 @@ impl Lookup {
         if self.rules.first().is_none_or(|rule| rule.choice <= best) {
             return best;
         }
+        if target.is_spent() {
+            return super::entry::first_match(&self.rules, texts, target, best);
+        }
         let mut search = Search { lookup: self, texts, target, best, marks: Marks::default() };
         for &number in &self.always {
             search.check(number, number);
         }
         for table in &self.tables {
+            target.spend(table.places(target.octets().len()));
             table.scan(target.octets(), |row| search.row(row));
         }
         search.best

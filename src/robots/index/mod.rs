@@ -10,32 +10,48 @@
 //! of tables. Beyond that, a rule is checked only when octets of it occur in the target: once, in
 //! time linear in the target.
 //!
-//! In the worst case, then, a search takes rules times target. A file can be written of which one
-//! target holds the octets of every rule and matches none: 8,900 rules `/*p*q*r*s`, all pieces words
-//! of `a` and `b`, every `s` another, against 8 KiB of `a` and `b` that hold no `s`, took 120 ms, some
-//! 14 µs for each rule. Where the rules share one or two `s`, each is looked for once: 11,700 such
-//! rules took 1 ms; with four, 64 ms. Groups whose parts are kept apart
-//! add one pass over the target for each part.
+//! Checks and passes are counted. A file can be written of which one target holds the octets of every
+//! rule and matches none; there, or where a group has many parts that are searched one after the
+//! other, rules are put off when the target was read often enough, and then tried together in one
+//! pass. So a search takes at most a constant times *n* (log *N* + √*N* / 64) + *N* steps, for a target
+//! of *n* octets and patterns of *N* octets:
+//!
+//! - Walks down the trees read each literal once: at most *N*.
+//! - Rules that are checked one by one, and tables, read 8 *n* + 32 KiB octets, and then no more but
+//!   for the one that is under way.
+//! - A rule is put off once, after a look at its literal: at most *N*.
+//! - What was put off takes one sweep, whose bound stands in `sweep`.
 
+mod automaton;
 mod choice;
 mod choose;
 mod entry;
 mod gram;
 mod lookup;
 mod marks;
+mod nested;
 mod order;
 mod shadow;
+mod sweep;
 mod trie;
+mod vocabulary;
 
 pub(super) use choice::Choice;
-pub(super) use entry::{Entry, matches};
+pub(super) use entry::Entry;
 pub(super) use shadow::Shadow;
+pub(super) use sweep::Deferred;
 
 use super::pattern::{Texts, index};
 use super::target::Target;
 use lookup::Lookup;
 use std::cmp::Reverse;
+use std::sync::OnceLock;
 use trie::Trie;
+use vocabulary::Vocabulary;
+
+/// A file whose pieces hold so many octets has its automaton made at once, so that no decision has to
+/// wait for it: that would take milliseconds.
+const MUCH: usize = 32 * 1024;
 
 /// Up to this many rules a list is faster than a tree.
 const SHORT: usize = 8;
@@ -47,6 +63,8 @@ pub(super) struct Index {
     /// The rules of short groups, each in the order in which they win.
     lists: Vec<Entry>,
     trees: Vec<Tree>,
+    /// Of all pieces of the file, made when it is first needed.
+    vocabulary: OnceLock<Box<Vocabulary>>,
 }
 
 /// The compiled rules of one group, or of one part of it.
@@ -112,7 +130,24 @@ impl Index {
         }
     }
 
-    /// The rule of `set` that decides about `target`.
+    /// To be called when all sets are known, with the final `texts`.
+    pub(super) fn finish(&mut self, texts: Texts<'_>) {
+        if texts.pieces.iter().map(|piece| piece.text.len()).sum::<usize>() >= MUCH {
+            self.vocabulary.get_or_init(|| Vocabulary::new(texts).into());
+        }
+    }
+
+    /// The better of `best` and the best of the rules that searches with `target` put off.
+    pub(super) fn settle(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+        let deferred = target.deferred.take();
+        if deferred.is_empty() {
+            return best;
+        }
+        let vocabulary = self.vocabulary.get_or_init(|| Vocabulary::new(texts).into());
+        sweep::sweep(vocabulary, deferred, texts, target, best)
+    }
+
+    /// The rule of `set` that decides about `target`, but for rules that were put off.
     pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &Target<'_>) -> Choice {
         match self.sets.get(set as usize) {
             None => Choice::NONE,

@@ -1,18 +1,16 @@
-//! Sorting rules by the literals they start with, eight octets at a time.
+//! Sorting literals, eight octets at a time.
 
-use super::entry::Entry;
-use crate::robots::pattern::Texts;
+use crate::robots::pattern::index;
 
 /// Octets compared at once.
 const STEP: usize = 8;
 
-/// A rule while it is sorted: the next octets of its literal, and its place.
+/// A literal while it is sorted: its next octets, and its place.
 type Key = (u64, u32);
 
-/// The places of `entries` in ascending order of their literals.
-pub(super) fn sorted(entries: &[Entry], texts: Texts<'_>) -> Vec<u32> {
-    let mut keys: Vec<Key> = entries.iter().zip(0..).map(|(_, at)| (0, at)).collect();
-    let literal = |at: u32| entries.get(at as usize).map_or(&[][..], |entry| texts.get(entry.pattern.prefix));
+/// The places of `count` literals in their ascending order.
+pub(super) fn sorted<'t>(count: usize, literal: impl Fn(u32) -> &'t [u8]) -> Vec<u32> {
+    let mut keys: Vec<Key> = (0..index(count)).map(|at| (0, at)).collect();
     let mut runs = vec![(0, keys.len(), 0)];
     while let Some((start, end, depth)) = runs.pop() {
         let Some(run) = keys.get_mut(start..end) else { continue };
@@ -59,8 +57,6 @@ fn shortest_first(same: &mut [Key], length: impl Fn(u32) -> usize, depth: usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::index::choice::Choice;
-    use crate::robots::pattern::{Pattern, Span, index};
 
     #[test]
     fn sorts_as_octets_do() {
@@ -69,15 +65,7 @@ mod tests {
                 (0..n % 23).map(|i| ((n * 7 + i * i) % 3) as u8 * if n % 2 == 0 { 1 } else { 97 }).collect()
             })
             .collect();
-        let source = texts.concat();
-        let mut start = 0;
-        let mut entry = |text: &Vec<u8>| {
-            let prefix = Span { start: index(start), end: index(start + text.len()) };
-            start += text.len();
-            Entry { choice: Choice::NONE, pattern: Pattern { prefix, pieces: (0, 0), anchored: false } }
-        };
-        let entries: Vec<Entry> = texts.iter().map(&mut entry).collect();
-        let sorted = sorted(&entries, Texts { source: &source, rewritten: &[], pieces: &[] });
+        let sorted = sorted(texts.len(), |at| &texts[at as usize]);
         let ours: Vec<&Vec<u8>> = sorted.iter().map(|&at| &texts[at as usize]).collect();
         let mut expected: Vec<&Vec<u8>> = texts.iter().collect();
         expected.sort();

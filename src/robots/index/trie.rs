@@ -55,7 +55,9 @@ impl Trie {
     pub(super) fn new(entries: &[Entry], texts: Texts<'_>, shadow: &mut Shadow) -> (Self, Vec<Entry>) {
         let mut builder = Builder { texts, ..Builder::default() };
         builder.open.push(Open::default());
-        let sorted: Vec<Entry> = order::sorted(entries, texts)
+        let prefix =
+            |at: u32| entries.get(at as usize).map_or(&[][..], |entry| texts.get(entry.pattern.prefix));
+        let sorted: Vec<Entry> = order::sorted(entries.len(), prefix)
             .into_iter()
             .filter_map(|at| entries.get(at as usize).copied())
             .collect();

@@ -119,6 +119,8 @@ impl Response {
 pub(crate) struct Client {
     stream: TcpStream,
     unread: Vec<u8>,
+    /// Whether the server said that the last answer was the last (RFC 9112 §9.6).
+    is_over: bool,
 }
 
 impl Client {
@@ -131,7 +133,7 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
         stream.set_write_timeout(Some(Duration::from_secs(20)))?;
-        Ok(Self { stream, unread: Vec::new() })
+        Ok(Self { stream, unread: Vec::new(), is_over: false })
     }
 
     /// Sends a request on this connection and reads the whole response.
@@ -140,7 +142,11 @@ impl Client {
         self.try_send(request).unwrap_or_else(|error| panic!("no response to {request:?}: {error}"))
     }
 
+    /// The same; on a new connection where the server has announced the end of this one.
     pub(crate) fn try_send(&mut self, request: &Request) -> std::io::Result<Response> {
+        if self.is_over {
+            *self = Self::try_to(self.stream.peer_addr()?)?;
+        }
         // A server may answer and close before it has taken the whole body; the answer is what counts.
         let written = self.stream.write_all(&request.octets());
         match self.read(request.method == "HEAD") {
@@ -163,6 +169,8 @@ impl Client {
                 continue;
             }
             let mut response = Response { status, headers, body: Vec::new() };
+            self.is_over =
+                response.header("Connection").is_some_and(|option| option.eq_ignore_ascii_case("close"));
             if !to_head && status != 204 && status != 304 {
                 response.body = self.body(&response)?;
             }

@@ -8,10 +8,12 @@ pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod daemon;
 pub(crate) mod folder;
+pub(crate) mod http2;
 pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod origin;
 pub(crate) mod raw_origin;
+pub(crate) mod tls;
 pub(crate) mod wait;
 
 pub(crate) use client::{Client, Response, get, head, request};

@@ -108,8 +108,8 @@ impl StoreReader {
         Ok(points)
     }
 
-    /// What each subject asked for most, `top` targets each, and the rest of what is not kept by name, over
-    /// the days that a time touches.
+    /// What each subject asked for most, `top` targets each, and all the rest as `(other)`, over the days
+    /// that a time touches.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -130,12 +130,13 @@ impl StoreReader {
                     None => drop(sums.insert(target.to_owned(), counts)),
                 }
             }
-            let rest = sums.remove_entry(OTHER);
+            let mut rest = sums.remove(OTHER).unwrap_or_default();
             let mut sums: Vec<_> = sums.into_iter().collect();
             sums.sort_by(|one, two| {
                 (Reverse(one.1.requests()), &one.0).cmp(&(Reverse(two.1.requests()), &two.0))
             });
-            sums.truncate(top);
+            sums.drain(top.min(sums.len())..).for_each(|(_, counts)| rest.add(&counts));
+            let rest = (rest.requests() > 0).then(|| (OTHER.to_owned(), rest));
             let total = |(target, counts)| PathTotal { subject: Arc::clone(&subject), target, counts };
             found.extend(sums.into_iter().chain(rest).map(total));
         }

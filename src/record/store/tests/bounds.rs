@@ -1,0 +1,99 @@
+//! What is kept by name and in full, and what is counted together.
+
+use super::*;
+
+#[test]
+fn the_first_thousand_targets_of_a_day_are_exact() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for round in 0..2 {
+        for number in 0..1_500 {
+            let outcome = if round == 0 { Outcome::Allow } else { Outcome::Violation(Notice::Lapsed) };
+            let target = format!("/{number}");
+            Request { outcome, at: noon(), ..Request::of("GPTBot", &target) }.record(&recorder);
+            if number == 999 {
+                recorder.flush();
+            }
+        }
+    }
+    Request { at: noon(), ..Request::of("bingbot", "/caf\u{e9}?a=b") }.record(&recorder);
+    recorder.close();
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+    let of = |crawler: &str| -> Vec<_> {
+        paths.iter().filter(|path| path.subject.crawler.as_deref() == Some(crawler)).collect()
+    };
+    let named = of("GPTBot");
+    assert_eq!(named.len(), 1_001);
+    for path in &named {
+        let each = if path.target == OTHER_PATHS { 500 } else { 1 };
+        assert_eq!((path.counts.allowed, path.counts.refused), (each, each), "{path:?}");
+    }
+    assert_eq!(named.iter().map(|path| path.counts.requests()).sum::<u64>(), 3_000);
+    assert_eq!(of("bingbot")[0].target, "/caf\u{e9}?a=b", "its own thousand");
+    let top = reader.paths(&everything(&reader), &Filter::default(), 3).unwrap();
+    assert_eq!(top.len(), 3 + 1 + 1);
+}
+
+#[test]
+fn the_first_thousand_made_up_names_of_a_day_are_exact() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for number in 0..1_700 {
+        let (known, made_up) = (format!("known-{}", number % 40), format!("made-up-{number}"));
+        Request { at: noon(), ..Request::of(&known, "/") }.record(&recorder);
+        Request { at: noon(), basis: Basis::Sign, ..Request::of(&made_up, "/") }.record(&recorder);
+        if number % 600 == 599 {
+            recorder.flush();
+        }
+    }
+    recorder.close();
+    let sums = by_crawler(&StoreReader::open(&folder.store()).unwrap());
+    assert_eq!(sums.len(), 40 + 1_000 + 1);
+    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 700);
+    assert_eq!(sums.values().sum::<u64>(), 3_400);
+}
+
+#[test]
+fn events_in_full_are_few_and_hold_their_line() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for round in 0..12 {
+        for number in 0..30 {
+            Request::of("GPTBot", &format!("/{round}/{number}")).record(&recorder);
+        }
+        Request { outcome: Outcome::Allow, ..Request::of("GPTBot", "/") }.record(&recorder);
+        recorder.flush();
+    }
+    recorder.close();
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let all = Window { from: UNIX_EPOCH, to: SystemTime::now() + Duration::from_secs(60) };
+    let samples = reader.samples(&all, &Filter::default()).unwrap();
+    assert_eq!(samples.len(), 20);
+    let event: serde_json::Value = serde_json::from_str(&samples[0].event).unwrap();
+    assert_eq!((event["crawler"].as_str(), event["line"].as_u64()), (Some("GPTBot"), Some(2)));
+    assert!(samples.is_sorted_by(|newer, older| newer.time >= older.time));
+}
+
+#[test]
+fn readers_beyond_the_first_thousand_are_counted_together() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    let who = identity("GPTBot", Basis::Catalogue);
+    for number in 0..1_200_u32 {
+        let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
+        let reader = Reader::new("s", "h", &who, Proof::Unchecked, Some(address));
+        recorder.read(&CompleteRead {
+            identity: &who,
+            reader: &reader,
+            version: VersionId::of(b"a"),
+            in_force: noon(),
+            at: noon(),
+            addresses: AddressDetail::Full,
+        });
+    }
+    recorder.close();
+    let reads = StoreReader::open(&folder.store()).unwrap().reads(&Filter::default()).unwrap();
+    assert_eq!((reads.len(), reads.iter().map(|read| read.count).sum::<u64>()), (1_001, 1_200));
+    assert!(reads.iter().any(|read| &*read.host == OTHER_PATHS && read.count == 200));
+}

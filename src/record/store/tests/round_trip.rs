@@ -1,0 +1,70 @@
+//! What is recorded through the real writer is what the reader tells.
+
+use super::*;
+
+#[test]
+fn what_is_recorded_is_what_is_read() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for number in 0..600_u64 {
+        let at = noon() + Duration::from_secs(number);
+        let (crawler, outcome) = match number % 3 {
+            0 => ("GPTBot", Outcome::Allow),
+            1 => ("GPTBot", Outcome::Violation(Notice::Read)),
+            _ => ("bingbot", Outcome::Stale),
+        };
+        Request { outcome, at, ..Request::of(crawler, &format!("/{}", number % 7)) }.record(&recorder);
+    }
+    recorder.close();
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let window = everything(&reader);
+    assert_eq!((window.from, window.to), (noon(), noon() + Duration::from_secs(600)));
+    let totals = reader.totals(&window, &Filter::default()).unwrap();
+    let count = |crawler: &str, kind: EventKind| -> u64 {
+        let of = totals
+            .iter()
+            .filter(|total| total.subject.crawler.as_deref() == Some(crawler) && total.decision.kind == kind);
+        of.map(|total| total.count).sum()
+    };
+    assert_eq!((count("GPTBot", EventKind::Allowed), count("GPTBot", EventKind::Violation)), (200, 200));
+    assert_eq!((count("bingbot", EventKind::Stale), totals.len()), (200, 3));
+    let violation = totals.iter().find(|total| total.decision.kind == EventKind::Violation).unwrap();
+    assert_eq!(
+        *violation.decision,
+        crate::record::Decision {
+            kind: EventKind::Violation,
+            action: Action::Refuse,
+            notice: Some(Notice::Read),
+            version: Some(VersionId::of(b"a")),
+            group: vec!["*".into()],
+            line: Some(2),
+            rule: Some("Disallow: /".into()),
+        }
+    );
+    assert_eq!(&*violation.subject.site, "example.org");
+}
+
+#[test]
+fn a_time_and_a_filter_narrow_what_is_read() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for minute in 0..10 {
+        for crawler in ["GPTBot", "bingbot"] {
+            let at = noon() + Duration::from_secs(minute * 60 + 30);
+            Request { at, ..Request::of(crawler, "/x") }.record(&recorder);
+        }
+    }
+    recorder.close();
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let window = reader.window(noon() + Duration::from_secs(90), noon() + Duration::from_secs(241)).unwrap();
+    assert_eq!(window.from, noon() + Duration::from_secs(60));
+    assert_eq!(window.to, noon() + Duration::from_secs(300));
+    let filter = Filter { crawler: Some("gptbot".to_owned()), site: Some("example.org".to_owned()) };
+    let totals = reader.totals(&window, &filter).unwrap();
+    assert_eq!((totals.len(), totals[0].count), (1, 4));
+    let points = reader.series(&window, &filter, Duration::from_secs(120)).unwrap();
+    let counts: Vec<u64> = points.iter().map(|point| point.count).collect();
+    assert_eq!(counts, [1, 2, 1], "stretches begin at multiples of the step");
+    let elsewhere = Filter { site: Some("example.com".to_owned()), ..Filter::default() };
+    assert!(reader.totals(&window, &elsewhere).unwrap().is_empty());
+}

@@ -1,0 +1,228 @@
+//! Reports of stores that were filled through the real writer.
+
+use super::*;
+use crate::decide::{Notice, Outcome, Reason, Ruling, Verdict, VersionId};
+use crate::enforce::{Action, Mode};
+use crate::identify::{Basis, Client, Identity, Proof};
+use crate::record::{
+    AddressDetail, CompleteRead, Event, EventKind, Occurrence, Reader, Recorder, STORE_FILE, StoreOptions,
+};
+use crate::request::{RequestFacts, Scheme};
+use crate::robots::{Kind, Rule};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+const DAY: Duration = Duration::from_secs(86_400);
+const ROBOTS: &[u8] =
+    b"User-agent: *\nDisallow: /x\nCrawl-delay: 5\n\nUser-agent: Slowbot\nCrawl-delay: 30\n";
+
+struct Scene {
+    folder: tempfile::TempDir,
+    recorder: Recorder,
+}
+
+/// A Tuesday noon that is long over: only what a test does is in the store.
+fn noon() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_800_014_400)
+}
+
+fn identity(client: Client, name: &str) -> Identity {
+    let (crawler, tokens) = (Some(name.into()), Arc::new([]));
+    Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue }
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STORE_FILE);
+        let recorder =
+            Recorder::start(&StoreOptions { path, retention: DAY * 900, max_bytes: 1 << 30 }).unwrap();
+        recorder.in_force("a", Some(ROBOTS), noon());
+        Self { folder, recorder }
+    }
+
+    fn request(&self, who: &Identity, proof: Proof, target: &str, outcome: Outcome, at: SystemTime) {
+        let rule = Rule { kind: Kind::Disallow, line: 2, text: b"Disallow: /x", pattern: b"/x", octets: 2 };
+        let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
+        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version: Some(VersionId::of(ROBOTS)) };
+        let facts = RequestFacts {
+            scheme: Scheme::Http,
+            method: "GET",
+            host: Cow::Borrowed("a"),
+            target: Cow::Borrowed(target.as_bytes()),
+            user_agent: None,
+            address: None,
+        };
+        let occurrence = Occurrence {
+            facts: &facts,
+            identity: who,
+            proof,
+            verdict: &verdict,
+            mode: Mode::Audit,
+            action: Action::Forward,
+            site: "a",
+            now: at,
+            request_id: "1",
+            addresses: AddressDetail::Full,
+        };
+        if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(&verdict, proof)) {
+            self.recorder.keep(wanted, &Event::new(&occurrence));
+        }
+    }
+
+    fn read(&self, who: &Identity, proof: Proof, at: SystemTime) {
+        let reader = Reader::new("a", "a", who, proof, "198.51.100.7".parse().ok());
+        self.recorder.read(&CompleteRead {
+            identity: who,
+            reader: &reader,
+            version: VersionId::of(ROBOTS),
+            in_force: noon(),
+            at,
+            addresses: AddressDetail::Full,
+        });
+    }
+
+    fn stores(&self) -> Vec<StoreReader> {
+        self.recorder.flush();
+        vec![StoreReader::open(&self.folder.path().join(STORE_FILE)).unwrap()]
+    }
+
+    fn report(&self, question: &Question) -> Report {
+        Report::of(&self.stores(), question).unwrap()
+    }
+}
+
+fn question() -> Question {
+    let (from, to) = (noon(), noon() + DAY);
+    Question { from, to, site: None, crawler: None, top: 3, known: Known::default() }
+}
+
+fn entry<'a>(report: &'a Report, name: &str, proof: Proof) -> &'a Entry {
+    report.crawlers.iter().find(|entry| entry.name() == name && entry.proof == proof).unwrap()
+}
+
+#[test]
+fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
+    let scene = Scene::new();
+    let (bot, tool) = (identity(Client::Crawler, "Onebot"), identity(Client::Tool, "curl"));
+    let (read, lapsed) = (Outcome::Violation(Notice::Read), Outcome::Violation(Notice::Lapsed));
+    scene.read(&bot, Proof::Contradicted, noon());
+    for number in 0..5 {
+        let at = noon() + Duration::from_secs(number);
+        scene.request(&bot, Proof::Contradicted, "/x", read, at);
+        scene.request(&tool, Proof::Unchecked, "/x", lapsed, at);
+        scene.request(&bot, Proof::Confirmed, "/y", Outcome::Allow, at);
+    }
+    let report = scene.report(&question());
+    let summary = report.summary();
+    assert_eq!(summary.headline, "the only crawler that was seen broke no rule");
+    assert_eq!((summary.crawlers, summary.requests, summary.violations), (1, 5, 0));
+    assert_eq!(entry(&report, "Onebot", Proof::Contradicted).conduct, Conduct::Unknown);
+    assert_eq!(entry(&report, "Onebot", Proof::Confirmed).conduct, Conduct::Obeyed);
+    assert_eq!(entry(&report, "curl", Proof::Unchecked).conduct, Conduct::NoReadSeen);
+    assert!(summary.caveats[0].starts_with("5 requests came under borrowed names"), "{:?}", summary.caveats);
+}
+
+#[test]
+fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
+    let scene = Scene::new();
+    let lapsed = Outcome::Violation(Notice::Lapsed);
+    let (bot, other) = (identity(Client::Crawler, "Onebot"), identity(Client::Crawler, "Twobot"));
+    scene.read(&bot, Proof::Unchecked, noon());
+    scene.request(&bot, Proof::Confirmed, "/x", lapsed, noon());
+    scene.request(&other, Proof::Confirmed, "/x", lapsed, noon());
+    let report = scene.report(&question());
+    let one = entry(&report, "Onebot", Proof::Confirmed);
+    assert_eq!((one.conduct, one.reads, one.kin_read), (Conduct::Unknown, 0, Some(noon())));
+    assert_eq!(entry(&report, "Twobot", Proof::Confirmed).conduct, Conduct::NoReadSeen);
+    let unproved = entry(&report, "Onebot", Proof::Unchecked);
+    assert_eq!((unproved.conduct, unproved.reads, unproved.requests), (Conduct::Obeyed, 1, 0));
+    assert_eq!(
+        report.summary().headline,
+        "2 of 2 crawlers broke rules they were not seen to read; Onebot once"
+    );
+}
+
+#[test]
+fn targets_beyond_the_top_are_told_together() {
+    let scene = Scene::new();
+    let bot = identity(Client::Crawler, "Onebot");
+    for number in 0..10 {
+        for _ in 0..=number {
+            scene.request(&bot, Proof::Unchecked, &format!("/{number}"), Outcome::Allow, noon());
+        }
+    }
+    let report = scene.report(&question());
+    let paths = &entry(&report, "Onebot", Proof::Unchecked).paths;
+    let told: Vec<_> = paths.iter().map(|path| (path.target.as_str(), path.counts.requests())).collect();
+    assert_eq!(told, [("/9", 10), ("/8", 9), ("/7", 8), ("(other)", 28)]);
+}
+
+#[test]
+fn the_pace_is_told_beside_what_was_asked_for() {
+    let scene = Scene::new();
+    for name in ["Slowbot", "Anybot"] {
+        for number in 0..5 {
+            let at = noon() + Duration::from_secs(number * 2);
+            scene.request(&identity(Client::Crawler, name), Proof::Unchecked, "/y", Outcome::Allow, at);
+        }
+    }
+    let report = scene.report(&question());
+    for (name, declared) in [("Slowbot", 30.0), ("Anybot", 5.0)] {
+        let delay = entry(&report, name, Proof::Unchecked).crawl_delay;
+        assert_eq!(delay.declared, Some(declared), "{name}");
+        assert!((1.9..2.1).contains(&delay.observed.unwrap()), "{delay:?}");
+    }
+    let before = Question { from: noon() - DAY * 3, to: noon() - DAY * 2, ..question() };
+    assert!(scene.report(&before).crawlers.is_empty());
+}
+
+#[test]
+fn the_course_adds_up_to_the_violations() {
+    let scene = Scene::new();
+    for number in 0..40_u64 {
+        let bot = identity(Client::Crawler, &format!("Bot{}", number % 4));
+        let at = noon() + Duration::from_secs(number * number * 30);
+        for _ in 0..=number % 4 {
+            scene.request(&bot, Proof::Unchecked, "/x", Outcome::Violation(Notice::Lapsed), at);
+        }
+        scene.request(&bot, Proof::Contradicted, "/x", Outcome::Violation(Notice::Lapsed), at);
+        scene.request(&bot, Proof::Unchecked, "/y", Outcome::Allow, at);
+    }
+    let (stores, question) = (scene.stores(), question());
+    let report = Report::of(&stores, &question).unwrap();
+    for stretches in [2, 10, 48, 300] {
+        let course = Course::of(&stores, &question, &report, stretches, 2).unwrap();
+        assert!(course.starts.len() <= stretches as usize, "{} of {stretches}", course.starts.len());
+        let names: Vec<_> = course.curves.iter().map(|curve| curve.crawler.as_deref()).collect();
+        assert_eq!(names, [Some("Bot3"), Some("Bot2"), None]);
+        assert!(course.curves.iter().all(|curve| curve.counts.len() == course.starts.len()));
+        let sums: Vec<u64> = course.curves.iter().map(|curve| curve.counts.iter().sum()).collect();
+        assert_eq!((sums.as_slice(), report.summary().violations), (&[40, 30, 30][..], 100));
+    }
+}
+
+#[test]
+fn a_case_holds_what_was_seen_and_nobody_elses() {
+    let scene = Scene::new();
+    let (bot, other) = (identity(Client::Crawler, "Onebot"), identity(Client::Crawler, "Twobot"));
+    scene.read(&bot, Proof::Unchecked, noon());
+    for who in [&bot, &other] {
+        scene.request(who, Proof::Unchecked, "/x", Outcome::Violation(Notice::Read), noon() + DAY / 2);
+    }
+    let asked = Question { crawler: Some("ONEBOT".to_owned()), ..question() };
+    let case = Case::of(&scene.stores(), &asked).unwrap();
+    assert_eq!(case.report.crawlers.len(), 1);
+    assert_eq!(case.report.crawlers[0].conduct, Conduct::Ignored);
+    assert_eq!(case.samples.len(), 1);
+    assert_eq!(case.versions.len(), 1);
+    let headline = case.report.summary().headline;
+    assert_eq!(headline, "1 of 1 crawler broke rules they had read; Onebot once");
+}
+
+#[test]
+fn numbers_are_set_in_thousands() {
+    let told: Vec<_> = [0, 999, 1_000, 1_234_567].into_iter().map(grouped).collect();
+    assert_eq!(told, ["0", "999", "1,000", "1,234,567"]);
+}

@@ -1,0 +1,79 @@
+//! The pieces of all patterns of a file as words of one automaton.
+
+use super::automaton::{Automaton, NONE};
+use super::nested::Nested;
+use super::order;
+use crate::robots::pattern::{Span, Texts};
+
+/// Each piece of a file by the words it may be read as.
+#[derive(Clone, Debug)]
+pub(super) struct Vocabulary {
+    pub(super) automaton: Automaton,
+    pub(super) nested: Nested,
+    /// By position in the pieces of the file: the word as it stands in a path.
+    path: Box<[u32]>,
+    /// The word as it stands within a query; empty where no piece is read differently there.
+    query: Box<[u32]>,
+}
+
+/// One way to read one piece.
+#[derive(Clone, Copy)]
+struct Reading {
+    text: Span,
+    piece: u32,
+    in_query: bool,
+}
+
+impl Vocabulary {
+    pub(super) fn new(texts: Texts<'_>) -> Self {
+        let readings = readings(texts);
+        let octets = |at: u32| readings.get(at as usize).map_or(&[][..], |reading| texts.get(reading.text));
+        let sorted = order::sorted(readings.len(), octets);
+        let mut words: Vec<&[u8]> = Vec::new();
+        let mut word_of = Vec::with_capacity(sorted.len());
+        for &at in &sorted {
+            if words.last().is_none_or(|last| *last != octets(at)) {
+                words.push(octets(at));
+            }
+            word_of.push((at, words.len() - 1));
+        }
+        let (automaton, nested, numbers) = Automaton::new(&words);
+        let differ = readings.len() > texts.pieces.len();
+        let mut path = vec![NONE; texts.pieces.len()];
+        let mut query = vec![NONE; if differ { texts.pieces.len() } else { 0 }];
+        for (at, word) in word_of {
+            let Some(reading) = readings.get(at as usize) else { continue };
+            let list = if reading.in_query { &mut query } else { &mut path };
+            if let (Some(slot), Some(&number)) = (list.get_mut(reading.piece as usize), numbers.get(word)) {
+                *slot = number;
+            }
+        }
+        Self { automaton, nested, path: path.into(), query: query.into() }
+    }
+
+    /// The word of a piece that stands in a path, or is the same wherever it stands.
+    pub(super) fn in_path(&self, piece: u32) -> u32 {
+        self.path.get(piece as usize).copied().unwrap_or(NONE)
+    }
+
+    /// The word of a piece within a query, where that is another; else [`NONE`].
+    pub(super) fn in_query(&self, piece: u32) -> u32 {
+        self.query.get(piece as usize).copied().unwrap_or(NONE)
+    }
+
+    /// Whether any piece is read differently within a query.
+    pub(super) const fn differs(&self) -> bool {
+        !self.query.is_empty()
+    }
+}
+
+fn readings(texts: Texts<'_>) -> Vec<Reading> {
+    let mut readings = Vec::with_capacity(texts.pieces.len());
+    for (piece, at) in texts.pieces.iter().zip(0..) {
+        readings.push(Reading { text: piece.text, piece: at, in_query: false });
+        if piece.text != piece.in_query {
+            readings.push(Reading { text: piece.in_query, piece: at, in_query: true });
+        }
+    }
+    readings
+}

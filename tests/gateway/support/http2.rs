@@ -1,0 +1,157 @@
+//! A client of HTTP/2 (RFC 9113) that writes the frames it is told to, well-behaved or not.
+
+use super::tls::{Authority, HTTP_2, TlsStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const CONTINUATION: u8 = 9;
+
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
+
+/// A frame (RFC 9113 §4.1).
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A connection.
+pub(crate) struct Http2 {
+    stream: TlsStream,
+    unread: Vec<u8>,
+}
+
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A field that is put into no table and whose text is plain (RFC 7541 §6.2.2).
+pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
+    [vec![0], text(name), text(value)].concat()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    let mut octets = Vec::new();
+    let mut length = text.len();
+    // An integer with a prefix of seven bits (RFC 7541 §5.1).
+    if length < 127 {
+        octets.push(u8::try_from(length).expect("short"));
+    } else {
+        octets.push(127);
+        length -= 127;
+        while length >= 128 {
+            octets.push(u8::try_from(length % 128).expect("small") | 128);
+            length /= 128;
+        }
+        octets.push(u8::try_from(length).expect("small"));
+    }
+    octets.extend(text.as_bytes());
+    octets
+}
+
+/// The fields of a request for `target` of `a.example`.
+pub(crate) fn fields(method: &str, target: &str) -> Vec<u8> {
+    let parts = [(":method", method), (":scheme", "https"), (":authority", "a.example"), (":path", target)];
+    parts.iter().flat_map(|(name, value)| field(name, value)).collect()
+}
+
+impl Http2 {
+    /// Connects and says hello, without waiting for the answer.
+    pub(crate) fn to(authority: &Authority, address: SocketAddr) -> Self {
+        let mut http2 = Self::silent(authority, address);
+        let hello = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(), &frame(SETTINGS, 0, 0, &[])].concat();
+        http2.write(&hello).expect("sent");
+        http2
+    }
+
+    /// Connects and says nothing.
+    pub(crate) fn silent(authority: &Authority, address: SocketAddr) -> Self {
+        let stream = authority.connect(address, "a.example", HTTP_2).expect("a handshake");
+        assert_eq!(stream.conn.alpn_protocol(), Some(b"h2".as_slice()));
+        Self { stream, unread: Vec::new() }
+    }
+
+    pub(crate) fn write(&mut self, octets: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(octets)?;
+        self.stream.flush()
+    }
+
+    /// Sends a request without a body.
+    pub(crate) fn request(&mut self, stream: u32, target: &str) -> std::io::Result<()> {
+        self.write(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("GET", target)))
+    }
+
+    /// The next frame; `None` at the end of the connection, however it comes.
+    pub(crate) fn next(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(head) = self.unread.get(..9) {
+                let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
+                if self.unread.len() >= 9 + length {
+                    let octets: Vec<u8> = self.unread.drain(..9 + length).collect();
+                    let stream = u32::from_be_bytes([octets[5] & 0x7f, octets[6], octets[7], octets[8]]);
+                    let payload = octets[9..].to_vec();
+                    return Some(Frame { kind: octets[3], flags: octets[4], stream, payload });
+                }
+            }
+            let mut octets = [0; 16_384];
+            match self.stream.read(&mut octets) {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => self.unread.extend(&octets[..count]),
+            }
+        }
+    }
+
+    /// The first frame that `wanted` holds for, answering pings and settings meanwhile as a client must.
+    pub(crate) fn find(&mut self, mut wanted: impl FnMut(&Frame) -> bool) -> Option<Frame> {
+        loop {
+            let next = self.next()?;
+            if wanted(&next) {
+                return Some(next);
+            }
+            let is_settings = next.kind == SETTINGS && next.flags & 1 == 0;
+            let is_ping = next.kind == PING && next.flags & 1 == 0;
+            let answer = match (is_settings, is_ping) {
+                (true, _) => frame(SETTINGS, 1, 0, &[]),
+                (_, true) => frame(PING, 1, 0, &next.payload),
+                _ => continue,
+            };
+            if self.write(&answer).is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Whether stream `stream` is answered 200.
+    pub(crate) fn is_answered(&mut self, stream: u32) -> bool {
+        // `:status: 200` is entry 8 of the static table (RFC 7541 appendix A).
+        let answer = self.find(|frame| frame.kind == HEADERS && frame.stream == stream);
+        answer.is_some_and(|frame| frame.payload.first() == Some(&0x88))
+    }
+
+    /// How long it takes until the server closes the connection.
+    #[track_caller]
+    pub(crate) fn closes(&mut self) -> Duration {
+        let start = Instant::now();
+        while self.next().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(20), "the connection stays open");
+        }
+        let mut octet = [0];
+        match self.stream.read(&mut octet) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                panic!("the connection stays open: {error}")
+            }
+            _ => start.elapsed(),
+        }
+    }
+}
