@@ -97,7 +97,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         };
     }
     if cfg!(debug_assertions) {
-        return Err("this is a debug build, whose figures say nothing; run `cargo bench --bench e2e`".into());
+        eprintln!("e2e: this is a debug build: it shows that the measurement runs, and its figures say nothing");
     }
     let folder = tempfile::tempdir()?;
     if let Some(minutes) = options.memory {

@@ -117,7 +117,6 @@ pub(super) fn caddy(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
         r#"{{
     admin off
     auto_https off
-    persist_config off
     default_bind 127.0.0.1
 }}
 (site) {{
