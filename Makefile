@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Where rustup puts it, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-# Options for the demo, such as ARGS="--listen 127.0.0.1:8181", and for e2e.
+# Options for the demo, such as ARGS="--listen 127.0.0.1:8181", and for measurements.
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -26,11 +26,11 @@ check: ## Check style, lints, documentation and the budgets of instructions
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
-	$(CARGO) bench --locked --bench instructions
+	$(CARGO) run --release --locked --quiet --example instructions
 
-budgets: ## Count the instructions of the pure stages, against their budgets
+budgets: ## Count the instructions of the pure stages, against their budgets; ARGS=--record writes them
 	@.ci/dependencies check
-	$(CARGO) bench --locked --bench instructions
+	$(CARGO) run --release --locked --quiet --example instructions -- $(ARGS)
 
 bench: ## Measure the engine and recognition beside others
 	@.ci/dependencies build

@@ -37,6 +37,7 @@ pub(crate) fn serve(addresses: Addresses, origin: SocketAddr, folder: &Path) -> 
         gateway: gateway.bare(REFUSED_CRAWLER, refusal),
         listeners: config.all_listeners().map(bound).collect::<Result<_, _>>()?,
         connections: Arc::new(ConnectionTotals::default()),
+        predecessor: None,
         admin: None,
         control: (config.control.clone(), Pages::new(|_| http::Response::new(Vec::new()))),
         demo: None,

@@ -97,7 +97,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         };
     }
     if cfg!(debug_assertions) {
-        eprintln!("e2e: this is a debug build: it shows that the measurement runs, and its figures say nothing");
+        eprintln!(
+            "e2e: this is a debug build: it shows that the measurement runs, and its figures say nothing"
+        );
     }
     let folder = tempfile::tempdir()?;
     if let Some(minutes) = options.memory {

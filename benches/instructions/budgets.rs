@@ -24,8 +24,8 @@ const SLACK: u64 = 8;
 const SAVED: u64 = 90;
 
 const HEAD: &str = "\
-# Instructions of one run of each stage. Written by `cargo bench --bench instructions -- --record`, compared by
-# `make check`. A change that needs more says why; a change that needs less records it.
+# Instructions of one run of each stage. Written by `make budgets ARGS=--record`, compared by `make check`. A change
+# that needs more says why; a change that needs less records it.
 ";
 
 /// Budgets by stage, and what they were recorded with.

@@ -1,8 +1,8 @@
 //! How many instructions the pure stages take, against a recorded budget.
 //!
-//! Times change with the machine's mood; counts of executed instructions hardly do. `cargo bench --bench
-//! instructions` runs every stage of `stages.rs` under valgrind's callgrind and compares each with its line in
-//! `budgets.txt`; `-- --record` writes that file anew. It measures no time, and nothing that waits for a socket
+//! Times change with the machine's mood; counts of executed instructions hardly do. `make budgets`
+//! runs every stage of `stages.rs` under valgrind's callgrind and compares each with its line in `budgets.txt`;
+//! `make budgets ARGS=--record` writes that file anew. It measures no time, and nothing that waits for a socket
 //! or a disk: `e2e` does that. Without valgrind it says so and passes.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints figures")]

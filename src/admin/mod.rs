@@ -6,6 +6,7 @@
 mod exposition;
 mod guard;
 mod metrics;
+mod mode;
 mod page;
 mod query;
 mod status;
@@ -78,8 +79,9 @@ impl Admin {
             (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
+            (Door::Control, "/mode", &Method::POST) => mode::change(self, request),
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
-            (Door::Control, "/reload", _) => use_instead("POST"),
+            (Door::Control, "/reload" | "/mode", _) => use_instead("POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }

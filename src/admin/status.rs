@@ -1,7 +1,7 @@
 //! What a running gateway says of itself.
 
 use super::Admin;
-use crate::policy::{LastReload, Policy, Reloader, Site};
+use crate::policy::{LastReload, Override, Policy, Reloader, Site};
 use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, timestamp};
 use serde::Serialize;
 
@@ -16,6 +16,8 @@ pub struct Status {
     pub version: &'static str,
     /// All sites.
     pub sites: Vec<SiteStatus>,
+    /// Modes that were set with `gatewayctl mode`, over those of the configuration.
+    pub overrides: Vec<Override>,
     /// The last reload that changed or refused something.
     pub last_reload: Option<LastReload>,
     /// How many reloads were refused since the start.
@@ -61,6 +63,7 @@ pub(super) fn status(admin: &Admin) -> Status {
         uptime_seconds: admin.started.elapsed().as_secs(),
         version: env!("CARGO_PKG_VERSION"),
         sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
+        overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
         reloads_refused: admin.reloader.counts().refused,
         queue: journal.queue,

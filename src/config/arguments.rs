@@ -50,6 +50,9 @@ pub struct Arguments {
     /// Worker threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Take over the sockets of the running gateway, which then finishes its requests and ends
+    #[arg(long, conflicts_with = "demo")]
+    pub upgrade: bool,
     /// Run over a built-in origin with a sample robots.txt, and print commands to try
     #[arg(long, conflicts_with_all = ["config", "origin"])]
     pub demo: bool,

@@ -73,6 +73,18 @@ pub const ORIGIN_READ: Duration = Duration::from_secs(60);
 pub const ORIGIN_WRITE: Duration = Duration::from_secs(60);
 /// Below the 60 to 75 seconds after which common origins close an idle connection themselves.
 pub const ORIGIN_IDLE: Duration = Duration::from_secs(50);
+/// How often a server of an origin is asked if it is well: a broken one is out after a quarter of a minute.
+pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
+/// Time for that answer; who needs longer is not well.
+pub const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
+/// One bad answer can be chance, three in a row are not.
+pub const HEALTH_FAILURES: u32 = 3;
+/// A server that is starting may fail again at once.
+pub const HEALTH_SUCCESSES: u32 = 2;
+/// The page that every origin has.
+pub const HEALTH_PATH: &str = "/";
+/// How often the names of origins are resolved again: the least time to live that name servers commonly give.
+pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one question to a name server may take. No request waits for it, so it may be long enough for
 /// a resolver that has to ask its way down from the root.
 pub const VERIFY_TIMEOUT: Duration = Duration::from_secs(2);

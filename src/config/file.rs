@@ -5,6 +5,7 @@
 use super::error::ConfigError;
 use super::limits::LimitsTable;
 use super::listener::{CertificateTable, ListenerTable};
+use super::origin::OriginKey;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
 use super::verify::VerifyTable;
 use serde::Deserialize;
@@ -32,6 +33,11 @@ pub(super) struct File {
     pub(super) admin_token: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
+    pub(super) forwarded_header: Option<ForwardedKey>,
+    pub(super) via: Option<bool>,
+    pub(super) content_usage: bool,
+    pub(super) access_log: Option<String>,
+    pub(super) access_log_format: Option<AccessFormatKey>,
     pub(super) exempt: Vec<NetworkValue>,
     pub(super) addresses: Option<AddressesKey>,
     pub(super) log_allowed: bool,
@@ -55,6 +61,20 @@ pub(super) enum AddressesKey {
     Full,
     Truncated,
     None,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ForwardedKey {
+    XForwardedFor,
+    Forwarded,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AccessFormatKey {
+    Json,
+    Combined,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -108,7 +128,7 @@ pub(super) struct CrawlerTable {
 pub(super) struct SiteTable {
     #[serde(default)]
     pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Spanned<String>,
+    pub(super) origin: Spanned<OriginKey>,
     pub(super) robots: Option<PathBuf>,
     pub(super) mode: Option<ModeValue>,
     pub(super) contradicted: Option<ContradictedKey>,
@@ -154,8 +174,25 @@ impl File {
     /// Parses the text of a configuration file.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         toml::from_str(text)
-            .map_err(|error| ConfigError::at(path, text, error.span(), one_line(error.message())))
+            .map_err(|error| ConfigError::at(path, text, error.span(), worded(&one_line(error.message()))))
     }
+}
+
+/// Below this likeness, from 0 to 1, a key was not meant to be the other.
+const LIKE: f64 = 0.8;
+
+/// The parser's message in the words of this configuration, where it is about a key that nobody knows.
+fn worded(message: &str) -> String {
+    let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
+    let Some((key, expected)) = unknown else { return message.to_owned() };
+    let known = || expected.split('`').skip(1).step_by(2);
+    let likeness = |other: &str| strsim::jaro_winkler(key, other);
+    let alike = known().map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness >= LIKE);
+    if let Some((_, meant)) = alike.max_by(|one, other| one.0.total_cmp(&other.0)) {
+        return format!("unknown key `{key}`; did you mean `{meant}`?");
+    }
+    let known: Vec<String> = known().map(|key| format!("`{key}`")).collect();
+    format!("unknown key `{key}`; the keys here are {}", known.join(", "))
 }
 
 /// `toml` words some messages over two lines; an operator's log has one.
@@ -175,7 +212,22 @@ mod tests {
     fn an_unknown_key_is_named_with_its_place() {
         let message = fault("mode = \"audit\"\nlisten_on = []\n");
         assert!(
-            message.starts_with("gateway.toml:2:1: unknown field `listen_on`, expected one of"),
+            message.starts_with("gateway.toml:2:1: unknown key `listen_on`; did you mean `listen`?"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_key_that_resembles_none_is_told_which_there_are() {
+        let site = "[[sites]]\norigin = \"http://127.0.0.1:9\"\n";
+        assert!(
+            fault(&format!("{site}refusals = {{}}"))
+                .ends_with(":3:1: unknown key `refusals`; did you mean `refusal`?")
+        );
+        let message = fault(&format!("{site}[sites.refusal]\nxyzzy = 1"));
+        assert!(
+            message
+                .ends_with(":4:1: unknown key `xyzzy`; the keys here are `status`, `contact`, `retry_after`"),
             "{message}"
         );
     }
@@ -189,7 +241,7 @@ mod tests {
         );
         let message = fault("\nnotice = \"soon\"");
         assert!(message.starts_with("gateway.toml:2:10: `soon` is no duration"), "{message}");
-        assert!(fault("[clients]\nbrowser = \"audit\"").contains("unknown field `browser`"));
+        assert!(fault("[clients]\nbrowser = \"audit\"").contains("unknown key `browser`"));
     }
 
     #[test]

@@ -1,112 +1,296 @@
-//! Where a site's requests go: the URL of its origin.
+//! Where a site's requests go: one server by its URL, or a table of several.
 
+use super::build::Faults;
+use super::defaults;
+use super::origin_url::OriginUrl;
+use super::values::DurationValue;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use std::fmt;
-use std::str::FromStr;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
 
-/// An origin server as the operator names it. Names are resolved when a policy is loaded.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Origin {
-    /// Host name or IP address, an IPv6 address without brackets.
-    pub host: Box<str>,
-    /// TCP port.
-    pub port: u16,
-}
-
-/// Why a text is no [`Origin`].
+/// The origin of a site: its servers, and how they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OriginError {
-    /// Not an URL of scheme and authority.
-    NoUrl(String),
-    /// `https` needs TLS towards the origin.
-    NeedsTls(String),
-    /// A path, query or user in the URL.
-    TooMuch(String),
+pub struct Origin {
+    /// At least one.
+    pub servers: Vec<OriginServer>,
+    /// Certificates that sign those of the servers; none for what the system trusts.
+    pub ca: Option<PathBuf>,
+    /// Whether and how servers are asked if they are well.
+    pub health: HealthCheck,
+    /// Time limits that differ from those of all sites.
+    pub timeouts: OriginTimeouts,
 }
 
-impl fmt::Display for OriginError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoUrl(text) => {
-                write!(out, "`{text}` is no origin; write a URL such as `http://127.0.0.1:3000`")
-            }
-            Self::NeedsTls(text) => {
-                write!(out, "`{text}`: TLS towards the origin is not supported yet; write a `http://` URL")
-            }
-            Self::TooMuch(text) => {
-                write!(
-                    out,
-                    "`{text}`: an origin has no path, query or user; write only scheme, host and port"
-                )
-            }
-        }
+/// One server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OriginServer {
+    /// Where it is.
+    pub url: OriginUrl,
+    /// Its share of the requests, beside the weights of the others.
+    pub weight: u32,
+    /// The name that its certificate must be for.
+    pub server_name: Box<str>,
+}
+
+/// How a server is asked if it is well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthCheck {
+    /// What is asked.
+    pub probe: Probe,
+    /// How often.
+    pub interval: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// After how many bad answers in a row it gets no requests.
+    pub failures: u32,
+    /// After how many good answers in a row it gets requests again.
+    pub successes: u32,
+}
+
+/// What a server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Nothing: it is taken to be well.
+    Off,
+    /// Whether it accepts a connection.
+    Tcp,
+    /// Whether it answers a GET for this path with 200 to 399.
+    Http(Box<str>),
+}
+
+/// Time limits of one origin; `None` is that of all sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OriginTimeouts {
+    /// Time to connect.
+    pub connect: Option<Duration>,
+    /// Silence while it answers.
+    pub read: Option<Duration>,
+    /// Time to take a piece of a request.
+    pub write: Option<Duration>,
+    /// How long an idle connection is kept.
+    pub idle: Option<Duration>,
+}
+
+/// `origin = …` as it is written.
+#[derive(Debug)]
+pub(super) enum OriginKey {
+    Url(String),
+    Table(Box<OriginTable>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OriginTable {
+    servers: Vec<ServerKey>,
+    ca: Option<PathBuf>,
+    #[serde(default)]
+    health: HealthTable,
+    #[serde(default)]
+    timeouts: OriginTimeoutsTable,
+}
+
+#[derive(Debug)]
+enum ServerKey {
+    Url(String),
+    Table(ServerTable),
+}
+
+/// A text, or a table with its own complaints about its keys.
+struct TextOr<T, F>(F, &'static str, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, K, F: Fn(Result<String, T>) -> K> Visitor<'de> for TextOr<T, F> {
+    type Value = K;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.1)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<K, E> {
+        Ok(self.0(Ok(text.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<K, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|table| self.0(Err(table)))
     }
 }
 
-impl std::error::Error for OriginError {}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(out, "http://[{}]:{}", self.host, self.port)
-        } else {
-            write!(out, "http://{}:{}", self.host, self.port)
-        }
-    }
-}
-
-impl FromStr for Origin {
-    type Err = OriginError;
-
-    fn from_str(text: &str) -> Result<Self, OriginError> {
-        let owned = || text.to_owned();
-        let uri: http::Uri = text.parse().map_err(|_| OriginError::NoUrl(owned()))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(OriginError::NeedsTls(owned())),
-            _ => return Err(OriginError::NoUrl(owned())),
-        }
-        let authority = uri.authority().ok_or_else(|| OriginError::NoUrl(owned()))?;
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
-            return Err(OriginError::TooMuch(owned()));
-        }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let port = match authority.as_str().rsplit_once(':') {
-            Some((_, digits)) if !digits.contains(']') => {
-                digits.parse().ok().filter(|port| *port != 0).ok_or_else(|| OriginError::NoUrl(owned()))?
-            }
-            _ => 80,
+impl<'de> Deserialize<'de> for OriginKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let made = |written: Result<String, OriginTable>| match written {
+            Ok(url) => Self::Url(url),
+            Err(table) => Self::Table(Box::new(table)),
         };
-        if host.is_empty() {
-            return Err(OriginError::NoUrl(owned()));
-        }
-        Ok(Self { host: host.into(), port })
+        let wanted = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
+        deserializer.deserialize_any(TextOr(made, wanted, PhantomData))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(text: &str) -> Option<String> {
-        text.parse::<Origin>().ok().map(|origin| origin.to_string())
+impl<'de> Deserialize<'de> for ServerKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let made = |written: Result<String, ServerTable>| written.map_or_else(Self::Table, Self::Url);
+        deserializer.deserialize_any(TextOr(made, "a URL, or a table with `url`", PhantomData))
     }
+}
 
-    #[test]
-    fn reads_urls_of_scheme_host_and_port() {
-        assert_eq!(shown("http://127.0.0.1:3000").as_deref(), Some("http://127.0.0.1:3000"));
-        assert_eq!(shown("http://example.org/").as_deref(), Some("http://example.org:80"));
-        assert_eq!(shown("http://[::1]:3000").as_deref(), Some("http://[::1]:3000"));
-    }
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerTable {
+    url: String,
+    weight: Option<u32>,
+    server_name: Option<String>,
+}
 
-    #[test]
-    fn refuses_what_it_could_not_honour() {
-        assert!(matches!("https://example.org".parse::<Origin>(), Err(OriginError::NeedsTls(_))));
-        assert!(matches!("http://example.org/app".parse::<Origin>(), Err(OriginError::TooMuch(_))));
-        assert!(matches!("http://u@example.org".parse::<Origin>(), Err(OriginError::TooMuch(_))));
-        for bad in
-            ["", "example.org:80", "127.0.0.1:3000", "ftp://h", "http://", "http://h:0", "http://h:99999"]
-        {
-            assert_eq!(shown(bad), None, "{bad}");
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HealthTable {
+    check: Option<ProbeKey>,
+    path: Option<String>,
+    interval: Option<DurationValue>,
+    timeout: Option<DurationValue>,
+    failures: Option<u32>,
+    successes: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ProbeKey {
+    Off,
+    Tcp,
+    Http,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct OriginTimeoutsTable {
+    connect: Option<DurationValue>,
+    read: Option<DurationValue>,
+    write: Option<DurationValue>,
+    idle: Option<DurationValue>,
+}
+
+/// The largest weight: a hundred to one is a drained server.
+const HEAVIEST: u32 = 100;
+
+impl Origin {
+    /// The origin that is one server with the defaults.
+    #[must_use]
+    pub fn single(url: OriginUrl) -> Self {
+        Self {
+            servers: vec![OriginServer::new(url)],
+            ca: None,
+            health: HealthTable::default().built(&mut |_| {}),
+            timeouts: OriginTimeouts::default(),
         }
+    }
+
+    /// Checks what is written; `None` when it has a fault, which is noted.
+    pub(super) fn from_key(key: Spanned<OriginKey>, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
+        let span = key.span();
+        let mut table = match key.into_inner() {
+            OriginKey::Url(url) => return faults.one(span, url.parse().map(Self::single)),
+            OriginKey::Table(table) => table,
+        };
+        let mut found = Vec::new();
+        let mut servers = Vec::new();
+        for key in std::mem::take(&mut table.servers) {
+            match OriginServer::from_key(key) {
+                Ok(server) => servers.push(server),
+                Err(message) => found.push(message),
+            }
+        }
+        if servers.is_empty() && found.is_empty() {
+            found.push(
+                "an origin without `servers`; write `servers = [\"http://127.0.0.1:3000\"]`".to_owned(),
+            );
+        }
+        if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
+            found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
+        }
+        let health = std::mem::take(&mut table.health).built(&mut |message| found.push(message));
+        let is_fine = found.is_empty();
+        for message in found {
+            faults.one::<(), _>(span.clone(), Err(message));
+        }
+        let timeouts = std::mem::take(&mut table.timeouts);
+        is_fine.then(|| Self {
+            servers,
+            ca: table.ca.map(|path| base.join(path)),
+            health,
+            timeouts: OriginTimeouts {
+                connect: timeouts.connect.map(|value| value.0),
+                read: timeouts.read.map(|value| value.0),
+                write: timeouts.write.map(|value| value.0),
+                idle: timeouts.idle.map(|value| value.0),
+            },
+        })
+    }
+}
+
+impl OriginServer {
+    fn new(url: OriginUrl) -> Self {
+        let server_name = match &url {
+            OriginUrl::Tcp { host, .. } => host.clone(),
+            OriginUrl::Socket(_) => "localhost".into(),
+        };
+        Self { url, weight: 1, server_name }
+    }
+
+    fn from_key(key: ServerKey) -> Result<Self, String> {
+        let table = match key {
+            ServerKey::Url(url) => ServerTable { url, weight: None, server_name: None },
+            ServerKey::Table(table) => table,
+        };
+        let mut server = Self::new(table.url.parse().map_err(|error| format!("{error}"))?);
+        if let Some(weight) = table.weight {
+            if weight > HEAVIEST {
+                return Err(format!(
+                    "`weight = {weight}` of {}; write a number from 0 to {HEAVIEST}",
+                    table.url
+                ));
+            }
+            server.weight = weight;
+        }
+        if let Some(name) = table.server_name {
+            // Without a name nobody would check whose certificate it is.
+            if name.is_empty() || !server.url.is_tls() {
+                return Err(format!("`server_name` of {} needs a name and an https:// URL", table.url));
+            }
+            server.server_name = name.into();
+        }
+        Ok(server)
+    }
+}
+
+impl HealthTable {
+    fn built(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
+        let positive = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
+        let interval = positive(self.interval, defaults::HEALTH_INTERVAL);
+        let timeout = positive(self.timeout, defaults::HEALTH_TIMEOUT);
+        let (failures, successes) = (
+            self.failures.unwrap_or(defaults::HEALTH_FAILURES),
+            self.successes.unwrap_or(defaults::HEALTH_SUCCESSES),
+        );
+        if interval < Duration::from_millis(100) || timeout.is_zero() {
+            fault("`health`: an interval below 100ms, or no time to answer; write `5s` and `2s`".to_owned());
+        }
+        if failures == 0 || successes == 0 {
+            fault("`health`: `failures` and `successes` count from 1".to_owned());
+        }
+        let path = self.path.unwrap_or_else(|| defaults::HEALTH_PATH.to_owned());
+        let is_path = path.starts_with('/') && path.bytes().all(|octet| octet.is_ascii_graphic());
+        if !is_path {
+            fault(format!("`health`: `{path}` is no path; write one such as `/healthz`"));
+        }
+        let probe = match self.check {
+            None | Some(ProbeKey::Off) => Probe::Off,
+            Some(ProbeKey::Tcp) => Probe::Tcp,
+            Some(ProbeKey::Http) => Probe::Http(path.into()),
+        };
+        HealthCheck { probe, interval, timeout, failures, successes }
     }
 }

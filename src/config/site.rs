@@ -57,7 +57,7 @@ impl SiteConfig {
     pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
         let hosts =
             faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
-        let origin = faults.one(table.origin.span(), table.origin.as_ref().parse::<Origin>());
+        let origin = Origin::from_key(table.origin, base, faults);
         let refusal = refusal(table.refusal, faults);
         let (hosts, origin) = (hosts?, origin?);
         Some(Self {

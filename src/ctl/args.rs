@@ -5,19 +5,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-const EXAMPLES: &str = "\
-Examples:
-  gatewayctl check --config gateway.toml
-  gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
-  gatewayctl reload
-  gatewayctl report --since 7d
-  gatewayctl status --format json
+mod examples;
+mod past;
+mod setup;
 
-Exit codes: 0 fine; 1 findings, disallowed or refused; 2 could not answer.";
+pub(super) use past::{DiffArgs, ReplayArgs};
+pub(super) use setup::{CompletionsArgs, InitArgs, ManArgs, ModeArgs};
 
 /// Ask and steer robots-gateway.
 #[derive(Debug, Parser)]
-#[command(name = "gatewayctl", version, about, after_help = EXAMPLES)]
+#[command(name = "gatewayctl", version, about, after_help = examples::ALL)]
 pub(super) struct Cli {
     /// Configuration file of the gateway [default: /etc/robots-gateway/gateway.toml, where it exists]
     #[arg(long, global = true, value_name = "FILE")]
@@ -52,18 +49,43 @@ pub(super) enum Format {
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     /// Load everything as the gateway would, and print every error and finding
+    #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
+    /// Print what completes this program's options in a shell
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
     /// Show the crawlers that are known, or how a header is recognised
+    #[command(after_help = examples::CRAWLERS)]
     Crawlers(CrawlersArgs),
+    /// Say what a new robots.txt would change
+    #[command(after_help = examples::DIFF)]
+    Diff(DiffArgs),
     /// Say how a request would be judged, and why
+    #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
-    /// Print the findings of one robots.txt
+    /// Write a commented configuration to start with
+    #[command(after_help = examples::INIT)]
+    Init(InitArgs),
+    /// Print the findings of robots.txt files
+    #[command(after_help = examples::LINT)]
     Lint(LintArgs),
+    /// Print the manual pages
+    #[command(after_help = examples::MAN)]
+    Man(ManArgs),
+    /// Change the mode of the running gateway, of one site or of one crawler
+    #[command(after_help = examples::MODE)]
+    Mode(ModeArgs),
     /// Say who broke which rules, and whether they had read them
+    #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
     /// Have the running gateway read its files again, and wait for the result
+    #[command(after_help = examples::RELOAD)]
     Reload(ReloadArgs),
+    /// Judge access logs: what would have been refused
+    #[command(after_help = examples::REPLAY)]
+    Replay(ReplayArgs),
     /// Show what the running gateway is doing
+    #[command(after_help = examples::STATUS)]
     Status,
 }
 
@@ -109,9 +131,9 @@ pub(super) struct RefreshArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct LintArgs {
-    /// The robots.txt
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
+    /// A robots.txt, or standard input (-)
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
     /// Let warnings fail the lint
     #[arg(long, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,

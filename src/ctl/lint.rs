@@ -1,9 +1,11 @@
-//! `gatewayctl lint`: the findings of one robots.txt.
+//! `gatewayctl lint`: the findings of robots.txt files, each with its line and a mark below the place.
 
 use super::args::{Deny, LintArgs};
+use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, harmless};
+use super::style::Ink;
 use super::{Failure, Outcome};
-use crate::policy::RobotsFile;
+use crate::policy::{RobotsFile, Unfit};
 use crate::robots::{Finding, Limits, Robots, Severity};
 use serde::Serialize;
 use std::io;
@@ -51,6 +53,41 @@ impl Complaint {
             None => Ok(()),
         }
     }
+
+    fn ink(&self) -> Ink {
+        if self.is(Severity::Error) {
+            Ink::Error
+        } else if self.is(Severity::Warning) {
+            Ink::Warning
+        } else {
+            Ink::Note
+        }
+    }
+
+    /// The same over several lines: what, where, the line with a mark, and the hint.
+    fn print_with(&self, excerpt: Option<&Excerpt>, output: &mut Output<impl io::Write>) -> io::Result<()> {
+        let (palette, number) = (output.palette(), self.line.unwrap_or_default().to_string());
+        let frame = |text: &str| palette.paint(Ink::Frame, text);
+        let gutter = " ".repeat(number.len());
+        let head = palette.paint(self.ink(), &format!("{}[{}]", self.severity, self.code));
+        output.line(format!("{head}: {}", palette.paint(Ink::Strong, &harmless(&self.message))))?;
+        let place = match (self.line, self.column) {
+            (Some(line), Some(column)) => format!(":{line}:{column}"),
+            _ => String::new(),
+        };
+        output.line(format!("{gutter}{} {}{place}", frame("-->"), harmless(&self.path)))?;
+        if let Some(Excerpt { text, indent, width }) = excerpt {
+            let bar = frame("|");
+            output.line(format!("{gutter} {bar}"))?;
+            output.line(format!("{} {bar} {text}", frame(&number)).trim_end())?;
+            let mark = palette.paint(self.ink(), &"^".repeat(*width));
+            output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))?;
+        }
+        match &self.hint {
+            Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), harmless(hint))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// All complaints, and what they come to.
@@ -66,33 +103,105 @@ pub(super) fn report(
             complaint.print(output)?;
         }
     }
+    Ok(outcome(complaints, deny))
+}
+
+fn outcome(complaints: &[Complaint], deny: Option<Deny>) -> Outcome {
     let any = |severity| complaints.iter().any(|complaint| complaint.is(severity));
     let objects = any(Severity::Error) || (deny.is_some() && any(Severity::Warning));
-    Ok(if objects { Outcome::Objection } else { Outcome::Fine })
+    if objects { Outcome::Objection } else { Outcome::Fine }
 }
 
 pub(super) fn run(arguments: &LintArgs, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
-    let path = &arguments.file;
-    let file = RobotsFile::read(path).map_err(|unfit| Failure(format!("{}: {unfit}", path.display())))?;
+    let (mut complaints, mut failures) = (Vec::new(), Vec::new());
+    for path in &arguments.files {
+        let file = match read(path) {
+            Ok(file) => file,
+            Err(unfit) => {
+                failures.push(format!("{}: {unfit}", path.display()));
+                continue;
+            }
+        };
+        let found = findings(&file);
+        if !output.is_json() {
+            text(&file, &found, output)?;
+        }
+        complaints.extend(found.into_iter().map(|(complaint, _)| complaint));
+    }
+    if output.is_json() {
+        output.json(&complaints)?;
+    }
+    if failures.is_empty() {
+        Ok(outcome(&complaints, arguments.deny))
+    } else {
+        Err(Failure(failures.join("\n")))
+    }
+}
+
+fn read(path: &Path) -> Result<RobotsFile, Unfit> {
+    if path == Path::new("-") {
+        RobotsFile::take(Path::new("<stdin>"), io::stdin())
+    } else {
+        RobotsFile::read(path)
+    }
+}
+
+/// What is odd in a file, and how many octets each complaint is about.
+fn findings(file: &RobotsFile) -> Vec<(Complaint, usize)> {
     let parsed = Robots::parse(&file.bytes, &Limits::default());
-    let mut complaints: Vec<Complaint> =
-        parsed.findings.iter().map(|finding| Complaint::of(path, finding)).collect();
-    if let Err(unfit) = file.fitness(&parsed.robots) {
-        complaints.insert(
-            0,
-            Complaint {
-                path: path.display().to_string(),
-                line: None,
-                column: None,
-                severity: Severity::Error.as_str(),
-                code: "unfit",
-                message: unfit.to_string(),
-                hint: Some(unfit.hint().to_owned()),
-            },
-        );
+    let unfit = file.fitness(&parsed.robots).err().map(|unfit| Complaint {
+        path: file.path.display().to_string(),
+        line: None,
+        column: None,
+        severity: Severity::Error.as_str(),
+        code: "unfit",
+        message: unfit.to_string(),
+        hint: Some(unfit.hint().to_owned()),
+    });
+    let odd =
+        parsed.findings.iter().map(|finding| (Complaint::of(&file.path, finding), extent(file, finding)));
+    unfit.map(|complaint| (complaint, 0)).into_iter().chain(odd).collect()
+}
+
+/// How many octets a finding is about: those it names, where they stand at its place. What it names only in
+/// part, or spelt out, goes on to the end of the line.
+fn extent(file: &RobotsFile, finding: &Finding) -> usize {
+    let line = line_of(&file.bytes, finding.line as usize).unwrap_or_default();
+    let rest = line.get(finding.column as usize - 1..).unwrap_or_default();
+    let named = finding.detail().trim_end_matches('…');
+    let is_whole = rest.starts_with(named.as_bytes());
+    let is_changed =
+        named.len() < finding.detail().len() || named.contains(['\\', char::REPLACEMENT_CHARACTER]);
+    match (named.len(), is_whole, is_changed) {
+        (0, ..) | (_, false, false) => 1,
+        (octets, true, false) => octets,
+        (_, _, true) => rest.trim_ascii_end().len(),
     }
-    if complaints.is_empty() && !output.is_json() {
-        output.line(format!("{}: no findings", path.display()))?;
+}
+
+fn text(
+    file: &RobotsFile,
+    found: &[(Complaint, usize)],
+    output: &mut Output<impl io::Write>,
+) -> io::Result<()> {
+    for (complaint, octets) in found {
+        let line = complaint.line.and_then(|number| line_of(&file.bytes, number));
+        let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *octets));
+        complaint.print_with(excerpt.as_ref(), output)?;
+        output.line("")?;
     }
-    report(&complaints, arguments.deny, output)
+    output.line(summary(&file.path, found))
+}
+
+fn summary(path: &Path, found: &[(Complaint, usize)]) -> String {
+    let count = |severity: Severity| found.iter().filter(|(complaint, _)| complaint.is(severity)).count();
+    let counts =
+        [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (severity, count(severity)));
+    let plural = |(severity, count): &(Severity, usize)| match count {
+        1 => format!("1 {severity}"),
+        count => format!("{count} {severity}s"),
+    };
+    let told: Vec<String> = counts.iter().filter(|(_, count)| *count > 0).map(plural).collect();
+    let told = if told.is_empty() { "no findings".to_owned() } else { told.join(", ") };
+    harmless(&format!("{}: {told}", path.display()))
 }

@@ -3,20 +3,29 @@
 //! Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 findings, disallowed or
 //! refused, 2 could not answer.
 
+mod access_log;
 mod args;
 mod batch;
 mod check;
+mod completions;
 mod control;
 mod crawlers;
+mod diff;
+mod excerpt;
 mod explain;
+mod init;
 mod lint;
+mod man;
+mod mode;
 mod origin_copy;
 mod output;
 mod refresh;
 mod reload;
+mod replay;
 mod report;
 mod setting;
 mod status;
+mod style;
 mod trial;
 
 use args::{Cli, Format, Verb};
@@ -25,6 +34,7 @@ use output::Output;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use style::Palette;
 
 /// What a verb came to, where it came to anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +66,7 @@ impl From<io::Error> for Failure {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let stdout = io::stdout();
-    let mut output = Output::new(cli.format, stdout.lock());
+    let mut output = Output::new(cli.format, Palette::of_stdout(), stdout.lock());
     let result =
         run(&cli, &mut output).and_then(|outcome| output.flush().map(|()| outcome).map_err(Failure::from));
     match result {
@@ -71,19 +81,25 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
-    let is_report = matches!(cli.verb, Verb::Report(_));
+    let is_report = matches!(cli.verb, Verb::Report(_) | Verb::Replay(_));
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
         return Err(Failure("only a report can be csv or html; write --format text or json".to_owned()));
     }
     match &cli.verb {
         Verb::Check(arguments) => check::run(cli, arguments, output),
+        Verb::Completions(arguments) => completions::run(arguments, output),
         Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
         Verb::Crawlers(arguments) => crawlers::run(cli, arguments, output),
+        Verb::Diff(arguments) => diff::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
+        Verb::Init(arguments) => init::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(arguments, output),
+        Verb::Man(arguments) => man::run(arguments, output),
+        Verb::Mode(arguments) => mode::run(cli, arguments, output),
         Verb::Reload(arguments) => reload::run(cli, arguments, output),
         Verb::Report(arguments) => report::run(cli, arguments, output),
+        Verb::Replay(arguments) => replay::run(cli, arguments, output),
         Verb::Status => status::run(cli, output),
     }
 }

@@ -3,7 +3,7 @@
 //! The gateway never serves it, so an operator who still edits that file edits it for nobody.
 
 use super::lint::Complaint;
-use crate::config::HostPattern;
+use crate::config::{HostPattern, OriginUrl};
 use crate::policy::Site;
 use crate::robots::Severity;
 use std::path::Path;
@@ -25,8 +25,17 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
         message,
         hint: Some(hint.to_owned()),
     };
-    let (name, origin) = (&site.config.name, &site.config.origin);
-    match fetch(site) {
+    let name = &site.config.name;
+    // All servers of an origin serve the same.
+    let origin = &site.config.origin.servers.first()?.url;
+    if site.config.origin.ca.is_some() || matches!(origin, OriginUrl::Socket(_)) {
+        return None;
+    }
+    let host = site.config.hosts.iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(&**name),
+        HostPattern::Below(_) => None,
+    });
+    match fetch(&origin.to_string(), host) {
         Ok(Some(copy)) => {
             let own = site.robots.as_ref().map_or(&b""[..], |file| file.bytes.as_slice());
             (copy != own).then(|| {
@@ -48,17 +57,17 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
     }
 }
 
-/// The origin's robots.txt, if it has one.
-fn fetch(site: &Site) -> Result<Option<Vec<u8>>, ureq::Error> {
+/// The robots.txt that the origin at this URL has for a host, if it has one.
+pub(super) fn fetch(origin: &str, host: Option<&str>) -> Result<Option<Vec<u8>>, ureq::Error> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
         .max_redirects(0)
         .build()
         .into();
-    let mut request = agent.get(format!("{}/robots.txt", site.config.origin));
-    if let Some(HostPattern::Exact(host)) = site.config.hosts.first() {
-        request = request.header("Host", &**host);
+    let mut request = agent.get(format!("{}/robots.txt", origin.trim_end_matches('/')));
+    if let Some(host) = host {
+        request = request.header("Host", host);
     }
     let mut answer = request.call()?;
     if answer.status() != 200 {

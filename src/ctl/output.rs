@@ -1,6 +1,7 @@
 //! Standard output in the shape that was asked for.
 
 use super::args::Format;
+use super::style::Palette;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,13 +10,24 @@ use std::io::{self, Write};
 /// Writes answers; a reader that has gone away (`| head`) is no error.
 pub(super) struct Output<W: Write> {
     format: Format,
+    palette: Palette,
     writer: io::BufWriter<W>,
     closed: bool,
 }
 
 impl<W: Write> Output<W> {
-    pub(super) fn new(format: Format, writer: W) -> Self {
-        Self { format, writer: io::BufWriter::new(writer), closed: false }
+    pub(super) fn new(format: Format, palette: Palette, writer: W) -> Self {
+        Self { format, palette, writer: io::BufWriter::new(writer), closed: false }
+    }
+
+    /// The colours that the reader can see.
+    pub(super) const fn palette(&self) -> Palette {
+        self.palette
+    }
+
+    /// Octets as they are.
+    pub(super) fn octets(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.write(octets)
     }
 
     pub(super) const fn is_json(&self) -> bool {
@@ -99,7 +111,7 @@ fn ascii_where_harmful(json: &str) -> Cow<'_, str> {
 }
 
 /// Controls, the marks that turn the direction of writing, and what takes no room on a terminal.
-fn is_harmful(symbol: char) -> bool {
+pub(super) fn is_harmful(symbol: char) -> bool {
     symbol.is_control()
         || matches!(symbol,
             '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -65,26 +65,38 @@ fn write(
     output: &mut Output<impl io::Write>,
 ) -> Result<(), Failure> {
     match cli.format {
-        Format::Json => {
-            let mut report = report.clone();
-            if let Some(top) = arguments.top {
-                report.crawlers.iter_mut().for_each(|entry| entry.rules.truncate(top));
-            }
-            output.json(&report)?;
-        }
-        Format::Csv => {
-            csv::write(report, output)?;
-            // A table for programs has no room for them.
-            for caveat in report.summary().caveats {
-                talk(&format!("gatewayctl: {}", harmless(&caveat)));
-            }
-        }
-        Format::Text | Format::Html => {
-            let shape = table::Shape::of_terminal(arguments.top.unwrap_or(TOP), arguments.crawler.is_some());
-            table::write(report, &shape, output)?;
-        }
+        Format::Json => output.json(&as_json(report, arguments.top))?,
+        Format::Csv => as_csv(report, output)?,
+        Format::Text | Format::Html => as_table(report, arguments.top, arguments.crawler.is_some(), output)?,
     }
     Ok(())
+}
+
+/// The report as programs get it, with at most `top` rules of each crawler.
+pub(super) fn as_json(report: &Report, top: Option<usize>) -> Report {
+    let mut report = report.clone();
+    if let Some(top) = top {
+        report.crawlers.iter_mut().for_each(|entry| entry.rules.truncate(top));
+    }
+    report
+}
+
+pub(super) fn as_csv(report: &Report, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    csv::write(report, output)?;
+    // A table for programs has no room for them.
+    for caveat in report.summary().caveats {
+        talk(&format!("gatewayctl: {}", harmless(&caveat)));
+    }
+    Ok(())
+}
+
+pub(super) fn as_table(
+    report: &Report,
+    top: Option<usize>,
+    in_full: bool,
+    output: &mut Output<impl io::Write>,
+) -> io::Result<()> {
+    table::write(report, &table::Shape::of_terminal(top.unwrap_or(TOP), in_full), output)
 }
 
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance

@@ -1,7 +1,9 @@
 //! `gatewayctl status`: what a running gateway is doing, for a tired person or a program.
 
 use super::args::Cli;
+use super::mode::override_line;
 use super::output::{Output, harmless};
+use super::style::Ink;
 use super::{Failure, Outcome, control};
 use serde_json::Value;
 use std::io;
@@ -16,79 +18,99 @@ pub(super) fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outc
     Ok(Outcome::Fine)
 }
 
+/// What is wrong comes first, then what is to be known of every site, then what happened since the start.
 fn text(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
-    let number = |name: &str| status.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let uptime = span(number("uptime_seconds"));
-    output.line(format!(
+    let palette = output.palette();
+    let uptime = span(number(status, "uptime_seconds"));
+    let what = format!(
         "robots-gateway {}, up {uptime}, policy {}",
         string(status, "version"),
-        number("generation")
-    ))?;
-    for site in status.get("sites").and_then(Value::as_array).into_iter().flatten() {
+        number(status, "generation")
+    );
+    let troubles = troubles(status);
+    match troubles.len() {
+        0 => output.line(format!("{what}: {}", palette.paint(Ink::Good, "all is well")))?,
+        1 => output.line(format!("{what}: {}", palette.paint(Ink::Error, "1 thing is wrong")))?,
+        count => output
+            .line(format!("{what}: {}", palette.paint(Ink::Error, &format!("{count} things are wrong"))))?,
+    }
+    for trouble in &troubles {
+        output.line(format!("  {} {trouble}", palette.paint(Ink::Error, "!")))?;
+    }
+    for set in list(status, "overrides") {
+        output.line(format!("  {} {}", palette.paint(Ink::Warning, "*"), override_line(set)))?;
+    }
+    for site in list(status, "sites") {
         output.line("")?;
-        output.line(format!("{}: {}", string(site, "site"), string(site, "mode")))?;
-        match site.get("robots_version").and_then(Value::as_str) {
-            Some(version) => output.line(format!(
-                "  robots.txt {version} since {}; {}",
-                string(site, "since"),
-                string(site, "notice")
-            ))?,
-            None => output.line("  no robots.txt: everything is allowed")?,
-        }
-        if let Some(error) = site.get("error").and_then(Value::as_str) {
-            output.line(format!("  the file on disk is not in force: {}", harmless(error)))?;
-        }
-        match site.get("findings").and_then(Value::as_u64) {
-            Some(0) | None => {}
-            Some(findings) => output.line(format!("  {findings} findings; see gatewayctl check"))?,
-        }
+        self::site(site, output)?;
     }
     output.line("")?;
     totals(status, output)?;
     last_reload(status, output)
 }
 
+fn site(site: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let name = output.palette().paint(Ink::Strong, &string(site, "site"));
+    output.line(format!("{name}: {}", string(site, "mode")))?;
+    match site.get("robots_version").and_then(Value::as_str) {
+        Some(version) => output.line(format!(
+            "  robots.txt {} since {}; {}",
+            harmless(version),
+            string(site, "since"),
+            string(site, "notice")
+        ))?,
+        None => output.line("  no robots.txt: everything is allowed")?,
+    }
+    match number(site, "findings") {
+        0 => Ok(()),
+        1 => output.line("  1 finding; see gatewayctl check"),
+        findings => output.line(format!("  {findings} findings; see gatewayctl check")),
+    }
+}
+
+/// Everything that an operator who is called at night should know first.
+fn troubles(status: &Value) -> Vec<String> {
+    let mut troubles = Vec::new();
+    let mut of_sites: Vec<(String, Vec<String>)> = Vec::new();
+    for site in list(status, "sites").filter(|site| site.get("error").is_some_and(Value::is_string)) {
+        let (name, error) = (string(site, "site"), string(site, "error"));
+        match of_sites.iter_mut().find(|(known, _)| *known == error) {
+            Some((_, names)) => names.push(name),
+            None => of_sites.push((error, vec![name])),
+        }
+    }
+    troubles.extend(
+        of_sites
+            .into_iter()
+            .map(|(error, names)| format!("{}: the file on disk is not in force: {error}", names.join(", "))),
+    );
+    let store = status.get("store").unwrap_or(&Value::Null);
+    if store.get("error").is_some_and(Value::is_string) {
+        let (since, error) = (string(store, "failing_since"), string(store, "error"));
+        troubles.push(format!("the store cannot be written since {since}: {error}"));
+    }
+    for aside in list(store, "set_aside") {
+        let aside = harmless(aside.as_str().unwrap_or("-"));
+        troubles.push(format!("a broken store was set aside as {aside}"));
+    }
+    let counts = [
+        (number(status, "counts_lost"), "requests are missing from reports: the store could not be written"),
+        (number(status, "details_dropped"), "details were lost: the disk was too slow, or refused them"),
+        (number(store, "counts_removed"), "requests went from the store, which is at its size cap"),
+        (total(status, "faults"), "requests were forwarded unjudged after a fault; please report it"),
+    ];
+    let lost = counts.iter().filter(|(count, _)| *count > 0);
+    troubles.extend(lost.map(|(count, what)| format!("{count} {what}")));
+    troubles
+}
+
 fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
-    let count = |name: &str| {
-        status.get("totals").and_then(|totals| totals.get(name)).and_then(Value::as_u64).unwrap_or_default()
-    };
+    let count = |name: &str| total(status, name);
     output.line(format!(
         "{} requests, {} judged: {} violations, {} stale, {} variants, {} refused; robots.txt served {} times",
         count("requests"), count("judged"), count("violations"), count("stale"), count("variants"),
         count("refused"), count("robots_txt"),
-    ))?;
-    for (name, what) in [
-        ("details_dropped", "details were lost: the disk was too slow, or refused them"),
-        ("counts_lost", "requests are missing from reports: the store could not be written"),
-    ] {
-        match status.get(name).and_then(Value::as_u64) {
-            Some(0) | None => {}
-            Some(number) => output.line(format!("{number} {what}"))?,
-        }
-    }
-    store(status.get("store").unwrap_or(&Value::Null), output)?;
-    match count("faults") {
-        0 => Ok(()),
-        faults => {
-            output.line(format!("{faults} requests were forwarded unjudged after a fault; please report it"))
-        }
-    }
-}
-
-/// What an operator should know of the store: nothing, as long as it is written.
-fn store(store: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
-    if store.get("error").is_some_and(Value::is_string) {
-        let (since, error) = (string(store, "failing_since"), string(store, "error"));
-        output.line(format!("the store cannot be written since {since}: {error}"))?;
-    }
-    for aside in store.get("set_aside").and_then(Value::as_array).into_iter().flatten() {
-        let aside = harmless(aside.as_str().unwrap_or("-"));
-        output.line(format!("a broken store was set aside as {aside}"))?;
-    }
-    match store.get("counts_removed").and_then(Value::as_u64) {
-        Some(0) | None => Ok(()),
-        Some(count) => output.line(format!("{count} requests went from the store, which is at its size cap")),
-    }
+    ))
 }
 
 fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
@@ -96,10 +118,19 @@ fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Resul
         return output.line("not reloaded since the start");
     };
     output.line(format!("last reload {}: {}", string(reload, "time"), string(reload, "result")))?;
-    for fault in reload.get("errors").and_then(Value::as_array).into_iter().flatten() {
-        output.line(format!("  {}", fault_line(fault)))?;
-    }
-    Ok(())
+    list(reload, "errors").try_for_each(|fault| output.line(format!("  {}", fault_line(fault))))
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value.get(name).and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn total(status: &Value, name: &str) -> u64 {
+    status.get("totals").map_or(0, |totals| number(totals, name))
+}
+
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// `path:line:column: message` of a fault in JSON.
@@ -128,7 +159,54 @@ pub(super) fn span(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::args::Format;
+    use super::super::style::Palette;
     use super::*;
+    use serde_json::json;
+
+    fn shown(status: &Value) -> String {
+        let mut shown = Vec::new();
+        let mut output = Output::new(Format::Text, Palette::plain(), &mut shown);
+        text(status, &mut output).unwrap();
+        output.flush().unwrap();
+        drop(output);
+        String::from_utf8(shown).unwrap()
+    }
+
+    #[test]
+    fn what_is_wrong_comes_first() {
+        let site = |name: &str| json!({"site": name, "mode": "audit", "error": "robots.txt: it is empty", "findings": 1});
+        let status = json!({
+            "generation": 3, "uptime_seconds": 61, "version": "1.0.0", "sites": [site("a"), site("b")],
+            "overrides": [{"crawler": "gptbot", "site": null, "mode": "enforce", "persists": false}],
+            "counts_lost": 7, "store": {"error": "disk full\u{1b}[2J", "failing_since": "noon", "set_aside": ["old"]},
+            "totals": {"faults": 2, "requests": 9},
+        });
+        let shown = shown(&status);
+        let first: Vec<&str> = shown.lines().take(7).collect();
+        assert_eq!(
+            first,
+            [
+                "robots-gateway 1.0.0, up 1 min, policy 3: 5 things are wrong",
+                "  ! a, b: the file on disk is not in force: robots.txt: it is empty",
+                "  ! the store cannot be written since noon: disk full\\u{1b}[2J",
+                "  ! a broken store was set aside as old",
+                "  ! 7 requests are missing from reports: the store could not be written",
+                "  ! 2 requests were forwarded unjudged after a fault; please report it",
+                "  * set by hand: enforce for gptbot, until it is started again",
+            ]
+        );
+        assert!(
+            shown.contains("a: audit\n  no robots.txt: everything is allowed\n  1 finding; see"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_good_night_is_one_line() {
+        let status = json!({"generation": 1, "uptime_seconds": 5, "version": "1.0.0", "sites": []});
+        assert!(shown(&status).starts_with("robots-gateway 1.0.0, up 5 s, policy 1: all is well\n"));
+    }
 
     #[test]
     fn spans_are_said_in_two_units_at_most() {

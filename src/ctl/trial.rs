@@ -28,7 +28,17 @@ impl Trial {
     /// Loads the configuration or, where rules are given and none is named, makes one around them. A
     /// packaged configuration is not taken up by surprise.
     pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, Failure> {
-        let brings_rules = arguments.robots.is_some() || arguments.batch.is_some();
+        Self::of(cli, arguments.robots.as_deref(), arguments.site.as_deref(), arguments.batch.is_some())
+    }
+
+    /// The same for any verb: by these rules at this site. A batch brings rules of its own.
+    pub(super) fn of(
+        cli: &Cli,
+        robots: Option<&Path>,
+        site_name: Option<&str>,
+        is_batch: bool,
+    ) -> Result<Self, Failure> {
+        let brings_rules = robots.is_some() || is_batch;
         let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
         if file.is_none() && !brings_rules {
             let hint = "name them with --robots FILE or --config FILE";
@@ -39,17 +49,17 @@ impl Trial {
             None => bare(cli)?,
         };
         let limits = Limits { max_bytes: config.robots_max_size };
-        let config = if arguments.robots.is_some() { without_files(config) } else { config };
+        let config = if robots.is_some() { without_files(config) } else { config };
         let policy =
             policy::trial(config, SystemTime::now()).map_err(|errors| Failure(errors.to_string()))?;
-        let site = asked_site(&policy, arguments.site.as_deref(), brings_rules)?;
-        let named = arguments.site.as_deref().map(|name| host::normalise(name).into_owned());
+        let site = asked_site(&policy, site_name, brings_rules)?;
+        let named = site_name.map(|name| host::normalise(name).into_owned());
         let host = named.unwrap_or_else(|| site.config.name.clone());
-        let site = match &arguments.robots {
+        let site = match robots {
             Some(path) => site.judging_by(&read(path)?, &limits),
             None => (*site).clone(),
         };
-        let has_rules = file.is_some() || arguments.robots.is_some();
+        let has_rules = file.is_some() || robots.is_some();
         Ok(Self { policy, site, host, limits, has_rules })
     }
 }

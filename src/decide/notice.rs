@@ -27,6 +27,14 @@ pub struct NoticePeriod {
     pub settle: Duration,
 }
 
+impl NoticePeriod {
+    /// Whether a read counts at `now`.
+    #[must_use]
+    pub fn counts(&self, read: &Read, now: SystemTime) -> bool {
+        read.at.checked_add(self.settle).is_some_and(|counts_from| counts_from <= now)
+    }
+}
+
 /// What notice a client in breach of the rules had had of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Notice {
@@ -102,9 +110,6 @@ impl<'a> Holdings<'a> {
     }
 
     fn counted(self) -> impl Iterator<Item = &'a Read> {
-        let counts = move |read: &&Read| {
-            read.at.checked_add(self.period.settle).is_some_and(|counts_from| counts_from <= self.now)
-        };
-        self.reads.iter().filter(counts)
+        self.reads.iter().filter(move |read| self.period.counts(read, self.now))
     }
 }

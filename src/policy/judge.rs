@@ -27,6 +27,26 @@ pub struct Judged<'p> {
     pub action: Action,
 }
 
+/// Who sent a request, before and after the site's own robots.txt was asked.
+#[derive(Clone, Debug)]
+pub struct Recognised {
+    /// By the catalogue and the signs alone.
+    pub at_first: Arc<Identity>,
+    /// With the tokens that the version in force names.
+    pub identity: Arc<Identity>,
+}
+
+impl Recognised {
+    /// Who sends this header to `site`. Equal headers give equal answers, as long as policy and site are the same.
+    #[must_use]
+    pub fn of(policy: &Policy, site: &Site, user_agent: Option<&[u8]>) -> Self {
+        let at_first = policy.identifier.recognise(user_agent);
+        let tokens = &site.rules.current().tokens;
+        let identity = tokens.refine(Arc::clone(&at_first), user_agent, &policy.identifier);
+        Self { at_first, identity }
+    }
+}
+
 /// Judges a request to `site`. Only where the client is judged, `proof` is asked what supports the name it
 /// gives, and `reads` what it has read.
 pub fn judge<'p>(
@@ -38,11 +58,24 @@ pub fn judge<'p>(
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: SystemTime,
 ) -> Judged<'p> {
-    let user_agent = facts.user_agent.as_deref();
-    let recognised = policy.identifier.recognise(user_agent);
-    let tokens = &site.rules.current().tokens;
-    let identity = tokens.refine(Arc::clone(&recognised), user_agent, &policy.identifier);
-    Subject { policy, site, facts, target, recognised, identity, now }.judged(proof, reads)
+    let recognised = Recognised::of(policy, site, facts.user_agent.as_deref());
+    judge_recognised(policy, site, facts, target, recognised, proof, reads, now)
+}
+
+/// The same for a sender that is recognised already, as of many requests with one header.
+#[expect(clippy::too_many_arguments, reason = "a request, and what is known of it")]
+pub fn judge_recognised<'p>(
+    policy: &'p Policy,
+    site: &'p Site,
+    facts: &RequestFacts<'_>,
+    target: &Target<'_>,
+    recognised: Recognised,
+    proof: impl FnOnce(&Identity) -> Proof,
+    reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
+    now: SystemTime,
+) -> Judged<'p> {
+    let Recognised { at_first, identity } = recognised;
+    Subject { policy, site, facts, target, recognised: at_first, identity, now }.judged(proof, reads)
 }
 
 /// Judges a request as if `identity` were beyond doubt. Nobody has read anything.

@@ -1,16 +1,15 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
 use super::certificates::Certificates;
+use super::overrides::configured;
 use super::proof::Evidence;
 use super::robots_file::{RobotsFile, Unfit};
 use super::site::{HostTable, Site};
-use super::{Policy, resolve};
+use super::{Policy, Upstreams};
 use crate::config::{Config, ConfigError, ConfigErrors, SiteConfig, catalogue};
 use crate::decide::{SiteRules, Version};
-use crate::enforce::Modes;
 use crate::identify::Identifier;
 use crate::robots::{Finding, Limits, Robots};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -75,8 +74,8 @@ pub(super) fn load(
     now: SystemTime,
 ) -> Result<Loaded, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
-    let former_evidence = previous.map(|policy| &policy.evidence);
-    let evidence = Evidence::load(&config, identifier.catalogue(), former_evidence)?;
+    let former_evidence = previous.map(|policy| &*policy.evidence);
+    let evidence = Arc::new(Evidence::load(&config, identifier.catalogue(), former_evidence)?);
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
@@ -168,7 +167,7 @@ impl Loading<'_> {
     /// The site and, where its robots.txt is unfit, why. An unfit file leaves the last good version in
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
-        let origin = self.origin();
+        let origin = self.origin()?;
         let unfit = match self.fresh() {
             Ok(fresh) => return Ok((self.assembled(fresh, origin), None)),
             Err(unfit) => unfit,
@@ -184,23 +183,22 @@ impl Loading<'_> {
         Ok((site, Some(error.with_hint(hint))))
     }
 
-    /// The addresses of the origin. None is no fault: a site whose origin has no address yet is served, its
-    /// robots.txt above all, and the address is looked for again.
-    fn origin(&self) -> Vec<SocketAddr> {
-        let former = self.former.filter(|former| former.config.origin == self.site.origin);
-        let known = former.map(|former| former.origin.clone()).unwrap_or_default();
-        match self.manner.names {
-            Names::Leave => known,
-            Names::LookUnknown if !known.is_empty() => known,
-            Names::LookUnknown | Names::Look => match resolve::resolve(&self.site.origin) {
-                Ok(addresses) => addresses,
-                Err(error) => {
-                    let (site, origin) = (&self.site.name, &self.site.origin);
-                    tracing::warn!(site, "the name of origin {origin} cannot be resolved: {error}");
-                    known
-                }
-            },
+    /// The servers of the origin. One without an address is no fault: a site whose origin has none yet is
+    /// served, its robots.txt above all, and the address is looked for again.
+    fn origin(&self) -> Result<Upstreams, ConfigError> {
+        let origin = Upstreams::new(&self.site.origin, self.former.map(|former| &former.origin))?;
+        for server in origin.servers.iter().filter(|server| server.has_name()) {
+            let asks = match self.manner.names {
+                Names::Leave => false,
+                Names::LookUnknown => server.is_unresolved(),
+                Names::Look => true,
+            };
+            if asks && let Err(error) = server.resolve() {
+                let (site, url) = (&self.site.name, &server.server.url);
+                tracing::warn!(site, "the name of origin {url} cannot be resolved: {error}");
+            }
         }
+        Ok(origin)
     }
 
     fn fresh(&self) -> Result<Fresh, Unfit> {
@@ -234,15 +232,11 @@ impl Loading<'_> {
         self.manner.accept_empty || has_been_meant
     }
 
-    fn assembled(&self, fresh: Fresh, origin: Vec<SocketAddr>) -> Site {
+    fn assembled(&self, fresh: Fresh, origin: Upstreams) -> Site {
         let (rules, since) = self.rules(&fresh);
         Site {
             config: self.site.clone(),
-            modes: Modes {
-                site: self.site.mode.unwrap_or(self.config.mode),
-                clients: self.config.clients.clone(),
-                crawlers: self.config.crawlers.clone(),
-            },
+            modes: configured(self.config, self.site),
             rules,
             robots: fresh.file,
             since,

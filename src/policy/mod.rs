@@ -9,25 +9,28 @@ mod current;
 mod history;
 mod judge;
 mod load;
+mod overrides;
 mod proof;
 mod reload;
-mod resolve;
 mod robots_file;
 mod site;
+mod upstream;
 mod watch;
 
 pub use certificates::Certificates;
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
-pub use judge::{Judged, judge, judge_as};
+pub use judge::{Judged, Recognised, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
+pub use overrides::{Override, Scope};
 pub use proof::{
     Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
     Refreshed, examine, refresh_regularly,
 };
-pub use reload::{LastReload, ReloadCounts, Reloader, Trigger};
+pub use reload::{LastReload, ModeError, ReloadCounts, Reloader, Trigger};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
+pub use upstream::{Upstream, Upstreams};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
@@ -50,7 +53,7 @@ pub struct Policy {
     /// What TLS shows.
     pub certificates: Certificates,
     /// What crawlers are proved by.
-    pub evidence: Evidence,
+    pub evidence: Arc<Evidence>,
     /// The operator's own catalogue as last read, to tell whether it changed.
     catalogue: Option<String>,
     sites: Vec<Arc<Site>>,

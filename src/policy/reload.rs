@@ -2,10 +2,13 @@
 
 use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 use super::load::{Loaded, Manner, Names, load};
+use super::overrides::{Override, Overrides, Scope};
 use super::{CurrentPolicy, Policy, Site};
 use crate::config::{Arguments, Config, ConfigErrors};
 use crate::record::{ReadBook, Recorder, timestamp};
 use serde::Serialize;
+use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -49,7 +52,31 @@ struct History {
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
     told: Option<Arc<Policy>>,
+    /// Modes that were set while the gateway ran.
+    overrides: Overrides,
 }
+
+/// Why a mode could not be set.
+#[derive(Debug)]
+pub enum ModeError {
+    /// No site has this name.
+    NoSite(String),
+    /// It cannot be kept for the next start.
+    NotKept(io::Error),
+}
+
+impl fmt::Display for ModeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSite(name) => {
+                write!(out, "no site is called `{name}`; `gatewayctl status` shows their names")
+            }
+            Self::NotKept(error) => write!(out, "the mode cannot be kept in the state folder: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ModeError {}
 
 /// Attempts since the start, readable while one is under way.
 #[derive(Debug, Default)]
@@ -97,7 +124,17 @@ impl Reloader {
         reads: Arc<ReadBook>,
         recorder: Arc<Recorder>,
     ) -> Self {
-        let history = History { told: Some(current.get()), ..History::default() };
+        let policy = current.get();
+        let overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
+            tracing::error!(
+                "the modes that were set with `gatewayctl mode --persist` cannot be read: {error}"
+            );
+            Overrides::default()
+        });
+        if !overrides.in_force().is_empty() {
+            current.replace(policy.next(SystemTime::now()).overridden(&overrides));
+        }
+        let history = History { told: Some(current.get()), overrides, ..History::default() };
         Self { current, arguments, reads, recorder, history: Mutex::new(history), counts: Counts::default() }
     }
 
@@ -129,7 +166,7 @@ impl Reloader {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         let previous = self.current.get();
         let names = if trigger == Trigger::Watch { Names::LookUnknown } else { Names::Look };
-        let errors = self.attempt(&previous, Manner { accept_empty, names });
+        let errors = self.attempt(&previous, &history.overrides, Manner { accept_empty, names });
         let current = self.current.get();
         let report = self.report(&previous, &current, &errors);
         let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
@@ -148,12 +185,13 @@ impl Reloader {
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
-    fn attempt(&self, previous: &Policy, manner: Manner) -> Vec<Fault> {
+    fn attempt(&self, previous: &Policy, overrides: &Overrides, manner: Manner) -> Vec<Fault> {
         let now = SystemTime::now();
         let loaded =
             Config::load(&self.arguments).and_then(|config| load(config, Some(previous), manner, now));
         match loaded {
             Ok(Loaded { policy, unfit }) => {
+                let policy = policy.overridden(overrides);
                 let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
                 if differs(previous, &policy) {
                     warn_of_restart(&previous.config, &policy.config);
@@ -164,6 +202,52 @@ impl Reloader {
             }
             Err(ConfigErrors(errors)) => errors.iter().map(Fault::from).collect(),
         }
+    }
+
+    /// The modes that were set while the gateway ran, and are in force; the general ones first.
+    #[must_use]
+    pub fn overrides(&self) -> Vec<Override> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).overrides.in_force()
+    }
+
+    /// Sets a mode over the configured ones, without reading any file; `true` when that changes something.
+    ///
+    /// # Errors
+    /// When there is no such site, or the mode is to be kept and cannot be. Then nothing has changed.
+    pub fn set_mode(&self, set: Override) -> Result<bool, ModeError> {
+        self.change_modes(&set.scope.clone(), |overrides| overrides.with(set))
+    }
+
+    /// Goes back to what the configuration says for a scope; `true` when that changes something.
+    ///
+    /// # Errors
+    /// As [`Self::set_mode`].
+    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, ModeError> {
+        self.change_modes(scope, |overrides| overrides.without(scope))
+    }
+
+    fn change_modes(
+        &self,
+        scope: &Scope,
+        change: impl FnOnce(Overrides) -> Overrides,
+    ) -> Result<bool, ModeError> {
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let policy = self.current.get();
+        if let Some(name) = scope.site.as_deref().filter(|name| policy.named(name).is_none()) {
+            return Err(ModeError::NoSite(name.to_owned()));
+        }
+        let next = change(history.overrides.clone());
+        if next == history.overrides {
+            return Ok(false);
+        }
+        if !next.keeps_as(&history.overrides) {
+            next.save(&policy.config.state_dir).map_err(ModeError::NotKept)?;
+        }
+        let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
+        tracing::info!(crawler, site, overrides = ?next.in_force(), "a mode was changed");
+        history.overrides = next;
+        self.current.replace(policy.next(SystemTime::now()).overridden(&history.overrides));
+        Ok(true)
     }
 
     fn report(&self, previous: &Policy, current: &Policy, errors: &[Fault]) -> ReloadReport {
@@ -206,7 +290,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         old.version() == new.version()
             && old.config == new.config
             && old.modes == new.modes
-            && old.origin == new.origin
+            && old.origin.ca == new.origin.ca
             && old.error == new.error
     };
     previous.config != next.config
@@ -226,6 +310,7 @@ fn warn_of_restart(old: &Config, new: &Config) {
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),
         ("journal", old.journal != new.journal),
+        ("access_log", old.access_log != new.access_log),
         ("store", old.store != new.store),
         ("threads", old.threads != new.threads),
         ("log", old.log != new.log),

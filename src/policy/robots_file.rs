@@ -105,12 +105,20 @@ impl RobotsFile {
         };
         let file = File::open(path).map_err(refuse)?;
         let modified = file.metadata().ok().map(|metadata| last_change(&metadata));
+        Ok(Self { modified, ..Self::take(path, file)? })
+    }
+
+    /// Reads one that comes from elsewhere, such as standard input, and is called `name`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is far too large.
+    pub fn take(name: &Path, source: impl io::Read) -> Result<Self, Unfit> {
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refuse)?;
+        source.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(Unfit::Unreadable)?;
         if bytes.len() as u64 > MOST_BYTES {
             return Err(Unfit::TooLarge);
         }
-        Ok(Self { path: path.to_owned(), id: VersionId::of(&bytes), bytes, modified })
+        Ok(Self { path: name.to_owned(), id: VersionId::of(&bytes), bytes, modified: None })
     }
 
     /// An empty file that the operator said is meant.

@@ -1,12 +1,12 @@
 //! One site, ready to serve and to judge, and the table that finds a site by host.
 
 use super::robots_file::RobotsFile;
+use super::upstream::Upstreams;
 use crate::config::{HostPattern, SiteConfig};
 use crate::decide::{SiteRules, Version, VersionId};
 use crate::enforce::Modes;
 use crate::robots::{Finding, Limits, Robots, Severity};
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -23,8 +23,8 @@ pub struct Site {
     pub robots: Option<Arc<RobotsFile>>,
     /// When the version in force came into force, as far as this process knows.
     pub since: SystemTime,
-    /// Addresses of its origin.
-    pub origin: Vec<SocketAddr>,
+    /// The servers of its origin.
+    pub origin: Upstreams,
     /// What is odd in its robots.txt.
     pub findings: Arc<[Finding]>,
     /// Why its robots.txt on disk is not the one in force.

@@ -150,7 +150,8 @@ impl Watch {
         let now = self.marks_now();
         if now == self.marks {
             let policy = self.reloader.upgrade().map(|reloader| reloader.current());
-            return policy.is_some_and(|policy| policy.sites().iter().any(|site| site.origin.is_empty()));
+            return policy
+                .is_some_and(|policy| policy.sites().iter().any(|site| site.origin.has_unresolved()));
         }
         std::thread::sleep(QUIET);
         self.marks_now() == now

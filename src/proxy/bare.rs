@@ -31,7 +31,7 @@ impl Gateway {
     /// What becomes of a request where nobody is judged.
     pub(super) fn pass(&self, bare: &Bare, session: &Session, context: &mut RequestContext) -> Step {
         let policy = Arc::clone(&context.policy);
-        let facts = match facts::read(session, &policy.config.trusted_proxies) {
+        let facts = match facts::read(session, &policy.config) {
             Head::Request(facts) | Head::Server(facts) => facts,
             Head::Malformed(reason) => return Step::answer(Answer::page(400, reason)),
         };

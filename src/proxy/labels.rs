@@ -1,10 +1,8 @@
-//! Header fields on the way to the origin: who the client is, and what the gateway made of it.
+//! What the gateway made of a request, in header fields for the origin, and the id it goes by.
 
 use super::context::RequestContext;
-use super::facts;
 use pingora::Result;
 use pingora::http::RequestHeader;
-use pingora::proxy::Session;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -15,9 +13,6 @@ const PROOF: &str = "X-Robots-Proof";
 
 /// The same in lower case, as names of fields are kept.
 const OURS: [&str; 3] = ["x-robots-crawler", "x-robots-verdict", "x-robots-proof"];
-
-/// What clients may say of themselves, and who is no trusted proxy may not (RFC 7239).
-const CLAIMS: [&str; 3] = ["forwarded", "x-real-ip", "x-forwarded-host"];
 
 /// Tells the origin of the verdict, if the operator wants that. What a client sent under these names is
 /// always removed, in every spelling that a gateway interface takes for the same: an origin may rely on
@@ -36,7 +31,7 @@ pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> 
 
 /// Removes the fields whose name, in lower case, is `unwanted`. Nearly always there is none, and then this is one
 /// look at each name.
-fn remove(request: &mut RequestHeader, unwanted: impl Fn(&str) -> bool) {
+pub(super) fn remove(request: &mut RequestHeader, unwanted: impl Fn(&str) -> bool) {
     while let Some(name) = request.headers.keys().find(|name| unwanted(name.as_str())).cloned() {
         request.remove_header(&name);
     }
@@ -46,32 +41,6 @@ fn remove(request: &mut RequestHeader, unwanted: impl Fn(&str) -> bool) {
 fn is_spelled(name: &str, own: &str) -> bool {
     let alike = |(octet, own): (u8, u8)| octet == own || (octet == b'_' && own == b'-');
     name.len() == own.len() && name.bytes().zip(own.bytes()).all(alike)
-}
-
-/// Tells the origin who connected. A chain of addresses is continued only for a trusted proxy; from
-/// anybody else it is a claim, and is replaced. The same goes for `Forwarded` (RFC 7239) and `X-Real-IP`,
-/// which we do not write ourselves.
-pub(super) fn forwarded(
-    session: &Session,
-    request: &mut RequestHeader,
-    context: &RequestContext,
-) -> Result<()> {
-    let Some(peer) = facts::peer(session) else { return Ok(()) };
-    let shown = peer.to_string();
-    if context.policy.config.trusted_proxies.contain(peer) {
-        let name = http::HeaderName::from_static("x-forwarded-for");
-        let chain = facts::joined(&session.req_header().headers, &name, b", ");
-        let chain = chain
-            .map_or_else(|| shown.clone().into_bytes(), |chain| [&*chain, b", ", shown.as_bytes()].concat());
-        return request.insert_header("X-Forwarded-For", chain);
-    }
-    remove(request, |name| CLAIMS.contains(&name));
-    request.insert_header("X-Forwarded-For", shown)?;
-    request.insert_header("X-Forwarded-Proto", if facts::is_tls(session) { "https" } else { "http" })?;
-    if let Some(host) = session.req_header().headers.get(http::header::HOST).cloned() {
-        request.insert_header("X-Forwarded-Host", host)?;
-    }
-    Ok(())
 }
 
 /// An id that tells this request from every other of this gateway.

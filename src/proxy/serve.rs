@@ -2,12 +2,13 @@
 
 use super::accept::{Connections, Direct, Listener, accept};
 use super::demo::DemoOrigin;
+use super::life::{Handover, Predecessor, ServiceManager, Signals, Stop, path_beside};
 use super::listen::{Admission, Front};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
 use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
-use crate::policy::{Reloader, Trigger};
+use crate::policy::Reloader;
 use crate::record::{ConnectionTotals, Journal};
 use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
@@ -20,7 +21,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// How many idle connections to origins are kept.
@@ -76,6 +76,8 @@ pub struct Server {
     pub gateway: Gateway,
     /// Its sockets, and what is spoken there.
     pub listeners: Vec<(TcpListener, ListenerConfig)>,
+    /// The gateway that this one replaces.
+    pub predecessor: Option<Predecessor>,
     /// Where what becomes of connections is counted.
     pub connections: Arc<ConnectionTotals>,
     /// Where the admin listener is wanted, and its pages.
@@ -113,16 +115,23 @@ impl Server {
         };
         let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
         let totals = Arc::clone(&self.gateway.totals);
+        let authorities = Arc::clone(&self.gateway.authorities);
+        tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
         let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
-        let control =
-            tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
         if let Some((address, pages)) = self.admin {
             tokio::spawn(admin(bind(address), address, pages, stopped.clone()));
         }
+        let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
+        let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
+        let manager = Arc::new(ServiceManager::from_environment());
+        let watched = Arc::clone(&manager);
+        tokio::spawn(async move { watched.stay_alive().await });
+        let control =
+            tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
         for (listener, config) in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
@@ -142,22 +151,72 @@ impl Server {
                 Arc::default(),
             ));
         }
-        let patient = signals.stop(&self.reloader).await;
+        if let Some(predecessor) = self.predecessor {
+            predecessor.tell_ready();
+        }
+        manager.ready();
+        let stop_for = signals.stop(&self.reloader, &manager, succeeded(handed)).await;
+        manager.stopping();
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
-        ServerApp::cleanup(&*proxy).await;
-        if patient {
-            let grace = current.get().config.grace;
-            tokio::select! {
-                finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
-                    tracing::warn!(?grace, "requests were still in flight when their grace was over");
-                },
-                () = signals.again() => tracing::warn!("stopping at once: a second signal"),
-            }
-        }
+        let grace = current.get().config.grace;
+        drain(&*proxy, stop_for, &connections, grace, &mut signals).await;
         // The control socket's file goes with its task.
         let _ = control.await;
         Ok(())
+    }
+}
+
+/// Lets what is open come to its end.
+async fn drain(
+    proxy: &(impl ServerApp + Sync),
+    stop: Stop,
+    connections: &Connections,
+    grace: Duration,
+    signals: &mut Signals,
+) {
+    let _ = tokio::time::timeout(stop.settling(), connections.none()).await;
+    proxy.cleanup().await;
+    if stop == Stop::Interrupt {
+        return;
+    }
+    tokio::select! {
+        finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
+            tracing::warn!(?grace, "requests were still in flight when their grace was over");
+        },
+        () = signals.again() => tracing::warn!("stopping at once: a second signal"),
+    }
+}
+
+/// Ends when a successor serves, and never where none comes.
+async fn succeeded(handed: tokio::task::JoinHandle<bool>) {
+    if !matches!(handed.await, Ok(true)) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Hands over the sockets to a successor that asks; `false` when the gateway stops first. Their copies go
+/// either way: while one is open, clients would connect and wait for nobody.
+async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> bool {
+    let handed = async {
+        // Another gateway may hold it, whose successor we are; the control socket tells of any other reason.
+        let socket = loop {
+            match ControlSocket::bind(&path) {
+                Ok(socket) => break socket,
+                Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+            }
+        };
+        match socket.listener().and_then(tokio::net::UnixListener::from_std) {
+            Ok(listener) => handover.wait(listener).await,
+            Err(error) => {
+                tracing::warn!("sockets cannot be handed over: {error}");
+                std::future::pending::<()>().await;
+            }
+        }
+    };
+    tokio::select! {
+        () = handed => true,
+        _ = stopped.wait_for(|stop| *stop) => false,
     }
 }
 
@@ -174,53 +233,6 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
     let mut options = HttpServerOptions::default();
     options.h2_idle_timeout = Some(config.timeouts.keepalive);
     proxy.server_options = Some(options);
-}
-
-/// The signals a service manager sends.
-#[derive(Debug)]
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for a further signal to stop.
-    async fn again(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-
-    /// Waits for the signal to stop, reloading on SIGHUP meanwhile. `true` for SIGTERM, which waits for
-    /// requests in flight; SIGINT, from a terminal, does not.
-    async fn stop(&mut self, reloader: &Arc<Reloader>) -> bool {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => {
-                    tracing::info!("stopping: SIGTERM");
-                    return true;
-                }
-                _ = self.interrupt.recv() => {
-                    tracing::info!("stopping: SIGINT");
-                    return false;
-                }
-                _ = self.hangup.recv() => {
-                    let reloader = Arc::clone(reloader);
-                    tokio::task::spawn_blocking(move || reloader.reload(Trigger::Signal, false));
-                }
-            }
-        }
-    }
 }
 
 /// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,

@@ -59,7 +59,7 @@ pub enum AddressDetail {
 }
 
 impl AddressDetail {
-    fn show(self, address: Option<IpAddr>) -> Option<IpAddr> {
+    pub(super) fn show(self, address: Option<IpAddr>) -> Option<IpAddr> {
         match self {
             Self::Full => address,
             Self::Truncated => address.map(|address| Network::around(address, 24, 48).address()),

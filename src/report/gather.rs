@@ -2,6 +2,7 @@
 
 use super::Reads;
 use super::conduct::{Facts, conduct};
+use super::counted::Counted;
 use super::delay::Files;
 use super::entry::{Entry, PathCount, ReadOf, RuleCount};
 use super::kin::Kin;
@@ -10,8 +11,8 @@ use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::identify::{Client, Proof, Purpose};
 use crate::record::{
-    Decision, EventKind, Gaps, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal, Removed,
-    StoreError, StoreReader, Subject, VersionRecord, Window,
+    Decision, EventKind, Gaps, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Presence,
+    ReadTotal, Removed, StoreError, StoreReader, Subject, Total, VersionRecord, Window,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -65,15 +66,7 @@ pub(super) fn gather(
     question: &Question,
     window: &Window,
 ) -> Result<Gathered, StoreError> {
-    let mut gathered = Gathered {
-        accounts: BTreeMap::new(),
-        kin: Kin::default(),
-        files: Files::default(),
-        losses: Losses::default(),
-        lacks_reads: false,
-        removed: Removed::default(),
-        reads: Reads::Complete,
-    };
+    let mut gathered = Gathered::empty();
     let mut versions = Vec::new();
     // What is cut from one store may be another's most frequent target.
     let top = if stores.len() == 1 { question.top } else { usize::MAX };
@@ -86,6 +79,19 @@ pub(super) fn gather(
     gathered.files = Files::new(in_force(&versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
     Ok(gathered)
+}
+
+/// Adds up what was counted elsewhere.
+pub(super) fn add_up(counted: Counted, question: &Question, window: &Window) -> Gathered {
+    let mut gathered = Gathered::empty();
+    gathered.presence(counted.presence);
+    gathered.totals(counted.totals);
+    gathered.paths(counted.paths);
+    gathered.gaps(counted.gaps);
+    gathered.take_reads(counted.reads, question, window);
+    gathered.files = Files::new(in_force(&counted.versions, window.to).into_values());
+    gathered.accounts.retain(|_, account| account.is_of(window));
+    gathered
 }
 
 /// The version of each site that was in force just before `to`; the youngest, where several gateways differ.
@@ -108,6 +114,18 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 }
 
 impl Gathered {
+    fn empty() -> Self {
+        Self {
+            accounts: BTreeMap::new(),
+            kin: Kin::default(),
+            files: Files::default(),
+            losses: Losses::default(),
+            lacks_reads: false,
+            removed: Removed::default(),
+            reads: Reads::Complete,
+        }
+    }
+
     fn counts(
         &mut self,
         store: &StoreReader,
@@ -116,22 +134,38 @@ impl Gathered {
         top: usize,
     ) -> Result<(), StoreError> {
         let filter = question.filter();
-        for presence in store.presence(&filter)? {
+        self.presence(store.presence(&filter)?);
+        self.totals(store.totals(window, &filter)?);
+        self.paths(store.paths(window, &filter, top)?);
+        self.gaps(store.gaps(window, &filter)?);
+        Ok(())
+    }
+
+    fn presence(&mut self, found: Vec<Presence>) {
+        for presence in found {
             let seen = &mut self.account(&presence.subject).seen;
             *seen = Some(seen.map_or((presence.first, presence.last), |(first, last)| {
                 (first.min(presence.first), last.max(presence.last))
             }));
         }
-        for total in store.totals(window, &filter)? {
+    }
+
+    fn totals(&mut self, found: Vec<Total>) {
+        for total in found {
             *self.account(&total.subject).totals.entry(total.decision).or_default() += total.count;
         }
-        for path in store.paths(window, &filter, top)? {
+    }
+
+    fn paths(&mut self, found: Vec<PathTotal>) {
+        for path in found {
             self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
         }
-        for (subject, gaps) in store.gaps(window, &filter)? {
+    }
+
+    fn gaps(&mut self, found: Vec<(Arc<Subject>, Gaps)>) {
+        for (subject, gaps) in found {
             self.account(&subject).gaps.merge(&gaps);
         }
-        Ok(())
     }
 
     fn missing(&mut self, store: &StoreReader, window: &Window) -> Result<(), StoreError> {

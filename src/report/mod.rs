@@ -12,6 +12,7 @@
 
 mod case;
 mod conduct;
+mod counted;
 mod course;
 mod delay;
 mod entry;
@@ -24,6 +25,7 @@ mod window;
 
 pub use case::Case;
 pub use conduct::Conduct;
+pub use counted::Counted;
 pub use course::{Course, Curve};
 pub use delay::CrawlDelay;
 pub use entry::{Entry, PathCount, ReadOf, RuleCount};
@@ -75,11 +77,21 @@ impl Report {
     pub fn of(stores: &[StoreReader], question: &Question) -> Result<Self, StoreError> {
         let window = window::common(stores, question)?;
         let gathered = gather::gather(stores, question, &window)?;
+        Ok(Self::made_of(gathered, question, window))
+    }
+
+    /// Adds up what was counted elsewhere, of exactly this `window`.
+    #[must_use]
+    pub fn of_counts(counted: Counted, question: &Question, window: Window) -> Self {
+        Self::made_of(gather::add_up(counted, question, &window), question, window)
+    }
+
+    fn made_of(gathered: gather::Gathered, question: &Question, window: Window) -> Self {
         let Losses { details_dropped, counts_lost } = gathered.losses;
         let (reads, removed) = (gathered.reads, gathered.removed);
         let crawlers = gathered.entries(question);
         let Window { from, to } = window;
-        Ok(Self { from, to, reads, details_dropped, counts_lost, crawlers, removed })
+        Self { from, to, reads, details_dropped, counts_lost, crawlers, removed }
     }
 
     /// The window of the counts.

@@ -170,7 +170,9 @@ fn foldings(sent: &[u8], judged: &[u8], parameters: PathParameters) -> Vec<Vec<u
             note([folded.as_slice(), query].concat());
         }
     }
-    dotless.into_iter().for_each(|target| note(target.into_owned()));
+    if let Some(target) = dotless {
+        note(target.into_owned());
+    }
     foldings
 }
 

@@ -29,7 +29,7 @@ fn an_unknown_key() {
     let ended = check("check-unknown-key", &format!("listen_on = []\n{SITE}"), ROBOTS, &[], 1);
     assert!(
         format!("{}{}", ended.stdout, ended.stderr)
-            .contains("gateway.toml:1:1: error: unknown field `listen_on`"),
+            .contains("gateway.toml:1:1: error: unknown key `listen_on`; did you mean `listen`?"),
         "{ended:?}"
     );
     let json =

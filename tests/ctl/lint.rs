@@ -1,6 +1,6 @@
 //! `gatewayctl lint FILE`: the findings of one robots.txt.
 
-use crate::golden::{assert_golden, ctl};
+use crate::golden::{assert_golden, ctl, ctl_with_input};
 use crate::support::{Ended, Folder};
 
 #[track_caller]
@@ -61,4 +61,25 @@ fn a_missing_file_cannot_be_answered() {
     let folder = Folder::new();
     let ended = ctl(&folder, &["lint", "absent.txt"]).exits(2);
     assert_golden("lint-missing", &folder, &ended);
+}
+
+#[test]
+fn several_files_and_standard_input() {
+    let folder = Folder::new();
+    folder.write("one.txt", CLEAN);
+    folder.write("two.txt", "User-agent: *\nDisallow: b\n");
+    let ended = ctl(&folder, &["lint", "one.txt", "two.txt", "--deny", "warnings"]).exits(1);
+    assert_golden("lint-several", &folder, &ended);
+    let ended = ctl_with_input(&folder, &["lint", "-"], Some("Disalow: /a\n")).exits(0);
+    assert_golden("lint-stdin", &folder, &ended);
+    let ended = ctl(&folder, &["lint", "absent.txt", "two.txt"]).exits(2);
+    assert!(ended.stdout.contains("two.txt:2:11") && ended.stderr.contains("absent.txt"), "{ended:?}");
+}
+
+#[test]
+fn a_hostile_line_is_shown_harmlessly_with_its_mark() {
+    let line = [&b"Disallow: \x1b]0;owned\x07 \xe2\x80\xae\xff"[..], &b"x".repeat(300)].concat();
+    let robots = [b"User-agent: *\n", &line[..], b"\n"].concat();
+    let ended = lint("lint-hostile", robots, &[], 0);
+    assert!(ended.stdout.bytes().all(|octet| octet == b'\n' || octet >= b' '), "{}", ended.stdout);
 }

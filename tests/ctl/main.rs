@@ -12,9 +12,13 @@
 
 mod batch;
 mod check;
+mod diff;
 mod explain;
 mod golden;
+mod init;
 mod lint;
+mod modes;
+mod replay;
 mod running;
 #[expect(
     dead_code,
@@ -23,3 +27,5 @@ mod running;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod terminal;
+mod texts;

@@ -46,9 +46,19 @@ const SITE: &str = "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robot
 
 #[test]
 fn an_unknown_key() {
-    fails_at(&format!("mode = \"audit\"\nlisten_on = []\n{SITE}"), 2, 1, "unknown field `listen_on`");
-    fails_at(&format!("{SITE}hots = [\"a\"]\n"), 4, 1, "unknown field `hots`");
-    fails_at(&format!("[clients]\ncurl = \"audit\"\n{SITE}"), 2, 1, "unknown field `curl`");
+    fails_at(
+        &format!("mode = \"audit\"\nlisten_on = []\n{SITE}"),
+        2,
+        1,
+        "unknown key `listen_on`; did you mean `listen`?",
+    );
+    fails_at(&format!("{SITE}hots = [\"a\"]\n"), 4, 1, "unknown key `hots`; did you mean `hosts`?");
+    fails_at(
+        &format!("[clients]\ncurl = \"audit\"\n{SITE}"),
+        2,
+        1,
+        "unknown key `curl`; the keys here are `crawler`",
+    );
 }
 
 #[test]

@@ -276,8 +276,40 @@ fn a_real_log_replayed_is_judged_as_explain_says() {
         events.entry(Logged { method, target, user_agent: text("user_agent") }).or_default().push(event);
     }
     compare(&counts, &answers, &events);
+    let log = corpus.join("logs/elastic-2015.combined.log.gz");
+    compare_with_replay(&log, &robots, events.values().flatten());
     let version = version_of(ROBOTS);
     assert!(events.values().flatten().all(|event| event["robots_version"] == version));
+}
+
+/// What an event says of one line of the log, whenever it was told and in whatever mode.
+fn line_and_judgement(event: &Value) -> String {
+    json!([event["method"], event["target"], event["user_agent"], journalled(event)]).to_string()
+}
+
+/// Holds what `gatewayctl replay` makes of the log, line by line, against what the running gateway recorded of the
+/// same requests.
+fn compare_with_replay<'a>(log: &Path, robots: &Path, recorded: impl Iterator<Item = &'a Value>) {
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let ended = ctl(["replay", &text(log), "--robots", &text(robots), "--events", "-"]).exits(0);
+    let mut balance: BTreeMap<String, i64> = BTreeMap::new();
+    let replayed = json_lines(&ended.stdout);
+    for event in &replayed {
+        *balance.entry(line_and_judgement(event)).or_default() += 1;
+    }
+    for event in
+        recorded.filter(|event| event["event"] != "allowed" && event["target"] != "/scripts/the-last")
+    {
+        *balance.entry(line_and_judgement(event)).or_default() -= 1;
+    }
+    balance.retain(|_, count| *count != 0);
+    println!(
+        "{} events of a replay, line by line as the gateway's; {} kinds differ",
+        replayed.len(),
+        balance.len()
+    );
+    assert!(replayed.len() > 300, "the log shows too little");
+    assert!(balance.is_empty(), "{} differ, among them {:?}", balance.len(), balance.iter().next());
 }
 
 /// Holds each request's answer of `explain` against what the running gateway recorded of it.

@@ -22,6 +22,7 @@ mod exceptions;
 mod faults;
 mod http2;
 mod journal_files;
+mod life;
 mod limits;
 mod modes;
 mod notice;

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 const PAGE: &str = "GET /page HTTP/1.1\r\nHost: a.example\r\nUser-Agent: Mozilla/5.0\r\n\r\n";
 
+const VERSIONS: [&[&rustls::SupportedProtocolVersion]; 2] =
+    [&[&rustls::version::TLS12], &[&rustls::version::TLS13]];
+
 fn site(authority: &Authority, origin: &str) -> Builder {
     let builder = Daemon::with(ROBOTS).at(origin).table(LISTENER);
     authority.save(builder.folder(), "site", &["a.example"]);
@@ -24,8 +27,6 @@ fn clients_of_both_versions_are_served_and_told_their_protocol() {
     let (authority, origin) = (Authority::new(), Nginx::start());
     let gateway = site(&authority, &origin.url()).start();
     let address = tls_address(&gateway);
-    const VERSIONS: [&[&rustls::SupportedProtocolVersion]; 2] =
-        [&[&rustls::version::TLS12], &[&rustls::version::TLS13]];
     for versions in VERSIONS {
         let offer = Offer { versions, ..HTTP_1 };
         let mut stream = authority.connect(address, "a.example", offer).expect("a handshake");

@@ -58,7 +58,9 @@ fn every_row_is_refused_or_forwarded_with_its_meaning() {
     let origin = Keeper::start();
     let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
     let rows = rows();
-    let refused = rows.iter().filter(|row| check(row, &gateway, &origin)).count();
+    // Heads that are too large are counted with the limits of connections.
+    let is_malformed = |row: &&Row| !matches!(row.expected, Expected::Refused(431));
+    let refused = rows.iter().filter(|row| check(row, &gateway, &origin)).filter(is_malformed).count();
     println!("{} rows, {refused} of them refused", rows.len());
     let totals = gateway.ctl(&["status", "--format", "json"]).exits(0).json()["totals"].clone();
     assert_eq!(totals["malformed"].as_u64(), u64::try_from(refused).ok(), "{totals}");
@@ -90,16 +92,13 @@ fn octet_by_octet_is_the_same() {
         }
         let answer = crate::wire::rest(&mut stream);
         let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
-        match &row.expected {
-            Expected::Forwarded(line, _) => {
-                assert_eq!(statuses(&answer), [200], "{said}");
-                assert_eq!(origin.so_far().first().map(Kept::request_line).as_deref(), Some(*line), "{said}");
-            }
+        if let Expected::Forwarded(line, _) = &row.expected {
+            assert_eq!(statuses(&answer), [200], "{said}");
+            assert_eq!(origin.so_far().first().map(Kept::request_line).as_deref(), Some(*line), "{said}");
+        } else {
             // A head that is good by itself may be on its way when its body turns out to be bad.
-            _ => {
-                assert!(matches!(statuses(&answer)[..], [] | [400..=499]), "{said}");
-                assert!(!origin.so_far().iter().any(|kept| matches!(kept, Kept::Whole { .. })), "{said}");
-            }
+            assert!(matches!(statuses(&answer)[..], [] | [400..=499]), "{said}");
+            assert!(!origin.so_far().iter().any(|kept| matches!(kept, Kept::Whole { .. })), "{said}");
         }
     }
 }

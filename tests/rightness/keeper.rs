@@ -86,8 +86,7 @@ impl Keeper {
 fn keep(mut stream: TcpStream, log: &Log, answer: Answer) {
     let mut unread = Vec::new();
     let note = |kept| log.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
-    loop {
-        let Some(head) = until(&mut stream, &mut unread, b"\r\n\r\n") else { break };
+    while let Some(head) = until(&mut stream, &mut unread, b"\r\n\r\n") {
         let Some(body) = body(&mut stream, &mut unread, &head) else {
             unread = [head, unread].concat();
             break;

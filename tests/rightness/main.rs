@@ -7,11 +7,13 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "a test fails by panicking, and prints what it measured"
+    reason = "a test fails by panicking, and says what it saw"
 )]
 
+mod access_log;
+mod behind;
 mod bodies;
+mod forwarding;
 mod grammar;
 mod keeper;
 mod pipelining;

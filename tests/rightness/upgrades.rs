@@ -59,9 +59,9 @@ fn after_the_handshake_octets_go_both_ways_as_they_are() {
     assert!(head.to_ascii_lowercase().contains("upgrade: websocket"), "{head}");
     for octets in [&b"\x81\x05hello"[..], b"GET /private HTTP/1.1\r\n\r\n", b"\0\xff\r\n"] {
         client.write_all(octets).expect("sent");
-        let mut heard = vec![0; octets.len()];
-        client.read_exact(&mut heard).expect("the echo");
-        assert_eq!(heard, octets);
+        let mut echoed = vec![0; octets.len()];
+        client.read_exact(&mut echoed).expect("the echo");
+        assert_eq!(echoed, octets);
     }
 }
 

@@ -112,9 +112,11 @@ fn another(key: &str, value: &str) -> String {
         "path_parameters" => "\"drop\"".to_owned(),
         "addresses" => "\"none\"".to_owned(),
         "format" => "\"json\"".to_owned(),
+        "forwarded_header" => "\"forwarded\"".to_owned(),
         "listen" => "[\"127.0.0.2:80\"]".to_owned(),
         "admin" => "\"off\"".to_owned(),
         _ if text == "audit" => "\"enforce\"".to_owned(),
+        _ if text == "true" => "false".to_owned(),
         _ if text == "false" => "true".to_owned(),
         _ if text == "[]" => "[\"192.0.2.0/24\"]".to_owned(),
         _ if value.starts_with('"') && text.starts_with(|digit: char| digit.is_ascii_digit()) => {
@@ -166,8 +168,9 @@ fn keys_of(loader: &Loader, table: &str) -> BTreeSet<String> {
         _ => format!("{LEAST}[{table}]\n{unknown}"),
     };
     let message = loader.load(&planted).unwrap_err();
-    let (_, expected) =
-        message.split_once("unknown field `no_such_key`, expected ").unwrap_or_else(|| panic!("{message}"));
+    let (_, expected) = message
+        .split_once("unknown key `no_such_key`; the keys here are ")
+        .unwrap_or_else(|| panic!("{message}"));
     expected.lines().next().unwrap_or_default().split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 

@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its subject has failed")]
 
 mod configuration;
+mod examples;
+mod guide;
 mod newcomer;
 mod origin;
 mod release;

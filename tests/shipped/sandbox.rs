@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Files of the project that the commands use; addresses and paths in them are rewritten.
-const FILES: [&str; 3] = ["conf/gateway.toml", "rules/robots.txt", "systemd/robots-gateway.service"];
+const FILES: [&str; 4] = [
+    "conf/gateway.toml",
+    "rules/robots.txt",
+    "systemd/robots-gateway.service",
+    "systemd/robots-gateway.socket",
+];
 
 const SYSTEMCTL: &str = r#"#!/bin/bash
 # Runs the installed unit's own commands.
@@ -59,10 +64,15 @@ impl Sandbox {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let inside = |path: &str| format!("{}{path}", folder.path().display());
         let gateway = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap();
-        let mut rewrites: Vec<_> =
-            ["/usr/local/bin", "/etc/robots-gateway", "/etc/systemd/system", "/var/lib/robots-gateway"]
-                .map(|path| (path, inside(path)))
-                .into();
+        let mut rewrites: Vec<_> = [
+            "/usr/local/bin",
+            "/etc/robots-gateway",
+            "/etc/systemd/system",
+            "/var/lib/robots-gateway",
+            "/var/log/nginx",
+        ]
+        .map(|path| (path, inside(path)))
+        .into();
         rewrites.push(("127.0.0.1:8080", gateway.to_string()));
         rewrites.push(("127.0.0.1:3000", origin::start().to_string()));
         let sandbox = Self { folder, run: tempfile::tempdir().unwrap(), rewrites };

@@ -78,3 +78,33 @@ fn systemd_finds_no_fault_with_it() {
         Err(error) => println!("skipped: systemd-analyze cannot be run: {error}"),
     }
 }
+
+#[test]
+fn it_is_shut_in_as_far_as_it_promises() {
+    let output =
+        Command::new("systemd-analyze").args(["security", "--offline=true", "--no-pager", UNIT]).output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return println!("skipped: systemd-analyze cannot be run: {error}"),
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !said.contains("Overall exposure level") {
+        return println!("skipped: this systemd-analyze cannot judge a unit that is not loaded");
+    }
+    let level =
+        said.lines().find_map(|line| line.split_once("Overall exposure level for robots-gateway.service: "));
+    let level: f64 = level.and_then(|(_, rest)| rest.split(' ').next()).unwrap().parse().unwrap();
+    println!("exposure: {level}");
+    assert!(level <= 1.5, "{said}");
+}
+
+#[test]
+fn systemd_finds_no_fault_with_its_sockets() {
+    let sandbox = Sandbox::new();
+    sandbox.install_programs();
+    let units = [UNIT, "systemd/robots-gateway.socket"].map(|unit| sandbox.project().join(unit));
+    match Command::new("systemd-analyze").arg("verify").args(units).output() {
+        Ok(output) => assert!(output.status.success() && output.stderr.is_empty(), "{output:?}"),
+        Err(error) => println!("skipped: systemd-analyze cannot be run: {error}"),
+    }
+}

@@ -7,9 +7,11 @@ use super::journal::Journal;
 use super::log::Log;
 use super::origin::Nginx;
 use super::wait::{until, within};
-use std::net::SocketAddr;
+use std::ffi::{OsStr, OsString};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A gateway in the making.
@@ -21,6 +23,7 @@ pub(crate) struct Builder {
     tables: String,
     site: String,
     arguments: Vec<String>,
+    variables: Vec<(String, String)>,
     origin: Option<String>,
     has_robots: bool,
 }
@@ -29,6 +32,7 @@ pub(crate) struct Builder {
 #[derive(Debug)]
 pub(crate) struct Daemon {
     process: Child,
+    arguments: Vec<OsString>,
     address: SocketAddr,
     folder: Folder,
     /// Standard error.
@@ -66,6 +70,7 @@ impl Builder {
             tables: String::new(),
             site: String::new(),
             arguments: Vec::new(),
+            variables: Vec::new(),
             origin: None,
             has_robots: false,
         }
@@ -89,6 +94,12 @@ impl Builder {
 
     pub(crate) fn arg(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// A variable of its environment.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -166,7 +177,21 @@ impl Builder {
             command.arg("--control").arg(self.folder.join("control.sock"));
         }
         command.args(&self.arguments);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// Starts the gateway as a service manager does that listens for it: with the socket as descriptor 3.
+    #[track_caller]
+    pub(crate) fn start_with(self, socket: &TcpListener) -> Daemon {
+        const SHELL: &str = "exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$@\"";
+        let plain = self.command();
+        let mut command = command::program("sh");
+        command.args(["-c", SHELL, "sh"]).arg(plain.get_program()).args(plain.get_args());
+        let socket = socket.try_clone().expect("a copy of the socket");
+        command.stdin(Stdio::from(OwnedFd::from(socket)));
+        Daemon::run(command, self.folder)
+            .unwrap_or_else(|said| panic!("it does not listen; it said:\n{said}"))
     }
 
     /// Starts the gateway and waits until it listens.
@@ -177,11 +202,24 @@ impl Builder {
 
     /// Starts the gateway; `Err` is what it said when it does not come to listen.
     pub(crate) fn try_start(self) -> Result<Daemon, String> {
-        let mut process = self.command().spawn().expect("the gateway can be started");
+        Daemon::run(self.command(), self.folder)
+    }
+
+    /// Starts a gateway that should not start, and waits for its end.
+    #[track_caller]
+    pub(crate) fn fails_to_start(&self) -> Ended {
+        command::run(self.command())
+    }
+}
+
+impl Daemon {
+    fn run(mut command: Command, folder: Folder) -> Result<Self, String> {
+        let mut process = command.spawn().expect("the gateway can be started");
+        let arguments = command.get_args().map(OsStr::to_owned).collect();
         let log = Log::of(process.stderr.take().expect("piped"));
         let output = Log::of(process.stdout.take().expect("piped"));
         match log.find(listening_address) {
-            Ok(address) => Ok(Daemon { process, address, folder: self.folder, log, output }),
+            Ok(address) => Ok(Self { process, arguments, address, folder, log, output }),
             Err(said) => {
                 let _ = process.kill();
                 let _ = process.wait();
@@ -190,10 +228,12 @@ impl Builder {
         }
     }
 
-    /// Starts a gateway that should not start, and waits for its end.
-    #[track_caller]
-    pub(crate) fn fails_to_start(&self) -> Ended {
-        command::run(self.command())
+    /// The same program with the same arguments once more, told to take over.
+    pub(crate) fn successor(&self) -> Result<Self, String> {
+        let mut command = command::daemon();
+        let arguments = self.arguments.iter().filter(|argument| *argument != "--upgrade");
+        command.args(arguments).arg("--upgrade");
+        Self::run(command, Folder::new())
     }
 }
 

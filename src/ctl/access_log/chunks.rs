@@ -1,0 +1,161 @@
+//! A log in pieces of whole lines, in bounded memory whatever its lines are like.
+
+use super::Source;
+use memchr::memrchr;
+use std::io::{self, Read as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How much is judged at a time.
+const CHUNK: usize = 1 << 20;
+
+/// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
+const LONGEST_LINE: usize = 1 << 17;
+
+/// How often a log that may grow is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Some lines of a log, the last perhaps without its end.
+#[derive(Debug, Default)]
+pub(in crate::ctl) struct Chunk {
+    pub(in crate::ctl) octets: Vec<u8>,
+    /// Which of the logs.
+    pub(in crate::ctl) log: usize,
+    /// Lines in front of it that were too long to be looked at.
+    pub(in crate::ctl) overlong: u64,
+}
+
+/// Cuts logs into chunks.
+pub(in crate::ctl) struct Chunks<'a> {
+    sources: Vec<Source>,
+    log: usize,
+    /// The start of a line whose end has not been read.
+    rest: Vec<u8>,
+    overlong: u64,
+    /// A line that is too long is being passed over.
+    skipping: bool,
+    follow: bool,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Chunks<'a> {
+    /// The lines of `sources`, one after the other. To `follow` is to wait at the end of the last until `stop`.
+    pub(in crate::ctl) fn new(sources: Vec<Source>, follow: bool, stop: &'a AtomicBool) -> Self {
+        Self { sources, log: 0, rest: Vec::new(), overlong: 0, skipping: false, follow, stop }
+    }
+
+    /// The next chunk, put into `buffer`, which is one that was used before; `None` at the end.
+    pub(in crate::ctl) fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Chunk>> {
+        loop {
+            buffer.clear();
+            buffer.append(&mut self.rest);
+            let at_end = self.fill(&mut buffer)?;
+            if self.skipping {
+                self.pass_over(&mut buffer);
+            }
+            if at_end {
+                return self.last(buffer);
+            }
+            let end = memrchr(b'\n', &buffer).map_or(0, |end| end + 1);
+            self.rest.extend_from_slice(buffer.get(end..).unwrap_or_default());
+            buffer.truncate(end);
+            if self.rest.len() > LONGEST_LINE {
+                self.rest.clear();
+                self.skipping = true;
+                self.overlong += 1;
+            }
+            if !buffer.is_empty() {
+                return Ok(Some(self.chunk(buffer)));
+            }
+        }
+    }
+
+    fn chunk(&mut self, octets: Vec<u8>) -> Chunk {
+        Chunk { octets, log: self.log, overlong: std::mem::take(&mut self.overlong) }
+    }
+
+    /// What is left of a log at its end, or the first chunk of the next.
+    fn last(&mut self, buffer: Vec<u8>) -> io::Result<Option<Chunk>> {
+        let chunk = (!buffer.is_empty() || self.overlong > 0).then(|| self.chunk(buffer));
+        self.log += 1;
+        self.skipping = false;
+        match chunk {
+            Some(chunk) => Ok(Some(chunk)),
+            None if self.log < self.sources.len() => self.next(Vec::with_capacity(CHUNK)),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads until there is a chunk's worth; `true` at the end of the log. A log that grows gives what there is.
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let last = self.log + 1 == self.sources.len();
+        let Some(source) = self.sources.get_mut(self.log) else { return Ok(true) };
+        if !(self.follow && last) {
+            let wanted = CHUNK.saturating_sub(buffer.len()).max(CHUNK / 4) as u64;
+            let got = source.by_ref().take(wanted).read_to_end(buffer)?;
+            return Ok((got as u64) < wanted);
+        }
+        let mut more = vec![0; CHUNK / 4];
+        let mut got = source.read(&mut more)?;
+        while got == 0 && source.can_grow() && !self.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+            got = source.grown(&mut more)?;
+        }
+        buffer.extend_from_slice(more.get(..got).unwrap_or_default());
+        Ok(got == 0)
+    }
+
+    /// Drops the rest of a line that was too long.
+    fn pass_over(&mut self, buffer: &mut Vec<u8>) {
+        match memchr::memchr(b'\n', buffer) {
+            Some(end) => {
+                buffer.drain(..=end);
+                self.skipping = false;
+            }
+            None => buffer.clear(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    fn chunks(files: &[&[u8]]) -> Vec<(usize, usize, u64)> {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |(at, octets): (usize, &&[u8])| {
+            let path = folder.path().join(at.to_string());
+            std::fs::File::create(&path).unwrap().write_all(octets).unwrap();
+            Source::open(&path, &Arc::default()).unwrap()
+        };
+        let (sources, stop) = (files.iter().enumerate().map(open).collect(), AtomicBool::new(false));
+        let mut chunks = Chunks::new(sources, false, &stop);
+        let mut seen = Vec::new();
+        while let Some(chunk) = chunks.next(Vec::new()).unwrap() {
+            assert!(chunk.octets.len() <= CHUNK + LONGEST_LINE + CHUNK / 4);
+            let lines = chunk.octets.split(|octet| *octet == b'\n').filter(|line| !line.is_empty()).count();
+            seen.push((chunk.log, lines, chunk.overlong));
+        }
+        seen
+    }
+
+    #[test]
+    fn lines_stay_whole_across_chunks_and_files() {
+        let line = [b"x".repeat(99), b"\n".to_vec()].concat();
+        let log = line.repeat(30_000);
+        let seen = chunks(&[&log, b"", b"a\nb", b"c\n"]);
+        let of = |log: usize| seen.iter().filter(|chunk| chunk.0 == log).map(|chunk| chunk.1).sum::<usize>();
+        assert_eq!((of(0), of(1), of(2), of(3)), (30_000, 0, 2, 1), "{seen:?}");
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_in_bounded_memory() {
+        let long = b"y".repeat(5 * CHUNK);
+        let log = [b"a\n", &long[..], b"\nb\n", &long[..]].concat();
+        let seen = chunks(&[&log]);
+        let sum = |what: fn(&(usize, usize, u64)) -> u64| seen.iter().map(what).sum::<u64>();
+        assert_eq!((sum(|chunk| chunk.1 as u64), sum(|chunk| chunk.2)), (2, 2), "{seen:?}");
+    }
+}

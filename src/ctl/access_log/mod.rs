@@ -1,0 +1,93 @@
+//! Access logs of web servers: from octets to requests.
+//!
+//! Two shapes, told apart line by line: the common and combined formats of Apache and nginx, with or without
+//! the name of a host in front; and one JSON object a line, as nginx is configured to write or Caddy writes by
+//! itself. What a server escaped is given back as the octets that the client sent.
+
+mod chunks;
+mod combined;
+mod json;
+mod source;
+mod time;
+
+pub(super) use chunks::{Chunk, Chunks};
+pub(super) use source::{Source, sorted_by_time};
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// One line of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry<'a> {
+    /// The host that was asked, as the log names it; most logs are of one host and do not.
+    pub(super) host: Option<Cow<'a, str>>,
+    /// The client.
+    pub(super) address: Option<IpAddr>,
+    /// When, in microseconds since 1970.
+    pub(super) at: i64,
+    /// The request line in its parts; `None` for what was no HTTP.
+    pub(super) request: Option<Request<'a>>,
+    /// The status it was answered with.
+    pub(super) status: Option<u16>,
+    /// Who it said it was.
+    pub(super) agent: Agent<'a>,
+}
+
+/// Method and target as sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Request<'a> {
+    pub(super) method: Cow<'a, [u8]>,
+    pub(super) target: Cow<'a, [u8]>,
+}
+
+/// What a log tells of the `User-Agent` header (RFC 9110 §10.1.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Agent<'a> {
+    /// There was one.
+    Sent(Cow<'a, [u8]>),
+    /// There was none, or an empty one.
+    Absent,
+    /// The log does not say. Nobody may be taken for nameless on the strength of that.
+    Unlogged,
+}
+
+impl<'a> Agent<'a> {
+    fn of(octets: Cow<'a, [u8]>) -> Self {
+        if octets.is_empty() || *octets == *b"-" { Self::Absent } else { Self::Sent(octets) }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Reads a request line (RFC 9112 §3). `None` for what is none, such as a TLS greeting at a plain port.
+    fn parse(line: Cow<'a, [u8]>) -> Option<Self> {
+        match line {
+            Cow::Borrowed(line) => split(line).map(|(method, target)| Self {
+                method: Cow::Borrowed(method),
+                target: Cow::Borrowed(target),
+            }),
+            Cow::Owned(line) => split(&line).map(|(method, target)| Self {
+                method: Cow::Owned(method.to_vec()),
+                target: Cow::Owned(target.to_vec()),
+            }),
+        }
+    }
+}
+
+/// Method and target. HTTP/0.9 has no version, and is no longer answered.
+fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr::memchr(b' ', line).filter(|end| *end > 0)?;
+    let (method, rest) = (line.get(..end)?, line.get(end + 1..)?);
+    let end = memchr::memchr(b' ', rest).filter(|end| *end > 0)?;
+    let (target, version) = (rest.get(..end)?, rest.get(end + 1..)?);
+    let is_method =
+        method.iter().all(|octet| octet.is_ascii_alphabetic() || *octet == b'-' || *octet == b'_');
+    (is_method && version.starts_with(b"HTTP/")).then_some((method, target))
+}
+
+/// Reads one line, without its end. `None` for what has no known shape.
+pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
+    match line {
+        [b'{', ..] => json::parse(line),
+        _ => combined::parse(line),
+    }
+}

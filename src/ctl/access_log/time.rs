@@ -1,0 +1,134 @@
+//! Times as logs write them, in microseconds since 1970.
+
+use jiff::Timestamp;
+
+const MONTHS: [&[u8; 3]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+
+const MICROS: i64 = 1_000_000;
+
+/// `17/May/2015:10:05:03 +0000`.
+pub(super) fn common(text: &[u8]) -> Option<i64> {
+    let [
+        d1,
+        d2,
+        b'/',
+        m1,
+        m2,
+        m3,
+        b'/',
+        y1,
+        y2,
+        y3,
+        y4,
+        b':',
+        h1,
+        h2,
+        b':',
+        n1,
+        n2,
+        b':',
+        s1,
+        s2,
+        b' ',
+        sign,
+        o1,
+        o2,
+        o3,
+        o4,
+    ] = *text
+    else {
+        return None;
+    };
+    let month = MONTHS.iter().position(|month| **month == [m1, m2, m3])?;
+    let day = number(&[d1, d2]).filter(|day| (1..=31).contains(day))?;
+    let seconds = days(number(&[y1, y2, y3, y4])?, i64::try_from(month).ok()? + 1, day) * 86_400
+        + number(&[h1, h2])? * 3_600
+        + number(&[n1, n2])? * 60
+        + number(&[s1, s2])?;
+    let offset = number(&[o1, o2])? * 3_600 + number(&[o3, o4])? * 60;
+    let offset = match sign {
+        b'+' => offset,
+        b'-' => -offset,
+        _ => return None,
+    };
+    Some((seconds - offset) * MICROS)
+}
+
+/// RFC 3339, the common form, or seconds since 1970 as a decimal number.
+pub(super) fn any(text: &str) -> Option<i64> {
+    let stamp = || text.parse::<Timestamp>().ok().map(|time| time.as_microsecond());
+    common(text.as_bytes()).or_else(stamp).or_else(|| text.parse().ok().and_then(seconds))
+}
+
+/// Seconds since 1970. Some write milliseconds, micro- or nanoseconds: no log is of the year 5138.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "it is within range, and a log's time has no more digits"
+)]
+pub(super) fn seconds(number: f64) -> Option<i64> {
+    let scale = match number {
+        0.0..1e11 => 1e6,
+        1e11..1e14 => 1e3,
+        1e14..1e17 => 1.0,
+        1e17..9e18 => 1e-3,
+        _ => return None,
+    };
+    Some((number * scale).round() as i64)
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar, counted from the first of March of year 0.
+const fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_form_is_that_of_the_calendar() {
+        for (text, wanted) in [
+            ("17/May/2015:10:05:03 +0000", "2015-05-17T10:05:03Z"),
+            ("29/Feb/2024:23:59:59 +0100", "2024-02-29T22:59:59Z"),
+            ("01/Jan/2026:00:30:00 +0530", "2025-12-31T19:00:00Z"),
+            ("31/Dec/1999:23:00:00 -0830", "2000-01-01T07:30:00Z"),
+        ] {
+            let wanted: Timestamp = wanted.parse().unwrap();
+            assert_eq!(common(text.as_bytes()), Some(wanted.as_microsecond()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_none() {
+        for text in [
+            "",
+            "17/Mai/2015:10:05:03 +0000",
+            "00/May/2015:10:05:03 +0000",
+            "17/May/2015:10:05:03  0000",
+            "x",
+        ] {
+            assert_eq!(common(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(any("yesterday"), None);
+        assert_eq!(seconds(-1.0), None);
+        assert_eq!(seconds(f64::NAN), None);
+    }
+
+    #[test]
+    fn numbers_of_any_precision_are_one_time() {
+        for number in [1_700_000_000.0, 1_700_000_000_000.0, 1_700_000_000_000_000.0, 1.7e18] {
+            assert_eq!(seconds(number), Some(1_700_000_000_000_000), "{number}");
+        }
+        assert_eq!(any("1700000000.25"), Some(1_700_000_000_250_000));
+        assert_eq!(any("2023-11-14T22:13:20+00:00"), Some(1_700_000_000_000_000));
+    }
+}

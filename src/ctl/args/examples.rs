@@ -1,0 +1,100 @@
+//! The examples at the foot of each verb's help. A test runs those that need no gateway.
+
+pub(super) const ALL: &str = "\
+Examples:
+  gatewayctl replay /var/log/nginx/access.log --robots robots.txt
+  gatewayctl lint robots.txt
+  gatewayctl check --config gateway.toml
+  gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
+  gatewayctl reload
+  gatewayctl report --since 7d
+  gatewayctl status --format json
+
+Exit codes: 0 fine; 1 findings, disallowed or refused; 2 could not answer.";
+
+pub(super) const CHECK: &str = "\
+Examples:
+  gatewayctl check --config gateway.toml
+  gatewayctl check --config gateway.toml --offline --deny warnings";
+
+pub(super) const CRAWLERS: &str = "\
+Examples:
+  gatewayctl crawlers
+  gatewayctl crawlers 'Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)'
+  gatewayctl crawlers refresh";
+
+pub(super) const EXPLAIN: &str = "\
+Examples:
+  gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
+  gatewayctl explain --robots robots.txt --token GPTBot --target '/private?x=1'
+  gatewayctl explain --robots robots.txt --batch questions.jsonl
+
+Exit codes: 0 allowed; 1 disallowed; 2 could not answer. With --batch: 2 if a line could not be read, else 0.";
+
+pub(super) const LINT: &str = "\
+Examples:
+  gatewayctl lint robots.txt
+  gatewayctl lint --deny warnings robots.txt shop-robots.txt
+  curl -s https://example.org/robots.txt | gatewayctl lint -";
+
+pub(super) const RELOAD: &str = "\
+Examples:
+  gatewayctl reload
+  gatewayctl reload --accept-empty";
+
+pub(super) const STATUS: &str = "\
+Examples:
+  gatewayctl status
+  gatewayctl status --format json
+
+Exit codes: 0 the gateway answered, whatever it says; 2 it did not.";
+
+pub(super) const MODE: &str = "\
+Examples:
+  gatewayctl mode --crawler GPTBot enforce
+  gatewayctl mode --site example.org audit
+  gatewayctl mode --persist enforce
+  gatewayctl mode --crawler GPTBot --clear
+
+Without --persist a mode lasts until the gateway is started again. A reload does not end it. `gatewayctl status` shows
+all that are in force; they win over the configuration.";
+
+pub(super) const INIT: &str = "\
+Examples:
+  gatewayctl init --origin http://127.0.0.1:3000 --host example.org /etc/robots-gateway
+  gatewayctl init --robots robots.txt .";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  gatewayctl completions bash > /etc/bash_completion.d/gatewayctl
+  gatewayctl completions zsh > \"${fpath[1]}/_gatewayctl\"
+  gatewayctl completions fish > ~/.config/fish/completions/gatewayctl.fish";
+
+pub(super) const MAN: &str = "\
+Examples:
+  gatewayctl man | man -l -
+  gatewayctl man --out /usr/local/share/man/man1";
+
+pub(super) const REPORT: &str = "\
+Examples:
+  gatewayctl report --since 7d
+  gatewayctl report --since 2026-11-01 --until 2026-11-08 --format csv
+  gatewayctl report --crawler GPTBot --evidence";
+
+pub(super) const REPLAY: &str = "\
+Examples:
+  gatewayctl replay access.log --robots robots.txt
+  gatewayctl replay --config gateway.toml /var/log/nginx/access.log /var/log/nginx/access.log.2.gz
+  zcat access.log.*.gz | gatewayctl replay - --robots robots.txt --format json
+  gatewayctl replay --follow access.log --robots robots.txt --events -
+
+It reads combined and common logs (nginx, Apache), with or without a host in front, and JSON lines of nginx and Caddy,
+plain or compressed with gzip or zstd. The report says what would have been refused in enforce mode.";
+
+pub(super) const DIFF: &str = "\
+Examples:
+  gatewayctl diff new-robots.txt --robots robots.txt
+  gatewayctl diff new-robots.txt --robots robots.txt --log access.log
+  gatewayctl diff new-robots.txt --config gateway.toml --since 7d
+
+Exit codes: 0 no search engine loses a page it fetched; 1 one would; 2 could not answer.";

@@ -1,0 +1,52 @@
+//! Options of the verbs that look back: at access logs, or at what the store remembers.
+
+use crate::ctl::report::Moment;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct ReplayArgs {
+    /// Access logs, plain or compressed, or standard input (-)
+    #[arg(value_name = "LOG", required = true)]
+    pub(in crate::ctl) logs: Vec<PathBuf>,
+    /// Judge by this robots.txt instead of the configured ones
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::ctl) robots: Option<PathBuf>,
+    /// The site of lines without a host; of others, only those of this site
+    #[arg(long, value_name = "HOST")]
+    pub(in crate::ctl) site: Option<String>,
+    /// Only requests since then: so long ago, or then, as for report
+    #[arg(long, value_name = "T")]
+    pub(in crate::ctl) since: Option<Moment>,
+    /// How many rows, rules and targets are told [default: 10; as json all rules, and 1000 targets]
+    #[arg(long, value_name = "N")]
+    pub(in crate::ctl) top: Option<usize>,
+    /// Go on reading as the log grows; the report comes at the end (Ctrl-C)
+    #[arg(long)]
+    pub(in crate::ctl) follow: bool,
+    /// Write each violation as a line of JSON, in the journal's form, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::ctl) events: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct DiffArgs {
+    /// The new robots.txt
+    #[arg(value_name = "NEW")]
+    pub(in crate::ctl) new: PathBuf,
+    /// The robots.txt it would replace [default: the configured one]
+    #[arg(long, value_name = "OLD")]
+    pub(in crate::ctl) robots: Option<PathBuf>,
+    /// The site that is meant [default: the default site, or the only one]
+    #[arg(long, value_name = "HOST")]
+    pub(in crate::ctl) site: Option<String>,
+    /// Access logs: which of their requests would be judged otherwise
+    #[arg(long = "log", value_name = "LOG", num_args = 1.., conflicts_with = "since")]
+    pub(in crate::ctl) logs: Vec<PathBuf>,
+    /// The same from the gateway's own store, since so long ago, or then
+    #[arg(long, value_name = "T")]
+    pub(in crate::ctl) since: Option<Moment>,
+    /// How many requests that would be judged otherwise are listed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(in crate::ctl) top: usize,
+}

@@ -1,0 +1,59 @@
+//! Options of the verbs that set a gateway up, or change how it behaves.
+
+use crate::config::ModeValue;
+use clap::{ArgGroup, Args};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct InitArgs {
+    /// Folder to write gateway.toml and robots.txt to; what is there already is left alone
+    #[arg(value_name = "DIR")]
+    pub(in crate::ctl) folder: PathBuf,
+    /// Where the site answers
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
+    pub(in crate::ctl) origin: String,
+    /// Host of the site; may be repeated [default: every host]
+    #[arg(long = "host", value_name = "H")]
+    pub(in crate::ctl) hosts: Vec<String>,
+    /// Take this robots.txt [default: the one that the origin serves, else a sample]
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::ctl) robots: Option<PathBuf>,
+    /// Mode to start in: audit, enforce or off
+    #[arg(long, value_name = "MODE", default_value = "audit")]
+    pub(in crate::ctl) mode: ModeValue,
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["mode", "clear"])))]
+pub(in crate::ctl) struct ModeArgs {
+    /// audit, enforce or off
+    #[arg(value_name = "MODE")]
+    pub(in crate::ctl) mode: Option<ModeValue>,
+    /// Only for this crawler
+    #[arg(long, value_name = "C")]
+    pub(in crate::ctl) crawler: Option<String>,
+    /// Only for this site: its first host, or `default`
+    #[arg(long, value_name = "S")]
+    pub(in crate::ctl) site: Option<String>,
+    /// Keep it when the gateway is started again
+    #[arg(long)]
+    pub(in crate::ctl) persist: bool,
+    /// Go back to what the configuration says
+    #[arg(long)]
+    pub(in crate::ctl) clear: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(in crate::ctl) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct ManArgs {
+    /// Write one page for each verb into this folder [default: the page of gatewayctl, on standard output]
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::ctl) out: Option<PathBuf>,
+}

@@ -1,0 +1,152 @@
+//! Requests that two files judge differently, counted by crawler and target.
+
+use crate::decide::{Outcome, Verdict};
+use crate::identify::{Identity, Purpose};
+use crate::record::printable;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How many are told apart. A site with more has a new robots.txt altogether.
+const MOST: usize = 400_000;
+
+/// One kind of request; field names are public API.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Flip {
+    pub(super) client: &'static str,
+    pub(super) crawler: Option<String>,
+    pub(super) purpose: Option<&'static str>,
+    pub(super) target: String,
+    pub(super) from: &'static str,
+    pub(super) to: &'static str,
+    /// The line of the rule that decided, in the old file and in the new.
+    pub(super) old_line: Option<u32>,
+    pub(super) new_line: Option<u32>,
+    pub(super) count: u64,
+}
+
+/// What the rules of one file say of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Said {
+    pub(super) word: Word,
+    pub(super) line: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Word {
+    Allowed,
+    Disallowed,
+    /// Disallowed in another spelling only; no violation.
+    Variant,
+}
+
+impl Said {
+    pub(super) fn of(verdict: &Verdict<'_>) -> Self {
+        let word = match verdict.outcome {
+            Outcome::Allow | Outcome::Stale => Word::Allowed,
+            Outcome::Variant => Word::Variant,
+            Outcome::Violation(_) => Word::Disallowed,
+        };
+        let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
+        Self { word, line: rule.map(|rule| rule.line) }
+    }
+}
+
+impl Word {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Disallowed => "disallowed",
+            Self::Variant => "variant",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    client: &'static str,
+    crawler: Option<Arc<str>>,
+    purpose: Option<Purpose>,
+    target: Box<[u8]>,
+    old: Said,
+    new: Said,
+}
+
+/// All that was found.
+#[derive(Debug, Default)]
+pub(super) struct Flips {
+    counts: HashMap<Key, u64>,
+    /// Requests of kinds that found no room.
+    rest: u64,
+    unlisted: u64,
+}
+
+impl Flips {
+    /// Counts `count` requests of `identity`, which the files say two things of.
+    pub(super) fn add(&mut self, identity: &Identity, target: &[u8], old: Said, new: Said, count: u64) {
+        self.put(
+            Key {
+                client: identity.client.as_str(),
+                crawler: identity.crawler.clone(),
+                purpose: identity.purpose,
+                target: target.into(),
+                old,
+                new,
+            },
+            count,
+        );
+    }
+
+    fn put(&mut self, key: Key, count: u64) {
+        if let Some(known) = self.counts.get_mut(&key) {
+            *known += count;
+        } else if self.counts.len() < MOST {
+            self.counts.insert(key, count);
+        } else {
+            self.rest += count;
+            self.unlisted += 1;
+        }
+    }
+
+    /// Adds those of another part of a log.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.rest += other.rest;
+        self.unlisted += other.unlisted;
+        other.counts.into_iter().for_each(|(key, count)| self.put(key, count));
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.counts.values().sum::<u64>() + self.rest
+    }
+
+    pub(super) const fn unlisted(&self) -> u64 {
+        self.unlisted
+    }
+
+    /// The `top` most frequent.
+    pub(super) fn sorted(&self, top: usize) -> Vec<Flip> {
+        let flip = |(key, count): (&Key, &u64)| Flip {
+            client: key.client,
+            crawler: key.crawler.as_deref().map(str::to_owned),
+            purpose: key.purpose.map(Purpose::as_str),
+            target: printable(&key.target),
+            from: key.old.word.as_str(),
+            to: key.new.word.as_str(),
+            old_line: key.old.line,
+            new_line: key.new.line,
+            count: *count,
+        };
+        let mut flips: Vec<Flip> = self.counts.iter().map(flip).collect();
+        flips.sort_by(|one, two| {
+            (Reverse(one.count), &one.crawler, &one.target, one.to).cmp(&(
+                Reverse(two.count),
+                &two.crawler,
+                &two.target,
+                two.to,
+            ))
+        });
+        flips.truncate(top);
+        flips
+    }
+}

@@ -1,0 +1,137 @@
+//! Lines of a log, judged by two files, in one thread.
+
+use super::Pair;
+use super::flips::{Flips, Said, Word};
+use crate::ctl::access_log::{Agent, Chunk, Entry, parse};
+use crate::ctl::replay::Sites;
+use crate::identify::{Identity, Proof};
+use crate::policy::{Recognised, Site, judge_recognised};
+use crate::request::target::{Target, origin_form};
+use crate::request::{RequestFacts, Scheme, host};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// How many headers are remembered, and the longest of them.
+const HEADERS: usize = 16_384;
+const LONGEST_HEADER: usize = 1_024;
+
+/// What one chunk came to, or all of them.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) lines: u64,
+    pub(super) unread: u64,
+    pub(super) judged: u64,
+    pub(super) flips: Flips,
+}
+
+impl Part {
+    pub(super) fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.unread += other.unread;
+        self.judged += other.judged;
+        self.flips.merge(other.flips);
+    }
+}
+
+/// One thread's memory.
+pub(super) struct Lines<'a> {
+    pair: &'a Pair<'a>,
+    sites: &'a Sites,
+    /// Who a header is from, by either file.
+    headers: HashMap<Box<[u8]>, (Recognised, Recognised)>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(pair: &'a Pair<'a>, sites: &'a Sites) -> Self {
+        Self { pair, sites, headers: HashMap::new() }
+    }
+
+    pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
+        let mut part = Part { lines: chunk.overlong, unread: chunk.overlong, ..Part::default() };
+        for line in chunk.octets.split(|octet| *octet == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            part.lines += 1;
+            match parse(line) {
+                Some(entry) => self.entry(&entry, &mut part),
+                None => part.unread += 1,
+            }
+        }
+        part
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>, part: &mut Part) {
+        let agent = match &entry.agent {
+            Agent::Sent(agent) => &**agent,
+            Agent::Absent => b"",
+            Agent::Unlogged => return,
+        };
+        let Some(request) = entry.request.as_ref().filter(|_| self.sites.of(entry.host.as_deref()).is_some())
+        else {
+            return;
+        };
+        let (old, new) = self.sender(agent);
+        if !old.identity.client.is_judged() && !new.identity.client.is_judged() {
+            return;
+        }
+        let Some(form) = origin_form(&request.target) else { return };
+        let facts = RequestFacts {
+            scheme: Scheme::Http,
+            method: "GET",
+            host: host::normalise(entry.host.as_deref().unwrap_or_default()),
+            target: form,
+            user_agent: Some(Cow::Borrowed(agent)).filter(|agent| !agent.is_empty()),
+            address: entry.address,
+        };
+        let target = Target::new(&facts.target, self.pair.old.config.path_parameters);
+        let identity =
+            Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });
+        let by_old = said(self.pair, self.pair.old, &facts, &target, old, entry.at);
+        let by_new = said(self.pair, self.pair.new, &facts, &target, new, entry.at);
+        part.judged += u64::from(by_old.is_some() || by_new.is_some());
+        count(&identity, &facts.target, by_old, by_new, part);
+    }
+
+    fn sender(&mut self, agent: &[u8]) -> (Recognised, Recognised) {
+        if let Some(known) = self.headers.get(agent) {
+            return known.clone();
+        }
+        let header = Some(agent).filter(|agent| !agent.is_empty());
+        let by = |site: &Site| Recognised::of(self.pair.policy, site, header);
+        let both = (by(self.pair.old), by(self.pair.new));
+        if agent.len() <= LONGEST_HEADER {
+            if self.headers.len() >= HEADERS {
+                self.headers.clear();
+            }
+            self.headers.insert(agent.into(), both.clone());
+        }
+        both
+    }
+}
+
+/// What one file says; `None` of a request that is not judged.
+fn said(
+    pair: &Pair<'_>,
+    site: &Site,
+    facts: &RequestFacts<'_>,
+    target: &Target<'_>,
+    who: Recognised,
+    at: i64,
+) -> Option<Said> {
+    let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(at).unwrap_or_default());
+    let (proof, reads) = (|_: &Identity| Proof::Unchecked, |_: &Identity, _| Vec::new());
+    let judged = judge_recognised(pair.policy, site, facts, target, who, proof, reads, now);
+    judged.verdict.is_judged().then(|| Said::of(&judged.verdict))
+}
+
+fn count(identity: &Identity, target: &[u8], old: Option<Said>, new: Option<Said>, part: &mut Part) {
+    let allowed = Said { word: Word::Allowed, line: None };
+    let (old, new) = (old.unwrap_or(allowed), new.unwrap_or(allowed));
+    if old.word != new.word {
+        part.flips.add(identity, target, old, new, 1);
+    }
+}

@@ -1,0 +1,182 @@
+//! `gatewayctl diff`: what a new robots.txt would change, by its rules and by requests of the past.
+//!
+//! Rules are compared as each crawler would meet them (RFC 9309 §2.2.1): a group that is added takes its crawler
+//! away from `*`. Requests come from access logs, all of them, or from the store, which knows the most frequent
+//! targets of each crawler and says how much they are of all.
+
+mod flips;
+mod lines;
+mod rules;
+mod stored;
+mod text;
+
+use super::access_log::{Chunks, sorted_by_time};
+use super::args::{Cli, DiffArgs};
+use super::output::Output;
+use super::replay::{Progress, Sites, crew, open, workers};
+use super::{Failure, Outcome, setting};
+use crate::identify::Purpose;
+use crate::policy::{Policy, RobotsFile, Site};
+use crate::record::{STORE_FILE, StoreReader};
+use crate::robots::{Limits, Robots};
+use flips::{Flip, Flips};
+use lines::Lines;
+use rules::{Changed, changed};
+use serde::Serialize;
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// The answer; field names are public API.
+#[derive(Debug, Serialize)]
+struct Difference {
+    site: String,
+    old_version: Option<String>,
+    new_version: Option<String>,
+    /// What changes for whom, by the rules alone.
+    rules: Vec<Changed>,
+    /// What the flips were looked for in; null where nothing was asked for.
+    requests: Option<Requests>,
+    /// Requests that would be judged otherwise, the most frequent first.
+    flips: Vec<Flip>,
+    /// Search engines that would lose pages they fetch today.
+    losses: Vec<Loss>,
+}
+
+/// The requests that were judged by both files.
+#[derive(Debug, Serialize)]
+struct Requests {
+    /// `log` or `store`.
+    source: &'static str,
+    /// How many of judged clients.
+    judged: u64,
+    /// Which share of these could be looked at: 1 of logs.
+    share: f64,
+    /// How many would be judged otherwise.
+    flipped: u64,
+    /// Lines that could not be read.
+    unread: u64,
+    /// Kinds of flips that found no room in the list; their requests are counted in `flipped`.
+    unlisted: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Loss {
+    crawler: String,
+    pages: u64,
+    requests: u64,
+}
+
+/// One site under two files.
+struct Pair<'a> {
+    policy: &'a Policy,
+    old: &'a Site,
+    new: &'a Site,
+}
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &DiffArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
+    let Some(old) = sites.sites.first() else { return Err(Failure("there is no site".to_owned())) };
+    let new = replaced(old, &sites.policy, arguments)?;
+    let pair = Pair { policy: &sites.policy, old, new: &new };
+    let (requests, flips) = if let Some(since) = arguments.since {
+        let (requests, flips) = stored::flips(&pair, &store(cli)?, since.before(SystemTime::now()))?;
+        (Some(requests), flips)
+    } else if arguments.logs.is_empty() {
+        (None, Flips::default())
+    } else {
+        let (requests, flips) = of_logs(&pair, &sites, arguments)?;
+        (Some(requests), flips)
+    };
+    let version = |site: &Site| site.version().map(|version| version.to_string());
+    let difference = Difference {
+        site: old.config.name.clone(),
+        old_version: version(old),
+        new_version: version(&new),
+        rules: changed(&old.rules.current().robots, &new.rules.current().robots),
+        requests,
+        losses: losses(&flips),
+        flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
+    };
+    if output.is_json() {
+        output.json(&difference)?;
+    } else {
+        text::print(&difference, output)?;
+    }
+    Ok(if difference.losses.is_empty() { Outcome::Fine } else { Outcome::Objection })
+}
+
+/// The site with the new file, which has to be fit to come into force.
+fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, Failure> {
+    let path = &arguments.new;
+    let unfit = |unfit: crate::policy::Unfit| {
+        Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
+    };
+    let file = RobotsFile::read(path).map_err(unfit)?;
+    let limits = Limits { max_bytes: policy.config.robots_max_size };
+    file.fitness(&Robots::parse(&file.bytes, &limits).robots).map_err(unfit)?;
+    Ok(old.judging_by(&file.bytes, &limits))
+}
+
+fn store(cli: &Cli) -> Result<StoreReader, Failure> {
+    let folder = match cli.state_dir.first() {
+        Some(folder) => folder.clone(),
+        None => setting::any(cli)?.state_dir,
+    };
+    StoreReader::open(&folder.join(STORE_FILE)).map_err(|error| {
+        Failure(format!("{error}\n  hint: --state-dir DIR names the gateway's state folder"))
+    })
+}
+
+fn of_logs(pair: &Pair<'_>, sites: &Sites, arguments: &DiffArgs) -> Result<(Requests, Flips), Failure> {
+    let logs = sorted_by_time(&arguments.logs);
+    let (bytes, sources) = open(&logs)?;
+    let workers: Vec<_> = (0..workers())
+        .map(|_| {
+            let mut lines = Lines::new(pair, sites);
+            move |chunk: &super::access_log::Chunk| lines.chunk(chunk)
+        })
+        .collect();
+    let (mut all, mut progress) = (lines::Part::default(), Progress::new(&logs, &bytes));
+    let stop = AtomicBool::new(false);
+    crew(Chunks::new(sources, false, &stop), workers, |_, part| {
+        all.add(part);
+        progress.at(all.lines);
+        Ok(())
+    })
+    .map_err(|error| Failure(format!("cannot read on after {} lines: {error}", all.lines)))?;
+    progress.done();
+    if all.lines > 0 && all.unread == all.lines {
+        return Err(Failure("no line could be read as one of an access log".to_owned()));
+    }
+    let requests = Requests {
+        source: "log",
+        judged: all.judged,
+        share: 1.0,
+        flipped: all.flips.requests(),
+        unread: all.unread,
+        unlisted: all.flips.unlisted(),
+    };
+    Ok((requests, all.flips))
+}
+
+/// What search engines would lose.
+fn losses(flips: &Flips) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = Vec::new();
+    let lost = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
+    for flip in flips.sorted(usize::MAX).into_iter().filter(lost) {
+        let crawler = flip.crawler.unwrap_or_default();
+        match losses.iter_mut().find(|loss| loss.crawler == crawler) {
+            Some(loss) => {
+                loss.pages += 1;
+                loss.requests += flip.count;
+            }
+            None => losses.push(Loss { crawler, pages: 1, requests: flip.count }),
+        }
+    }
+    losses
+}

@@ -1,0 +1,143 @@
+//! What changes for whom, by the rules alone.
+
+use crate::record::printable;
+use crate::robots::{Robots, Rule};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A change that some crawlers share; field names are public API.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Changed {
+    /// The product tokens, or `*` for every crawler without a group of its own.
+    pub(super) tokens: Vec<String>,
+    /// The token of the group that applies to them before and after; null where none does.
+    pub(super) old_group: Option<String>,
+    pub(super) new_group: Option<String>,
+    pub(super) added: Vec<Line>,
+    pub(super) removed: Vec<Line>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Line {
+    pub(super) line: u32,
+    pub(super) rule: String,
+}
+
+/// Everything that comes or goes, for `*` and for every token that either file names. A rule is the same when
+/// kind and pattern are, wherever it stands.
+pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<Changed> {
+    let mut tokens: Vec<String> = vec!["*".to_owned()];
+    for token in old.tokens().chain(new.tokens()) {
+        if !tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
+            tokens.push(token.to_owned());
+        }
+    }
+    let mut found: Vec<Changed> = Vec::new();
+    for token in tokens {
+        let Some(change) = of_token(old, new, &token) else { continue };
+        let same = |known: &&mut Changed| {
+            (&known.added, &known.removed, &known.new_group)
+                == (&change.added, &change.removed, &change.new_group)
+                && known.tokens != ["*"]
+        };
+        match found.iter_mut().find(same) {
+            Some(known) => known.tokens.push(token),
+            None => found.push(change),
+        }
+    }
+    found
+}
+
+/// What changes for one crawler; `None` where nothing does.
+fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<Changed> {
+    let name: &[&str] = if token == "*" { &[] } else { &[token] };
+    let (before, after) = (old.group(name, true), new.group(name, true));
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    let mut balance: BTreeMap<(&str, Vec<u8>), (Vec<Line>, Vec<Line>)> = BTreeMap::new();
+    for rule in before.iter().flat_map(|group| group.rules()) {
+        balance.entry(key(&rule)).or_default().0.push(line(&rule));
+    }
+    for rule in after.iter().flat_map(|group| group.rules()) {
+        balance.entry(key(&rule)).or_default().1.push(line(&rule));
+    }
+    for (gone, come) in balance.into_values() {
+        // Said twice is said once.
+        match (gone.into_iter().next(), come.into_iter().next()) {
+            (Some(line), None) => removed.push(line),
+            (None, Some(line)) => added.push(line),
+            _ => {}
+        }
+    }
+    if added.is_empty() && removed.is_empty() {
+        return None;
+    }
+    added.sort();
+    removed.sort();
+    let named = |group: Option<crate::robots::Group<'_>>| group.map(|group| group.matched().to_owned());
+    Some(Changed {
+        tokens: vec![token.to_owned()],
+        old_group: named(before),
+        new_group: named(after),
+        added,
+        removed,
+    })
+}
+
+/// An empty pattern matches nothing (RFC 9309 §2.2), so a rule without one is as good as none.
+fn key(rule: &Rule<'_>) -> (&'static str, Vec<u8>) {
+    (rule.kind.as_str(), rule.pattern.to_vec())
+}
+
+fn line(rule: &Rule<'_>) -> Line {
+    Line { line: rule.line, rule: printable(rule.text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::Limits;
+
+    fn robots(text: &str) -> Robots {
+        Robots::parse(text.as_bytes(), &Limits::default()).robots
+    }
+
+    fn told(old: &str, new: &str) -> Vec<String> {
+        let lines = |sign: &str, lines: &[Line]| {
+            lines.iter().map(|line| format!(" {sign}{}:{}", line.line, line.rule)).collect::<String>()
+        };
+        changed(&robots(old), &robots(new))
+            .iter()
+            .map(|change| {
+                format!(
+                    "{}{}{}",
+                    change.tokens.join(","),
+                    lines("+", &change.added),
+                    lines("-", &change.removed)
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_group_that_comes_takes_its_crawler_from_everyone() {
+        let old = "User-agent: *\nDisallow: /a\n";
+        let new = "User-agent: *\nDisallow: /a\nUser-agent: GPTBot\nDisallow: /b\n";
+        assert_eq!(told(old, new), ["GPTBot +4:Disallow: /b -2:Disallow: /a"]);
+        assert_eq!(told(new, old), ["GPTBot +2:Disallow: /a -4:Disallow: /b"]);
+    }
+
+    #[test]
+    fn moving_a_rule_changes_nothing() {
+        let old = "User-agent: a\nUser-agent: b\nDisallow: /x\nAllow: /y\n";
+        let new = "# here\nUser-agent: B\nAllow: /y\nDisallow: /x\nUser-agent: a\nDisallow: /x\nAllow: /y\n";
+        assert_eq!(told(old, new), [""; 0]);
+    }
+
+    #[test]
+    fn crawlers_that_share_a_change_share_a_line() {
+        let old = "User-agent: a\nUser-agent: b\nDisallow: /x\n";
+        let new = "User-agent: a\nUser-agent: b\nDisallow: /x\nDisallow: /y\n";
+        assert_eq!(told(old, new), ["a +4:Disallow: /y", "b +4:Disallow: /y"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! The same from the store, which keeps the targets of each crawler and day up to a number.
+
+use super::flips::{Flips, Said};
+use super::{Pair, Requests};
+use crate::ctl::Failure;
+use crate::identify::{Basis, Identifier, Identity, Proof};
+use crate::policy::{Site, judge_as};
+use crate::record::{Filter, OTHER_PATHS, StoreReader, Subject};
+use crate::request::target::{Target, origin_form};
+use crate::request::{RequestFacts, Scheme};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Judges what was asked for since then by both files.
+pub(super) fn flips(
+    pair: &Pair<'_>,
+    store: &StoreReader,
+    since: SystemTime,
+) -> Result<(Requests, Flips), Failure> {
+    let unreadable = |error: crate::record::StoreError| Failure(error.to_string());
+    let window = store.window(since, SystemTime::now()).map_err(unreadable)?;
+    let filter = Filter { site: Some(pair.old.config.name.clone()), crawler: None };
+    let paths = store.paths(&window, &filter, usize::MAX).map_err(unreadable)?;
+    let (mut flips, mut judged, mut named) = (Flips::default(), 0, 0);
+    for path in &paths {
+        let count = path.counts.requests();
+        judged += count;
+        if path.target == OTHER_PATHS {
+            continue;
+        }
+        named += count;
+        let identity = identity(&pair.policy.identifier, &path.subject);
+        // Octets that are no UTF-8 stand there by their numbers.
+        let target = octets(&path.target);
+        let said = |site: &Site| said(pair, site, &identity, &target);
+        if let (Some(old), Some(new)) = (said(pair.old), said(pair.new))
+            && old.word != new.word
+        {
+            flips.add(&identity, &target, old, new, count);
+        }
+    }
+    let requests = Requests {
+        source: "store",
+        judged,
+        share: share(named, judged),
+        flipped: flips.requests(),
+        unread: 0,
+        unlisted: flips.unlisted(),
+    };
+    Ok((requests, flips))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+}
+
+/// Who a subject is: as the catalogue knows it, or by its name alone.
+fn identity(identifier: &Identifier, subject: &Subject) -> Arc<Identity> {
+    let Some(name) = subject.crawler.as_deref() else {
+        return Arc::new(Identity {
+            client: subject.client,
+            crawler: None,
+            purpose: None,
+            tokens: Arc::default(),
+            star: true,
+            basis: Basis::Structure,
+        });
+    };
+    let known = identifier.catalogue().get(name);
+    let token = known.and_then(|crawler| crawler.tokens.first()).map_or(name, |token| token);
+    let by_token = identifier.by_token(token);
+    Arc::new(Identity {
+        client: subject.client,
+        crawler: Some(name.into()),
+        purpose: subject.purpose,
+        tokens: known.map_or_else(|| Arc::clone(&by_token.tokens), |crawler| Arc::clone(&crawler.tokens)),
+        star: known.is_none_or(|crawler| crawler.star),
+        basis: by_token.basis,
+    })
+}
+
+fn said(pair: &Pair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> Option<Said> {
+    let target = origin_form(sent)?;
+    let facts = RequestFacts {
+        scheme: Scheme::Http,
+        method: "GET",
+        host: Cow::Borrowed(""),
+        target: Cow::Borrowed(&target),
+        user_agent: None,
+        address: None,
+    };
+    let target = Target::new(&facts.target, site.config.path_parameters);
+    let judged =
+        judge_as(pair.policy, site, &facts, &target, identity, Proof::Unchecked, SystemTime::UNIX_EPOCH);
+    judged.verdict.is_judged().then(|| Said::of(&judged.verdict))
+}
+
+/// The octets that `\xNN` stands for, and all others as they are.
+fn octets(text: &str) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let number = match rest {
+            [b'\\', b'x', high, low, ..] => std::str::from_utf8(&[*high, *low])
+                .ok()
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok()),
+            _ => None,
+        };
+        octets.push(number.unwrap_or(*first));
+        rest = if number.is_some() { rest.get(4..).unwrap_or_default() } else { tail };
+    }
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_are_what_they_stand_for() {
+        let sent = b"/caf\xe9/\\x41\\/\xc3\xa9";
+        assert_eq!(octets(&crate::record::printable(sent)), sent);
+        assert_eq!(octets("/\\x4"), b"/\\x4");
+    }
+}

@@ -1,0 +1,107 @@
+//! The difference for people: what hurts first.
+
+use super::rules::{Changed, Line};
+use super::{Difference, Requests};
+use crate::ctl::output::{Output, harmless};
+use crate::ctl::style::Ink;
+use crate::report::grouped;
+use std::io;
+
+/// How many rules of one change are shown.
+const RULES: usize = 20;
+
+pub(super) fn print(difference: &Difference, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let palette = output.palette();
+    for loss in &difference.losses {
+        let text = format!(
+            "WARNING: {} is a search engine and would lose {} pages that it fetches today ({} requests)",
+            harmless(&loss.crawler),
+            grouped(loss.pages),
+            grouped(loss.requests)
+        );
+        output.line(palette.paint(Ink::Error, &text))?;
+    }
+    let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "no file".to_owned());
+    output.line(format!(
+        "{}: {} -> {}",
+        harmless(&difference.site),
+        version(&difference.old_version),
+        version(&difference.new_version)
+    ))?;
+    if difference.rules.is_empty() {
+        output.line("no rule comes or goes for anybody")?;
+    }
+    for changed in &difference.rules {
+        rules(changed, output)?;
+    }
+    match &difference.requests {
+        Some(found) => requests(found, difference, output),
+        None => output.line(
+            "no requests were looked at; --log FILE or --since 7d shows which would be judged otherwise",
+        ),
+    }
+}
+
+fn rules(changed: &Changed, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let palette = output.palette();
+    output.line("")?;
+    let moved = match (&changed.old_group, &changed.new_group) {
+        (Some(old), Some(new)) if old.eq_ignore_ascii_case(new) => String::new(),
+        (old, new) => {
+            let name = |group: &Option<String>| group.as_deref().map_or_else(|| "none".to_owned(), harmless);
+            format!(" (its group was {}, is {})", name(old), name(new))
+        }
+    };
+    output.line(palette.paint(Ink::Strong, &format!("{}{moved}", harmless(&changed.tokens.join(", ")))))?;
+    for (sign, ink, lines) in [("-", Ink::Warning, &changed.removed), ("+", Ink::Good, &changed.added)] {
+        for Line { line, rule } in lines.iter().take(RULES) {
+            output.line(palette.paint(ink, &format!("  {sign} line {line}: {}", harmless(rule))))?;
+        }
+        if let Some(more) = lines.len().checked_sub(RULES).filter(|more| *more > 0) {
+            output.line(format!("  {sign} and {} more", grouped(more as u64)))?;
+        }
+    }
+    Ok(())
+}
+
+fn requests(
+    requests: &Requests,
+    difference: &Difference,
+    output: &mut Output<impl io::Write>,
+) -> io::Result<()> {
+    output.line("")?;
+    output.line(format!(
+        "{} of {} judged requests would be judged otherwise",
+        grouped(requests.flipped),
+        grouped(requests.judged)
+    ))?;
+    if requests.source == "store" {
+        output.line(format!(
+            "the targets that the store names cover {:.1} % of them; of the rest nothing can be said",
+            requests.share * 100.0
+        ))?;
+    }
+    if requests.unread > 0 {
+        output.line(format!("{} lines could not be read", grouped(requests.unread)))?;
+    }
+    let widest = difference.flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default();
+    for flip in &difference.flips {
+        let line =
+            |line: Option<u32>| line.map_or_else(|| "no rule".to_owned(), |line| format!("line {line}"));
+        output.line(format!(
+            "  {:>widest$}  {}  {}: {} ({}) -> {} ({})",
+            grouped(flip.count),
+            harmless(flip.crawler.as_deref().unwrap_or("(no name)")),
+            harmless(&flip.target),
+            flip.from,
+            line(flip.old_line),
+            flip.to,
+            line(flip.new_line)
+        ))?;
+    }
+    let shown: u64 = difference.flips.iter().map(|flip| flip.count).sum();
+    match requests.flipped - shown {
+        0 => Ok(()),
+        more => output.line(format!("  and {} more requests; --top shows more kinds", grouped(more))),
+    }
+}

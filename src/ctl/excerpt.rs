@@ -1,0 +1,129 @@
+//! One line of a file as a message shows it: the line, and a mark below what is meant.
+//!
+//! The line may hold anything. What could move a terminal's cursor or turn its writing round is spelt out, and
+//! the mark stays below the right place all the same.
+
+use super::output::is_harmful;
+use std::fmt::Write as _;
+
+/// How much of a long line is shown, in characters.
+const WIDEST: usize = 100;
+
+/// How much of it is shown before the place that is meant.
+const LEAD: usize = 40;
+
+/// A line made fit to be shown, and where the mark below it goes; both in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    pub(super) text: String,
+    pub(super) indent: usize,
+    pub(super) width: usize,
+}
+
+/// Line `number` of `file`, counted from 1, without its end; `CR`, `LF` and `CR LF` all end one (RFC 9309 §2.2).
+pub(super) fn line_of(file: &[u8], number: usize) -> Option<&[u8]> {
+    let mut rest = file;
+    for _ in 1..number {
+        let end = memchr::memchr2(b'\n', b'\r', rest)?;
+        let skipped = if rest.get(end..end + 2) == Some(b"\r\n") { end + 2 } else { end + 1 };
+        rest = rest.get(skipped..)?;
+    }
+    let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+    rest.get(..end)
+}
+
+impl Excerpt {
+    /// Shows `line` with a mark below `octets` octets from `column` on, which counts octets from 1.
+    pub(super) fn new(line: &[u8], column: usize, octets: usize) -> Self {
+        let start = column.saturating_sub(1).min(line.len());
+        let end = start.saturating_add(octets).min(line.len());
+        let part = |range: std::ops::Range<usize>| line.get(range).unwrap_or_default();
+        let (before, meant, after) =
+            (shown(part(0..start)), shown(part(start..end)), shown(part(end..line.len())));
+        let before = tail(&before, LEAD);
+        let room = WIDEST.saturating_sub(before.chars().count());
+        let (meant, cut) = head(&meant, room);
+        let room = room.saturating_sub(meant.chars().count());
+        let (after, cut_after) = if cut { (String::new(), true) } else { head(&after, room) };
+        let more = if cut_after { "…" } else { "" };
+        Self {
+            indent: before.chars().count(),
+            width: meant.chars().count().max(1),
+            text: format!("{before}{meant}{after}{more}"),
+        }
+    }
+}
+
+/// Octets as characters that stay where they are put.
+fn shown(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(octets.len());
+    for chunk in octets.utf8_chunks() {
+        for symbol in chunk.valid().chars() {
+            match symbol {
+                '\t' => text.push(' '),
+                symbol if is_harmful(symbol) => text.extend(symbol.escape_default()),
+                symbol => text.push(symbol),
+            }
+        }
+        for octet in chunk.invalid() {
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, "\\x{octet:02X}");
+        }
+    }
+    text
+}
+
+/// The end of `text`, with a sign where something was left out.
+fn tail(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    std::iter::once('…').chain(text.chars().skip(count - most)).collect()
+}
+
+/// The start of `text`, and whether there is more.
+fn head(text: &str, most: usize) -> (String, bool) {
+    (text.chars().take(most).collect(), text.chars().count() > most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(line: &[u8], column: usize, octets: usize) -> String {
+        let excerpt = Excerpt::new(line, column, octets);
+        format!("{}\n{}{}", excerpt.text, " ".repeat(excerpt.indent), "^".repeat(excerpt.width))
+    }
+
+    #[test]
+    fn lines_end_as_the_standard_says() {
+        let file = b"one\ntwo\r\nthree\rfour";
+        let lines: Vec<_> = (1..=5).map(|number| line_of(file, number)).collect();
+        assert_eq!(lines, [Some(&b"one"[..]), Some(b"two"), Some(b"three"), Some(b"four"), None]);
+    }
+
+    #[test]
+    fn the_mark_stands_below_what_is_meant() {
+        assert_eq!(mark(b"Disallow: no-slash", 11, 8), "Disallow: no-slash\n          ^^^^^^^^");
+        assert_eq!(mark(b"Disallow", 1, 0), "Disallow\n^");
+        assert_eq!(mark(b"", 7, 3), "\n^");
+    }
+
+    #[test]
+    fn hostile_octets_are_spelt_out_and_move_the_mark() {
+        assert_eq!(mark(b"\x1b[2Ja: \xffb", 8, 1), "\\u{1b}[2Ja: \\xFFb\n               ^");
+        assert_eq!(mark("\u{202e}x".as_bytes(), 4, 1), "\\u{202e}x\n        ^");
+    }
+
+    #[test]
+    fn long_lines_are_cut_round_the_place() {
+        let line = [b"a".repeat(500), b"here".to_vec(), b"b".repeat(500)].concat();
+        let excerpt = Excerpt::new(&line, 501, 4);
+        assert_eq!((excerpt.indent, excerpt.width), (41, 4));
+        assert!(excerpt.text.starts_with("…aaa") && excerpt.text.ends_with("bbb…"));
+        assert!(excerpt.text.chars().count() <= WIDEST + 1);
+        let all = Excerpt::new(&line, 1, line.len());
+        assert_eq!((all.indent, all.width, all.text.chars().count()), (0, WIDEST, WIDEST + 1));
+    }
+}

@@ -1,0 +1,230 @@
+//! `gatewayctl init`: a configuration and a robots.txt to start with. Asks nothing, and overwrites nothing.
+//!
+//! The robots.txt is the one that was given; else the origin's own, so that nothing changes for anybody; else
+//! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
+
+use super::args::{Cli, InitArgs};
+use super::output::{Output, harmless};
+use super::{Failure, Outcome, origin_copy};
+use crate::config::{Arguments, Config, HostPattern, OriginUrl};
+use crate::policy::{self, RobotsFile};
+use crate::robots::{Limits, Robots};
+use serde::Serialize;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What was done; field names are public API.
+#[derive(Serialize)]
+struct Started {
+    config: String,
+    robots: String,
+    /// Where the robots.txt came from: `file`, `origin` or `sample`.
+    source: &'static str,
+    warnings: Vec<String>,
+}
+
+const SAMPLE: &str = "\
+# robots.txt: who may fetch what (RFC 9309). This one allows everything; lines that begin with # are for people.
+#
+# Everybody can read this file. It hides nothing and locks nothing: what must not be seen needs a password.
+
+User-agent: *
+Disallow:
+
+# A group for one crawler replaces the one above for it. To keep GPTBot out of everything but the news:
+#User-agent: GPTBot
+#Allow: /news/
+#Disallow: /
+";
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &InitArgs,
+    output: &mut Output<impl io::Write>,
+) -> Result<Outcome, Failure> {
+    let plan = Plan::of(arguments)?;
+    let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
+    for path in [&config, &robots] {
+        if path.symlink_metadata().is_ok() {
+            let hint = "name another folder; init overwrites nothing";
+            return Err(Failure(format!("{}: is there already\n  hint: {hint}", path.display())));
+        }
+    }
+    std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
+    create(&robots, &plan.robots)?;
+    create(&config, gateway_toml(arguments, &plan).as_bytes())?;
+    let mut warnings = plan.warnings;
+    warnings.extend(faults(cli, &config));
+    let shown = |path: &Path| path.display().to_string();
+    let started = Started { config: shown(&config), robots: shown(&robots), source: plan.source, warnings };
+    if output.is_json() {
+        output.json(&started)?;
+    } else {
+        text(&started, arguments, output)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// What will be written, all of it known to be good.
+struct Plan {
+    origin: OriginUrl,
+    hosts: Vec<HostPattern>,
+    robots: Vec<u8>,
+    source: &'static str,
+    warnings: Vec<String>,
+}
+
+impl Plan {
+    fn of(arguments: &InitArgs) -> Result<Self, Failure> {
+        let origin: OriginUrl =
+            arguments.origin.parse().map_err(|error| Failure(format!("--origin: {error}")))?;
+        let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
+        let hosts: Vec<HostPattern> =
+            hosts.collect::<Result<_, _>>().map_err(|error| Failure(format!("--host: {error}")))?;
+        let (copy, mut warnings) = of_origin(&origin, &hosts);
+        let (robots, source) = match &arguments.robots {
+            Some(path) => {
+                let robots = given(path)?;
+                if copy.is_some_and(|copy| copy != robots) {
+                    warnings.push(format!(
+                        "the origin {origin} serves another robots.txt; the gateway's is the one that will count"
+                    ));
+                }
+                (robots, "file")
+            }
+            None => copy.map_or_else(|| (SAMPLE.as_bytes().to_vec(), "sample"), |copy| (copy, "origin")),
+        };
+        Ok(Self { origin, hosts, robots, source, warnings })
+    }
+}
+
+/// The robots.txt of `--robots`, which has to be fit to come into force.
+fn given(path: &Path) -> Result<Vec<u8>, Failure> {
+    let unfit =
+        |unfit: policy::Unfit| Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
+    let file = RobotsFile::read(path).map_err(unfit)?;
+    file.fitness(&Robots::parse(&file.bytes, &Limits::default()).robots).map_err(unfit)?;
+    Ok(file.bytes)
+}
+
+/// The origin's own robots.txt, where it has one that could come into force, and what to say about it.
+fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
+    let host = hosts.iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(&**name),
+        HostPattern::Below(_) => None,
+    });
+    if matches!(origin, OriginUrl::Socket(_)) {
+        return (None, Vec::new());
+    }
+    match origin_copy::fetch(&origin.to_string(), host) {
+        Ok(None) => (None, Vec::new()),
+        Ok(Some(bytes)) => {
+            let fitness = RobotsFile::take(Path::new("robots.txt"), &*bytes)
+                .and_then(|file| file.fitness(&Robots::parse(&file.bytes, &Limits::default()).robots));
+            match fitness {
+                Ok(()) => (Some(bytes), Vec::new()),
+                Err(unfit) => (
+                    None,
+                    vec![format!("what the origin {origin} serves as robots.txt is not taken: {unfit}")],
+                ),
+            }
+        }
+        Err(error) => {
+            (None, vec![format!("the origin {origin} could not be asked for its robots.txt: {error}")])
+        }
+    }
+}
+
+fn create(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    file.and_then(|mut file| file.write_all(content)).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure(format!("{}: cannot be written: {error}", path.display()))
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn gateway_toml(arguments: &InitArgs, plan: &Plan) -> String {
+    let hosts: Vec<String> = plan.hosts.iter().map(|host| quoted(&host.to_string())).collect();
+    let hosts = if hosts.is_empty() {
+        "# The hosts of the site. Without this key it takes every host.\n#hosts = [\"example.org\", \"*.example.org\"]"
+            .to_owned()
+    } else {
+        format!(
+            "# The hosts of the site. A request for any other is answered 421.\nhosts = [{}]",
+            hosts.join(", ")
+        )
+    };
+    let (mode, origin) = (quoted(arguments.mode.0.as_str()), quoted(&plan.origin.to_string()));
+    format!(
+        "\
+# robots-gateway, as `gatewayctl init` wrote it. A running gateway notices a change of this file;
+# `gatewayctl check --config FILE` says beforehand whether it is right.
+
+# Where it listens. For the internet: [\"0.0.0.0:80\", \"[::]:80\"].
+listen = [\"127.0.0.1:8080\"]
+
+# What is done about a request that robots.txt disallows: \"audit\" records and forwards it, \"enforce\" records and
+# refuses it, \"off\" does neither.
+mode = {mode}
+
+# How long a crawler is excused by a robots.txt that was replaced (RFC 9309, section 2.4).
+notice = \"24h\"
+
+# Proxies in front whose X-Forwarded-For is believed.
+trusted_proxies = []
+
+# Clients that are never judged, such as your own jobs and probes.
+exempt = []
+
+# One crawler can have a mode of its own, the strongest of all.
+#[crawlers.GPTBot]
+#mode = \"enforce\"
+
+[[sites]]
+{hosts}
+
+# Where the requests go.
+origin = {origin}
+
+# The file that is served as /robots.txt, and by which crawlers are judged. Relative to this file.
+robots = \"robots.txt\"
+
+# Whom the operator of a refused crawler may ask.
+#refusal = {{ contact = \"mailto:web@example.org\" }}
+"
+    )
+}
+
+/// Everything that would keep the gateway from loading what was written: nothing, unless its files were
+/// changed under our hands.
+fn faults(cli: &Cli, config: &Path) -> Vec<String> {
+    let state_dir = cli.state_dir.first().cloned();
+    let arguments = Arguments { config: Some(PathBuf::from(config)), state_dir, ..Arguments::default() };
+    let loaded = Config::load(&arguments).and_then(|config| policy::trial(config, SystemTime::now()));
+    loaded.err().map(|errors| errors.to_string()).into_iter().collect()
+}
+
+fn text(started: &Started, arguments: &InitArgs, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let source = match started.source {
+        "file" => "the one you named",
+        "origin" => "the one that the origin serves",
+        _ => "allows everything; put your rules in it",
+    };
+    for warning in &started.warnings {
+        output.line(format!("warning: {}", harmless(warning)))?;
+    }
+    output.line(format!("{}: written, {} mode", harmless(&started.config), arguments.mode.0))?;
+    output.line(format!("{}: written, {source}", harmless(&started.robots)))?;
+    output.line("next:")?;
+    let config = harmless(&started.config);
+    output.line(format!("  gatewayctl check --config {config}"))?;
+    output.line(format!("  robots-gateway --config {config}"))
+}

@@ -1,0 +1,48 @@
+//! `gatewayctl man`: the manual, in roff, from the same texts as `--help`; one page for each verb.
+
+use super::args::{Cli, ManArgs};
+use super::output::Output;
+use super::{Failure, Outcome};
+use clap::{Command, CommandFactory as _};
+use std::io;
+use std::path::Path;
+
+pub(super) fn run(arguments: &ManArgs, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+    let mut command = Cli::command();
+    command.build();
+    match &arguments.out {
+        None => output.octets(&page(command)?)?,
+        Some(folder) => {
+            for (name, page) in pages(&command, None)? {
+                let path = folder.join(format!("{name}.1"));
+                std::fs::write(&path, page).map_err(|error| unwritable(&path, &error))?;
+                output.line(path.display().to_string())?;
+            }
+        }
+    }
+    Ok(Outcome::Fine)
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure(format!(
+        "{}: cannot write the page: {error}\n  hint: --out names a folder that is there",
+        path.display()
+    ))
+}
+
+/// The page of a command and those of all its verbs, by name: `gatewayctl`, `gatewayctl-replay`.
+fn pages(command: &Command, parent: Option<&str>) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let own = command.get_name();
+    let name = parent.map_or_else(|| own.to_owned(), |parent| format!("{parent}-{own}"));
+    let mut all = vec![(name.clone(), page(command.clone().name(name.clone()))?)];
+    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
+        all.extend(pages(verb, Some(&name))?);
+    }
+    Ok(all)
+}
+
+fn page(command: Command) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command).manual("Robots Gateway").render(&mut text)?;
+    Ok(text)
+}

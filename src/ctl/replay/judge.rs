@@ -1,0 +1,342 @@
+//! Lines of a log through the gateway's own stages, in one thread.
+//!
+//! Nothing is shared with other threads but the policy: headers, hosts, subjects and decisions are remembered
+//! here, by number, so that a line whose header was seen before costs one look-up.
+
+use super::part::{Hit, NewDecision, NewSubject, Part, Spared};
+use super::sites::Sites;
+use crate::ctl::access_log::{Agent, Chunk, Entry, Request, parse};
+use crate::decide::{Notice, Outcome, Reason};
+use crate::enforce::{Action, Mode, Variants};
+use crate::identify::{Client, Identity, Proof};
+use crate::policy::{Judged, Recognised, Site, judge_recognised};
+use crate::record::{AddressDetail, Decision, Event, EventKind, Occurrence, ReadBook, Reader, printable};
+use crate::request::target::{Target, origin_form};
+use crate::request::{RequestFacts, Scheme, host};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How many headers of a site are remembered, and the longest of them.
+const HEADERS: usize = 16_384;
+const LONGEST_HEADER: usize = 1_024;
+
+/// How many names of hosts are remembered.
+const HOSTS: usize = 16_384;
+
+/// Stands for a client that robots.txt has nothing to say to.
+const UNJUDGED: u32 = u32::MAX;
+
+/// One sender.
+#[derive(Clone, Debug)]
+struct Sender {
+    recognised: Recognised,
+    subject: u32,
+}
+
+/// What tells decisions apart. A rule's line, and the token that led to it, stand for its group and text.
+type DecisionKey<'a> = (usize, EventKind, Action, Option<Notice>, Option<u32>, &'a str, Option<Spared>);
+
+/// One thread's memory.
+pub(super) struct Judge<'a> {
+    sites: &'a Sites,
+    since: i64,
+    /// Who has read robots.txt so far, where events are to be told in full: then this thread is the only one.
+    book: Option<ReadBook>,
+    headers: Vec<HashMap<Box<[u8]>, Sender>>,
+    hosts: HashMap<Box<str>, (Option<usize>, u32)>,
+    decisions: HashMap<DecisionKey<'a>, u32>,
+    subjects: u32,
+    names: HashMap<(usize, Option<Arc<str>>, Client), u32>,
+    new_hosts: u32,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(sites: &'a Sites, since: i64, with_events: bool) -> Self {
+        Self {
+            sites,
+            since,
+            book: with_events.then(ReadBook::default),
+            headers: vec![HashMap::new(); sites.sites.len()],
+            hosts: HashMap::new(),
+            decisions: HashMap::new(),
+            subjects: 0,
+            names: HashMap::new(),
+            new_hosts: 0,
+        }
+    }
+
+    /// Judges a chunk.
+    pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
+        let mut part = Part { log: chunk.log, ..Part::default() };
+        for _ in 0..chunk.overlong {
+            part.tally.lines += 1;
+            part.unreadable(b"(a line without end)");
+        }
+        let (mut from, octets) = (0, chunk.octets.as_slice());
+        for end in memchr::memchr_iter(b'\n', octets).chain(std::iter::once(octets.len())) {
+            let line = octets.get(from..end).unwrap_or_default();
+            from = end + 1;
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if !line.is_empty() {
+                self.line(line, &mut part);
+            }
+        }
+        part
+    }
+
+    fn line(&mut self, line: &[u8], part: &mut Part) {
+        part.tally.lines += 1;
+        let Some(entry) = parse(line) else { return part.unreadable(line) };
+        if entry.at < self.since {
+            part.tally.early += 1;
+            return;
+        }
+        let (site, host) = self.host(entry.host.as_deref(), part);
+        let Some(site) = site else {
+            part.tally.elsewhere += 1;
+            return;
+        };
+        part.seen(entry.at);
+        let Some(request) = &entry.request else {
+            part.tally.no_request += 1;
+            return;
+        };
+        let agent = match &entry.agent {
+            Agent::Sent(agent) => &**agent,
+            Agent::Absent => b"",
+            Agent::Unlogged => {
+                part.tally.unlogged += 1;
+                return;
+            }
+        };
+        let Some(sender) = self.sender(site, agent, part) else { return };
+        if sender.subject == UNJUDGED {
+            match sender.recognised.identity.client {
+                Client::App => part.tally.apps += 1,
+                _ => part.tally.browsers += 1,
+            }
+            return;
+        }
+        self.request(&entry, request, agent, (site, host), sender, part);
+    }
+
+    /// The site of a host, and the number of the host's name.
+    fn host(&mut self, named: Option<&str>, part: &mut Part) -> (Option<usize>, u32) {
+        let named = named.unwrap_or_default();
+        if let Some(known) = self.hosts.get(named) {
+            return *known;
+        }
+        let site = self.sites.of(Some(named).filter(|named| !named.is_empty()));
+        if self.hosts.len() >= HOSTS {
+            // Only what is read there could be told apart, and nobody reads on so many hosts.
+            return (site, 0);
+        }
+        let known = (site, self.new_hosts);
+        part.hosts.push(host::normalise(named).into());
+        self.new_hosts += 1;
+        self.hosts.insert(named.into(), known);
+        known
+    }
+
+    fn sender(&mut self, site: usize, agent: &[u8], part: &mut Part) -> Option<Sender> {
+        if let Some(known) = self.headers.get(site).and_then(|headers| headers.get(agent)) {
+            return Some(known.clone());
+        }
+        let of = self.sites.sites.get(site)?;
+        let header = Some(agent).filter(|agent| !agent.is_empty());
+        let recognised = Recognised::of(&self.sites.policy, of, header);
+        // A value of this thread's own: counting its holders would make the threads wait for each other.
+        let own = |identity: &Arc<Identity>| Arc::new(Identity::clone(identity));
+        let recognised =
+            Recognised { at_first: own(&recognised.at_first), identity: own(&recognised.identity) };
+        let subject = if recognised.identity.client.is_judged() {
+            self.subject(site, &recognised, part)
+        } else {
+            UNJUDGED
+        };
+        let sender = Sender { recognised, subject };
+        if let Some(headers) = self.headers.get_mut(site).filter(|_| agent.len() <= LONGEST_HEADER) {
+            if headers.len() >= HEADERS {
+                headers.clear();
+            }
+            headers.insert(agent.into(), sender.clone());
+        }
+        Some(sender)
+    }
+
+    fn subject(&mut self, site: usize, recognised: &Recognised, part: &mut Part) -> u32 {
+        let identity = &recognised.identity;
+        let key = (site, identity.crawler.clone(), identity.client);
+        *self.names.entry(key).or_insert_with(|| {
+            part.subjects.push(NewSubject { site, identity: Arc::clone(identity) });
+            self.subjects += 1;
+            self.subjects - 1
+        })
+    }
+
+    fn request(
+        &mut self,
+        entry: &Entry<'_>,
+        request: &Request<'_>,
+        agent: &[u8],
+        (site, host_number): (usize, u32),
+        sender: Sender,
+        part: &mut Part,
+    ) {
+        let (Some(form), Ok(method)) = (origin_form(&request.target), std::str::from_utf8(&request.method))
+        else {
+            part.tally.no_request += 1;
+            return;
+        };
+        let sites = self.sites;
+        let Some(of) = sites.sites.get(site) else { return };
+        let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(entry.at).unwrap_or_default());
+        let facts = RequestFacts {
+            scheme: Scheme::Http,
+            method,
+            host: host::normalise(entry.host.as_deref().unwrap_or_default()),
+            target: form,
+            user_agent: Some(Cow::Borrowed(agent)).filter(|agent| !agent.is_empty()),
+            address: entry.address,
+        };
+        let target = Target::new(&facts.target, of.config.path_parameters);
+        let Sender { recognised, subject } = sender;
+        let reader =
+            |who: &Identity, proof| Reader::new(&of.config.name, &facts.host, who, proof, facts.address);
+        let judged = judge_recognised(
+            &sites.policy,
+            of,
+            &facts,
+            &target,
+            recognised,
+            |_| Proof::Unchecked,
+            |who, proof| self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(who, proof))),
+            now,
+        );
+        let mut hit = Hit {
+            at: entry.at,
+            subject,
+            decision: None,
+            target: 0..0,
+            host: host_number,
+            address: entry.address,
+        };
+        match judged.verdict.reason {
+            Reason::RobotsTxt => {
+                part.tally.robots_txt += 1;
+                // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
+                if method == "GET" && matches!(entry.status, Some(200 | 304)) {
+                    if let (Some(book), Some(version)) = (&self.book, of.version()) {
+                        book.note(reader(&judged.identity, judged.proof), version, UNIX_EPOCH, now);
+                    }
+                    part.hits.push(hit);
+                }
+            }
+            Reason::Exempt => part.tally.exempt += 1,
+            _ if judged.mode == Mode::Off => part.tally.off += 1,
+            _ => {
+                part.tally.judged += 1;
+                hit.target = part.target(&facts.target);
+                hit.decision = Some(self.decision(site, of, &judged, &target, part));
+                part.hits.push(hit);
+                if self.book.is_some() {
+                    event(&facts, of, &judged, entry.status, now, part);
+                }
+            }
+        }
+    }
+
+    fn decision(
+        &mut self,
+        site: usize,
+        of: &'a Site,
+        judged: &Judged<'a>,
+        target: &Target<'_>,
+        part: &mut Part,
+    ) -> u32 {
+        let kind = EventKind::of(&judged.verdict, judged.proof);
+        let ruling = judged.verdict.ruling.as_ref().filter(|_| kind != EventKind::Allowed);
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        let is_disallowed = matches!(judged.verdict.outcome, Outcome::Violation(_) | Outcome::Variant);
+        let spared = (is_disallowed && judged.action == Action::Forward).then(|| spared(of, judged, target));
+        let (line, token) = (rule.map(|rule| rule.line), ruling.map_or("", |ruling| ruling.token));
+        let next = u32::try_from(self.decisions.len()).unwrap_or(u32::MAX);
+        *self
+            .decisions
+            .entry((site, kind, judged.action, judged.verdict.notice(), line, token, spared))
+            .or_insert_with(|| {
+                let decision = Decision {
+                    kind,
+                    action: judged.action,
+                    notice: judged.verdict.notice(),
+                    version: judged.verdict.version,
+                    group: ruling.map_or_else(Vec::new, |ruling| {
+                        ruling.group.iter().map(|name| (*name).into()).collect()
+                    }),
+                    line,
+                    rule: rule.map(|rule| printable(rule.text).into()),
+                };
+                part.decisions.push(NewDecision { decision, spared });
+                next
+            })
+    }
+}
+
+/// Why a disallowed request would be forwarded. The order is that of the stage that forwards it.
+fn spared(site: &Site, judged: &Judged<'_>, target: &Target<'_>) -> Spared {
+    if judged.mode != Mode::Enforce {
+        let name = judged.identity.crawler.as_deref().map(str::to_ascii_lowercase);
+        let of_crawler = name.is_some_and(|name| site.modes.crawlers.contains_key(&name));
+        let of_kind = judged.mode != site.modes.site;
+        return if of_crawler {
+            Spared::Crawler
+        } else if of_kind {
+            Spared::Kind
+        } else {
+            Spared::Site
+        };
+    }
+    if judged.identity.is_audited_only() {
+        return Spared::Doubt;
+    }
+    let is_variant = judged.verdict.outcome == Outcome::Variant;
+    if is_variant && site.config.choices.variants == Variants::Forward && !target.is_below(b"/.well-known/") {
+        Spared::Variant
+    } else {
+        Spared::Certificate
+    }
+}
+
+/// Writes what the gateway would have written to its journal.
+fn event(
+    facts: &RequestFacts<'_>,
+    site: &Site,
+    judged: &Judged<'_>,
+    status: Option<u16>,
+    now: SystemTime,
+    part: &mut Part,
+) {
+    let kind = EventKind::of(&judged.verdict, judged.proof);
+    if kind == EventKind::Allowed {
+        return;
+    }
+    let mut event = Event::of(
+        kind,
+        &Occurrence {
+            facts,
+            identity: &judged.identity,
+            proof: judged.proof,
+            verdict: &judged.verdict,
+            mode: judged.mode,
+            action: judged.action,
+            site: &site.config.name,
+            now,
+            request_id: "",
+            addresses: AddressDetail::Full,
+        },
+    );
+    event.answered(status);
+    part.events.extend(event.line());
+}

@@ -1,0 +1,313 @@
+//! The parts of a log, in the order of the log, added up: what a report is made of.
+//!
+//! The memory is bounded whatever the log holds: names of strangers, targets and readers beyond a number are
+//! counted with the rest, in the order of the log, so that the result does not depend on the number of threads.
+
+use super::part::{Hit, NewDecision, Part, Spared, Tally, after_read};
+use super::sites::Sites;
+use crate::decide::{NoticePeriod, VersionId};
+use crate::enforce::Action;
+use crate::identify::{Basis, Identity, Proof};
+use crate::record::{
+    Decision, EventKind, Gaps, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, Reader, Subject,
+};
+use crate::request::address::Network;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Names that the catalogue and robots.txt do not know.
+const STRANGERS: usize = 10_000;
+
+/// Targets told apart, in all and of one crawler, and their octets in all.
+const TARGETS: usize = 400_000;
+const TARGETS_OF_ONE: usize = 50_000;
+const TARGET_OCTETS: usize = 48 << 20;
+
+/// Longer targets are counted with the rest, as in the store.
+const LONGEST_TARGET: usize = 2_048;
+
+/// Readers told apart.
+const READERS: usize = 65_536;
+
+/// All that was counted of one subject.
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) subject: Arc<Subject>,
+    identity: Arc<Identity>,
+    site: usize,
+    pub(super) first: i64,
+    pub(super) last: i64,
+    last_request: Option<i64>,
+    pub(super) gaps: Gaps,
+    /// By number of the decision; an odd number is the one before, after a read.
+    pub(super) decisions: HashMap<u32, u64>,
+    pub(super) paths: HashMap<Box<[u8]>, PathCounts>,
+    pub(super) other_paths: PathCounts,
+    pub(super) reads: BTreeMap<ReadKey, Seen>,
+}
+
+/// On which host, and from which network.
+pub(super) type ReadKey = (u32, Option<String>);
+
+/// First, last, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) first: i64,
+    pub(super) last: i64,
+    pub(super) count: u64,
+}
+
+/// What one worker's numbers stand for here.
+#[derive(Debug, Default)]
+struct Numbers {
+    subjects: Vec<u32>,
+    decisions: Vec<u32>,
+    hosts: Vec<u32>,
+}
+
+/// The sum of all parts.
+#[derive(Debug)]
+pub(super) struct Ledger<'a> {
+    sites: &'a Sites,
+    period: NoticePeriod,
+    pub(super) tally: Tally,
+    pub(super) span: Option<(i64, i64)>,
+    numbers: Vec<Numbers>,
+    pub(super) accounts: Vec<Account>,
+    by_subject: HashMap<Subject, u32>,
+    strangers: usize,
+    pub(super) decisions: Vec<NewDecision>,
+    pub(super) hosts: Vec<Box<str>>,
+    by_host: HashMap<Box<str>, u32>,
+    targets: (usize, usize),
+    readers: usize,
+    book: ReadBook,
+    /// Disallowed requests that enforce mode would forward, by reason and subject.
+    pub(super) spared: BTreeMap<(Spared, u32), u64>,
+    pub(super) after_read: u64,
+    /// Lines of each log so far, and the first one that could not be read.
+    lines: Vec<u64>,
+    pub(super) unread: Option<(usize, u64, Vec<u8>)>,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn new(sites: &'a Sites, workers: usize, logs: usize) -> Self {
+        Self {
+            sites,
+            period: sites.policy.config.period,
+            tally: Tally::default(),
+            span: None,
+            numbers: (0..workers).map(|_| Numbers::default()).collect(),
+            accounts: Vec::new(),
+            by_subject: HashMap::new(),
+            strangers: 0,
+            decisions: Vec::new(),
+            hosts: Vec::new(),
+            by_host: HashMap::new(),
+            targets: (0, 0),
+            readers: 0,
+            book: ReadBook::default(),
+            spared: BTreeMap::new(),
+            after_read: 0,
+            lines: vec![0; logs],
+            unread: None,
+        }
+    }
+
+    /// Adds the next part, which is `worker`'s.
+    pub(super) fn add(&mut self, worker: usize, part: &Part) {
+        if let (Some((line, text)), None) = (&part.unread, &self.unread) {
+            let before = self.lines.get(part.log).copied().unwrap_or_default();
+            self.unread = Some((part.log, before + line, text.clone()));
+        }
+        if let Some(lines) = self.lines.get_mut(part.log) {
+            *lines += part.tally.lines;
+        }
+        self.tally += part.tally;
+        if let Some((first, last)) = part.span {
+            let (from, to) = self.span.unwrap_or((first, last));
+            self.span = Some((from.min(first), to.max(last)));
+        }
+        self.number(worker, part);
+        let numbers = self.numbers.get_mut(worker).map(std::mem::take).unwrap_or_default();
+        for hit in &part.hits {
+            self.hit(&numbers, hit, part.targets.get(hit.target.clone()).unwrap_or_default());
+        }
+        if let Some(place) = self.numbers.get_mut(worker) {
+            *place = numbers;
+        }
+    }
+
+    /// Gives what the worker has named in this part a number of ours.
+    fn number(&mut self, worker: usize, part: &Part) {
+        for new in &part.subjects {
+            let number = self.subject(new.site, &new.identity);
+            self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.push(number));
+        }
+        for new in &part.decisions {
+            let known = self
+                .decisions
+                .iter()
+                .position(|known| known.decision == new.decision && known.spared == new.spared);
+            let number = known.unwrap_or(self.decisions.len());
+            if known.is_none() {
+                self.decisions.push(new.clone());
+            }
+            let number = u32::try_from(number).unwrap_or(u32::MAX / 2);
+            self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.decisions.push(number));
+        }
+        for host in &part.hosts {
+            let next = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
+            let number = *self.by_host.entry(host.clone()).or_insert(next);
+            if number == next {
+                self.hosts.push(host.clone());
+            }
+            self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.hosts.push(number));
+        }
+    }
+
+    fn subject(&mut self, site: usize, identity: &Arc<Identity>) -> u32 {
+        let name = self.sites.sites.get(site).map_or("", |site| &site.config.name);
+        let mut subject = Subject {
+            site: name.into(),
+            client: identity.client,
+            crawler: identity.crawler.as_deref().map(Into::into),
+            purpose: identity.purpose,
+            proof: Proof::Unchecked,
+        };
+        if let Some(number) = self.by_subject.get(&subject) {
+            return *number;
+        }
+        let is_stranger =
+            subject.crawler.is_some() && !matches!(identity.basis, Basis::Catalogue | Basis::OperatorToken);
+        if is_stranger && self.strangers >= STRANGERS {
+            subject = Subject { crawler: Some(OTHER_CRAWLERS.into()), purpose: None, ..subject };
+            if let Some(number) = self.by_subject.get(&subject) {
+                return *number;
+            }
+        } else {
+            self.strangers += usize::from(is_stranger);
+        }
+        let number = u32::try_from(self.accounts.len()).unwrap_or(u32::MAX);
+        self.by_subject.insert(subject.clone(), number);
+        self.accounts.push(Account {
+            subject: Arc::new(subject),
+            identity: Arc::clone(identity),
+            site,
+            first: i64::MAX,
+            last: i64::MIN,
+            last_request: None,
+            gaps: Gaps::default(),
+            decisions: HashMap::new(),
+            paths: HashMap::new(),
+            other_paths: PathCounts::default(),
+            reads: BTreeMap::new(),
+        });
+        number
+    }
+
+    fn hit(&mut self, numbers: &Numbers, hit: &Hit, target: &[u8]) {
+        let of = |list: &[u32], number: u32| list.get(number as usize).copied().unwrap_or_default();
+        let (number, host) = (of(&numbers.subjects, hit.subject), of(&numbers.hosts, hit.host));
+        let Some(account) = self.accounts.get_mut(number as usize) else { return };
+        account.first = account.first.min(hit.at);
+        account.last = account.last.max(hit.at);
+        let host_name = self.hosts.get(host as usize).map_or("", |host| host);
+        let reader = |account: &Account| {
+            Reader::new(&account.subject.site, host_name, &account.identity, Proof::Unchecked, hit.address)
+        };
+        let version = self.sites.sites.get(account.site).and_then(crate::policy::Site::version);
+        let Some(decision) = hit.decision else {
+            if let Some(version) = version {
+                self.book.note(reader(account), version, UNIX_EPOCH, instant(hit.at));
+            }
+            read(account, &mut self.readers, host, hit);
+            return;
+        };
+        let decision = of(&numbers.decisions, decision);
+        let Some(NewDecision { decision: decided, spared }) = self.decisions.get(decision as usize) else {
+            return;
+        };
+        if let Some(reason) = spared {
+            *self.spared.entry((*reason, number)).or_default() += 1;
+        }
+        let is_violation = decided.kind == EventKind::Violation;
+        let had_read =
+            is_violation && has_read(&self.book, &reader(account), version, self.period, instant(hit.at));
+        self.after_read += u64::from(had_read);
+        *account.decisions.entry(2 * decision + u32::from(had_read)).or_default() += 1;
+        if let Some(last) = account.last_request {
+            let gap = u64::try_from(hit.at - last).unwrap_or_default();
+            account.gaps.add(Duration::from_micros(gap));
+        }
+        account.last_request = account.last_request.max(Some(hit.at));
+        path(account, &mut self.targets, target, decided);
+    }
+
+    /// The decision of a number of [`Account::decisions`].
+    pub(super) fn decision(&self, number: u32) -> Option<Decision> {
+        let decided = &self.decisions.get(number as usize / 2)?.decision;
+        Some(if number % 2 == 1 { after_read(decided) } else { decided.clone() })
+    }
+}
+
+/// Whether the reader had read robots.txt before, and long enough before. A log does not say which version.
+fn has_read(
+    book: &ReadBook,
+    reader: &Reader,
+    version: Option<VersionId>,
+    period: NoticePeriod,
+    now: SystemTime,
+) -> bool {
+    book.of(reader).iter().any(|read| Some(read.version) == version && period.counts(read, now))
+}
+
+fn read(account: &mut Account, readers: &mut usize, host: u32, hit: &Hit) {
+    let prefix = if account.identity.crawler.is_some() { (24, 48) } else { (32, 128) };
+    let network = hit.address.map(|address| Network::around(address, prefix.0, prefix.1).to_string());
+    let mut key = (host, network);
+    if *readers >= READERS && !account.reads.contains_key(&key) {
+        key = (host, None);
+    }
+    let seen = account.reads.entry(key).or_insert_with(|| {
+        *readers += 1;
+        Seen { first: hit.at, last: hit.at, count: 0 }
+    });
+    seen.first = seen.first.min(hit.at);
+    seen.last = seen.last.max(hit.at);
+    seen.count += 1;
+}
+
+fn path(account: &mut Account, (targets, octets): &mut (usize, usize), target: &[u8], decided: &Decision) {
+    let counts = counts(decided.kind, decided.action);
+    if let Some(known) = account.paths.get_mut(target) {
+        known.add(&counts);
+        return;
+    }
+    let has_room = *targets < TARGETS && *octets < TARGET_OCTETS && account.paths.len() < TARGETS_OF_ONE;
+    if !has_room || target.len() > LONGEST_TARGET || target == OTHER_PATHS.as_bytes() {
+        account.other_paths.add(&counts);
+        return;
+    }
+    *targets += 1;
+    *octets += target.len();
+    account.paths.insert(target.into(), counts);
+}
+
+fn counts(kind: EventKind, action: Action) -> PathCounts {
+    let mut counts = PathCounts { refused: u64::from(action == Action::Refuse), ..PathCounts::default() };
+    *match kind {
+        EventKind::Violation => &mut counts.violations,
+        EventKind::Stale => &mut counts.stale,
+        EventKind::Variant => &mut counts.variants,
+        EventKind::Spoof => &mut counts.spoofed,
+        EventKind::Allowed => &mut counts.allowed,
+    } = 1;
+    counts
+}
+
+/// The inverse of a count of microseconds since 1970.
+pub(super) fn instant(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+}

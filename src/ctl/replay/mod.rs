@@ -1,0 +1,186 @@
+//! `gatewayctl replay`: an access log through the gateway's own stages, and the report of what it would have
+//! done in enforce mode.
+//!
+//! Every line is judged by the functions the daemon calls. What a log does not hold is not made up: nobody's name
+//! is proved, and which version of robots.txt was fetched is not known, so a fetch counts as one of the version
+//! that is judged by.
+
+mod crew;
+mod judge;
+mod ledger;
+mod part;
+mod progress;
+mod sites;
+mod told;
+mod totals;
+
+pub(super) use crew::run as crew;
+pub(super) use progress::Progress;
+pub(super) use sites::Sites;
+
+use super::access_log::{Chunks, Source, sorted_by_time};
+use super::args::{Cli, Format, ReplayArgs};
+use super::output::Output;
+use super::{Failure, Outcome, report};
+use crate::report::{Known, Question, Report, html};
+use judge::Judge;
+use ledger::Ledger;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+use told::Told;
+
+/// How many targets of each element programs are told by name.
+const TOP_FOR_PROGRAMS: usize = 1_000;
+
+/// How many people are told.
+const TOP: usize = 10;
+
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ReplayArgs,
+    output: &mut Output<impl Write>,
+) -> Result<Outcome, Failure> {
+    let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
+    let logs = sorted_by_time(&arguments.logs);
+    let stop = Arc::new(AtomicBool::new(false));
+    if arguments.follow {
+        stop_on_signal(&stop)?;
+    }
+    let events_are_data = arguments.events.as_deref() == Some(Path::new("-"));
+    let ledger = match arguments.events.as_deref().filter(|_| !events_are_data) {
+        None => read(&sites, &logs, arguments, &stop, |events| {
+            if events_are_data {
+                output.octets(events)?;
+                output.flush()?;
+            }
+            Ok(())
+        }),
+        Some(path) => {
+            let unwritable = |error: io::Error| Failure(format!("{}: {error}", path.display()));
+            let mut file = BufWriter::new(File::create(path).map_err(unwritable)?);
+            let ledger = read(&sites, &logs, arguments, &stop, |events| file.write_all(events));
+            file.flush().map_err(unwritable)?;
+            ledger
+        }
+    }?;
+    if ledger.tally.lines > 0 && ledger.tally.lines == ledger.tally.unread {
+        let told = Told::of(&ledger, &logs);
+        return Err(Failure(format!("no line could be read as one of an access log: {}", told.example())));
+    }
+    if !events_are_data {
+        print(cli, arguments, &ledger, &sites, &logs, output)?;
+    }
+    Ok(Outcome::Fine)
+}
+
+/// Judges all lines. `events` is given the events of each chunk, in order.
+fn read<'a>(
+    sites: &'a Sites,
+    logs: &[PathBuf],
+    arguments: &ReplayArgs,
+    stop: &AtomicBool,
+    mut events: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<Ledger<'a>, Failure> {
+    let (bytes, sources) = open(logs)?;
+    let since = arguments.since.map(|since| since.before(SystemTime::now()));
+    let since = since.map_or(i64::MIN, |since| micros(since));
+    let with_events = arguments.events.is_some();
+    // To tell each event in full, what was read before it has to be known when it is judged.
+    let count = if with_events { 1 } else { workers() };
+    let judges: Vec<_> = (0..count)
+        .map(|_| {
+            let mut judge = Judge::new(sites, since, with_events);
+            move |chunk: &super::access_log::Chunk| judge.chunk(chunk)
+        })
+        .collect();
+    let mut ledger = Ledger::new(sites, count, logs.len());
+    let mut progress = Progress::new(logs, &bytes);
+    crew(Chunks::new(sources, arguments.follow, stop), judges, |worker, part| {
+        ledger.add(worker, &part);
+        progress.at(ledger.tally.lines);
+        events(&part.events)
+    })
+    .map_err(|error| Failure(format!("cannot read on after {} lines: {error}", ledger.tally.lines)))?;
+    progress.done();
+    Ok(ledger)
+}
+
+/// Opens all logs before any of them is read: a misspelt name is told at once.
+pub(super) fn open(logs: &[PathBuf]) -> Result<(Arc<AtomicU64>, Vec<Source>), Failure> {
+    let read = Arc::new(AtomicU64::new(0));
+    let sources = logs.iter().map(|path| {
+        Source::open(path, &read)
+            .map_err(|error| Failure(format!("{}: cannot be read: {error}", path.display())))
+    });
+    let sources = sources.collect::<Result<_, _>>()?;
+    Ok((read, sources))
+}
+
+/// One for each processor.
+pub(super) fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Microseconds since 1970.
+fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Sets `stop` on SIGINT or SIGTERM: the log is read no further, and the report is printed.
+fn stop_on_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            use tokio::signal::unix::{SignalKind, signal};
+            let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    });
+    Ok(())
+}
+
+fn print(
+    cli: &Cli,
+    arguments: &ReplayArgs,
+    ledger: &Ledger<'_>,
+    sites: &Sites,
+    logs: &[PathBuf],
+    output: &mut Output<impl Write>,
+) -> Result<(), Failure> {
+    let window = totals::window(ledger);
+    let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
+    let question = Question {
+        from: window.from,
+        to: window.to,
+        site: None,
+        crawler: None,
+        top: arguments.top.unwrap_or(default),
+        known: Known::of(sites.policy.identifier.catalogue()),
+    };
+    let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
+    let told = Told::of(ledger, logs);
+    match cli.format {
+        Format::Json => output.json(&told.with(report::as_json(&report, arguments.top)))?,
+        Format::Csv => report::as_csv(&report, output)?,
+        Format::Html => {
+            let page = html::page(&[], &question, &report, &html::Frame::default());
+            output.line(page.map_err(|error| Failure(error.to_string()))?)?;
+        }
+        Format::Text => {
+            told.headline(output)?;
+            report::as_table(&report, arguments.top, false, output)?;
+            told.text(output)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! What one chunk of a log came to: small, plain, and free of the chunk itself.
+
+use crate::decide::Notice;
+use crate::identify::Identity;
+use crate::record::Decision;
+use std::net::IpAddr;
+use std::ops::{AddAssign, Range};
+use std::sync::Arc;
+
+/// How much of a line that could not be read is shown.
+const SHOWN: usize = 200;
+
+/// One judged request, or one read of robots.txt.
+#[derive(Clone, Debug)]
+pub(super) struct Hit {
+    /// Microseconds since 1970.
+    pub(super) at: i64,
+    pub(super) subject: u32,
+    /// `None` for a read of robots.txt.
+    pub(super) decision: Option<u32>,
+    /// Where its target stands in [`Part::targets`].
+    pub(super) target: Range<usize>,
+    pub(super) host: u32,
+    pub(super) address: Option<IpAddr>,
+}
+
+/// Who asks, by number.
+#[derive(Clone, Debug)]
+pub(super) struct NewSubject {
+    pub(super) site: usize,
+    pub(super) identity: Arc<Identity>,
+}
+
+/// What was decided, by number.
+#[derive(Clone, Debug)]
+pub(super) struct NewDecision {
+    pub(super) decision: Decision,
+    /// Why a request that the rules disallow would be forwarded in enforce mode all the same.
+    pub(super) spared: Option<Spared>,
+}
+
+/// Why enforce mode forwards what robots.txt disallows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Spared {
+    /// Its kind of client is only audited.
+    Kind,
+    /// The crawler has a mode of its own.
+    Crawler,
+    /// The site is off, or has a mode that is left as it is.
+    Site,
+    /// It may be a person's browser after all.
+    Doubt,
+    /// The path is disallowed in another spelling only, and the site forwards those.
+    Variant,
+    /// A certificate authority's check.
+    Certificate,
+}
+
+/// Lines by what they were, in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) lines: u64,
+    pub(super) unread: u64,
+    /// Before `--since`.
+    pub(super) early: u64,
+    /// Of a host that none of the sites has.
+    pub(super) elsewhere: u64,
+    /// No request at all, or none for a path.
+    pub(super) no_request: u64,
+    /// Lines that do not tell the User-Agent.
+    pub(super) unlogged: u64,
+    pub(super) browsers: u64,
+    pub(super) apps: u64,
+    pub(super) exempt: u64,
+    pub(super) off: u64,
+    pub(super) judged: u64,
+    /// Requests for robots.txt, whoever made them.
+    pub(super) robots_txt: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            lines,
+            unread,
+            early,
+            elsewhere,
+            no_request,
+            unlogged,
+            browsers,
+            apps,
+            exempt,
+            off,
+            judged,
+            robots_txt,
+        } = other;
+        self.lines += lines;
+        self.unread += unread;
+        self.early += early;
+        self.elsewhere += elsewhere;
+        self.no_request += no_request;
+        self.unlogged += unlogged;
+        self.browsers += browsers;
+        self.apps += apps;
+        self.exempt += exempt;
+        self.off += off;
+        self.judged += judged;
+        self.robots_txt += robots_txt;
+    }
+}
+
+/// The result of one chunk. Numbers are the worker's own, and stand for what it has named in this part or an
+/// earlier one.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) tally: Tally,
+    /// First and last time, in microseconds.
+    pub(super) span: Option<(i64, i64)>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) targets: Vec<u8>,
+    pub(super) subjects: Vec<NewSubject>,
+    pub(super) decisions: Vec<NewDecision>,
+    pub(super) hosts: Vec<Box<str>>,
+    /// Which log, and the first line of it, counted within the part, that could not be read.
+    pub(super) log: usize,
+    pub(super) unread: Option<(u64, Vec<u8>)>,
+    /// Events as lines of the journal.
+    pub(super) events: Vec<u8>,
+}
+
+impl Part {
+    pub(super) fn unreadable(&mut self, line: &[u8]) {
+        self.tally.unread += 1;
+        if self.unread.is_none() {
+            self.unread = Some((self.tally.lines, line.get(..SHOWN).unwrap_or(line).to_vec()));
+        }
+    }
+
+    pub(super) fn seen(&mut self, at: i64) {
+        let (first, last) = self.span.unwrap_or((at, at));
+        self.span = Some((first.min(at), last.max(at)));
+    }
+
+    /// Keeps a target, and says where.
+    pub(super) fn target(&mut self, target: &[u8]) -> Range<usize> {
+        let start = self.targets.len();
+        self.targets.extend_from_slice(target);
+        start..self.targets.len()
+    }
+}
+
+/// A violation of rules that the crawler had read before.
+pub(super) fn after_read(decision: &Decision) -> Decision {
+    Decision { notice: Some(Notice::Read), ..decision.clone() }
+}

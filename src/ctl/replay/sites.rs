@@ -1,0 +1,78 @@
+//! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
+
+use crate::ctl::args::Cli;
+use crate::ctl::trial::Trial;
+use crate::ctl::{Failure, setting};
+use crate::enforce::Mode;
+use crate::policy::{self, Policy, RobotsFile, Site};
+use crate::request::host;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Policy and sites. The modes of crawlers and of kinds of client stay as configured: enforce mode leaves them.
+#[derive(Debug)]
+pub(in crate::ctl) struct Sites {
+    pub(in crate::ctl) policy: Policy,
+    pub(in crate::ctl) sites: Vec<Site>,
+    /// The site of lines that name no host.
+    hostless: Option<usize>,
+    /// Whether hosts that no site serves are taken for the only site: nobody said which there are.
+    takes_all: bool,
+}
+
+impl Sites {
+    /// The sites of the configuration, or those that `robots` and `name` leave of them.
+    pub(in crate::ctl) fn load(
+        cli: &Cli,
+        robots: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<Self, Failure> {
+        if robots.is_none() && name.is_none() {
+            return Self::configured(cli);
+        }
+        Self::of_one(cli, robots, name)
+    }
+
+    /// One site alone: the named one, or the default one, or the only one.
+    pub(in crate::ctl) fn of_one(
+        cli: &Cli,
+        robots: Option<&Path>,
+        name: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let Trial { policy, mut site, .. } = Trial::of(cli, robots, name, false)?;
+        if let Some(path) = robots {
+            site.robots = RobotsFile::read(path).ok().map(Arc::new);
+        }
+        let takes_all = cli.config.is_none() && robots.is_some();
+        Ok(Self { policy, sites: vec![enforcing(&site)], hostless: Some(0), takes_all })
+    }
+
+    fn configured(cli: &Cli) -> Result<Self, Failure> {
+        let Some(path) = cli.config_file() else {
+            let hint = "name them with --robots FILE or --config FILE";
+            return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
+        };
+        let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
+        let policy = loaded.map_err(|errors| Failure(errors.to_string()))?;
+        let sites: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
+        let default = sites.iter().position(|site| site.config.hosts.is_empty());
+        let hostless = default.or((sites.len() == 1).then_some(0));
+        Ok(Self { policy, sites, hostless, takes_all: false })
+    }
+
+    /// The site of a line.
+    pub(in crate::ctl) fn of(&self, named: Option<&str>) -> Option<usize> {
+        let Some(named) = named.filter(|_| !self.takes_all) else { return self.hostless };
+        let site = self.policy.site(&host::normalise(named))?;
+        self.sites.iter().position(|ours| ours.config.name == site.config.name)
+    }
+}
+
+fn enforcing(site: &Site) -> Site {
+    let mut site = site.clone();
+    if site.modes.site == Mode::Audit {
+        site.modes.site = Mode::Enforce;
+    }
+    site
+}

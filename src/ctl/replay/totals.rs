@@ -1,0 +1,85 @@
+//! The ledger as what a report is made of.
+
+use super::ledger::{Account, Ledger, Seen, instant};
+use super::sites::Sites;
+use crate::policy::Site;
+use crate::record::{
+    OTHER_PATHS, PathCounts, PathTotal, Presence, ReadTotal, Total, VersionRecord, Window, printable,
+};
+use crate::report::Counted;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+/// From the first request to the last.
+pub(super) fn window(ledger: &Ledger<'_>) -> Window {
+    let (first, last) = ledger.span.unwrap_or_default();
+    Window { from: instant(first), to: instant(last.saturating_add(1)) }
+}
+
+pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
+    let seen = || ledger.accounts.iter().filter(|account| account.last >= account.first);
+    let decisions: HashMap<u32, _> = seen()
+        .flat_map(|account| account.decisions.keys())
+        .filter_map(|number| Some((*number, Arc::new(ledger.decision(*number)?))))
+        .collect();
+    let totals = |account: &Account| -> Vec<Total> {
+        let of = |(number, count): (&u32, &u64)| {
+            let decision = Arc::clone(decisions.get(number)?);
+            Some(Total { subject: Arc::clone(&account.subject), decision, count: *count })
+        };
+        account.decisions.iter().filter_map(of).collect()
+    };
+    Counted {
+        presence: seen()
+            .map(|account| Presence {
+                subject: Arc::clone(&account.subject),
+                first: instant(account.first),
+                last: instant(account.last),
+            })
+            .collect(),
+        totals: seen().flat_map(totals).collect(),
+        paths: seen().flat_map(paths).collect(),
+        gaps: seen().map(|account| (Arc::clone(&account.subject), account.gaps.clone())).collect(),
+        reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
+        versions: sites.sites.iter().filter_map(version).collect(),
+    }
+}
+
+fn paths(account: &Account) -> Vec<PathTotal> {
+    let rest =
+        (account.other_paths != PathCounts::default()).then(|| (OTHER_PATHS.to_owned(), account.other_paths));
+    let named = account.paths.iter().map(|(target, counts)| (printable(target), *counts));
+    let total = |(target, counts)| PathTotal { subject: Arc::clone(&account.subject), target, counts };
+    named.chain(rest).map(total).collect()
+}
+
+/// The reads of a subject, as ones of the version that is judged by.
+fn reads(account: &Account, ledger: &Ledger<'_>, sites: &Sites) -> Vec<ReadTotal> {
+    let site = sites.sites.iter().find(|site| *site.config.name == *account.subject.site);
+    let Some(version) = site.and_then(Site::version) else { return Vec::new() };
+    let total = |((host, network), seen): (&(u32, Option<String>), &Seen)| ReadTotal {
+        subject: Arc::clone(&account.subject),
+        host: ledger.hosts.get(*host as usize).cloned().unwrap_or_default(),
+        network: network.as_deref().map(Into::into),
+        version,
+        in_force: UNIX_EPOCH,
+        first: instant(seen.first),
+        last: instant(seen.last),
+        count: seen.count,
+    };
+    account.reads.iter().map(total).collect()
+}
+
+/// The rules in force, for what they say of `Crawl-delay`.
+fn version(site: &Site) -> Option<VersionRecord> {
+    let id = site.version()?;
+    Some(VersionRecord {
+        site: site.config.name.as_str().into(),
+        sha256: None,
+        id: Some(id),
+        bytes: site.robots.as_ref().map(|file| Arc::from(file.bytes.as_slice())),
+        from: UNIX_EPOCH,
+        until: None,
+    })
+}

@@ -1,0 +1,263 @@
+//! One server of an origin as the gateway knows it: its addresses, and whether it is well.
+//!
+//! What is learnt of a server outlives policies: a changed robots.txt is no reason to ask again who is well.
+//! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
+
+use crate::config::{ConfigError, HealthCheck, Origin, OriginServer, OriginUrl};
+use arc_swap::ArcSwap;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+/// The servers of a site's origin.
+#[derive(Clone, Debug)]
+pub struct Upstreams {
+    /// All of them, in the order of the configuration.
+    pub servers: Vec<Arc<Upstream>>,
+    /// The certificates that theirs must be signed with, in DER; `None` for what the system trusts.
+    pub ca: Option<Arc<[Vec<u8>]>>,
+    turn: Arc<AtomicUsize>,
+}
+
+/// One server.
+#[derive(Debug)]
+pub struct Upstream {
+    /// What the operator wrote.
+    pub server: OriginServer,
+    addresses: ArcSwap<Vec<SocketAddr>>,
+    is_down: AtomicBool,
+    /// Answers in a row that say otherwise than what is believed.
+    doubts: AtomicU32,
+}
+
+impl Upstream {
+    fn new(server: &OriginServer) -> Self {
+        let literal = match &server.url {
+            OriginUrl::Tcp { host, port, .. } => {
+                host.parse::<IpAddr>().map_or_else(|_| Vec::new(), |address| vec![(address, *port).into()])
+            }
+            OriginUrl::Socket(_) => Vec::new(),
+        };
+        Self {
+            server: server.clone(),
+            addresses: ArcSwap::from_pointee(literal),
+            is_down: AtomicBool::new(false),
+            doubts: AtomicU32::new(0),
+        }
+    }
+
+    /// Its addresses as last resolved; none for a socket, and for a name that has not been resolved yet.
+    #[must_use]
+    pub fn addresses(&self) -> Arc<Vec<SocketAddr>> {
+        self.addresses.load_full()
+    }
+
+    /// Whether it is taken to be well.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        !self.is_down.load(Ordering::Relaxed)
+    }
+
+    /// Whether its place is a name, which may move.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        matches!(&self.server.url, OriginUrl::Tcp { host, .. } if host.parse::<IpAddr>().is_err())
+    }
+
+    /// Whether nobody knows yet where it is.
+    #[must_use]
+    pub fn is_unresolved(&self) -> bool {
+        self.has_name() && self.addresses.load().is_empty()
+    }
+
+    /// Resolves its name; the last good addresses are kept where that fails. Whether they changed.
+    ///
+    /// # Errors
+    /// What the system's resolver says.
+    pub fn resolve(&self) -> io::Result<bool> {
+        let OriginUrl::Tcp { host, port, .. } = &self.server.url else { return Ok(false) };
+        let mut addresses: Vec<SocketAddr> = (&**host, *port).to_socket_addrs()?.collect();
+        // A name server may turn its answers round; that alone is no change.
+        addresses.sort_unstable();
+        addresses.dedup();
+        if addresses.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+        }
+        let is_new = **self.addresses.load() != addresses;
+        if is_new {
+            self.addresses.store(Arc::new(addresses));
+        }
+        Ok(is_new)
+    }
+
+    /// Notes an answer to "are you well?"; what is believed from here on, where that changed.
+    pub fn note(&self, is_well: bool, check: &HealthCheck) -> Option<bool> {
+        if is_well == self.is_up() {
+            self.doubts.store(0, Ordering::Relaxed);
+            return None;
+        }
+        let doubts = self.doubts.fetch_add(1, Ordering::Relaxed) + 1;
+        if doubts < if is_well { check.successes } else { check.failures } {
+            return None;
+        }
+        self.doubts.store(0, Ordering::Relaxed);
+        self.is_down.store(!is_well, Ordering::Relaxed);
+        Some(is_well)
+    }
+}
+
+impl Upstreams {
+    /// The servers of `origin`; those that `former` knows already stay what they are.
+    ///
+    /// # Errors
+    /// When the file of certificates cannot be used.
+    pub(super) fn new(origin: &Origin, former: Option<&Self>) -> Result<Self, ConfigError> {
+        let known = |server: &OriginServer| {
+            former?.servers.iter().find(|upstream| upstream.server == *server).map(Arc::clone)
+        };
+        let server = |server| known(server).unwrap_or_else(|| Arc::new(Upstream::new(server)));
+        Ok(Self {
+            servers: origin.servers.iter().map(server).collect(),
+            ca: origin.ca.as_deref().map(certificates).transpose()?,
+            turn: former.map_or_else(Arc::default, |former| Arc::clone(&former.turn)),
+        })
+    }
+
+    /// Whether nobody knows yet where some server is.
+    #[must_use]
+    pub fn has_unresolved(&self) -> bool {
+        self.servers.iter().any(|server| server.is_unresolved())
+    }
+
+    /// The server whose turn it is, by weight, among those that are well and not `tried`; where none is well
+    /// the others count too, since a check may be wrong and an error page helps nobody.
+    #[must_use]
+    pub fn next(&self, tried: &[usize]) -> Option<usize> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let candidates = |is_fit: fn(&Upstream) -> bool| {
+            let all = self.servers.iter().enumerate();
+            let fit = all.filter(|(index, server)| !tried.contains(index) && is_fit(server));
+            fit.map(|(index, server)| (index, server.server.weight as usize)).collect::<Vec<_>>()
+        };
+        let sets: [fn(&Upstream) -> bool; 2] =
+            [|server| server.server.weight > 0 && server.is_up(), |server| server.server.weight > 0];
+        // One server is the common case, and there is nothing to choose.
+        if self.servers.len() == 1 {
+            return Some(0);
+        }
+        let chosen = sets.into_iter().map(candidates).find(|set| !set.is_empty());
+        let Some(chosen) = chosen else { return tried.first().copied() };
+        let total: usize = chosen.iter().map(|(_, weight)| weight).sum();
+        // A step that shares no factor with most totals spreads a heavy server's requests.
+        let mut place = turn.wrapping_mul(7_919) % total;
+        chosen
+            .iter()
+            .find(|(_, weight)| place.checked_sub(*weight).map(|left| place = left).is_none())
+            .map(|(index, _)| *index)
+    }
+}
+
+/// Reads certificates that may sign others.
+fn certificates(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
+    let fault =
+        |message: String| ConfigError::whole(path, message).with_hint("`ca` wants certificates in PEM form");
+    let text =
+        std::fs::read(path).map_err(|error| fault(format!("cannot read the certificates: {error}")))?;
+    let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| fault(format!("no certificates: {error}")))?;
+    if certificates.is_empty() {
+        return Err(fault("there is no certificate in this file".to_owned()));
+    }
+    for certificate in &certificates {
+        let added = RootCertStore::empty().add(certificate.clone());
+        added.map_err(|error| fault(format!("a certificate cannot be used: {error}")))?;
+    }
+    Ok(certificates.iter().map(|certificate| certificate.to_vec()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Probe;
+    use std::time::Duration;
+
+    fn upstreams(weights: &[u32]) -> Upstreams {
+        let servers = weights.iter().enumerate().map(|(index, weight)| {
+            let url: OriginUrl = format!("http://192.0.2.{}:80", index + 1).parse().unwrap();
+            OriginServer { url, weight: *weight, server_name: "a".into() }
+        });
+        let mut origin = Origin::single("http://a".parse().unwrap());
+        origin.servers = servers.collect();
+        Upstreams::new(&origin, None).unwrap()
+    }
+
+    const CHECK: HealthCheck = HealthCheck {
+        probe: Probe::Tcp,
+        interval: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
+        failures: 3,
+        successes: 2,
+    };
+
+    #[test]
+    fn requests_are_shared_by_weight() {
+        let upstreams = upstreams(&[1, 3, 0]);
+        let mut counts = [0; 3];
+        for _ in 0..400 {
+            counts[upstreams.next(&[]).unwrap()] += 1;
+        }
+        assert_eq!(counts, [100, 300, 0]);
+        assert_eq!(upstreams.next(&[1]), Some(0), "a second attempt goes elsewhere");
+        assert_eq!(upstreams.next(&[0, 1]), Some(0), "where all have been tried, once more");
+    }
+
+    fn down(server: &Upstream) {
+        for _ in 0..3 {
+            server.note(false, &CHECK);
+        }
+    }
+
+    #[test]
+    fn who_is_down_gets_nothing_unless_all_are() {
+        let upstreams = upstreams(&[1, 1]);
+        let down = |index: usize| down(&upstreams.servers[index]);
+        down(0);
+        assert!((0..10).all(|_| upstreams.next(&[]) == Some(1)));
+        down(1);
+        assert!((0..10).any(|_| upstreams.next(&[]) == Some(0)));
+    }
+
+    #[test]
+    fn one_answer_changes_no_belief() {
+        let upstreams = upstreams(&[1]);
+        let server = &upstreams.servers[0];
+        let answers = [false, false, true, false, false, false, true, false, true, true];
+        let beliefs: Vec<_> = answers.iter().map(|well| server.note(*well, &CHECK)).collect();
+        let mut expected = [None; 10];
+        (expected[5], expected[9]) = (Some(false), Some(true));
+        assert_eq!(beliefs, expected);
+    }
+
+    #[test]
+    fn what_is_known_of_a_server_stays() {
+        let before = upstreams(&[1, 1]);
+        down(&before.servers[1]);
+        let mut origin = Origin::single("http://192.0.2.9".parse().unwrap());
+        origin.servers.push(before.servers[1].server.clone());
+        let after = Upstreams::new(&origin, Some(&before)).unwrap();
+        assert!(after.servers[0].is_up() && !after.servers[1].is_up());
+    }
+
+    #[test]
+    fn addresses_need_no_resolver() {
+        let server = Upstream::new(&upstreams(&[1]).servers[0].server);
+        assert_eq!(server.addresses().len(), 1);
+        assert!(!server.has_name() && !server.is_unresolved());
+    }
+}

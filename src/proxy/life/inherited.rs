@@ -1,0 +1,127 @@
+//! Sockets that were open before this process: those of a service manager (`sd_listen_fds(3)`), and those
+//! of a running gateway that this one replaces.
+//!
+//! Whoever connects while one process goes and the next one comes waits in the queue of such a socket, and
+//! is never refused.
+
+use super::handover::{Successor, path_beside};
+use crate::proxy::sockets::{BindError, bind};
+use listenfd::ListenFd;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+/// Sockets by address, to be taken instead of being bound.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    sockets: Vec<(SocketAddr, TcpListener)>,
+    /// The gateway that waits for us to be ready.
+    successor: Option<Successor>,
+}
+
+/// Why sockets cannot be taken over.
+#[derive(Debug)]
+pub struct InheritError(&'static str, io::Error);
+
+impl fmt::Display for InheritError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+impl std::error::Error for InheritError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.1)
+    }
+}
+
+impl Inherited {
+    /// The sockets that there are: the service manager's and, where `upgrade` says so, those of the gateway
+    /// whose control socket is at `control`.
+    ///
+    /// # Errors
+    /// When there are some that cannot be taken.
+    pub fn take(control: &Path, upgrade: bool) -> Result<Self, InheritError> {
+        let mut inherited = Self::default();
+        let unusable = |error| InheritError("a socket of the service manager cannot be used", error);
+        let mut manager = ListenFd::from_env();
+        for index in 0..manager.len() {
+            if let Some(socket) = manager.take_tcp_listener(index).map_err(unusable)? {
+                inherited.add(socket).map_err(unusable)?;
+            }
+        }
+        if upgrade {
+            let failed = |error| InheritError("the running gateway does not hand over its sockets", error);
+            if let Some((successor, sockets)) = Successor::ask(&path_beside(control)).map_err(failed)? {
+                for socket in sockets {
+                    inherited.add(socket).map_err(failed)?;
+                }
+                inherited.successor = Some(successor);
+            } else {
+                tracing::info!("no gateway is running that could hand over its sockets");
+            }
+        }
+        Ok(inherited)
+    }
+
+    fn add(&mut self, socket: TcpListener) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        self.sockets.push((socket.local_addr()?, socket));
+        Ok(())
+    }
+
+    /// The socket that listens on `address`: the inherited one, or a new one.
+    ///
+    /// # Errors
+    /// When it has to be bound, and cannot be.
+    pub fn listen(&mut self, address: SocketAddr) -> Result<TcpListener, BindError> {
+        let fits = |(own, _): &(SocketAddr, TcpListener)| {
+            *own == address || (address.port() == 0 && own.ip() == address.ip())
+        };
+        match self.sockets.iter().position(fits) {
+            Some(index) => Ok(self.sockets.remove(index).1),
+            None => bind(address),
+        }
+    }
+
+    /// Closes what nobody asked for, and says so: clients of such a socket would wait for nothing. What is
+    /// left is told to the gateway that handed them over, once we are ready.
+    pub fn finish(self) -> Option<Predecessor> {
+        for (address, _) in &self.sockets {
+            tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
+        }
+        self.successor.map(Predecessor)
+    }
+}
+
+/// The gateway that this one replaces; it goes when it is told that we are ready, and stays when we are not.
+#[derive(Debug)]
+pub struct Predecessor(Successor);
+
+impl Predecessor {
+    pub(in crate::proxy) fn tell_ready(self) {
+        match self.0.tell_ready() {
+            Ok(()) => tracing::info!("took over the sockets of the running gateway"),
+            Err(error) => tracing::warn!("the former gateway went before it was told to: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inherited_socket_is_taken_and_what_is_missing_is_bound() {
+        let mut inherited = Inherited::default();
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        inherited.add(socket).unwrap();
+        let other = inherited.listen("127.0.0.2:0".parse().unwrap()).unwrap();
+        assert_eq!(other.local_addr().unwrap().ip().to_string(), "127.0.0.2");
+        let taken = inherited.listen(address).unwrap();
+        assert_eq!(taken.local_addr().unwrap(), address);
+        assert!(inherited.finish().is_none());
+    }
+}

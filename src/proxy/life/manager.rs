@@ -1,0 +1,123 @@
+//! What the service manager is told (`sd_notify(3)`): ready, reloading, stopping, and that we still live.
+//!
+//! Without `NOTIFY_SOCKET` nobody wants to be told, and nothing is sent.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// The other end, if there is one.
+#[derive(Debug)]
+pub(in crate::proxy) struct ServiceManager {
+    socket: Option<(UnixDatagram, SocketAddr)>,
+    watchdog: Option<Duration>,
+}
+
+impl ServiceManager {
+    /// The service manager that the environment names.
+    pub(in crate::proxy) fn from_environment() -> Self {
+        let socket = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
+        let socket = socket.and_then(|name| match open(&name) {
+            Ok(socket) => Some(socket),
+            Err(error) => {
+                tracing::warn!(socket = %name.display(), "the service manager cannot be told: {error}");
+                None
+            }
+        });
+        Self { socket, watchdog: watchdog() }
+    }
+
+    /// Everything listens, and requests are answered.
+    pub(in crate::proxy) fn ready(&self) {
+        self.tell("READY=1\nSTATUS=serving");
+    }
+
+    /// A reload begins; [`Self::ready`] says that it is over.
+    pub(in crate::proxy) fn reloading(&self) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
+    }
+
+    /// The process is about to end.
+    pub(in crate::proxy) fn stopping(&self) {
+        self.tell("STOPPING=1\nSTATUS=finishing requests");
+    }
+
+    /// Says for ever that we live, twice as often as is asked for. It runs where requests run: where they
+    /// do not get their turn, neither does this, and the service manager starts the gateway anew.
+    pub(in crate::proxy) async fn stay_alive(&self) {
+        let Some(period) = self.watchdog.filter(|_| self.socket.is_some()) else {
+            return std::future::pending().await;
+        };
+        loop {
+            self.tell("WATCHDOG=1");
+            tokio::time::sleep(period / 2).await;
+        }
+    }
+
+    fn tell(&self, state: &str) {
+        let Some((socket, address)) = &self.socket else { return };
+        if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
+            tracing::debug!("the service manager was not told {state:?}: {error}");
+        }
+    }
+}
+
+/// A path, or after an `@` a name in the abstract namespace.
+fn open(name: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
+    let address = match name.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(name)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    // A manager that does not read must not hold up the gateway.
+    socket.set_nonblocking(true)?;
+    Ok((socket, address))
+}
+
+/// How long we may be silent (`sd_watchdog_enabled(3)`).
+fn watchdog() -> Option<Duration> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+    let period = number("WATCHDOG_USEC").filter(|micros| *micros > 0 && is_ours)?;
+    Some(Duration::from_micros(period))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_arrives_at_a_path_and_at_an_abstract_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let name = format!("notify-test-{}", std::process::id());
+        let places = [
+            (UnixDatagram::bind(&path).unwrap(), path.clone().into_os_string()),
+            (
+                UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap(),
+                format!("@{name}").into(),
+            ),
+        ];
+        for (manager, place) in places {
+            let told = ServiceManager { socket: Some(open(&place).unwrap()), watchdog: None };
+            told.ready();
+            told.reloading();
+            let mut octets = [0; 256];
+            let count = manager.recv(&mut octets).unwrap();
+            assert!(octets[..count].starts_with(b"READY=1\n"));
+            let count = manager.recv(&mut octets).unwrap();
+            assert!(octets[..count].starts_with(b"RELOADING=1\nMONOTONIC_USEC="));
+        }
+    }
+
+    #[test]
+    fn without_a_manager_nothing_is_said() {
+        ServiceManager { socket: None, watchdog: None }.ready();
+    }
+}

@@ -1,0 +1,119 @@
+//! Beside the requests: names of origins resolved again, and their servers asked if they are well.
+
+use super::peer::{Authorities, reached};
+use super::probe::is_well;
+use crate::config::{HostPattern, Probe, defaults};
+use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
+use pingora::connectors::TransportConnector;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// How often it is looked what is due.
+const STEP: Duration = Duration::from_millis(100);
+
+/// When a server is due again; a server that left the configuration leaves here too.
+#[derive(Debug, Default)]
+struct Due {
+    servers: HashMap<usize, (Instant, Instant)>,
+}
+
+/// Keeps what is known of the servers of all origins fresh, until the gateway stops.
+pub(in crate::proxy) async fn keep(
+    current: Arc<CurrentPolicy>,
+    authorities: Arc<Authorities>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let connector = Arc::new(TransportConnector::new(None));
+    let mut due = Due::default();
+    loop {
+        due.serve(&current.get(), &connector, &authorities);
+        tokio::select! {
+            () = tokio::time::sleep(STEP) => {}
+            _ = stopped.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+impl Due {
+    /// Starts everything that is due; none of it is waited for.
+    fn serve(
+        &mut self,
+        policy: &Arc<Policy>,
+        connector: &Arc<TransportConnector>,
+        authorities: &Arc<Authorities>,
+    ) {
+        let now = Instant::now();
+        let mut next = HashMap::new();
+        for site in policy.sites() {
+            for server in &site.origin.servers {
+                let key = Arc::as_ptr(server) as usize;
+                let first = (now + defaults::RESOLVE_INTERVAL, now);
+                let (mut resolve, mut ask) = self.servers.get(&key).copied().unwrap_or(first);
+                if server.has_name() && resolve <= now {
+                    resolve = now + defaults::RESOLVE_INTERVAL;
+                    tokio::task::spawn_blocking({
+                        let (server, site) = (Arc::clone(server), site.config.name.clone());
+                        move || resolved(&server, &site)
+                    });
+                }
+                let check = &site.config.origin.health;
+                if check.probe != Probe::Off && ask <= now {
+                    ask = now + check.interval;
+                    let asking = asked(
+                        Arc::clone(policy),
+                        Arc::clone(site),
+                        Arc::clone(server),
+                        Arc::clone(connector),
+                        Arc::clone(authorities),
+                    );
+                    tokio::spawn(asking);
+                }
+                next.insert(key, (resolve, ask));
+            }
+        }
+        self.servers = next;
+    }
+}
+
+fn resolved(server: &Upstream, site: &str) {
+    let url = &server.server.url;
+    match server.resolve() {
+        Ok(true) => tracing::info!(site, addresses = ?server.addresses(), "the origin {url} has moved"),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::debug!(
+                site,
+                "the name of origin {url} cannot be resolved: {error}; the last addresses are kept"
+            );
+        }
+    }
+}
+
+async fn asked(
+    policy: Arc<Policy>,
+    site: Arc<Site>,
+    server: Arc<Upstream>,
+    connector: Arc<TransportConnector>,
+    authorities: Arc<Authorities>,
+) {
+    let check = &site.config.origin.health;
+    let timeouts = policy.config.timeouts;
+    // An origin of names is asked for the site's page, as its visitors do.
+    let host = site.config.hosts.iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(name.to_string()),
+        HostPattern::Below(_) => None,
+    });
+    let host = host.unwrap_or_else(|| server.server.url.authority());
+    let is_well = match reached(&server, 0, &site, &timeouts, &authorities) {
+        Ok(peer) => is_well(&connector, &peer, check, &host).await,
+        Err(_) => false,
+    };
+    let (name, url) = (&site.config.name, &server.server.url);
+    match server.note(is_well, check) {
+        Some(true) => tracing::info!(site = name, "the origin {url} is well again"),
+        Some(false) => tracing::warn!(site = name, "the origin {url} is not well, and gets no requests"),
+        None => {}
+    }
+}

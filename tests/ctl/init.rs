@@ -1,0 +1,85 @@
+//! `gatewayctl init`: files to start with, which `check` accepts and the gateway runs on.
+
+use crate::golden::{assert_golden, ctl};
+use crate::support::origin::ORIGINS_ROBOTS;
+use crate::support::{Folder, Nginx};
+use std::fs;
+
+const NOBODY: &str = "http://127.0.0.1:9";
+
+#[test]
+fn what_it_writes_passes_check() {
+    for more in [
+        &["--origin", NOBODY][..],
+        &["--origin", NOBODY, "--host", "example.org", "--host", "*.example.org", "--mode", "enforce"],
+        &["--origin", NOBODY, "--host", "bücher.example"],
+    ] {
+        let folder = Folder::new();
+        ctl(&folder, &[&["init"], more, &["site"]].concat()).exits(0);
+        let check =
+            ctl(&folder, &["check", "--offline", "--deny", "warnings", "--config", "site/gateway.toml"]);
+        let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
+        assert_eq!(check.code, Some(0), "{check:?}\n{config}");
+        for asked in more.iter().filter(|asked| !asked.starts_with("--") && asked.is_ascii()) {
+            assert!(config.contains(&format!("\"{asked}\"")), "{asked} in {config}");
+        }
+    }
+}
+
+#[test]
+fn it_says_what_it_did() {
+    let folder = Folder::new();
+    folder.write("rules.txt", "User-agent: *\nDisallow: /private\n");
+    let ended = ctl(&folder, &["init", "--origin", NOBODY, "--robots", "rules.txt", "site"]).exits(0);
+    assert_golden("init", &folder, &ended);
+    let written = fs::read(folder.join("site/robots.txt")).expect("a robots.txt");
+    assert_eq!(written, b"User-agent: *\nDisallow: /private\n");
+    let ended = ctl(&folder, &["init", "--origin", NOBODY, "--format", "json", "other"]).exits(0);
+    assert_eq!(ended.json()["source"], "sample");
+    assert_golden("init-json", &folder, &ended);
+}
+
+#[test]
+fn it_overwrites_nothing() {
+    for name in ["gateway.toml", "robots.txt"] {
+        let folder = Folder::new();
+        folder.write(name, "mine");
+        let ended = ctl(&folder, &["init", "--origin", NOBODY, "."]).exits(2);
+        assert_golden(&format!("init-there-{name}"), &folder, &ended);
+        assert_eq!(fs::read(folder.join(name)).expect("still there"), b"mine");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    folder.write("page.html", "<html></html>");
+    for bad in [
+        &["--origin", "nowhere"][..],
+        &["--host", "a b"],
+        &["--mode", "loud"],
+        &["--robots", "absent.txt"],
+        &["--robots", "page.html"],
+    ] {
+        ctl(&folder, &[&["init"], bad, &["site"]].concat()).exits(2);
+        assert!(!folder.join("site").exists(), "{bad:?}");
+    }
+}
+
+#[test]
+fn the_origins_own_robots_txt_is_taken_or_compared_with() {
+    let origin = Nginx::start();
+    let folder = Folder::new();
+    let ended =
+        ctl(&folder, &["init", "--origin", &origin.url(), "--format", "json", "site"]).exits(0).json();
+    assert_eq!(ended["source"], "origin", "{ended}");
+    assert_eq!(fs::read(folder.join("site/robots.txt")).expect("a robots.txt"), ORIGINS_ROBOTS.as_bytes());
+    folder.write("rules.txt", "User-agent: *\nDisallow: /other\n");
+    let arguments = ["init", "--origin", &origin.url(), "--robots", "rules.txt", "--format", "json", "two"];
+    let ended = ctl(&folder, &arguments).exits(0).json();
+    assert!(
+        ended["warnings"][0].as_str().is_some_and(|text| text.contains("serves another robots.txt")),
+        "{ended}"
+    );
+}

@@ -1,0 +1,109 @@
+//! `gatewayctl mode`: modes set by hand, in front of a running gateway.
+
+use crate::golden::{assert_golden, ctl};
+use crate::support::agents::{CLAUDEBOT, CURL, GPTBOT};
+use crate::support::folder::rename_over;
+use crate::support::{Daemon, Ended, Nginx, configured, get, until};
+use std::fs;
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+const CONFIG: &str = "\
+[[sites]]
+hosts = [\"one.example\"]
+origin = \"[ORIGIN]\"
+robots = \"robots.txt\"
+[[sites]]
+hosts = [\"two.example\"]
+origin = \"[ORIGIN]\"
+robots = \"robots.txt\"
+mode = \"audit\"
+";
+
+fn gateway(origin: &Nginx) -> Daemon {
+    configured(CONFIG).file("robots.txt", ROBOTS).in_front_of(origin).start()
+}
+
+#[track_caller]
+fn mode(gateway: &Daemon, arguments: &[&str], code: i32) -> Ended {
+    let socket = gateway.folder().join("control.sock");
+    until("the control socket is open", || socket.exists().then_some(()));
+    ctl(gateway.folder(), &[&["mode", "--control", "control.sock"], arguments].concat()).exits(code)
+}
+
+#[track_caller]
+fn status_of(gateway: &Daemon, host: &str, agent: &str) -> u16 {
+    gateway.send(&get("/private").for_host(host).by(agent)).status
+}
+
+#[test]
+fn all_sites_one_site_and_one_crawler() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin);
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 200);
+    assert_golden("mode-all", gateway.folder(), &mode(&gateway, &["enforce"], 0));
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 403);
+    assert_eq!(status_of(&gateway, "one.example", CURL), 200, "tools are audited by default");
+    assert_eq!(status_of(&gateway, "two.example", GPTBOT), 200, "a site's own mode is more specific");
+    mode(&gateway, &["--site", "two.example", "enforce"], 0);
+    assert_eq!(status_of(&gateway, "two.example", GPTBOT), 403);
+    let ended = mode(&gateway, &["--crawler", "GPTBot", "--site", "two.example", "off"], 0);
+    assert_golden("mode-crawler", gateway.folder(), &ended);
+    assert_eq!(status_of(&gateway, "two.example", GPTBOT), 200);
+    assert_eq!(status_of(&gateway, "two.example", CLAUDEBOT), 403);
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 403);
+    mode(&gateway, &["--clear"], 0);
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 200);
+    assert_eq!(status_of(&gateway, "two.example", CLAUDEBOT), 403, "the other scopes stay");
+}
+
+#[test]
+fn it_survives_a_reload_and_a_broken_configuration_and_shows_in_status() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin);
+    assert_golden("mode-json", gateway.folder(), &mode(&gateway, &["enforce", "--format", "json"], 0));
+    rename_over(&gateway.robots(), "User-agent: *\nDisallow: /private\nDisallow: /more\n");
+    gateway.ctl(&["reload"]).exits(0);
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 403);
+    let status = gateway.ctl(&["status"]).exits(0).stdout;
+    assert!(status.contains("set by hand: enforce for every site without a mode of its own"), "{status}");
+    assert!(status.contains("one.example: enforce\n"), "{status}");
+    rename_over(&gateway.folder().join("gateway.toml"), "broken");
+    gateway.ctl(&["reload"]).exits(1);
+    mode(&gateway, &["--clear"], 0);
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 200, "no file is read to change a mode");
+    let again = mode(&gateway, &["--clear", "--format", "json"], 0).json();
+    assert_eq!(again["result"], "unchanged");
+}
+
+#[test]
+fn what_is_asked_wrongly_changes_nothing() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin);
+    assert_golden("mode-no-site", gateway.folder(), &mode(&gateway, &["--site", "three.example", "off"], 2));
+    mode(&gateway, &["loud"], 2);
+    mode(&gateway, &[], 2);
+    mode(&gateway, &["audit", "--clear"], 2);
+    let warned = mode(&gateway, &["--crawler", "Nobody Bot&x=1", "enforce"], 0);
+    assert!(warned.stdout.contains("warning: the catalogue knows no crawler `Nobody Bot&x=1`"), "{warned:?}");
+}
+
+#[test]
+fn only_what_persists_is_there_after_a_restart() {
+    let origin = Nginx::start();
+    let first = gateway(&origin);
+    mode(&first, &["--persist", "--crawler", "GPTBot", "enforce"], 0);
+    mode(&first, &["--site", "two.example", "enforce"], 0);
+    let kept = fs::read(first.folder().join("state/modes.json")).expect("a file in the state folder");
+    drop(first);
+    let second = configured(CONFIG).file("robots.txt", ROBOTS);
+    fs::create_dir(second.folder().join("state")).expect("a state folder");
+    let second = second.file("state/modes.json", kept).in_front_of(&origin).start();
+    assert_eq!(status_of(&second, "one.example", GPTBOT), 403);
+    assert_eq!(status_of(&second, "two.example", CLAUDEBOT), 200);
+    mode(&second, &["--clear", "--crawler", "gptbot"], 0);
+    assert!(!second.folder().join("state/modes.json").exists());
+    let broken = configured(CONFIG).file("robots.txt", ROBOTS);
+    fs::create_dir(broken.folder().join("state")).expect("a state folder");
+    let broken = broken.file("state/modes.json", "{").in_front_of(&origin).start();
+    assert_eq!(status_of(&broken, "one.example", GPTBOT), 200, "the site is served all the same");
+}

@@ -1,0 +1,339 @@
+//! `gatewayctl replay`: access logs judged as the gateway would have judged their requests.
+
+use crate::golden::{assert_golden, ctl, ctl_with_input};
+use crate::support::agents::{CHROME, CURL, GOOGLEBOT, GPTBOT, OKHTTP};
+use crate::support::command::program;
+use crate::support::log::Log;
+use crate::support::{Ended, Folder, until};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::process::Stdio;
+
+const ROBOTS: &str = "User-agent: GPTBot\nDisallow: /private\n\nUser-agent: *\nDisallow: /cgi-bin/\n";
+
+/// Second of 2026-11-01, address, target, status, agent.
+type Line<'a> = (u32, &'a str, &'a str, u16, Option<&'a str>);
+
+/// GPTBot breaks a rule, reads robots.txt, and breaks it again; others for the rest of the report.
+const LINES: [Line<'static>; 9] = [
+    (0, "192.0.2.1", "/private/a?b=c", 200, Some(GPTBOT)),
+    (10, "192.0.2.1", "/robots.txt", 200, Some(GPTBOT)),
+    (200, "192.0.2.1", "/private/a?b=c", 200, Some(GPTBOT)),
+    (210, "192.0.2.1", "/open", 200, Some(GPTBOT)),
+    (220, "198.51.100.7", "/cgi-bin/x", 404, Some(CURL)),
+    (230, "198.51.100.8", "/cgi-bin/x", 200, Some(CHROME)),
+    (240, "198.51.100.9", "/cgi-bin/x", 200, Some(OKHTTP)),
+    (250, "198.51.100.10", "/cgi-bin/x", 200, None),
+    (260, "2001:db8::1", "//cgi-bin/x", 200, Some(GOOGLEBOT)),
+];
+
+fn clock(second: u32) -> String {
+    format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
+}
+
+fn combined(&(second, address, target, status, agent): &Line<'_>) -> String {
+    let (time, agent) = (clock(second), agent.unwrap_or("-"));
+    format!(
+        "{address} - - [01/Nov/2026:{time} +0000] \"GET {target} HTTP/1.1\" {status} 5 \"-\" \"{agent}\"\n"
+    )
+}
+
+fn nginx_json(&(second, address, target, status, agent): &Line<'_>) -> String {
+    let time = format!("2026-11-01T{}+00:00", clock(second));
+    let request = format!("GET {target} HTTP/1.1");
+    let line = json!({ "time_iso8601": time, "remote_addr": address, "request": request, "status": status,
+        "host": "example.org", "http_user_agent": agent.unwrap_or_default() });
+    format!("{line}\n")
+}
+
+fn caddy_json(&(second, address, target, status, agent): &Line<'_>) -> String {
+    let headers = agent.map_or_else(|| json!({}), |agent| json!({ "User-Agent": [agent] }));
+    let request = json!({ "remote_ip": address, "method": "GET", "host": "example.org", "uri": target, "headers": headers });
+    // 2026-11-01T00:00:00Z
+    let line = json!({ "level": "info", "ts": f64::from(1_793_491_200 + second), "request": request, "status": status });
+    format!("{line}\n")
+}
+
+fn log(shape: fn(&Line<'_>) -> String) -> String {
+    LINES.iter().map(shape).collect()
+}
+
+fn folder(log: impl AsRef<[u8]>) -> Folder {
+    let folder = Folder::new();
+    folder.write("robots.txt", ROBOTS);
+    folder.write("access.log", log);
+    folder
+}
+
+#[track_caller]
+fn replay(folder: &Folder, more: &[&str]) -> Ended {
+    ctl(folder, &[&["replay", "--robots", "robots.txt"], more].concat())
+}
+
+#[track_caller]
+fn as_json(folder: &Folder, more: &[&str]) -> Value {
+    replay(folder, &[&["--format", "json"], more].concat()).exits(0).json()
+}
+
+fn crawler<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let crawlers = report["crawlers"].as_array().expect("crawlers");
+    crawlers.iter().find(|entry| entry["crawler"] == name).unwrap_or_else(|| panic!("no {name} in {report}"))
+}
+
+#[test]
+fn the_report_as_text_json_and_csv() {
+    let folder = folder(log(combined));
+    assert_golden("replay", &folder, &replay(&folder, &["access.log"]).exits(0));
+    assert_golden("replay-json", &folder, &replay(&folder, &["access.log", "--format", "json"]).exits(0));
+    assert_golden("replay-csv", &folder, &replay(&folder, &["access.log", "--format", "csv"]).exits(0));
+    assert_golden("replay-html", &folder, &replay(&folder, &["access.log", "--format", "html"]).exits(2));
+}
+
+#[test]
+fn what_would_be_refused_and_who_would_be_spared() {
+    let report = as_json(&folder(log(combined)), &["access.log"]);
+    let gptbot = crawler(&report, "GPTBot");
+    assert_eq!((&gptbot["violations"], &gptbot["refused"]), (&json!(2), &json!(2)), "{gptbot}");
+    assert_eq!((&gptbot["conduct"], &gptbot["reads"]), (&json!("ignored"), &json!(1)), "{gptbot}");
+    let notices: Vec<_> =
+        gptbot["rules"].as_array().expect("rules").iter().map(|rule| &rule["notice"]).collect();
+    assert!(notices.contains(&&json!("read")) && notices.contains(&&json!("lapsed")), "{gptbot}");
+    let told = &report["replay"];
+    assert_eq!(told["refused"], 3, "GPTBot twice, and Googlebot's other spelling: {told}");
+    assert_eq!(told["violations_after_read"], 1, "{told}");
+    let spared: Vec<_> =
+        told["spared"].as_array().expect("a list").iter().map(|kept| &kept["client"]).collect();
+    assert_eq!(spared, ["unnamed", "tool"], "{told}");
+    let count = |name: &str| told[name].as_u64().expect("a number");
+    let all = count("judged") + count("browsers") + count("apps") + count("robots_txt") + count("exempt");
+    assert_eq!((count("lines"), all), (9, 9), "{told}");
+}
+
+#[test]
+fn every_shape_of_log_says_the_same() {
+    let wanted = as_json(&folder(log(combined)), &["access.log"]);
+    let with_host = |line: &Line<'_>| format!("example.org:443 {}", combined(line));
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(log(combined).as_bytes()).expect("memory takes it");
+    let gzip = packed.finish().expect("memory takes it");
+    // Members one after the other are one file (RFC 1952 §2.2), as log rotation makes them.
+    let mut two = GzEncoder::new(Vec::new(), Compression::fast());
+    two.write_all(b"").expect("memory takes it");
+    let gzip = [two.finish().expect("memory takes it"), gzip].concat();
+    let zstd = zstd::encode_all(log(combined).as_bytes(), 1).expect("memory takes it");
+    for (name, text) in [
+        ("crlf", log(combined).replace('\n', "\r\n").into_bytes()),
+        ("vhost", log(with_host).into_bytes()),
+        ("nginx", log(nginx_json).into_bytes()),
+        ("caddy", log(caddy_json).into_bytes()),
+        ("gzip", gzip),
+        ("zstd", zstd),
+    ] {
+        assert_eq!(as_json(&folder(text), &["access.log"]), wanted, "{name}");
+    }
+    let by_input = ctl_with_input(
+        &folder(""),
+        &["replay", "--robots", "robots.txt", "--format", "json", "-"],
+        Some(&log(combined)),
+    );
+    assert_eq!(by_input.exits(0).json(), wanted);
+}
+
+#[test]
+fn several_files_are_read_in_the_order_of_their_times() {
+    let folder = folder("");
+    let (first, last): (Vec<_>, Vec<_>) =
+        LINES.iter().map(combined).partition(|line| line.contains("00:00:"));
+    folder.write("access.log.1", first.concat());
+    folder.write("access.log", last.concat());
+    let wanted = as_json(&self::folder(log(combined)), &["access.log"]);
+    assert_eq!(as_json(&folder, &["access.log", "access.log.1"]), wanted);
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_counted_with_an_example() {
+    let folder = folder([log(combined).as_bytes(), b"\x00\xffjunk\x1b[2J\n{\"a\":\n"].concat());
+    let report = as_json(&folder, &["access.log"]);
+    assert_eq!(report["replay"]["unread"]["count"], 2, "{report}");
+    let text = replay(&folder, &["access.log"]).exits(0).stdout;
+    assert!(text.contains("lines not read: 2, such as access.log:10: \\u{0}\\xFFjunk\\u{1b}[2J"), "{text}");
+    let none = self::folder("hello\nworld\n");
+    assert_golden("replay-no-log", &none, &replay(&none, &["access.log"]).exits(2));
+}
+
+#[test]
+fn a_log_without_user_agents_accuses_nobody() {
+    let common = |line: &Line<'_>| {
+        combined(line).split(" \"-\" ").next().map(|line| format!("{line}\n")).expect("a line")
+    };
+    let report = as_json(&folder(log(common)), &["access.log"]);
+    assert_eq!(
+        (&report["crawlers"], &report["replay"]["without_user_agent"]),
+        (&json!([]), &json!(9)),
+        "{report}"
+    );
+}
+
+#[test]
+fn hosts_lead_to_their_sites() {
+    let folder = Folder::new();
+    folder.write("one.txt", "User-agent: *\nDisallow: /one\n");
+    folder.write("two.txt", "User-agent: *\nDisallow: /two\n");
+    let site = |name: &str| {
+        format!(
+            "[[sites]]\nhosts = [\"{name}.example\"]\norigin = \"http://127.0.0.1:9\"\nrobots = \"{name}.txt\"\n"
+        )
+    };
+    folder.write("gateway.toml", format!("exempt = [\"192.0.2.9\"]\n{}{}", site("one"), site("two")));
+    let line = |host: &str, address: &str, target: &str| {
+        format!("{host} {}", combined(&(0, address, target, 200, Some(GPTBOT))))
+    };
+    let lines = [
+        line("one.example", "192.0.2.1", "/one"),
+        line("TWO.example:443", "192.0.2.1", "/one"),
+        line("two.example", "192.0.2.1", "/two"),
+        line("three.example", "192.0.2.1", "/two"),
+        line("one.example", "192.0.2.9", "/one"),
+        combined(&(0, "192.0.2.1", "/one", 200, Some(GPTBOT))),
+    ];
+    folder.write("access.log", lines.concat());
+    let ask = |more: &[&str]| {
+        let arguments = ["replay", "--config", "gateway.toml", "access.log", "--format", "json"];
+        ctl(&folder, &[&arguments, more].concat()).exits(0).json()
+    };
+    let violations = |report: &Value| -> Vec<(String, u64)> {
+        let told = |entry: &Value| {
+            (
+                entry["site"].as_str().expect("a site").to_owned(),
+                entry["violations"].as_u64().expect("a number"),
+            )
+        };
+        let mut told: Vec<_> = report["crawlers"].as_array().expect("crawlers").iter().map(told).collect();
+        told.sort();
+        told
+    };
+    let report = ask(&[]);
+    assert_eq!(violations(&report), [("one.example".to_owned(), 1), ("two.example".to_owned(), 1)]);
+    assert_eq!(report["replay"]["other_hosts"], 2, "a strange host, and a line that names none");
+    assert_eq!(report["replay"]["exempt"], 1);
+    let report = ask(&["--site", "one.example"]);
+    assert_eq!(violations(&report), [("one.example".to_owned(), 2)], "lines without a host are that site's");
+}
+
+#[test]
+fn modes_of_the_configuration_are_kept_and_told() {
+    let folder = folder(log(combined));
+    folder.write(
+        "gateway.toml",
+        "[clients]\ntool = \"enforce\"\n[crawlers.GPTBot]\nmode = \"audit\"\n[crawlers.Googlebot]\nmode = \"off\"\n\
+         [[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robots.txt\"\n",
+    );
+    let ended = ctl(&folder, &["replay", "--config", "gateway.toml", "access.log", "--format", "json"]);
+    let told = ended.exits(0).json()["replay"].clone();
+    assert_eq!((&told["refused"], &told["off"]), (&json!(1), &json!(1)), "{told}");
+    assert_eq!(
+        (&told["spared"][0]["reason"], &told["spared"][0]["count"]),
+        (&json!("crawler"), &json!(2)),
+        "{told}"
+    );
+}
+
+#[test]
+fn since_leaves_out_what_was_before() {
+    let folder = folder(log(combined));
+    let report = as_json(&folder, &["access.log", "--since", "2026-11-01T00:03:00Z"]);
+    assert_eq!(report["replay"]["before_since"], 2, "{report}");
+    assert_eq!(crawler(&report, "GPTBot")["conduct"], "no-read-seen");
+    replay(&folder, &["access.log", "--since", "soon"]).exits(2);
+}
+
+#[test]
+fn events_are_lines_of_the_journal() {
+    let folder = folder(log(combined));
+    replay(&folder, &["access.log", "--events", "events.jsonl"]).exits(0);
+    let events = fs::read_to_string(folder.join("events.jsonl")).expect("events");
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| {
+            json!([event["event"], event["crawler"], event["target"], event["notice"], event["action"]])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["violation", "GPTBot", "/private/a?b=c", "lapsed", "refused"]),
+            json!(["violation", "GPTBot", "/private/a?b=c", "read", "refused"]),
+            json!(["violation", "curl", "/cgi-bin/x", "lapsed", "forwarded"]),
+            json!(["violation", null, "/cgi-bin/x", "lapsed", "forwarded"]),
+            json!(["variant", "Googlebot", "//cgi-bin/x", null, "refused"]),
+        ]
+    );
+    let same = replay(&folder, &["access.log", "--events", "-"]).exits(0).stdout;
+    assert_eq!(same, fs::read_to_string(folder.join("events.jsonl")).expect("events"));
+}
+
+#[test]
+fn a_line_without_end_neither_stops_nor_fills_it() {
+    let folder =
+        folder([log(combined).as_bytes(), &b"x".repeat(9 << 20), b"\n", log(combined).as_bytes()].concat());
+    let report = as_json(&folder, &["access.log"]);
+    assert_eq!(
+        (&report["replay"]["lines"], &report["replay"]["unread"]["count"]),
+        (&json!(19), &json!(1)),
+        "{report}"
+    );
+    assert_eq!(crawler(&report, "GPTBot")["violations"], 4);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_at_once() {
+    let folder = folder(log(combined));
+    assert_golden("replay-absent", &folder, &replay(&folder, &["access.log", "absent.log"]).exits(2));
+    replay(&folder, &["."]).exits(2);
+    ctl(&folder, &["replay", "access.log", "--robots", "absent.txt"]).exits(2);
+    ctl(&folder, &["replay", "access.log", "--config", "absent.toml"]).exits(2);
+    let torn = self::folder(&zstd::encode_all(log(combined).as_bytes(), 1).expect("memory takes it")[..40]);
+    let ended = replay(&torn, &["access.log"]).exits(2);
+    assert!(ended.stderr.contains("cannot read on"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_log_that_grows_is_followed_to_the_end() {
+    let folder = folder(log(combined));
+    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+    command.args(["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"]);
+    command.current_dir(folder.path()).stdin(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let said = Log::of(child.stdout.take().expect("piped"));
+    let has = |text: &'static str| move |line: &str| line.contains(text).then_some(());
+    said.find(has("\"variant\"")).expect("the last event of what was there");
+    let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
+    let line = combined(&(300, "192.0.2.1", "/private/new", 200, Some(GPTBOT)));
+    let (start, rest) = line.split_at(40);
+    file.write_all(start.as_bytes()).expect("the log takes it");
+    file.write_all(rest.as_bytes()).expect("the log takes it");
+    said.find(has("/private/new")).expect("the event of a line that came");
+    // Set aside and begun anew, as log rotation does it.
+    fs::rename(folder.join("access.log"), folder.join("access.log.1")).expect("renamed");
+    folder.write("access.log", combined(&(310, "192.0.2.1", "/private/next", 200, Some(GPTBOT))));
+    said.find(has("/private/next")).expect("the event of the next file");
+    let ended = std::process::Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(ended.is_ok_and(|status| status.success()));
+    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
+    assert_eq!(code.code(), Some(0));
+}
+
+#[test]
+fn progress_is_for_terminals_only() {
+    let folder = folder(log(combined).repeat(300));
+    assert_eq!(replay(&folder, &["access.log"]).exits(0).stderr, "");
+    let Some(ended) = crate::terminal::on_terminal(&folder, "replay --robots robots.txt access.log", &[])
+    else {
+        return;
+    };
+    assert!(ended.exits(0).stdout.contains("lines, "), "a rate is shown");
+}

@@ -1,0 +1,67 @@
+//! Help, completions and manual: generated from one source, complete for every verb.
+
+use crate::golden::{assert_golden, ctl};
+use crate::support::Folder;
+use std::fs;
+
+/// Every verb, as the help lists them.
+fn verbs() -> Vec<String> {
+    let help = ctl(&Folder::new(), &["--help"]).exits(0).stdout;
+    let (_, rest) = help.split_once("Commands:\n").expect("a list of verbs");
+    let (list, _) = rest.split_once("\n\n").expect("an end of the list");
+    let verbs = list.lines().filter_map(|line| line.split_whitespace().next());
+    verbs.filter(|verb| *verb != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_verb_has_help_with_examples() {
+    let verbs = verbs();
+    assert!(verbs.len() >= 10, "{verbs:?}");
+    for verb in &verbs {
+        let help = ctl(&Folder::new(), &[verb, "--help"]).exits(0);
+        let example = format!("\n  gatewayctl {verb}");
+        assert!(
+            help.stdout.contains("Examples:\n") && help.stdout.contains(&example),
+            "{verb}: {}",
+            help.stdout
+        );
+    }
+}
+
+#[test]
+fn a_misspelt_verb_or_option_is_answered_with_the_right_one() {
+    let folder = Folder::new();
+    let ended = ctl(&folder, &["explian"]).exits(2);
+    assert!(ended.stderr.contains("'explain'"), "{}", ended.stderr);
+    assert_golden("misspelt-verb", &folder, &ended);
+    let ended = ctl(&folder, &["lint", "--denny", "warnings", "robots.txt"]).exits(2);
+    assert!(ended.stderr.contains("'--deny'"), "{}", ended.stderr);
+}
+
+#[test]
+fn completions_know_every_verb() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = ctl(&Folder::new(), &["completions", shell]).exits(0).stdout;
+        for verb in verbs() {
+            assert!(script.contains(&verb), "{verb} in the script for {shell}");
+        }
+    }
+    ctl(&Folder::new(), &["completions", "csh"]).exits(2);
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_verb() {
+    let folder = Folder::new();
+    let page = ctl(&folder, &["man"]).exits(0).stdout;
+    assert!(page.contains(".TH gatewayctl 1"), "{page}");
+    fs::create_dir(folder.join("man1")).expect("a folder");
+    let said = ctl(&folder, &["man", "--out", "man1"]).exits(0).stdout;
+    let verbs = verbs();
+    assert!(said.lines().count() > verbs.len(), "{said}");
+    for verb in verbs {
+        let page = fs::read_to_string(folder.join(&format!("man1/gatewayctl-{verb}.1"))).expect("a page");
+        assert!(page.contains(&format!(".TH gatewayctl-{verb} 1")), "{page}");
+    }
+    let ended = ctl(&folder, &["man", "--out", "absent"]).exits(2);
+    assert!(ended.stderr.contains("absent/gatewayctl.1"), "{}", ended.stderr);
+}

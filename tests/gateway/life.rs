@@ -1,0 +1,228 @@
+//! The life of the process: what a service manager is told, sockets that outlive it, and successors.
+
+use crate::support::agents::CHROME;
+use crate::support::{Builder, Client, Daemon, Nginx, get, until};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+
+/// A service manager's end of the notification socket.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    fn of(builder: Builder) -> (Self, Builder) {
+        let path = builder.folder().join("notify");
+        let socket = UnixDatagram::bind(&path).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+        let path = path.to_str().expect("UTF-8").to_owned();
+        (Self(socket), builder.variable("NOTIFY_SOCKET", &path))
+    }
+
+    /// Waits for a message that begins like this.
+    #[track_caller]
+    fn hears(&self, beginning: &str) {
+        let mut octets = [0; 256];
+        loop {
+            let count = self.0.recv(&mut octets).unwrap_or_else(|error| panic!("no {beginning}: {error}"));
+            if octets[..count].starts_with(beginning.as_bytes()) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_service_manager_is_told_of_start_reload_and_stop() {
+    let origin = Nginx::start();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let mut gateway = builder.start();
+    manager.hears("READY=1");
+    gateway.send(&get("/page").by(CHROME)).came_from_origin();
+    gateway.signal("HUP");
+    manager.hears("RELOADING=1\nMONOTONIC_USEC=");
+    manager.hears("READY=1");
+    gateway.signal("TERM");
+    manager.hears("STOPPING=1");
+    assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
+}
+
+#[test]
+fn a_watchdog_is_fed_as_often_as_it_wants() {
+    let origin = Nginx::start();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let _gateway = builder.variable("WATCHDOG_USEC", "400000").start();
+    manager.hears("WATCHDOG=1");
+    let start = Instant::now();
+    for _ in 0..4 {
+        manager.hears("WATCHDOG=1");
+    }
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+}
+
+#[test]
+fn nobody_is_refused_while_a_service_manager_holds_the_socket() {
+    let origin = Nginx::start();
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = socket.local_addr().expect("an address");
+    let load = Load::on(address);
+    // The socket is there before the gateway is.
+    std::thread::sleep(Duration::from_millis(100));
+    for _ in 0..3 {
+        let listen = address.to_string();
+        let builder = Daemon::with(ROBOTS).in_front_of(&origin).arg("--listen").arg(&listen);
+        let mut gateway = builder.start_with(&socket);
+        load.goes_on(20);
+        gateway.signal("TERM");
+        assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0), "{}", gateway.log.text());
+    }
+    let builder = Daemon::with(ROBOTS).in_front_of(&origin).arg("--listen").arg(&address.to_string());
+    let _last = builder.start_with(&socket);
+    load.goes_on(20);
+    load.ends_without_a_failure();
+}
+
+#[test]
+fn a_successor_takes_over_and_nobody_is_refused() {
+    let origin = Nginx::start();
+    let mut gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
+    let address = gateway.address();
+    let path = gateway.folder().join("control.sock.handover");
+    until("it can be succeeded", || path.exists().then_some(()));
+    let load = Load::on(address);
+    load.goes_on(50);
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let successor = gateway.successor().expect("a successor");
+        assert_eq!(successor.address(), address);
+        assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0), "{}", gateway.log.text());
+        load.goes_on(50);
+        // It has to hold the control socket before it can be succeeded itself.
+        successor.log.line_with(&["control socket is open"]);
+        until("it can be succeeded", || path.exists().then_some(()));
+        // The folder of the first one holds the configuration of all; it is kept to the end.
+        let former = std::mem::replace(&mut gateway, successor);
+        kept.push(former);
+    }
+    load.goes_on(50);
+    load.ends_without_a_failure();
+    gateway.signal("TERM");
+    assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
+    assert!(TcpStream::connect(address).is_err(), "nobody holds the socket any more");
+}
+
+#[test]
+fn a_successor_that_cannot_start_changes_nothing() {
+    let origin = Nginx::start();
+    let mut gateway = Daemon::with(ROBOTS).in_front_of(&origin).set("mode = \"audit\"").start();
+    let path = gateway.folder().join("control.sock.handover");
+    until("it can be succeeded", || path.exists().then_some(()));
+    std::fs::write(gateway.folder().join("gateway.toml"), "nonsense").expect("written");
+    assert!(gateway.successor().is_err());
+    gateway.is_running();
+    gateway.send(&get("/page").by(CHROME)).came_from_origin();
+}
+
+#[test]
+fn where_nothing_runs_there_is_nothing_to_take_over() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_front_of(&origin).arg("--upgrade").start();
+    gateway.log.line_with(&["no gateway is running"]);
+    gateway.send(&get("/page").by(CHROME)).came_from_origin();
+}
+
+/// Clients that come and clients that stay, each with one request after the other.
+struct Load {
+    shared: std::sync::Arc<Shared>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    served: AtomicU64,
+    failures: Mutex<Vec<String>>,
+}
+
+impl Load {
+    fn on(address: SocketAddr) -> Self {
+        let shared = std::sync::Arc::<Shared>::default();
+        let thread = |stays: bool| {
+            let shared = std::sync::Arc::clone(&shared);
+            std::thread::spawn(move || client(address, stays, &shared))
+        };
+        let threads = [false, false, true, true].map(thread).into();
+        Self { shared, threads }
+    }
+
+    /// Waits until so many more requests have been answered.
+    #[track_caller]
+    fn goes_on(&self, more: u64) {
+        let wanted = self.shared.served.load(Ordering::Relaxed) + more;
+        until("requests are answered", || {
+            (self.shared.served.load(Ordering::Relaxed) >= wanted).then_some(())
+        });
+    }
+
+    #[track_caller]
+    fn ends_without_a_failure(self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().expect("no panic");
+        }
+        let failures = self.shared.failures.lock().expect("no panic");
+        let served = self.shared.served.load(Ordering::Relaxed);
+        println!("{served} requests were answered, {} failed", failures.len());
+        assert!(failures.is_empty(), "{failures:?}");
+    }
+}
+
+fn client(address: SocketAddr, stays: bool, shared: &Shared) {
+    let mut kept = None;
+    while !shared.stop.load(Ordering::Relaxed) {
+        let mut client = match kept.take().map_or_else(|| Client::try_to(address), Ok) {
+            Ok(client) => client,
+            Err(error) => {
+                shared.failures.lock().expect("no panic").push(format!("no connection: {error}"));
+                continue;
+            }
+        };
+        match client.try_send(&get("/page").by(CHROME)) {
+            Ok(response) if response.status == 200 => {
+                shared.served.fetch_add(1, Ordering::Relaxed);
+                let is_last = response.header("Connection") == Some("close");
+                kept = (stays && !is_last).then_some(client);
+            }
+            Ok(response) => {
+                shared.failures.lock().expect("no panic").push(format!("status {}", response.status));
+            }
+            Err(error) => shared.failures.lock().expect("no panic").push(error.to_string()),
+        }
+    }
+}
+
+/// `cargo test --release --test gateway memory -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement: 10,000 connections"]
+fn memory_of_a_fresh_and_of_an_idle_gateway() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS)
+        .in_front_of(&origin)
+        .table("[limits]\nconnections_per_address = 20000\n[timeouts]\nkeepalive = \"600s\"")
+        .start();
+    gateway.send(&get("/page").by(CHROME)).came_from_origin();
+    let fresh = gateway.resident();
+    let clients: Vec<Client> = (0..9_500)
+        .map(|_| {
+            let mut client = gateway.client();
+            client.send(&get("/page").by(CHROME)).came_from_origin();
+            client
+        })
+        .collect();
+    let idle = gateway.resident();
+    println!("fresh: {} MiB; with {} idle connections: {} MiB", fresh >> 20, clients.len(), idle >> 20);
+    assert!(fresh <= 30 << 20 && idle <= 250 << 20);
+}

@@ -1,0 +1,168 @@
+//! A server that says who it is and what it was asked, and can be told to misbehave.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What it does with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Manner {
+    /// Answers.
+    Well,
+    /// Answers 500.
+    Sick,
+    /// Takes the request and says nothing.
+    Frozen,
+    /// Takes the request and resets the connection.
+    Resets,
+    /// Ends the connection in the middle of its answer.
+    Breaks,
+    /// Answers after a while.
+    Slow,
+}
+
+const MANNERS: [Manner; 6] =
+    [Manner::Well, Manner::Sick, Manner::Frozen, Manner::Resets, Manner::Breaks, Manner::Slow];
+
+#[derive(Debug, Default)]
+struct State {
+    manner: AtomicU8,
+    requests: AtomicUsize,
+    connections: AtomicUsize,
+    lines: Mutex<Vec<String>>,
+}
+
+/// Listens on a free port for as long as the test binary runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    pub(crate) url: String,
+    state: Arc<State>,
+}
+
+impl Server {
+    pub(crate) fn start(name: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address: SocketAddr = listener.local_addr().expect("a bound address");
+        let state = Arc::<State>::default();
+        let for_thread = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&for_thread);
+                std::thread::spawn(move || {
+                    let writer = stream.try_clone().expect("another handle");
+                    serve(name, stream, writer, &state, reset);
+                });
+            }
+        });
+        Self { url: format!("http://{address}"), state }
+    }
+
+    /// On a Unix socket.
+    pub(crate) fn start_at(name: &'static str, path: &Path) -> Self {
+        let listener = UnixListener::bind(path).expect("a socket");
+        let state = Arc::<State>::default();
+        let for_thread = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&for_thread);
+                std::thread::spawn(move || {
+                    let writer = stream.try_clone().expect("another handle");
+                    serve(name, stream, writer, &state, |stream| drop(stream.shutdown(Shutdown::Both)));
+                });
+            }
+        });
+        Self { url: format!("unix:{}", path.display()), state }
+    }
+
+    pub(crate) fn behaves(&self, manner: Manner) {
+        self.state.manner.store(manner as u8, Ordering::SeqCst);
+    }
+
+    /// How many requests it has taken.
+    pub(crate) fn requests(&self) -> usize {
+        self.state.requests.load(Ordering::SeqCst)
+    }
+
+    /// How many connections.
+    pub(crate) fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+
+    /// The request lines it has taken.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.state.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// With unread octets in its buffer a socket is reset when it is closed.
+fn reset(stream: &TcpStream) {
+    let _ = stream.set_linger_zero();
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+/// The one thing that the standard library cannot do yet.
+trait SetLinger {
+    fn set_linger_zero(&self) -> std::io::Result<()>;
+}
+
+impl SetLinger for TcpStream {
+    fn set_linger_zero(&self) -> std::io::Result<()> {
+        socket2::SockRef::from(self).set_linger(Some(Duration::ZERO))
+    }
+}
+
+fn serve<S: Read>(name: &str, mut reader: S, mut writer: impl Write, state: &State, reset: fn(&S)) {
+    state.connections.fetch_add(1, Ordering::SeqCst);
+    let mut unread = Vec::new();
+    loop {
+        let Some(head) = head(&mut reader, &mut unread) else { return };
+        let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        state.requests.fetch_add(1, Ordering::SeqCst);
+        state.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        let body = format!("{name}: {path}\n");
+        let answer = |status: &str| {
+            format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+        };
+        let manner = MANNERS[usize::from(state.manner.load(Ordering::SeqCst))];
+        let whole = match manner {
+            Manner::Well => answer("200 OK"),
+            Manner::Sick => answer("500 Internal Server Error"),
+            Manner::Slow => {
+                std::thread::sleep(Duration::from_millis(50));
+                answer("200 OK")
+            }
+            Manner::Frozen => {
+                // Until the other side gives up.
+                let _ = reader.read(&mut [0]);
+                return;
+            }
+            Manner::Resets => return reset(&reader),
+            Manner::Breaks => {
+                let mut half = answer("200 OK");
+                half.truncate(half.len() - 3);
+                let _ = writer.write_all(&half);
+                return reset(&reader);
+            }
+        };
+        if writer.write_all(&whole).is_err() {
+            return;
+        }
+    }
+}
+
+fn head(reader: &mut impl Read, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
+    loop {
+        if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
+            return Some(unread.drain(..end + 4).collect());
+        }
+        let mut octets = [0; 4096];
+        let count = reader.read(&mut octets).ok().filter(|count| *count > 0)?;
+        unread.extend(&octets[..count]);
+    }
+}
