@@ -2,13 +2,18 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
-use robots_gateway::config::{Arguments, Config};
-use robots_gateway::policy::{self, CurrentPolicy, Evidence, Prover, Reloader};
-use robots_gateway::proxy::{self, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers};
-use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals, start_log};
+use robots_gateway::config::{Arguments, Config, ListenerConfig};
+use robots_gateway::policy::{self, CurrentPolicy, Evidence, Policy, Prover, Reloader};
+use robots_gateway::proxy::{
+    self, BindError, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers,
+};
+use robots_gateway::record::{
+    AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, start_log,
+};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -39,33 +44,24 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     start_log(&config.log);
     ControlSocket::check_place(&config.control).map_err(|error| Failure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
-    let workers = Workers::start(config.threads).map_err(|error| Failure::Running(error.into()))?;
+    let workers = Workers::start(config.threads).map_err(running)?;
     let policy =
         policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
-    let running = |error: Box<dyn Error>| Failure::Running(error);
-    let mut inherited =
-        Inherited::take(&config.control, arguments.upgrade).map_err(|error| running(error.into()))?;
-    let mut listeners = Vec::new();
-    for listener in config.all_listeners() {
-        let socket = inherited.listen(listener.address).map_err(|error| running(error.into()))?;
-        listeners.push((socket, listener));
-    }
+    let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
+    let listeners = bound(&config, &mut inherited).map_err(running)?;
     let predecessor = inherited.finish();
     proxy::raise_open_files(config.limits.connections);
-    for fault in policy.evidence.faults() {
-        tracing::error!("address ranges are left out: {fault}");
-    }
-    make_folders(&config);
-    let journal = Arc::new(Journal::open(&config.journal).map_err(|error| running(error.into()))?);
-    let recorder = Arc::new(Recorder::start(&config.store).map_err(|error| running(error.into()))?);
+    prepare(&policy);
+    let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
+    let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
     let current = Arc::new(CurrentPolicy::new(policy.resumed(&recorder, &reads, SystemTime::now())));
     let reloader =
         Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
-    let prover = Arc::new(Prover::start().map_err(|error| running(error.into()))?);
-    policy::refresh_regularly(&reloader).map_err(|error| running(error.into()))?;
+    let prover = Arc::new(Prover::start().map_err(running)?);
+    policy::refresh_regularly(&reloader).map_err(running)?;
     policy::watch(&reloader);
     if let Some(demo) = &demo {
         demo.introduce(&config, &listeners);
@@ -82,8 +78,12 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
+    let access_log = access_log(&config).map_err(running)?;
+    let mut gateway =
+        Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
+    gateway.access_log.clone_from(&access_log);
     let whole = Server {
-        gateway: Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover),
+        gateway,
         listeners,
         connections,
         predecessor,
@@ -94,15 +94,44 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     };
     let served = whole.run(workers);
     journal.close();
+    access_log.inspect(|log| log.close());
     recorder.close();
-    served.map_err(|error| running(error.into()))
+    served.map_err(running)
+}
+
+/// 1: what the system refused.
+fn running(error: impl Into<Box<dyn Error>>) -> Failure {
+    Failure::Running(error.into())
+}
+
+fn bound(
+    config: &Config,
+    inherited: &mut Inherited,
+) -> Result<Vec<(TcpListener, ListenerConfig)>, BindError> {
+    config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
+}
+
+fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
+    config.access_log.as_ref().map(|options| AccessLog::open(options).map(Arc::new)).transpose()
+}
+
+/// Says what is easily forgotten: a gateway that only its own network can reach has a proxy in front.
+fn look_for_proxies(config: &Config) {
+    let is_near =
+        |listener: ListenerConfig| !listener.proxy_protocol && proxy::is_near(listener.address.ip());
+    if config.path.is_some() && config.trusted_proxies.is_empty() && config.all_listeners().all(is_near) {
+        tracing::warn!(
+            "every listener is on a private address, and `trusted_proxies` is empty: a proxy in front would pass \
+             for every client"
+        );
+    }
 }
 
 fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
     if !arguments.demo {
         return Ok(None);
     }
-    DemoOrigin::prepare(arguments).map(Some).map_err(|error| Failure::Running(error.into()))
+    DemoOrigin::prepare(arguments).map(Some).map_err(running)
 }
 
 /// The last word on standard error: what is wrong, and its causes.
@@ -123,10 +152,14 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// The folders of our own. Where they cannot be made, the site is served all the same: the journal says what
+/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is served all the same: the journal says what
 /// it loses, and nobody can put lists of addresses there either.
-fn make_folders(config: &Config) {
-    let folder = Evidence::folder(config);
+fn prepare(policy: &Policy) {
+    for fault in policy.evidence.faults() {
+        tracing::error!("address ranges are left out: {fault}");
+    }
+    look_for_proxies(&policy.config);
+    let folder = Evidence::folder(&policy.config);
     if let Err(error) = std::fs::create_dir_all(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
     }

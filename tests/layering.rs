@@ -42,7 +42,7 @@ const HOMES: [(&str, &str); 10] = [
     ("rusqlite", "src/record/store"),
     ("askama", "src/report/html"),
     ("libsqlite3_sys", "src/record/store"),
-    ("rustls", "src/policy/certificates.rs"),
+    ("rustls", "src/policy/"),
     ("listenfd", "src/proxy/life/"),
     ("rustix", "src/proxy/life/"),
 ];

@@ -1,9 +1,11 @@
 //! The file as written, and the options, made into a [`Config`].
 
+use super::access_log;
 use super::arguments::Arguments;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{AddressesKey, ClientsTable, File, LogFormatKey, LogTable, TimeoutsTable};
+use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
 use super::limits::Limits;
 use super::listener::Listening;
@@ -101,6 +103,7 @@ pub(super) fn build(
         mode: arguments.mode.or(file.mode).map_or(Mode::Audit, |mode| mode.0),
         period,
         journal: journal(&file, arguments, &state_dir),
+        access_log: access_log::options(&file, &state_dir),
         store: StoreOptions { path: state_dir.join(STORE_FILE), ..store },
         control: arguments
             .control
@@ -109,14 +112,11 @@ pub(super) fn build(
             .unwrap_or_else(defaults::control),
         state_dir,
         admin,
-        admin_token: file.admin_token.map(Spanned::into_inner),
+        admin_token: file.admin_token.take().map(Spanned::into_inner),
         threads,
-        trusted_proxies: file
-            .trusted_proxies
-            .iter()
-            .chain(&arguments.trusted_proxy)
-            .map(|value| value.0)
-            .collect(),
+        trusted_proxies: forwarding::trusted(&file, arguments),
+        forwarding: Forwarding::from_file(&file),
+        content_usage: file.content_usage,
         exempt: file.exempt.iter().map(|value| value.0).collect(),
         addresses: address_detail(file.addresses),
         log_allowed: file.log_allowed,
@@ -259,6 +259,7 @@ fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptio
         (name, _) => JournalTarget::File(state_dir.join(name.unwrap_or(defaults::JOURNAL))),
     };
     JournalOptions {
+        name: "journal",
         target,
         max_bytes: file.journal_max_size.as_ref().map_or(defaults::JOURNAL_MAX_SIZE, |size| size.as_ref().0),
         keep: file.journal_keep.as_ref().map_or(defaults::JOURNAL_KEEP, |keep| *keep.as_ref()),

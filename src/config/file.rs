@@ -33,6 +33,11 @@ pub(super) struct File {
     pub(super) admin_token: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
+    pub(super) forwarded_header: Option<ForwardedKey>,
+    pub(super) via: Option<bool>,
+    pub(super) content_usage: bool,
+    pub(super) access_log: Option<String>,
+    pub(super) access_log_format: Option<AccessFormatKey>,
     pub(super) exempt: Vec<NetworkValue>,
     pub(super) addresses: Option<AddressesKey>,
     pub(super) log_allowed: bool,
@@ -56,6 +61,20 @@ pub(super) enum AddressesKey {
     Full,
     Truncated,
     None,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ForwardedKey {
+    XForwardedFor,
+    Forwarded,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AccessFormatKey {
+    Json,
+    Combined,
 }
 
 #[derive(Debug, Default, Deserialize)]

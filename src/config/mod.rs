@@ -4,12 +4,14 @@
 //! (`file`) becomes values that can only be good (`values`), and those become the configuration
 //! (`build`). The reasons for the defaults stand in [`defaults`].
 
+mod access_log;
 mod arguments;
 mod build;
 pub mod catalogue;
 pub mod defaults;
 mod error;
 mod file;
+mod forwarding;
 mod host_pattern;
 mod limits;
 mod listener;
@@ -22,6 +24,7 @@ mod verify;
 
 pub use arguments::Arguments;
 pub use error::{ConfigError, ConfigErrors};
+pub use forwarding::Forwarding;
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use limits::Limits;
 pub use listener::{CertificateConfig, ListenerConfig};
@@ -33,7 +36,7 @@ pub use verify::{NameServers, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
-use crate::record::{AddressDetail, JournalOptions, LogOptions, StoreOptions};
+use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::Networks;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -71,6 +74,12 @@ pub struct Config {
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Networks,
+    /// How a request's way is told.
+    pub forwarding: Forwarding,
+    /// Whether forwarded answers carry the `Content-Usage` preference that applies.
+    pub content_usage: bool,
+    /// The access log, if one is wanted.
+    pub access_log: Option<AccessLogOptions>,
     /// Clients that are never judged.
     pub exempt: Networks,
     /// How much of an address is recorded.

@@ -196,16 +196,15 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Whether a framework stands in the place of the version, `Googlebot/Nutch-1.7`:
-    /// who runs one writes any name there. A crawler that can be proved has
-    /// software of its operator's own, and never writes that.
+    /// Whether a framework stands in the place of the version, `Googlebot/Nutch-1.7`: who runs one writes
+    /// any name there. A crawler that can be proved has its operator's own software.
     fn is_borrowed(&self, hit: Hit) -> bool {
         let crawler = |hit: Hit| match self.scanner.meaning(hit)? {
             Meaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
             _ => None,
         };
-        let is_framework = |other: &&Hit| crawler(**other).is_some_and(|named| named.framework);
-        let mut frameworks = self.found.named.as_slice().iter().filter(is_framework);
+        let framework = |other: &&Hit| crawler(**other).is_some_and(|named| named.framework);
+        let mut frameworks = self.found.named.as_slice().iter().filter(framework);
         self.header.get(hit.end()) == Some(&b'/')
             && crawler(hit).is_some_and(|named| named.verify.is_possible())
             && frameworks.any(|framework| framework.start() == hit.end() + 1)

@@ -104,7 +104,7 @@ impl Rules<'_> {
         !self.is_browser_shaped() && self.found.desktop.is_some_and(in_comment) && !self.presents_itself()
     }
 
-    /// Whether this is the browser that a program on a Mac has inside: WebKit's
+    /// Whether this is the browser that a program on a Mac has inside: `WebKit`'s
     /// header without the `Safari/` of a whole browser, `… (KHTML, like Gecko) Scrapbook/3.2`.
     fn is_mac_view(&self) -> bool {
         let holds = |part| memchr::memmem::find(self.header, part).is_some();

@@ -185,9 +185,9 @@ impl Policy {
         Self {
             generation: self.generation + 1,
             since: now,
-            certificates: self.certificates.clone(),
             config: Arc::clone(&self.config),
             identifier: Arc::clone(&self.identifier),
+            certificates: self.certificates.clone(),
             evidence: Arc::clone(&self.evidence),
             catalogue: self.catalogue.clone(),
             sites: self.sites.clone(),

@@ -310,6 +310,7 @@ fn warn_of_restart(old: &Config, new: &Config) {
         ("control", old.control != new.control),
         ("state_dir", old.state_dir != new.state_dir),
         ("journal", old.journal != new.journal),
+        ("access_log", old.access_log != new.access_log),
         ("store", old.store != new.store),
         ("threads", old.threads != new.threads),
         ("log", old.log != new.log),

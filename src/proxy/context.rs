@@ -5,8 +5,9 @@ use crate::decide::VersionId;
 use crate::identify::Identity;
 use crate::policy::{Policy, Site};
 use crate::record::{Event, Journal, Reader, Recorder, Wanted};
+use http::HeaderValue;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// Pingora's context of a request. Everything in it was decided under the one policy it holds.
 #[derive(Debug)]
@@ -23,6 +24,15 @@ pub struct RequestContext {
     pub(super) line: Option<Arc<Line>>,
     /// Its body, while that is on its way.
     pub(super) body: Option<BodyWatch>,
+    /// The id it goes by, here and at the origin.
+    pub(super) request_id: Box<str>,
+    /// When it began, and a clock that nobody sets.
+    pub(super) began: SystemTime,
+    pub(super) clock: Instant,
+    /// The status of its failure, where it failed.
+    pub(super) failure: Option<u16>,
+    /// The preference that its answer is to carry.
+    pub(super) usage: Option<HeaderValue>,
     /// How often an origin was tried.
     pub(super) attempts: usize,
     /// The servers that were tried, by their place in the origin.
@@ -30,7 +40,7 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    pub(super) const fn new(policy: Arc<Policy>) -> Self {
+    pub(super) fn new(policy: Arc<Policy>) -> Self {
         Self {
             policy,
             site: None,
@@ -38,6 +48,11 @@ impl RequestContext {
             labels: None,
             line: None,
             body: None,
+            request_id: Box::default(),
+            began: SystemTime::now(),
+            clock: Instant::now(),
+            failure: None,
+            usage: None,
             attempts: 0,
             tried: Vec::new(),
         }

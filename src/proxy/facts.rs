@@ -1,6 +1,8 @@
 //! Session → [`RequestFacts`]. The only place that reads a request's head for judging.
 
-use crate::request::address::{Networks, client_address};
+use crate::config::Config;
+use crate::request::address::client_address;
+use crate::request::forwarded::{self, ForwardedField};
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -20,18 +22,18 @@ pub(super) enum Head<'a> {
 }
 
 /// Reads the head of the request.
-pub(super) fn read<'a>(session: &'a Session, trusted: &Networks) -> Head<'a> {
+pub(super) fn read<'a>(session: &'a Session, config: &Config) -> Head<'a> {
     let request = session.req_header();
     let Some(host) = requested_host(session) else {
         return Head::Malformed("the request names no host that could be one");
     };
     let facts = RequestFacts {
-        scheme: scheme(session, trusted),
+        scheme: scheme(session, config),
         method: request.method.as_str(),
         host,
         target: Cow::Borrowed(request.raw_path()),
         user_agent: joined(&request.headers, &header::USER_AGENT, b" "),
-        address: address(session, trusted),
+        address: address(session, config),
     };
     if request.method == http::Method::OPTIONS && request.raw_path() == b"*" {
         return Head::Server(facts);
@@ -75,15 +77,25 @@ pub(super) fn is_relayed(headers: &HeaderMap) -> bool {
 
 /// Whether the chain of addresses goes on to the left of `client`: then a proxy that nobody named stands
 /// before it, or somebody pretends so, and the address may be that proxy's.
-pub(super) fn comes_from_further(headers: &HeaderMap, client: Option<IpAddr>) -> bool {
-    let first = headers.get("x-forwarded-for").map(HeaderValue::as_bytes);
-    let farthest = first.and_then(|line| line.split(|octet| *octet == b',').next()).map(<[u8]>::trim_ascii);
-    let farthest = farthest.and_then(|hop| std::str::from_utf8(hop).ok());
+pub(super) fn comes_from_further(headers: &HeaderMap, field: ForwardedField, client: Option<IpAddr>) -> bool {
+    let chain = chain(headers, field);
+    let first = chain.first().and_then(|line| line.split(|octet| *octet == b',').next());
+    let farthest = first.and_then(|hop| std::str::from_utf8(hop.trim_ascii()).ok());
     farthest.is_some_and(|hop| hop.parse::<IpAddr>().ok().map(|address| address.to_canonical()) != client)
 }
 
+/// What the field says about the way of a request, in the form of `X-Forwarded-For`: lines of hops.
+fn chain(headers: &HeaderMap, field: ForwardedField) -> Vec<Cow<'_, [u8]>> {
+    let lines = headers.get_all(field.name()).iter().map(HeaderValue::as_bytes);
+    match field {
+        ForwardedField::XForwardedFor => lines.map(Cow::Borrowed).collect(),
+        ForwardedField::Forwarded => lines.flat_map(forwarded::nodes).map(Cow::Owned).collect(),
+    }
+}
+
 /// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
-pub(super) const fn is_near(address: IpAddr) -> bool {
+#[must_use]
+pub const fn is_near(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
@@ -116,10 +128,20 @@ const fn may_stand_in_a_host(octet: u8) -> bool {
 }
 
 /// The scheme the client used: this listener's, or what a trusted proxy says that ended TLS before us.
-fn scheme(session: &Session, trusted: &Networks) -> Scheme {
-    let told = session.req_header().headers.get("x-forwarded-proto").map(HeaderValue::as_bytes);
+pub(super) fn scheme(session: &Session, config: &Config) -> Scheme {
+    let headers = &session.req_header().headers;
+    let told = match config.forwarding.field {
+        ForwardedField::XForwardedFor => {
+            headers.get("x-forwarded-proto").map(|scheme| scheme.as_bytes().to_vec())
+        }
+        ForwardedField::Forwarded => headers
+            .get_all("forwarded")
+            .iter()
+            .next_back()
+            .and_then(|line| forwarded::scheme(line.as_bytes())),
+    };
     let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
-    let believed = is_https && peer(session).is_some_and(|peer| trusted.contain(peer));
+    let believed = is_https && peer(session).is_some_and(|peer| config.trusted_proxies.contain(peer));
     if believed || is_tls(session) { Scheme::Https } else { Scheme::Http }
 }
 
@@ -133,10 +155,9 @@ pub(super) fn peer(session: &Session) -> Option<IpAddr> {
     Some(session.client_addr()?.as_inet()?.ip().to_canonical())
 }
 
-fn address(session: &Session, trusted: &Networks) -> Option<IpAddr> {
-    let lines = session.req_header().headers.get_all("x-forwarded-for").iter();
-    let lines: Vec<&[u8]> = lines.map(HeaderValue::as_bytes).collect();
-    client_address(peer(session)?, trusted, lines)
+pub(super) fn address(session: &Session, config: &Config) -> Option<IpAddr> {
+    let chain = chain(&session.req_header().headers, config.forwarding.field);
+    client_address(peer(session)?, &config.trusted_proxies, chain.iter().map(|line| &**line))
 }
 
 #[cfg(test)]
@@ -159,10 +180,10 @@ mod tests {
         let seen = |chain: &'static str| {
             let name = HeaderName::from_static("x-forwarded-for");
             let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(chain))]);
-            comes_from_further(&headers, "198.51.100.1".parse().ok())
+            comes_from_further(&headers, ForwardedField::XForwardedFor, "198.51.100.1".parse().ok())
         };
         assert!(seen("192.0.2.1, 198.51.100.1") && seen("unknown, 198.51.100.1"));
         assert!(!seen("198.51.100.1") && !seen("198.51.100.1, 10.0.0.1"));
-        assert!(!comes_from_further(&HeaderMap::new(), None));
+        assert!(!comes_from_further(&HeaderMap::new(), ForwardedField::XForwardedFor, None));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The client went away; nobody is left to answer. Not a status of HTTP, only of our log.
-const CLIENT_GONE: u16 = 499;
+pub(super) const CLIENT_GONE: u16 = 499;
 
 /// Between two lines about origins that fail; what happens in between is counted.
 const QUIET: Duration = Duration::from_secs(10);

@@ -9,6 +9,7 @@ use super::answer::Answer;
 use super::context::{PendingEvent, PendingRead, RequestContext, VerdictLabels};
 use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
+use super::usage;
 use crate::decide::Reason;
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::identify::{Client, Identity, Proof};
@@ -46,13 +47,14 @@ struct Outcome {
     event: Option<Event>,
     wanted: Option<Wanted>,
     labels: Option<VerdictLabels>,
+    usage: Option<HeaderValue>,
 }
 
 impl Gateway {
     /// Reads the head, finds the site, judges, and says what to do.
     pub(super) fn judge(&self, session: &Session, context: &mut RequestContext) -> Step {
         let policy = Arc::clone(&context.policy);
-        let facts = match facts::read(session, &policy.config.trusted_proxies) {
+        let facts = match facts::read(session, &policy.config) {
             Head::Request(facts) => facts,
             Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
             Head::Malformed(reason) => {
@@ -67,7 +69,7 @@ impl Gateway {
             return Step::answer(answer);
         }
         let begun = Instant::now();
-        let outcome = self.guarded(|| self.stages(session, &facts, &policy, &site));
+        let outcome = self.guarded(|| self.stages(session, &facts, &policy, &site, &context.request_id));
         self.totals.judging.observe(begun.elapsed());
         match outcome {
             Some(outcome) => self.told(outcome, &site, context),
@@ -108,7 +110,14 @@ impl Gateway {
         step
     }
 
-    fn stages(&self, session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Outcome {
+    fn stages(
+        &self,
+        session: &Session,
+        facts: &RequestFacts<'_>,
+        policy: &Policy,
+        site: &Site,
+        request_id: &str,
+    ) -> Outcome {
         let now = SystemTime::now();
         let target = Target::new(&facts.target, site.config.path_parameters);
         let reader =
@@ -119,7 +128,7 @@ impl Gateway {
             let is_relayed = if policy.config.trusted_proxies.is_empty() {
                 facts::is_relayed(headers)
             } else {
-                facts::comes_from_further(headers, facts.address)
+                facts::comes_from_further(headers, policy.config.forwarding.field, facts.address)
             };
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
@@ -139,7 +148,16 @@ impl Gateway {
             let standing = Standing::RobotsTxt(served.answer.status);
             let step = Step::Answer { answer: served.answer, read };
             let (client, proof) = (judged.identity.client, judged.proof);
-            return Outcome { step, client, proof, standing, event: None, wanted: None, labels: None };
+            return Outcome {
+                step,
+                client,
+                proof,
+                standing,
+                event: None,
+                wanted: None,
+                labels: None,
+                usage: None,
+            };
         }
         let step = match judged.action {
             Action::Forward => Step::Forward,
@@ -148,14 +166,16 @@ impl Gateway {
         let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
         let kind = recorded.then(|| kind(&judged, site));
         let labels = policy.config.verdict_headers.then(|| labels(&judged));
-        let occurrence = occurrence(facts, policy, site, &judged, now);
+        let occurrence = occurrence(facts, policy, site, &judged, now, request_id);
         let wanted = kind.and_then(|kind| self.recorder.count(&occurrence, kind));
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
-            .map(|kind| event(occurrence, kind));
+            .map(|kind| event(&occurrence, kind));
         let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
         let (client, proof) = (judged.identity.client, judged.proof);
-        Outcome { step, client, proof, standing, event, wanted, labels }
+        let usage =
+            policy.config.content_usage.then(|| usage::preference(site, &judged.identity, target.judged()));
+        Outcome { step, client, proof, standing, event, wanted, labels, usage: usage.flatten() }
     }
 
     /// Counts what was judged and keeps what is to be recorded.
@@ -165,6 +185,7 @@ impl Gateway {
         context.event =
             outcome.event.map(|event| PendingEvent::new(event, wanted, &self.journal, &self.recorder));
         context.labels = outcome.labels;
+        context.usage = outcome.usage;
         outcome.step
     }
 }
@@ -210,13 +231,14 @@ fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
     }
 }
 
-/// What there is to count and to tell; the request has no id before there is a line for it.
+/// What there is to count and to tell.
 fn occurrence<'a>(
     facts: &'a RequestFacts<'a>,
     policy: &Policy,
     site: &'a Site,
     judged: &'a Judged<'a>,
     now: SystemTime,
+    request_id: &'a str,
 ) -> Occurrence<'a> {
     Occurrence {
         facts,
@@ -227,14 +249,13 @@ fn occurrence<'a>(
         action: judged.action,
         site: &site.config.name,
         now,
-        request_id: "",
+        request_id,
         addresses: policy.config.addresses,
     }
 }
 
-fn event(occurrence: Occurrence<'_>, kind: EventKind) -> Event {
-    let request_id = &super::labels::request_id();
-    let mut event = Event::new(&Occurrence { request_id, ..occurrence });
+fn event(occurrence: &Occurrence<'_>, kind: EventKind) -> Event {
+    let mut event = Event::new(occurrence);
     event.event = kind;
     event
 }

@@ -1,10 +1,8 @@
-//! Header fields on the way to the origin: who the client is, and what the gateway made of it.
+//! What the gateway made of a request, in header fields for the origin, and the id it goes by.
 
 use super::context::RequestContext;
-use super::facts;
 use pingora::Result;
 use pingora::http::RequestHeader;
-use pingora::proxy::Session;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -31,34 +29,6 @@ pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> 
         }
         request.insert_header(VERDICT, labels.verdict)?;
         request.insert_header(PROOF, labels.proof)?;
-    }
-    Ok(())
-}
-
-/// Tells the origin who connected. A chain of addresses is continued only for a trusted proxy; from
-/// anybody else it is a claim, and is replaced. The same goes for `Forwarded` (RFC 7239) and `X-Real-IP`,
-/// which we do not write ourselves.
-pub(super) fn forwarded(
-    session: &Session,
-    request: &mut RequestHeader,
-    context: &RequestContext,
-) -> Result<()> {
-    let Some(peer) = facts::peer(session) else { return Ok(()) };
-    let shown = peer.to_string();
-    if context.policy.config.trusted_proxies.contain(peer) {
-        let name = http::HeaderName::from_static("x-forwarded-for");
-        let chain = facts::joined(&session.req_header().headers, &name, b", ");
-        let chain = chain
-            .map_or_else(|| shown.clone().into_bytes(), |chain| [&*chain, b", ", shown.as_bytes()].concat());
-        return request.insert_header("X-Forwarded-For", chain);
-    }
-    for name in ["Forwarded", "X-Real-IP", "X-Forwarded-Host"] {
-        request.remove_header(name);
-    }
-    request.insert_header("X-Forwarded-For", shown)?;
-    request.insert_header("X-Forwarded-Proto", if facts::is_tls(session) { "https" } else { "http" })?;
-    if let Some(host) = session.req_header().headers.get(http::header::HOST).cloned() {
-        request.insert_header("X-Forwarded-Host", host)?;
     }
     Ok(())
 }

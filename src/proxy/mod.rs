@@ -4,6 +4,7 @@
 //! stages themselves live elsewhere and know nothing of sessions.
 
 mod accept;
+mod accesses;
 mod answer;
 mod bounds;
 mod context;
@@ -11,6 +12,7 @@ mod delivery;
 mod demo;
 mod facts;
 mod faults;
+mod forwarding;
 mod guard;
 mod judging;
 mod labels;
@@ -23,17 +25,19 @@ mod robots_txt;
 mod serve;
 mod sockets;
 mod upgrade;
+mod usage;
 mod wire;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
+pub use facts::is_near;
 pub use life::{InheritError, Inherited, Predecessor, raise_open_files};
 pub use mount::Pages;
 pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};
 
 use crate::policy::{CurrentPolicy, Prover};
-use crate::record::{AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
+use crate::record::{AccessLog, AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
 use bytes::Bytes;
 use judging::Step;
@@ -61,6 +65,8 @@ pub struct Gateway {
     pub prover: Arc<Prover>,
     origin_faults: Arc<faults::OriginFaults>,
     authorities: Arc<origin::Authorities>,
+    /// The access log, where one is wanted.
+    pub access_log: Option<Arc<AccessLog>>,
     /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
     has_warned: Arc<AtomicBool>,
 }
@@ -77,6 +83,8 @@ impl ProxyHttp for Gateway {
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
         bounds::begin(session, context);
         upgrade::settle(session);
+        context.request_id =
+            forwarding::given_id(session, context).unwrap_or_else(labels::request_id).into_boxed_str();
         Ok(())
     }
 
@@ -122,7 +130,7 @@ impl ProxyHttp for Gateway {
         request: &mut RequestHeader,
         context: &mut RequestContext,
     ) -> Result<()> {
-        labels::forwarded(session, request, context)?;
+        forwarding::forward(session, request, context)?;
         labels::verdict(request, context)
     }
 
@@ -146,9 +154,12 @@ impl ProxyHttp for Gateway {
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
-        _: &mut RequestContext,
+        context: &mut RequestContext,
     ) -> Result<()> {
         upgrade::answered(session, response)?;
+        if let Some(preference) = context.usage.take_if(|_| !response.headers.contains_key("content-usage")) {
+            response.insert_header("Content-Usage", preference)?;
+        }
         // HTTP/1.0 knows no transfer codings: the body ends with the connection (RFC 9112 §6.1).
         if session.req_header().version == http::Version::HTTP_10
             && response.remove_header(&http::header::TRANSFER_ENCODING).is_some()
@@ -165,7 +176,9 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
     ) -> FailToProxy {
         let site = context.site.as_deref().map_or("", |site| &site.config.name);
-        faults::answer(session, error, site, &self.origin_faults).await
+        let failed = faults::answer(session, error, site, &self.origin_faults).await;
+        context.failure = Some(failed.error_code);
+        failed
     }
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut RequestContext) {
@@ -174,6 +187,9 @@ impl ProxyHttp for Gateway {
             self.guarded(|| event.answered(status));
         }
         bounds::end(context);
+        if let Some(log) = &self.access_log {
+            self.guarded(|| accesses::record(log, session, context));
+        }
         if let Some(gate) = wire::gate(session) {
             gate.release();
         }
@@ -200,6 +216,7 @@ impl Gateway {
             prover,
             origin_faults: Arc::default(),
             authorities: Arc::default(),
+            access_log: None,
             has_warned: Arc::default(),
         }
     }

@@ -176,7 +176,7 @@ async fn drain(
     signals: &mut Signals,
 ) {
     let _ = tokio::time::timeout(stop.settling(), connections.none()).await;
-    ServerApp::cleanup(proxy).await;
+    proxy.cleanup().await;
     if stop == Stop::Interrupt {
         return;
     }

@@ -58,7 +58,7 @@ pub enum AddressDetail {
 }
 
 impl AddressDetail {
-    fn show(self, address: Option<IpAddr>) -> Option<String> {
+    pub(super) fn show(self, address: Option<IpAddr>) -> Option<String> {
         match self {
             Self::Full => address.map(|address| address.to_string()),
             Self::Truncated => address.map(|address| Network::around(address, 24, 48).address().to_string()),

@@ -38,6 +38,8 @@ pub enum JournalTarget {
 /// How the journal is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalOptions {
+    /// What it is called in messages.
+    pub name: &'static str,
     /// Where it goes.
     pub target: JournalTarget,
     /// Size in bytes at which a file is rotated.
@@ -95,6 +97,7 @@ impl Counters {
 /// The writing end; the thread behind it ends when this is closed.
 #[derive(Debug)]
 pub struct Journal {
+    name: &'static str,
     queue: Mutex<Option<SyncSender<Vec<u8>>>>,
     counters: Arc<Counters>,
     done: Mutex<Receiver<()>>,
@@ -116,19 +119,23 @@ impl Journal {
             writer.complain(&error);
         }
         std::thread::Builder::new()
-            .name("journal".to_owned())
+            .name(options.name.to_owned())
             .spawn(move || {
                 writer.run(&receiver);
                 // Nobody waits any more when closing took too long.
                 let _ = finished.send(());
             })
             .map_err(JournalError)?;
-        Ok(Self { queue: Mutex::new(Some(sender)), counters, done: Mutex::new(done) })
+        Ok(Self { name: options.name, queue: Mutex::new(Some(sender)), counters, done: Mutex::new(done) })
     }
 
     /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, event: &Event) {
-        let line = event.line();
+        self.write(event.line());
+    }
+
+    /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
+    pub(super) fn write(&self, line: Vec<u8>) {
         let bytes = line.len();
         self.counters.queued.fetch_add(1, Ordering::Relaxed);
         let waiting = self.counters.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -164,7 +171,7 @@ impl Journal {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if done.recv_timeout(CLOSE_PATIENCE).is_err() {
             let lost = self.counters.queued.load(Ordering::Relaxed);
-            tracing::error!(lost, "the journal could not be written to its end");
+            tracing::error!(lost, "the {} could not be written to its end", self.name);
         }
     }
 }
@@ -241,7 +248,8 @@ impl Writer {
         match result {
             Ok(()) if self.failing => {
                 self.failing = false;
-                tracing::info!(journal = %self.options.target.path().display(), "the journal is written again");
+                let name = self.options.name;
+                tracing::info!(path = %self.options.target.path().display(), "the {name} is written again");
             }
             Ok(()) => {}
             Err(error) => {
@@ -264,8 +272,9 @@ impl Writer {
         if !self.failing {
             self.failing = true;
             tracing::error!(
-                journal = %self.options.target.path().display(),
-                "cannot write the journal: {error}; events are counted as dropped until it can be written"
+                path = %self.options.target.path().display(),
+                "cannot write the {}: {error}; its lines are counted as dropped until it can be written",
+                self.options.name
             );
         }
     }

@@ -6,6 +6,7 @@
 //! [`StoreReader`] reads. [`ReadBook`] remembers who read which version of a robots.txt. [`start_log`] is for what concerns the
 //! operator rather than a request.
 
+mod access;
 mod connections;
 mod event;
 mod journal;
@@ -20,6 +21,7 @@ mod store;
 mod tally;
 mod totals;
 
+pub use access::{Access, AccessFormat, AccessLog, AccessLogOptions};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};

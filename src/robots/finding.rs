@@ -212,16 +212,21 @@ pub struct Finding {
 /// Octets of a value that a message shows at most.
 const SHOWN: usize = 60;
 
+/// Appends a letter; by its number where it would not be seen.
+fn visible(mut text: String, letter: char) -> String {
+    match letter {
+        '"' | '\'' | '\\' => text.push(letter),
+        _ => text.extend(letter.escape_debug()),
+    }
+    text
+}
+
 impl Finding {
     pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
         let shown = detail.get(..SHOWN).unwrap_or(detail);
-        let mut text = String::new();
-        for letter in String::from_utf8_lossy(shown).chars() {
-            match letter {
-                '"' | '\'' | '\\' => text.push(letter),
-                // What would not be seen is named.
-                _ => text.extend(letter.escape_debug()),
-            }
+        let mut text = String::from_utf8_lossy(shown).into_owned();
+        if !text.bytes().all(|octet| octet.is_ascii_graphic() || octet == b' ') {
+            text = text.chars().fold(String::new(), visible);
         }
         if shown.len() < detail.len() {
             text.push('…');

@@ -208,9 +208,7 @@ impl Parser {
             Shape::Blank => Some(FindingKind::BlankInPattern),
             Shape::Unrooted => Some(FindingKind::UnmatchableRule),
             Shape::Usable if record.cut => Some(FindingKind::CommentInPattern),
-            Shape::Usable if pattern::has_dot_segment(record.value, record.traits) => {
-                Some(FindingKind::DotSegment)
-            }
+            Shape::Usable if pattern::has_dot_segment(record.value) => Some(FindingKind::DotSegment),
             Shape::Empty | Shape::Usable => None,
         };
         if let Some(odd) = odd {

@@ -180,6 +180,22 @@ fn an_idle_connection_and_one_without_a_request_have_an_end() {
 }
 
 #[test]
+fn idle_connections_make_room_for_others() {
+    let (authority, origin) = (Authority::new(), Nginx::start());
+    let gateway = site(&authority, &origin.url()).table("[limits]\nconnections = 4").start();
+    let mut idle: Vec<Http2> = (0..4)
+        .map(|_| {
+            let mut client = Http2::to(&authority, tls_address(&gateway));
+            client.request(1, "/page").expect("sent");
+            assert!(client.is_answered(1));
+            client
+        })
+        .collect();
+    assert!(idle[0].closes() < Duration::from_secs(15));
+    assert!(counted(&gateway, "made_room") >= 1);
+}
+
+#[test]
 fn a_body_that_never_comes_has_an_end() {
     let (authority, origin) = (Authority::new(), RawOrigin::holding());
     let gateway = site(&authority, &origin.url())

@@ -58,7 +58,9 @@ fn every_row_is_refused_or_forwarded_with_its_meaning() {
     let origin = Keeper::start();
     let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
     let rows = rows();
-    let refused = rows.iter().filter(|row| check(row, &gateway, &origin)).count();
+    // Heads that are too large are counted with the limits of connections.
+    let is_malformed = |row: &&Row| !matches!(row.expected, Expected::Refused(431));
+    let refused = rows.iter().filter(|row| check(row, &gateway, &origin)).filter(is_malformed).count();
     println!("{} rows, {refused} of them refused", rows.len());
     let totals = gateway.ctl(&["status", "--format", "json"]).exits(0).json()["totals"].clone();
     assert_eq!(totals["malformed"].as_u64(), u64::try_from(refused).ok(), "{totals}");

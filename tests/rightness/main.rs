@@ -10,7 +10,10 @@
     reason = "a test fails by panicking, and says what it saw"
 )]
 
+mod access_log;
+mod behind;
 mod bodies;
+mod forwarding;
 mod grammar;
 mod keeper;
 mod pipelining;

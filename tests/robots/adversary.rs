@@ -13,6 +13,7 @@ const TARGET: usize = 8 * 1024;
 
 /// What a file made to do harm is like.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent, and the search tries them all")]
 struct Shape {
     /// How many letters pieces and target are made of.
     letters: usize,
@@ -97,7 +98,7 @@ impl Shape {
     }
 
     fn rule(self, random: &mut Random, target: &str) -> String {
-        let prefix = if self.prefixes { &target[1..1 + random.below(200)] } else { "" };
+        let prefix = if self.prefixes { &target[1..=random.below(200)] } else { "" };
         let mut rule = format!("/{prefix}*");
         for _ in 1..self.pieces {
             rule.push_str(&self.piece(random));

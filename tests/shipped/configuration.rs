@@ -112,9 +112,11 @@ fn another(key: &str, value: &str) -> String {
         "path_parameters" => "\"drop\"".to_owned(),
         "addresses" => "\"none\"".to_owned(),
         "format" => "\"json\"".to_owned(),
+        "forwarded_header" => "\"forwarded\"".to_owned(),
         "listen" => "[\"127.0.0.2:80\"]".to_owned(),
         "admin" => "\"off\"".to_owned(),
         _ if text == "audit" => "\"enforce\"".to_owned(),
+        _ if text == "true" => "false".to_owned(),
         _ if text == "false" => "true".to_owned(),
         _ if text == "[]" => "[\"192.0.2.0/24\"]".to_owned(),
         _ if value.starts_with('"') && text.starts_with(|digit: char| digit.is_ascii_digit()) => {

@@ -14,6 +14,7 @@ mod dns;
 mod evidence;
 mod examine;
 mod memory;
+mod outage;
 mod prover;
 mod public;
 mod questions;

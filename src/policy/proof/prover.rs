@@ -6,15 +6,14 @@
 
 use super::answer::{Answer, weigh};
 use super::dns::Asker;
-use super::memory::{Lifetimes, Memory, network};
+use super::memory::{Lifetimes, Memory};
+use super::outage::Outage;
 use super::public::is_public;
 use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
 use crate::config::{Config, NameServers, VerifyOptions};
 use crate::identify::{Identity, Proof};
 use crate::policy::Policy;
-use crate::request::address::Network;
-use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,10 +28,6 @@ const AT_ONCE: usize = 16;
 
 /// How long the system's own choice of name servers is believed before it is read again.
 const SYSTEM: Duration = Duration::from_secs(300);
-
-/// How many networks are asked about in vain, with no answer in between, before it is an outage and not
-/// the name server of somebody's own.
-const OUTAGE: usize = 8;
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -216,39 +211,6 @@ impl Drop for Asked {
     }
 }
 
-/// Whether name servers answer at all, told once when that changes: the networks that were asked about in
-/// vain since the last answer, no more of them than it takes.
-#[derive(Debug, Default)]
-struct Outage(Mutex<HashSet<Network>>);
-
-impl Outage {
-    fn note(&self, address: IpAddr, reverse: &Reverse) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match reverse {
-            Reverse::Unknown => {
-                let one_more = failures.len() < OUTAGE && failures.insert(network(address));
-                if one_more && failures.len() == OUTAGE {
-                    tracing::warn!(
-                        "name servers do not answer: crawlers that only reverse DNS can prove stay unchecked"
-                    );
-                }
-            }
-            Reverse::Names(_) => {
-                if failures.len() >= OUTAGE {
-                    tracing::info!("name servers answer again");
-                }
-                failures.clear();
-            }
-        }
-    }
-
-    fn explain(&self, error: &str) {
-        if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-            tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
-        }
-    }
-}
-
 /// Asks now and waits, for a tool that has one question.
 pub(super) fn ask_now(
     servers: &NameServers,
@@ -374,22 +336,6 @@ mod tests {
             let proof = weighed(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
             assert_eq!(proof, Proof::Unchecked);
         }
-    }
-
-    #[test]
-    fn an_outage_is_one_that_lasts() {
-        let outage = Outage::default();
-        let of = |third, last| IpAddr::from([95, 216, third, last]);
-        for last in 0..100 {
-            outage.note(of(1, last), &Reverse::Unknown);
-        }
-        assert_eq!(outage.0.lock().unwrap().len(), 1, "one network's own trouble");
-        for third in 0..100 {
-            outage.note(of(third, 1), &Reverse::Unknown);
-        }
-        assert_eq!(outage.0.lock().unwrap().len(), OUTAGE);
-        outage.note(of(1, 1), &Reverse::Names(Vec::new()));
-        assert!(outage.0.lock().unwrap().is_empty());
     }
 
     #[test]

@@ -4,12 +4,12 @@
 mod files;
 mod handover;
 mod inherited;
-mod notify;
+mod manager;
 mod signals;
 
 pub use files::raise_open_files;
 pub use inherited::{InheritError, Inherited, Predecessor};
 
 pub(super) use handover::{Handover, path_beside};
-pub(super) use notify::ServiceManager;
+pub(super) use manager::ServiceManager;
 pub(super) use signals::{Signals, Stop};

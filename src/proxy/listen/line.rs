@@ -36,7 +36,8 @@ const PHASES: [Phase; 5] = [Phase::Fresh, Phase::Idle, Phase::Head, Phase::Body,
 pub(in crate::proxy) struct Line {
     pub(super) limits: Limits,
     timeouts: Timeouts,
-    /// HTTP/2: many requests at once, so that only the first one has a phase of its own.
+    /// HTTP/2: many requests at once, so that only the first one has a phase of its own; between requests it is
+    /// idle like any other connection.
     pub(super) is_multiplexed: bool,
     totals: Arc<ConnectionTotals>,
     start: Instant,
@@ -44,6 +45,8 @@ pub(in crate::proxy) struct Line {
     /// Milliseconds from `start` to the beginning of the phase.
     since: AtomicU64,
     requests: AtomicU32,
+    /// Requests that are not over yet.
+    open: AtomicU32,
     is_answered: AtomicBool,
     /// Bodies of HTTP/2 that are on their way, by the number of their request.
     bodies: Mutex<Vec<(u32, Instant)>>,
@@ -65,6 +68,7 @@ impl Line {
             phase: AtomicU8::new(Phase::Fresh as u8),
             since: AtomicU64::new(0),
             requests: AtomicU32::new(0),
+            open: AtomicU32::new(0),
             is_answered: AtomicBool::new(false),
             bodies: Mutex::default(),
         }
@@ -84,6 +88,11 @@ impl Line {
         digest.user_data.as_ref()?.downcast_ref::<Arc<Self>>().map(Arc::clone)
     }
 
+    /// Whether no whole head has come since the last request.
+    pub(in crate::proxy) fn awaits_request(&self) -> bool {
+        matches!(self.phase(), Phase::Fresh | Phase::Head)
+    }
+
     /// A head is answered by others, who see to the end of the connection.
     pub(in crate::proxy) fn give_up(&self) {
         self.enter(Phase::Busy);
@@ -98,6 +107,7 @@ impl Line {
     /// A request's head has arrived; its number on this connection, from 1.
     pub(in crate::proxy) fn begin(&self, has_body: bool) -> u32 {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        self.open.fetch_add(1, Ordering::Relaxed);
         self.is_answered.store(false, Ordering::Relaxed);
         self.enter(if has_body && !self.is_multiplexed { Phase::Body } else { Phase::Busy });
         number
@@ -112,7 +122,7 @@ impl Line {
 
     /// It has been answered.
     pub(in crate::proxy) fn end(&self) {
-        if !self.is_multiplexed {
+        if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.enter(Phase::Idle);
         }
     }
@@ -140,6 +150,11 @@ impl Line {
     }
 
     pub(super) fn phase(&self) -> Phase {
+        // Requests of HTTP/2 begin and end on any thread; where one ends just as another begins, the number
+        // of those that are open is right, whoever spoke last.
+        if self.is_multiplexed && self.open.load(Ordering::Relaxed) > 0 {
+            return Phase::Busy;
+        }
         let phase = usize::from(self.phase.load(Ordering::Relaxed));
         PHASES.get(phase).copied().unwrap_or(Phase::Busy)
     }
@@ -306,5 +321,10 @@ mod tests {
         drop(body);
         assert_eq!(line.deadline(false), None);
         assert!(!line.is_used_up(), "streams are not requests of HTTP/1.1");
+        let other = line.begin(false);
+        line.end();
+        assert_eq!(line.phase(), Phase::Busy, "request {other} is over, the first one is not");
+        line.end();
+        assert_eq!(line.phase(), Phase::Idle);
     }
 }

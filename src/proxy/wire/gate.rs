@@ -112,6 +112,12 @@ impl Gate {
         if !matches!(self.phase, Phase::Length(_) | Phase::Chunked(_) | Phase::Broken(_)) {
             return Pin::new(&mut self.inner).poll_shutdown(cx);
         }
+        if self.lingering.is_none()
+            && let Some(line) = Line::behind(&*self.inner)
+        {
+            // What still comes is no next request.
+            line.give_up();
+        }
         self.lingering.get_or_insert_with(Lingering::new).poll(cx, &mut self.inner).map(Ok)
     }
 
@@ -237,6 +243,10 @@ impl Gate {
         let line = Line::behind(&*self.inner);
         match &line {
             Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            Some(line) if line.awaits_request() => {
+                line.count(ConnectionEvent::NoRequest);
+                self.totals.malformed();
+            }
             _ => self.totals.malformed(),
         }
         if let Some(line) = line {

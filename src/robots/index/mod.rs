@@ -139,6 +139,9 @@ impl Index {
 
     /// The better of `best` and the best of the rules that searches with `target` put off.
     pub(super) fn settle(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+        if !target.is_spent() {
+            return best;
+        }
         let deferred = target.deferred.take();
         if deferred.is_empty() {
             return best;

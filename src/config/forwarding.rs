@@ -1,0 +1,33 @@
+//! How a request's way is told: by the proxies in front, and to the origins behind.
+
+use super::arguments::Arguments;
+use super::file::{File, ForwardedKey};
+use crate::request::address::Networks;
+use crate::request::forwarded::ForwardedField;
+
+/// What is believed, and what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// In which field trusted proxies tell where a request came from.
+    pub field: ForwardedField,
+    /// Whether requests to origins say that they came through a gateway.
+    pub via: bool,
+}
+
+impl Forwarding {
+    pub(super) fn from_file(file: &File) -> Self {
+        Self {
+            field: match file.forwarded_header {
+                Some(ForwardedKey::Forwarded) => ForwardedField::Forwarded,
+                Some(ForwardedKey::XForwardedFor) | None => ForwardedField::XForwardedFor,
+            },
+            // RFC 9110 §7.6.3: a gateway has to say so.
+            via: file.via.unwrap_or(true),
+        }
+    }
+}
+
+/// The proxies in front, of the file and of the options together.
+pub(super) fn trusted(file: &File, arguments: &Arguments) -> Networks {
+    file.trusted_proxies.iter().chain(&arguments.trusted_proxy).map(|value| value.0).collect()
+}

@@ -1,0 +1,124 @@
+//! Header fields that tell the origin where a request came from.
+//!
+//! What a trusted proxy says is continued; what anybody else says of itself is a claim, and is replaced.
+
+use super::context::RequestContext;
+use super::facts;
+use crate::config::HostPattern;
+use http::{HeaderName, HeaderValue, Version, header};
+use pingora::Result;
+use pingora::http::RequestHeader;
+use pingora::proxy::Session;
+use std::net::IpAddr;
+
+const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Fields by which a client would tell the origin who it is, and which are not set here.
+const CLAIMS: [&str; 7] = [
+    "forwarded",
+    "x-real-ip",
+    "x-client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "x-forwarded-port",
+    "x-forwarded-server",
+];
+
+/// How this gateway is called in `Via` (RFC 9110 §7.6.3).
+const PSEUDONYM: &str = "robots-gateway";
+
+/// The longest id that is taken from a proxy.
+const LONGEST_ID: usize = 128;
+
+/// Sets the fields on the request to the origin.
+pub(super) fn forward(
+    session: &Session,
+    request: &mut RequestHeader,
+    context: &RequestContext,
+) -> Result<()> {
+    let config = &context.policy.config;
+    let peer = facts::peer(session);
+    let is_trusted = peer.is_some_and(|peer| config.trusted_proxies.contain(peer));
+    if !is_trusted {
+        for name in CLAIMS {
+            request.remove_header(name);
+        }
+        for name in [FOR, HOST, PROTO] {
+            request.remove_header(&name);
+        }
+    }
+    name_host(request, context)?;
+    if let Some(peer) = peer {
+        chain(session, request, peer)?;
+    }
+    if !request.headers.contains_key(&PROTO) {
+        request.insert_header(PROTO, facts::scheme(session, config).as_str())?;
+    }
+    if !request.headers.contains_key(&HOST)
+        && let Some(host) = request.headers.get(header::HOST).cloned()
+    {
+        request.insert_header(HOST, host)?;
+    }
+    request.insert_header(REQUEST_ID, &*context.request_id)?;
+    if config.forwarding.via {
+        via(session, request)?;
+    }
+    Ok(())
+}
+
+/// HTTP/1.0 knows requests without a host, and HTTP/1.1, which the origin is spoken to in, does not
+/// (RFC 9112 §3.2): such a request is for the site's first host or, failing that, for the origin itself.
+fn name_host(request: &mut RequestHeader, context: &RequestContext) -> Result<()> {
+    if request.headers.contains_key(header::HOST) || request.uri.authority().is_some() {
+        return Ok(());
+    }
+    let Some(site) = &context.site else { return Ok(()) };
+    let exact = site.config.hosts.iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(name.to_string()),
+        HostPattern::Below(_) => None,
+    });
+    let server = context.tried.last().and_then(|index| site.config.origin.servers.get(*index));
+    match exact.or_else(|| server.map(|server| server.url.authority())) {
+        Some(host) => request.insert_header(header::HOST, host),
+        None => Ok(()),
+    }
+}
+
+/// Continues the chain of addresses by the one that connected. What is left of an untrusted peer's chain has
+/// been removed before.
+fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result<()> {
+    let shown = peer.to_string();
+    let headers = &session.req_header().headers;
+    let before = request.headers.contains_key(&FOR).then(|| facts::joined(headers, &FOR, b", ")).flatten();
+    let chain = before
+        .map_or_else(|| shown.clone().into_bytes(), |before| [&*before, b", ", shown.as_bytes()].concat());
+    request.insert_header(FOR, chain)?;
+    if request.headers.contains_key("forwarded") {
+        // An IPv6 address stands in brackets and quotes (RFC 7239 §6).
+        let node = if peer.is_ipv6() { format!("for=\"[{shown}]\"") } else { format!("for={shown}") };
+        request.append_header("Forwarded", node)?;
+    }
+    Ok(())
+}
+
+/// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.
+fn via(session: &Session, request: &mut RequestHeader) -> Result<()> {
+    let version = match session.req_header().version {
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    };
+    request.append_header(header::VIA, format!("{version} {PSEUDONYM}")).map(drop)
+}
+
+/// The id that a trusted proxy gave the request, if it gave one that can be passed on.
+pub(super) fn given_id(session: &Session, context: &RequestContext) -> Option<String> {
+    let is_trusted =
+        facts::peer(session).is_some_and(|peer| context.policy.config.trusted_proxies.contain(peer));
+    let given = session.req_header().headers.get(REQUEST_ID).map(HeaderValue::as_bytes)?;
+    let is_sane = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
+    (is_trusted && is_sane).then(|| String::from_utf8_lossy(given).into_owned())
+}

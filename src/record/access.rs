@@ -1,0 +1,223 @@
+//! The access log: one line per request, as JSON or in the combined form that log tools know.
+//!
+//! Optional, and no part of what is judged or counted. It goes through a bounded writer of its own, so that a
+//! slow disk costs lines, which are counted, and never a request.
+
+use super::event::{AddressDetail, timestamp};
+use super::journal::{Journal, JournalError, JournalOptions, JournalStatus};
+use super::octets::printable;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+/// How the access log is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLogOptions {
+    /// Where it goes.
+    pub file: JournalOptions,
+    /// The form of its lines.
+    pub format: AccessFormat,
+}
+
+/// The form of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessFormat {
+    /// A JSON object.
+    Json,
+    /// Apache's combined log format.
+    Combined,
+}
+
+/// What there is to say of a request that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// When it began.
+    pub time: SystemTime,
+    /// How long it took.
+    pub duration: Duration,
+    /// The client's address, where one is known.
+    pub address: Option<IpAddr>,
+    /// How much of it is written.
+    pub addresses: AddressDetail,
+    /// `http` or `https`.
+    pub scheme: &'a str,
+    /// As sent.
+    pub method: &'a str,
+    /// As sent.
+    pub target: &'a [u8],
+    /// `HTTP/1.1` and the like.
+    pub version: &'a str,
+    /// As sent.
+    pub host: &'a [u8],
+    /// The status that was sent; 499 where the client left before.
+    pub status: u16,
+    /// Octets of the body that were sent.
+    pub bytes: usize,
+    /// As sent.
+    pub referer: Option<&'a [u8]>,
+    /// As sent.
+    pub user_agent: Option<&'a [u8]>,
+    /// The site that served it.
+    pub site: Option<&'a str>,
+    /// The server of the origin that was asked last.
+    pub origin: Option<&'a str>,
+    /// The request's id, the same as in the journal.
+    pub request_id: &'a str,
+}
+
+/// The names of the fields are public API.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    address: Option<String>,
+    scheme: &'a str,
+    method: &'a str,
+    host: String,
+    target: String,
+    version: &'a str,
+    status: u16,
+    bytes: usize,
+    duration_ms: f64,
+    referer: Option<String>,
+    user_agent: Option<String>,
+    site: Option<&'a str>,
+    origin: Option<&'a str>,
+    request_id: &'a str,
+}
+
+/// The writing end.
+#[derive(Debug)]
+pub struct AccessLog {
+    lines: Journal,
+    format: AccessFormat,
+}
+
+impl AccessLog {
+    /// Opens the log and starts its writer.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn open(options: &AccessLogOptions) -> Result<Self, JournalError> {
+        Ok(Self { lines: Journal::open(&options.file)?, format: options.format })
+    }
+
+    /// Hands a line to the writer, or counts it as dropped. Never waits for a disk.
+    pub fn record(&self, access: &Access<'_>) {
+        self.lines.write(match self.format {
+            AccessFormat::Json => access.json(),
+            AccessFormat::Combined => access.combined(),
+        });
+    }
+
+    /// What the writer is doing now.
+    #[must_use]
+    pub fn status(&self) -> JournalStatus {
+        self.lines.status()
+    }
+
+    /// Writes what is waiting and ends the writer.
+    pub fn close(&self) {
+        self.lines.close();
+    }
+}
+
+impl Access<'_> {
+    fn json(&self) -> Vec<u8> {
+        let line = Line {
+            time: timestamp(self.time),
+            address: self.addresses.show(self.address),
+            scheme: self.scheme,
+            method: self.method,
+            host: printable(self.host),
+            target: printable(self.target),
+            version: self.version,
+            status: self.status,
+            bytes: self.bytes,
+            duration_ms: (self.duration.as_secs_f64() * 1e6).round() / 1e3,
+            referer: self.referer.map(printable),
+            user_agent: self.user_agent.map(printable),
+            site: self.site,
+            origin: self.origin,
+            request_id: self.request_id,
+        };
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    fn combined(&self) -> Vec<u8> {
+        let time = Timestamp::try_from(self.time).unwrap_or(Timestamp::UNIX_EPOCH);
+        let address = self.addresses.show(self.address).unwrap_or_else(|| "-".to_owned());
+        let mut line =
+            format!("{address} - - [{}] \"{} ", time.strftime("%d/%b/%Y:%H:%M:%S +0000"), self.method);
+        escape(&mut line, self.target);
+        // Writing to a `String` cannot fail.
+        let _ = write!(line, " {}\" {} {} \"", self.version, self.status, self.bytes);
+        escape(&mut line, self.referer.unwrap_or(b"-"));
+        line.push_str("\" \"");
+        escape(&mut line, self.user_agent.unwrap_or(b"-"));
+        line.push_str("\"\n");
+        line.into_bytes()
+    }
+}
+
+/// Writes octets so that a line stays a line and a quoted string ends where it should.
+fn escape(line: &mut String, octets: &[u8]) {
+    for octet in octets {
+        match octet {
+            b'"' | b'\\' | 0..=0x1f | 0x7f.. => {
+                // Writing to a `String` cannot fail.
+                let _ = write!(line, "\\x{octet:02X}");
+            }
+            _ => line.push(char::from(*octet)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access() -> Access<'static> {
+        Access {
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_000_000_000_500),
+            duration: Duration::from_micros(1_234),
+            address: "198.51.100.7".parse().ok(),
+            addresses: AddressDetail::Full,
+            scheme: "http",
+            method: "GET",
+            target: b"/a?\"b\"\\",
+            version: "HTTP/1.1",
+            host: b"example.org",
+            status: 200,
+            bytes: 12,
+            referer: None,
+            user_agent: Some(b"x\xff\ny"),
+            site: Some("example.org"),
+            origin: None,
+            request_id: "1-2",
+        }
+    }
+
+    #[test]
+    fn combined_lines_are_what_log_tools_know() {
+        let line = String::from_utf8(access().combined()).unwrap();
+        let expected = "198.51.100.7 - - [09/Sep/2001:01:46:40 +0000] \"GET /a?\\x22b\\x22\\x5C HTTP/1.1\" 200 12 \
+                        \"-\" \"x\\xFF\\x0Ay\"\n";
+        assert_eq!(line, expected);
+        let nobody = Access { addresses: AddressDetail::None, ..access() };
+        assert!(String::from_utf8(nobody.combined()).unwrap().starts_with("- - - ["));
+    }
+
+    #[test]
+    fn json_lines_have_every_field() {
+        let line: serde_json::Value = serde_json::from_slice(&access().json()).unwrap();
+        assert_eq!(line["time"], "2001-09-09T01:46:40.500Z");
+        assert_eq!((&line["status"], &line["bytes"]), (&200.into(), &12.into()));
+        assert_eq!(line["duration_ms"], 1.234);
+        assert_eq!(line["user_agent"], "x\\xFF\ny");
+        assert!(line["referer"].is_null() && line["origin"].is_null());
+    }
+}

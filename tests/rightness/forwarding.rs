@@ -1,0 +1,175 @@
+//! What the origin is told of a request's way, and what is believed of what proxies tell (RFC 7239, RFC 9110
+//! §7.6.3).
+
+use crate::keeper::{Keeper, Kept};
+use crate::support::agents::{CHROME, GPTBOT};
+use crate::support::{Builder, Daemon, get};
+use crate::wire::exchange;
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+const TRUSTED: &str = "trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]";
+
+fn gateway(origin: &Keeper) -> Builder {
+    Daemon::with(ROBOTS).at(&origin.url())
+}
+
+#[track_caller]
+fn kept(origin: &Keeper) -> Kept {
+    let mut kept = origin.take();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    kept.remove(0)
+}
+
+const CLAIMS: [(&str, &str); 11] = [
+    ("X-Forwarded-For", "203.0.113.9"),
+    ("X-Forwarded-Host", "evil.example"),
+    ("X-Forwarded-Proto", "https"),
+    ("X-Forwarded-Port", "443"),
+    ("X-Forwarded-Server", "evil"),
+    ("Forwarded", "for=203.0.113.9"),
+    ("X-Real-IP", "203.0.113.9"),
+    ("X-Client-IP", "203.0.113.9"),
+    ("True-Client-IP", "203.0.113.9"),
+    ("CF-Connecting-IP", "203.0.113.9"),
+    ("X-Request-Id", "chosen-by-the-client"),
+];
+
+#[test]
+fn what_a_client_claims_is_replaced() {
+    let origin = Keeper::start();
+    let gateway = gateway(&origin).set("exempt = [\"192.0.2.1\"]").start();
+    let mut request = get("/page").by(CHROME);
+    for (name, value) in CLAIMS {
+        request = request.with(name, value);
+    }
+    gateway.send(&request);
+    let kept = kept(&origin);
+    assert_eq!(kept.field("X-Forwarded-For"), ["127.0.0.1"]);
+    assert_eq!(kept.field("X-Forwarded-Host"), ["localhost"]);
+    assert_eq!(kept.field("X-Forwarded-Proto"), ["http"]);
+    assert_eq!(kept.field("Via"), ["1.1 robots-gateway"]);
+    let id = kept.field("X-Request-Id");
+    assert!(id.len() == 1 && id[0] != "chosen-by-the-client", "{id:?}");
+    for (name, _) in
+        CLAIMS.iter().filter(|(name, _)| !name.starts_with("X-Forwarded") && *name != "X-Request-Id")
+    {
+        assert!(kept.field(name).is_empty(), "{name}");
+    }
+    for name in ["X-Forwarded-Port", "X-Forwarded-Server"] {
+        assert!(kept.field(name).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn what_a_trusted_proxy_says_is_continued() {
+    let origin = Keeper::start();
+    let gateway = gateway(&origin).set(TRUSTED).set("log_allowed = true").start();
+    let request = get("/page")
+        .by(GPTBOT)
+        .with("X-Forwarded-For", "192.0.2.1, 198.51.100.7")
+        .with("X-Forwarded-For", "10.1.1.1")
+        .with("X-Forwarded-Host", "shop.example")
+        .with("X-Forwarded-Proto", "https")
+        .with("X-Request-Id", "abc-123")
+        .with("Via", "2 cdn");
+    gateway.send(&request);
+    let kept = kept(&origin);
+    assert_eq!(kept.field("X-Forwarded-For"), ["192.0.2.1, 198.51.100.7, 10.1.1.1, 127.0.0.1"]);
+    assert_eq!(kept.field("X-Forwarded-Host"), ["shop.example"]);
+    assert_eq!(kept.field("X-Forwarded-Proto"), ["https"]);
+    assert_eq!(kept.field("X-Request-Id"), ["abc-123"]);
+    assert_eq!(kept.field("Via"), ["2 cdn", "1.1 robots-gateway"]);
+    let event = gateway.journal().event_of("/page");
+    assert_eq!((event["address"].as_str(), event["scheme"].as_str()), (Some("198.51.100.7"), Some("https")));
+    assert_eq!(event["request_id"], "abc-123");
+}
+
+#[test]
+fn an_id_that_could_break_a_log_is_not_kept() {
+    let origin = Keeper::start();
+    let gateway = gateway(&origin).set(TRUSTED).start();
+    for bad in ["a b", "caf\u{e9}", &"x".repeat(200)] {
+        gateway.send(&get("/page").by(CHROME).with("X-Request-Id", bad));
+        let id = kept(&origin).field("X-Request-Id");
+        assert!(id.len() == 1 && id[0] != bad && !id[0].is_empty(), "{id:?}");
+    }
+}
+
+#[test]
+fn the_walk_goes_over_forwarded_where_the_proxies_write_that() {
+    let origin = Keeper::start();
+    let gateway = gateway(&origin)
+        .set(TRUSTED)
+        .set("forwarded_header = \"forwarded\"")
+        .set("log_allowed = true")
+        .start();
+    for (number, (line, address)) in [
+        (
+            "for=192.0.2.1, for=\"198.51.100.7:99\";proto=https, for=10.1.1.1;proto=https",
+            Some("198.51.100.7"),
+        ),
+        ("for=192.0.2.1, for=\"[2001:db8::1]:99\"", Some("2001:db8::1")),
+        ("for=192.0.2.1, for=_hidden", None),
+        ("for=192.0.2.1, for=unknown", None),
+        ("for=\"192.0.2.1, for=198.51.100.9\"", None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let page = format!("/page/{number}");
+        gateway.send(&get(&page).by(GPTBOT).with("Forwarded", line).with("X-Forwarded-For", "203.0.113.66"));
+        let event = gateway.journal().event_of(&page);
+        assert_eq!(event["address"].as_str(), address, "{line}");
+        assert_eq!(event["scheme"] == "https", number == 0, "{event}");
+    }
+    let kept = origin.take();
+    assert_eq!(kept[0].field("Forwarded").last().map(String::as_str), Some("for=127.0.0.1"));
+}
+
+#[test]
+fn via_can_be_left_out() {
+    let origin = Keeper::start();
+    let gateway = gateway(&origin).set("via = false").start();
+    gateway.send(&get("/page").by(CHROME));
+    assert!(kept(&origin).field("Via").is_empty());
+}
+
+/// HTTP/1.0 has requests without a host, HTTP/1.1 has none (RFC 9112 §3.2).
+#[test]
+fn the_origin_always_hears_a_host() {
+    let origin = Keeper::start();
+    let plain = gateway(&origin).start();
+    exchange(plain.address(), b"GET /page HTTP/1.0\r\n\r\n");
+    assert_eq!(kept(&origin).field("Host"), [origin.url().trim_start_matches("http://")]);
+}
+
+#[test]
+fn a_private_listener_without_trusted_proxies_is_told_of() {
+    let origin = Keeper::start();
+    let said = "`trusted_proxies` is empty";
+    let gateway_without = gateway(&origin).set("notice = \"1h\"").start();
+    gateway_without.log.line_with(&["private address", said]);
+    let gateway_with = gateway(&origin).set(TRUSTED).start();
+    gateway_with.send(&get("/page").by(CHROME));
+    assert!(!gateway_with.log.text().contains(said), "{}", gateway_with.log.text());
+}
+
+const USAGE: &str = "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open train-ai=y\nAllow: /\n\n\
+                     User-agent: GPTBot\nContent-Usage: search=y\nDisallow: /private\n";
+
+#[test]
+fn content_usage_is_said_again_where_the_content_is() {
+    let origin = Keeper::answering(|head| {
+        let own = if head.starts_with(b"GET /own") { "Content-Usage: own=y\r\n" } else { "" };
+        format!("HTTP/1.1 200 OK\r\n{own}Content-Length: 0\r\n\r\n").into_bytes()
+    });
+    let said = Daemon::with(USAGE).at(&origin.url()).set("content_usage = true").start();
+    let usage =
+        |page: &str, agent: &str| said.send(&get(page).by(agent)).header("Content-Usage").map(str::to_owned);
+    assert_eq!(usage("/page", CHROME).as_deref(), Some("train-ai=n"));
+    assert_eq!(usage("/open/a", CHROME).as_deref(), Some("train-ai=y"));
+    assert_eq!(usage("/page", GPTBOT).as_deref(), Some("search=y"));
+    assert_eq!(usage("/own", CHROME).as_deref(), Some("own=y"));
+    let silent = Daemon::with(USAGE).at(&origin.url()).start();
+    assert_eq!(silent.send(&get("/page").by(CHROME)).header("Content-Usage"), None);
+}
