@@ -9,6 +9,18 @@ use std::fmt::Write as _;
 /// octets. What [`is_harmful`] is left to whoever writes or prints the text: in JSON, [`escaped_json`].
 #[must_use]
 pub fn printable(octets: &[u8]) -> String {
+    shown(octets).into_owned()
+}
+
+/// As [`printable`], without a copy of what needs no change: nearly all there is.
+pub(super) fn shown(octets: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(octets) {
+        Ok(text) if !text.contains("\\x") => Cow::Borrowed(text),
+        _ => Cow::Owned(escaped(octets)),
+    }
+}
+
+fn escaped(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
     for chunk in octets.utf8_chunks() {
         push_valid(&mut text, chunk.valid());
