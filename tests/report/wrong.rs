@@ -65,7 +65,7 @@ fn an_empty_report_says_so_and_which_names_there_are() {
     let to = place.json(&["--until", "2999-01-01"])["to"].as_str().expect("a time").to_owned();
     let latest = robots_gateway::record::timestamp(begun + std::time::Duration::from_secs(120));
     assert!(to > robots_gateway::record::timestamp(begun) && to <= latest, "{to} is not now, {latest}");
-    for width in ["80", "120"] {
+    for width in ["60", "80", "120"] {
         fits(&place, width);
     }
 }
@@ -78,4 +78,6 @@ fn fits(place: &Place, width: &str) {
     let most = width.parse().expect("a number");
     let long: Vec<_> = ended.stdout.lines().skip(1).filter(|line| line.chars().count() > most).collect();
     assert!(long.is_empty(), "{long:#?}");
+    // However narrow it is, what was made of the requests is told.
+    assert!(ended.stdout.contains("without a counted read, refused: line "), "{ended:#?}");
 }
