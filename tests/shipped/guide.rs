@@ -32,6 +32,8 @@ cat > /var/log/nginx/access.log <<'END'
 192.0.2.1 - - [01/Nov/2026:10:00:00 +0000] \"GET /drafts/ HTTP/1.1\" 200 5 \"-\" \"Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)\"
 192.0.2.2 - - [01/Nov/2026:10:00:01 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36\"
 END
+mkdir -p \"$(dirname /srv/gateway-b)\"
+ln -s /var/lib/robots-gateway /srv/gateway-b
 gzip -c /var/log/nginx/access.log > /var/log/nginx/access.log.1.gz
 ";
 

@@ -70,6 +70,7 @@ impl Sandbox {
             "/etc/systemd/system",
             "/var/lib/robots-gateway",
             "/var/log/nginx",
+            "/srv/gateway-b",
         ]
         .map(|path| (path, inside(path)))
         .into();
