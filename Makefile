@@ -10,7 +10,7 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay test check budgets bench e2e
+.PHONY: help demo replay test lint check budgets bench e2e
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,12 +29,13 @@ test: ## Run all tests
 	@.ci/dependencies test
 	$(CARGO) test --locked
 
-check: ## Check style, lints, documentation and the budgets of instructions
-	@.ci/dependencies check
+lint: ## Check style, lints and documentation
+	@.ci/dependencies lint
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
-	$(CARGO) run --release --locked --quiet --example instructions
+
+check: lint budgets ## Check all of that, and the budgets of instructions
 
 budgets: ## Count the instructions of the pure stages, against their budgets; ARGS=--record writes them
 	@.ci/dependencies check
