@@ -63,14 +63,15 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io:
     }
     if summary.crawlers > 0 {
         output.line("")?;
-        output.line(format!(
+        let totals = format!(
             "all crawlers: {} requests, {} violations, {} stale, {} variants, {} refused",
             grouped(summary.requests),
             grouped(summary.violations),
             grouped(summary.stale),
             grouped(summary.variants),
             grouped(summary.refused)
-        ))?;
+        );
+        wrapped(&totals, shape.width, output)?;
     }
     let several = report
         .crawlers
