@@ -23,7 +23,7 @@ mod kin;
 mod question;
 mod window;
 
-pub use case::Case;
+pub use case::{Case, CaseVersion, Period};
 pub use conduct::Conduct;
 pub use counted::Counted;
 pub use course::{Course, Curve};

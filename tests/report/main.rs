@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and prints what it measured"
 )]
 
+mod evidence;
 mod exactness;
 mod fill;
 mod hostile;

@@ -136,3 +136,19 @@ fn a_site_is_asked_for_in_any_case() {
     assert_eq!((case.report.crawlers.len(), case.versions.len(), case.samples.len()), (1, 1, 1));
     assert_eq!(case.report.crawlers[0].reads, 1);
 }
+
+#[test]
+fn versions_of_two_stores_are_told_once() {
+    let (one, two) = (Scene::new(), Scene::new());
+    two.recorder.in_force("a", Some(b"User-agent: *\nAllow: /\n"), noon() + DAY / 4);
+    for scene in [&one, &two] {
+        scene.read(&bot("Onebot"), Proof::Unchecked, noon());
+        scene.requests("Onebot", Proof::Unchecked, READ, 1);
+    }
+    let stores: Vec<_> = [&one, &two].into_iter().flat_map(Scene::stores).collect();
+    let case = Case::of(&stores, &question()).unwrap();
+    let times: Vec<_> = case.versions.iter().map(|version| (version.id, version.periods.len())).collect();
+    let allowing = VersionId::of(b"User-agent: *\nAllow: /\n");
+    assert_eq!(times, [(Some(VersionId::of(ROBOTS)), 1), (Some(allowing), 1)]);
+    assert_eq!(case.report.crawlers[0].reads_by_version()[0].count, 2);
+}
