@@ -1,5 +1,6 @@
 //! What can be said of a crawler in one word, and never more than was seen.
 
+use crate::identify::Proof;
 use serde::Serialize;
 use std::fmt;
 
@@ -47,8 +48,8 @@ pub(super) struct Facts {
     pub(super) violations: u64,
     /// Those of a version that the same crawler, with the same proof, had read.
     pub(super) after_read: u64,
-    /// Whoever came bears a name that is not theirs.
-    pub(super) is_borrowed: bool,
+    /// What supports the name; where it is contradicted, whoever came is not who bears it.
+    pub(super) proof: Proof,
     /// The element is the rest of many names.
     pub(super) is_rest: bool,
     /// It, the same name with another proof, or one that shares its cache was seen to read robots.txt.
@@ -59,7 +60,7 @@ pub(super) struct Facts {
 
 pub(super) const fn conduct(facts: &Facts) -> Conduct {
     match *facts {
-        Facts { is_borrowed: true, .. } | Facts { requests: 0, .. } => Conduct::Unknown,
+        Facts { proof: Proof::Contradicted, .. } | Facts { requests: 0, .. } => Conduct::Unknown,
         Facts { violations: 0, .. } => Conduct::Obeyed,
         Facts { is_rest: true, .. } => Conduct::Unknown,
         Facts { after_read: 1.., .. } => Conduct::Ignored,
@@ -76,7 +77,7 @@ mod tests {
         requests: 9,
         violations: 3,
         after_read: 0,
-        is_borrowed: false,
+        proof: Proof::Unchecked,
         is_rest: false,
         a_read_was_seen: false,
         reads_may_be_missing: false,
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn nothing_is_said_of_a_borrowed_name_nor_of_who_was_not_judged() {
         for violations in [0, 3] {
-            let borrowed = Facts { violations, is_borrowed: true, ..LAPSED };
+            let borrowed = Facts { violations, proof: Proof::Contradicted, ..LAPSED };
             assert_eq!(conduct(&borrowed), Conduct::Unknown, "{violations}");
         }
         let reader = Facts { requests: 0, violations: 0, a_read_was_seen: true, ..LAPSED };

@@ -236,7 +236,7 @@ impl Gathered {
             requests,
             violations,
             after_read,
-            is_borrowed: subject.proof == Proof::Contradicted,
+            proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
             a_read_was_seen: kin_read.is_some() || !account.reads.is_empty(),
             reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,

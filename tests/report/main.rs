@@ -11,12 +11,12 @@
     reason = "a test fails by panicking, and prints what it measured"
 )]
 
-mod evidence;
 mod exactness;
 mod fill;
 mod hostile;
 mod ledger;
 mod losses;
+mod mail;
 mod place;
 mod schema;
 mod season;
