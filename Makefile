@@ -3,17 +3,17 @@
 CARGO ?= cargo
 # Where rustup puts it, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-# Options for the demo, such as ARGS="--listen 127.0.0.1:8181".
+# Options for the demo, such as ARGS="--listen 127.0.0.1:8181", and for measurements.
 ARGS ?=
 # What `make replay` judges, and by which rules.
 LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay test check bench
+.PHONY: help demo replay test lint check budgets bench e2e
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	@.ci/dependencies build
@@ -29,13 +29,22 @@ test: ## Run all tests
 	@.ci/dependencies test
 	$(CARGO) test --locked
 
-check: ## Check style, lints and documentation
-	@.ci/dependencies check
+lint: ## Check style, lints and documentation
+	@.ci/dependencies lint
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-bench: ## Run the measurements
+check: lint budgets ## Check all of that, and the budgets of instructions
+
+budgets: ## Count the instructions of the pure stages, against their budgets; ARGS=--record writes them
+	@.ci/dependencies check
+	$(CARGO) run --release --locked --quiet --example instructions -- $(ARGS)
+
+bench: ## Measure the engine and recognition beside others
 	@.ci/dependencies build
-	@test -n "$(wildcard benches/*)" || { echo "there are no measurements yet: no folder benches/" >&2; exit 1; }
-	$(CARGO) bench --locked --bench '*'
+	$(CARGO) bench --locked --bench robots --bench identify
+
+e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
+	@.ci/dependencies e2e
+	$(CARGO) bench --locked --bench e2e -- $(ARGS)

@@ -43,7 +43,8 @@ impl VersionId {
 
 impl fmt::Display for VersionId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(out, "{octet:02x}"))
+        let number = self.0.iter().fold(0, |number: u64, octet| number << 8 | u64::from(*octet));
+        write!(out, "{number:012x}")
     }
 }
 

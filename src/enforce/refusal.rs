@@ -4,6 +4,8 @@
 
 use crate::decide::{Verdict, VersionId};
 use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 
 /// What a client is told whose address is not one of the crawler's it says it is.
 const BORROWED: &str = "this address is not one of the crawler's";
@@ -27,15 +29,15 @@ impl Default for RefusalPolicy {
 
 /// The content of a refusal, field by field.
 #[derive(Clone, Debug, Serialize)]
-pub struct Refusal {
+pub struct Refusal<'a> {
     error: &'static str,
-    crawler: Option<String>,
-    group: Vec<String>,
+    crawler: Option<&'a str>,
+    group: &'a [&'a str],
     line: Option<u32>,
-    rule: Option<String>,
-    robots: String,
+    rule: Option<Cow<'a, str>>,
+    robots: &'a str,
     robots_version: Option<String>,
-    contact: Option<String>,
+    contact: Option<&'a str>,
 }
 
 /// A refusal ready to be sent: a status, header fields and a body.
@@ -44,30 +46,33 @@ pub struct Reply {
     /// Status code.
     pub status: u16,
     /// Header fields in lower case; how long the body is says who sends it.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(&'static str, Cow<'static, str>)>,
     /// The body; not sent in answer to HEAD.
     pub body: String,
 }
 
-impl Refusal {
+impl<'a> Refusal<'a> {
     /// Gathers what the refused client is told. `robots` is where the rules can be read. What the rules
     /// allow is refused only to a client that borrows a name, and then no rule is to blame.
     #[must_use]
-    pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, robots: &str, contact: Option<&str>) -> Self {
+    pub fn new(
+        verdict: &'a Verdict<'_>,
+        crawler: Option<&'a str>,
+        robots: &'a str,
+        contact: Option<&'a str>,
+    ) -> Self {
         let is_borrowed = verdict.allows();
         let ruling = verdict.ruling.as_ref().filter(|_| !is_borrowed);
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
             error: if is_borrowed { BORROWED } else { "disallowed by robots.txt" },
-            crawler: crawler.map(str::to_owned),
-            group: ruling.map_or_else(Vec::new, |ruling| {
-                ruling.group.iter().map(|token| (*token).to_owned()).collect()
-            }),
+            crawler,
+            group: ruling.map_or(&[], |ruling| &ruling.group),
             line: rule.map(|rule| rule.line),
-            rule: rule.map(|rule| String::from_utf8_lossy(rule.text).into_owned()),
-            robots: robots.to_owned(),
+            rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
+            robots,
             robots_version: verdict.version.as_ref().map(VersionId::to_string),
-            contact: contact.map(str::to_owned),
+            contact,
         }
     }
 
@@ -80,15 +85,15 @@ impl Refusal {
             ("text/plain; charset=utf-8", self.text())
         };
         let mut headers = vec![
-            ("content-type", content_type.to_owned()),
+            ("content-type", content_type.into()),
             // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
-            ("cache-control", "private, no-store".to_owned()),
-            ("cdn-cache-control", "no-store".to_owned()),
-            ("vary", "User-Agent".to_owned()),
-            ("link", "</robots.txt>; rel=\"describedby\"".to_owned()),
+            ("cache-control", "private, no-store".into()),
+            ("cdn-cache-control", "no-store".into()),
+            ("vary", "User-Agent".into()),
+            ("link", "</robots.txt>; rel=\"describedby\"".into()),
         ];
         if policy.status == 429 {
-            headers.push(("retry-after", policy.retry_after_seconds.to_string()));
+            headers.push(("retry-after", policy.retry_after_seconds.to_string().into()));
         }
         Reply { status: policy.status, headers, body }
     }
@@ -100,24 +105,42 @@ impl Refusal {
     }
 
     fn text(&self) -> String {
-        let mut body = format!("error: {}\n", self.error);
-        let mut field = |name: &str, value: Option<&str>| {
+        let mut body = String::with_capacity(USUAL);
+        let mut field = |name: &str, value: Option<&dyn fmt::Display>| {
             if let Some(value) = value {
-                body.push_str(name);
-                body.push_str(": ");
-                body.push_str(value);
-                body.push('\n');
+                // Writing to a `String` cannot fail.
+                let _ = writeln!(body, "{name}: {value}");
             }
         };
-        let group = self.group.join(", ");
-        field("crawler", self.crawler.as_deref());
-        field("group", Some(group.as_str()).filter(|group| !group.is_empty()));
-        field("line", self.line.map(|line| line.to_string()).as_deref());
-        field("rule", self.rule.as_deref());
+        field("error", Some(&self.error));
+        field("crawler", shown(self.crawler.as_ref()));
+        field("group", (!self.group.is_empty()).then_some(&Joined(self.group) as _));
+        field("line", shown(self.line.as_ref()));
+        field("rule", shown(self.rule.as_ref()));
         field("robots", Some(&self.robots));
-        field("robots_version", self.robots_version.as_deref());
-        field("contact", self.contact.as_deref());
+        field("robots_version", shown(self.robots_version.as_ref()));
+        field("contact", shown(self.contact.as_ref()));
         body
+    }
+}
+
+/// Room for a body of usual length; longer ones grow.
+const USUAL: usize = 256;
+
+fn shown<T: fmt::Display>(value: Option<&T>) -> Option<&dyn fmt::Display> {
+    value.map(|value| value as _)
+}
+
+/// Tokens with commas between them.
+struct Joined<'a>(&'a [&'a str]);
+
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        self.0.iter().try_for_each(|token| {
+            out.write_str(std::mem::replace(&mut between, ", "))?;
+            out.write_str(token)
+        })
     }
 }
 
@@ -157,7 +180,7 @@ mod tests {
     }
 
     fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
-        reply.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+        reply.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
     }
 
     #[test]

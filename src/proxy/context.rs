@@ -63,7 +63,7 @@ impl RequestContext {
 /// answered is recorded without a status.
 #[derive(Debug)]
 pub(super) struct PendingEvent {
-    event: Option<Box<Event>>,
+    event: Option<Event>,
     /// Where the store wants it in full.
     wanted: Option<Wanted>,
     journal: Arc<Journal>,
@@ -78,12 +78,12 @@ impl PendingEvent {
         recorder: &Arc<Recorder>,
     ) -> Self {
         let (journal, recorder) = (Arc::clone(journal), Arc::clone(recorder));
-        Self { event: Some(Box::new(event)), wanted, journal, recorder }
+        Self { event: Some(event), wanted, journal, recorder }
     }
 
     pub(super) fn answered(mut self, status: Option<u16>) {
         if let Some(event) = &mut self.event {
-            event.status = status;
+            event.answered(status);
         }
     }
 }
@@ -94,7 +94,7 @@ impl Drop for PendingEvent {
             if let Some(wanted) = self.wanted.take() {
                 self.recorder.keep(wanted, &event);
             }
-            self.journal.record(&event);
+            self.journal.record(event);
         }
     }
 }

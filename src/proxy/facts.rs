@@ -72,7 +72,8 @@ const RELAY_FIELDS: [&str; 9] = [
 /// Whether the request shows that it came through a proxy. Anyone can send these fields, so they may only
 /// ever speak in a client's favour.
 pub(super) fn is_relayed(headers: &HeaderMap) -> bool {
-    RELAY_FIELDS.iter().any(|field| headers.contains_key(*field))
+    // A look at each name costs less than nine look-ups.
+    headers.keys().any(|name| RELAY_FIELDS.contains(&name.as_str()))
 }
 
 /// Whether the chain of addresses goes on to the left of `client`: then a proxy that nobody named stands

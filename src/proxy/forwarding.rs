@@ -3,7 +3,7 @@
 //! What a trusted proxy says is continued; what anybody else says of itself is a claim, and is replaced.
 
 use super::context::RequestContext;
-use super::facts;
+use super::{facts, labels};
 use crate::config::HostPattern;
 use http::{HeaderName, HeaderValue, Version, header};
 use pingora::Result;
@@ -16,8 +16,11 @@ const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Fields by which a client would tell the origin who it is, and which are not set here.
-const CLAIMS: [&str; 7] = [
+/// Fields by which a client would tell the origin who it is.
+const CLAIMS: [&str; 10] = [
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
     "forwarded",
     "x-real-ip",
     "x-client-ip",
@@ -43,12 +46,7 @@ pub(super) fn forward(
     let peer = facts::peer(session);
     let is_trusted = peer.is_some_and(|peer| config.trusted_proxies.contain(peer));
     if !is_trusted {
-        for name in CLAIMS {
-            request.remove_header(name);
-        }
-        for name in [FOR, HOST, PROTO] {
-            request.remove_header(&name);
-        }
+        labels::remove(request, |name| CLAIMS.contains(&name));
     }
     name_host(request, context)?;
     if let Some(peer) = peer {

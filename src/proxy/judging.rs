@@ -33,7 +33,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    const fn answer(answer: Answer) -> Self {
+    pub(super) const fn answer(answer: Answer) -> Self {
         Self::Answer { answer, read: None }
     }
 }
@@ -94,7 +94,7 @@ impl Gateway {
     }
 
     /// Finds the site of the request; `step` where there is one, else the answer that there is none.
-    fn routed(
+    pub(super) fn routed(
         &self,
         policy: &Policy,
         facts: &RequestFacts<'_>,
@@ -170,7 +170,7 @@ impl Gateway {
         let wanted = kind.and_then(|kind| self.recorder.count(&occurrence, kind));
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
-            .map(|kind| event(&occurrence, kind));
+            .map(|kind| Event::of(kind, &occurrence));
         let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
         let (client, proof) = (judged.identity.client, judged.proof);
         let usage =
@@ -252,12 +252,6 @@ fn occurrence<'a>(
         request_id,
         addresses: policy.config.addresses,
     }
-}
-
-fn event(occurrence: &Occurrence<'_>, kind: EventKind) -> Event {
-    let mut event = Event::new(occurrence);
-    event.event = kind;
-    event
 }
 
 fn refusal(session: &Session, facts: &RequestFacts<'_>, site: &Site, judged: &Judged<'_>) -> Answer {

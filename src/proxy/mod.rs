@@ -6,6 +6,7 @@
 mod accept;
 mod accesses;
 mod answer;
+mod bare;
 mod bounds;
 mod context;
 mod delivery;
@@ -69,6 +70,8 @@ pub struct Gateway {
     pub access_log: Option<Arc<AccessLog>>,
     /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
     has_warned: Arc<AtomicBool>,
+    /// Set only where forwarding alone is measured.
+    bare: Option<bare::Bare>,
 }
 
 #[async_trait]
@@ -93,7 +96,11 @@ impl ProxyHttp for Gateway {
             respond::respond(session, answer).await?;
             return Ok(true);
         }
-        match self.judge(session, context) {
+        let step = match &self.bare {
+            None => self.judge(session, context),
+            Some(bare) => self.pass(bare, session, context),
+        };
+        match step {
             Step::Forward => Ok(false),
             Step::Answer { answer, read } => {
                 respond::respond(session, answer).await?;
@@ -218,6 +225,7 @@ impl Gateway {
             authorities: Arc::default(),
             access_log: None,
             has_warned: Arc::default(),
+            bare: None,
         }
     }
 

@@ -1,9 +1,11 @@
 //! Answer → Session: one way for everything the gateway says itself.
 
 use super::answer::Answer;
+use http::HeaderValue;
 use pingora::Result;
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// How much of an unwanted request body is read so that the answer arrives and the connection lives on.
@@ -20,9 +22,12 @@ pub(super) async fn respond(session: &mut Session, answer: Answer) -> Result<()>
     if !drained(session).await {
         session.set_keepalive(None);
     }
-    let mut header = ResponseHeader::build(answer.status, Some(answer.headers.len() + 1))?;
+    let mut header = ResponseHeader::build_no_case(answer.status, Some(answer.headers.len() + 1))?;
     for (name, value) in answer.headers {
-        header.insert_header(name, value)?;
+        match value {
+            Cow::Borrowed(value) => header.insert_header(name, HeaderValue::from_static(value))?,
+            Cow::Owned(value) => header.insert_header(name, value)?,
+        }
     }
     // A 304 has no content and announces none (RFC 9110 §8.6 lets it, and nothing is gained).
     if answer.status != 304 {

@@ -73,7 +73,7 @@ pub(super) fn serve(site: &Site, max_age: Duration, question: &Question<'_>) -> 
 }
 
 fn full(file: &RobotsFile, validators: &Validators, max_age: Duration) -> Answer {
-    let headers = vec![("content-type", "text/plain; charset=utf-8".to_owned())];
+    let headers = vec![("content-type", "text/plain; charset=utf-8".into())];
     let answer = Answer { status: 200, headers, body: Bytes::copy_from_slice(&file.bytes) };
     fields(answer, validators, max_age)
 }

@@ -127,7 +127,7 @@ impl Access<'_> {
     fn json(&self) -> Vec<u8> {
         let line = Line {
             time: timestamp(self.time),
-            address: self.addresses.show(self.address),
+            address: self.addresses.show(self.address).map(|address| address.to_string()),
             scheme: self.scheme,
             method: self.method,
             host: printable(self.host),
@@ -149,7 +149,8 @@ impl Access<'_> {
 
     fn combined(&self) -> Vec<u8> {
         let time = Timestamp::try_from(self.time).unwrap_or(Timestamp::UNIX_EPOCH);
-        let address = self.addresses.show(self.address).unwrap_or_else(|| "-".to_owned());
+        let address =
+            self.addresses.show(self.address).map_or_else(|| "-".to_owned(), |address| address.to_string());
         let mut line =
             format!("{address} - - [{}] \"{} ", time.strftime("%d/%b/%Y:%H:%M:%S +0000"), self.method);
         escape(&mut line, self.target);

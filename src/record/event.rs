@@ -3,12 +3,13 @@
 use crate::decide::{Outcome, Verdict, VersionId};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof};
-use crate::record::octets::printable;
+use crate::record::octets::shown;
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
-use serde::Serialize;
-use std::fmt::Write as _;
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -58,10 +59,10 @@ pub enum AddressDetail {
 }
 
 impl AddressDetail {
-    pub(super) fn show(self, address: Option<IpAddr>) -> Option<String> {
+    pub(super) fn show(self, address: Option<IpAddr>) -> Option<IpAddr> {
         match self {
-            Self::Full => address.map(|address| address.to_string()),
-            Self::Truncated => address.map(|address| Network::around(address, 24, 48).address().to_string()),
+            Self::Full => address,
+            Self::Truncated => address.map(|address| Network::around(address, 24, 48).address()),
             Self::None => None,
         }
     }
@@ -92,106 +93,169 @@ pub struct Occurrence<'a> {
     pub addresses: AddressDetail,
 }
 
-/// One line of the journal. Every field is always present, null where empty.
-#[derive(Clone, Debug, Serialize)]
+/// One line of the journal, in the form in which it is written. Every field is always present, null where empty.
+///
+/// It is written once, from what the stages before still hold: a copy of each field would cost more than the
+/// line.
+#[derive(Clone, Debug)]
 pub struct Event {
-    v: u32,
-    time: String,
-    /// What kind of event this is.
-    pub event: EventKind,
-    site: String,
-    mode: &'static str,
-    action: &'static str,
-    /// Status the client was answered with; null when it left before.
-    pub status: Option<u16>,
-    client: &'static str,
-    crawler: Option<String>,
-    purpose: Option<&'static str>,
-    token: Option<String>,
-    proof: &'static str,
-    address: Option<String>,
-    scheme: &'static str,
-    method: String,
-    host: String,
-    target: String,
-    user_agent: Option<String>,
-    group: Vec<String>,
-    line: Option<u32>,
-    rule: Option<String>,
-    reason: &'static str,
-    robots_version: Option<String>,
-    notice: Option<&'static str>,
-    request_id: String,
+    line: Vec<u8>,
+    /// Where the status is to stand, while it is not known.
+    status: Option<usize>,
 }
+
+/// How a line has it that there is no status.
+const NO_STATUS: &[u8] = b"\"status\":null";
+
+/// Room for a line of usual length; longer ones grow.
+const USUAL: usize = 1_024;
 
 impl Event {
     /// Puts an event together; the status is filled in when the request is over.
     #[must_use]
     pub fn new(occurrence: &Occurrence<'_>) -> Self {
+        Self::of(EventKind::of(occurrence.verdict, occurrence.proof), occurrence)
+    }
+
+    /// As [`Self::new`], for an event that is to be told of as `kind`.
+    #[must_use]
+    pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
+        let mut line = Vec::with_capacity(USUAL);
+        // Nothing here has a form that JSON lacks, and memory does not fail.
+        let _ = serde_json::to_writer(&mut line, &Fields::of(kind, occurrence));
+        escape_upper_controls(&mut line);
+        line.push(b'\n');
+        // Within a string its quotes would be escaped.
+        let status = memchr::memmem::find(&line, NO_STATUS).map(|at| at + NO_STATUS.len() - "null".len());
+        Self { line, status }
+    }
+
+    /// Fills in the status the client was answered with; `None` when it left before.
+    pub fn answered(&mut self, status: Option<u16>) {
+        let Some((at, status)) = self.status.take().zip(status) else { return };
+        self.line.splice(at..at + "null".len(), status.to_string().into_bytes());
+    }
+
+    /// The event as one JSON line, its newline included.
+    #[must_use]
+    pub fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// The same, to keep.
+    #[must_use]
+    pub fn into_line(self) -> Vec<u8> {
+        self.line
+    }
+}
+
+/// The fields of a line in their order.
+#[derive(Serialize)]
+struct Fields<'a> {
+    v: u32,
+    time: Shown<Instant>,
+    event: EventKind,
+    site: &'a str,
+    mode: &'static str,
+    action: &'static str,
+    status: Option<u16>,
+    client: &'static str,
+    crawler: Option<&'a str>,
+    purpose: Option<&'static str>,
+    token: Option<&'a str>,
+    proof: &'static str,
+    address: Option<Shown<IpAddr>>,
+    scheme: &'static str,
+    method: &'a str,
+    host: &'a str,
+    target: Cow<'a, str>,
+    user_agent: Option<Cow<'a, str>>,
+    group: &'a [&'a str],
+    line: Option<u32>,
+    rule: Option<Cow<'a, str>>,
+    reason: &'static str,
+    robots_version: Option<Shown<VersionId>>,
+    notice: Option<&'static str>,
+    request_id: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    fn of(kind: EventKind, occurrence: &Occurrence<'a>) -> Self {
         let Occurrence { facts, identity, proof, verdict, mode, action, site, now, request_id, addresses } =
             *occurrence;
         let ruling = verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
             v: SCHEMA,
-            time: timestamp(now),
-            event: EventKind::of(verdict, proof),
-            site: site.to_owned(),
+            time: Shown(Instant(now)),
+            event: kind,
+            site,
             mode: mode.as_str(),
             action: action.as_str(),
             status: None,
             client: identity.client.as_str(),
-            crawler: identity.crawler.as_deref().map(str::to_owned),
+            crawler: identity.crawler.as_deref(),
             purpose: identity.purpose.map(crate::identify::Purpose::as_str),
-            token: ruling.map(|ruling| ruling.token.to_owned()),
+            token: ruling.map(|ruling| ruling.token),
             proof: proof.as_str(),
-            address: addresses.show(facts.address),
+            address: addresses.show(facts.address).map(Shown),
             scheme: facts.scheme.as_str(),
-            method: facts.method.to_owned(),
-            host: facts.host.clone().into_owned(),
-            target: printable(&facts.target),
-            user_agent: facts.user_agent.as_deref().map(printable),
-            group: ruling.map_or_else(Vec::new, |ruling| {
-                ruling.group.iter().map(|token| (*token).to_owned()).collect()
-            }),
+            method: facts.method,
+            host: &facts.host,
+            target: shown(&facts.target),
+            user_agent: facts.user_agent.as_deref().map(shown),
+            group: ruling.map_or(&[], |ruling| &ruling.group),
             line: rule.map(|rule| rule.line),
-            rule: rule.map(|rule| printable(rule.text)),
+            rule: rule.map(|rule| shown(rule.text)),
             reason: verdict.reason.as_str(),
-            robots_version: verdict.version.as_ref().map(VersionId::to_string),
+            robots_version: verdict.version.map(Shown),
             notice: verdict.notice().map(crate::decide::Notice::as_str),
-            request_id: request_id.to_owned(),
+            request_id,
         }
-    }
-
-    /// The event as one JSON line, its newline included.
-    #[must_use]
-    pub fn line(&self) -> Vec<u8> {
-        let mut line = serde_json::to_string(self).unwrap_or_default();
-        // JSON leaves the upper control characters alone; a terminal takes U+009B for an escape.
-        if line.contains(is_upper_control) {
-            line = line.chars().fold(String::with_capacity(line.len() + 16), |mut line, symbol| {
-                if is_upper_control(symbol) {
-                    // Writing to a `String` cannot fail.
-                    let _ = write!(line, "\\u{:04x}", u32::from(symbol));
-                } else {
-                    line.push(symbol);
-                }
-                line
-            });
-        }
-        line.push('\n');
-        line.into_bytes()
     }
 }
 
-const fn is_upper_control(symbol: char) -> bool {
-    matches!(symbol, '\u{7f}'..='\u{9f}')
+/// A string in JSON, as it is displayed.
+struct Shown<T>(T);
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// JSON leaves the upper control characters alone; a terminal takes U+009B for an escape.
+fn escape_upper_controls(line: &mut Vec<u8>) {
+    // In UTF-8 they begin with 0xC2, but for U+007F.
+    if memchr::memchr2(0x7f, 0xc2, line).is_none() {
+        return;
+    }
+    let text = String::from_utf8_lossy(line);
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for symbol in text.chars() {
+        if matches!(symbol, '\u{7f}'..='\u{9f}') {
+            // Writing to a `String` cannot fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(symbol));
+        } else {
+            escaped.push(symbol);
+        }
+    }
+    *line = escaped.into_bytes();
+}
+
+/// A time in UTC, RFC 3339, to the millisecond.
+struct Instant(SystemTime);
+
+impl fmt::Display for Instant {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:.3}", Timestamp::try_from(self.0).unwrap_or(Timestamp::UNIX_EPOCH))
+    }
 }
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> String {
-    format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
+    Instant(time).to_string()
 }
 
 #[cfg(test)]
@@ -200,7 +264,6 @@ mod tests {
     use crate::decide::Reason;
     use crate::identify::{Basis, Client};
     use crate::request::Scheme;
-    use std::borrow::Cow;
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -234,6 +297,10 @@ mod tests {
     ];
 
     fn line(addresses: AddressDetail) -> String {
+        String::from_utf8(event(addresses).into_line()).unwrap()
+    }
+
+    fn event(addresses: AddressDetail) -> Event {
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -248,7 +315,7 @@ mod tests {
             Identity { client, crawler: None, purpose: None, tokens, star: true, basis: Basis::Sign };
         let verdict =
             Verdict { outcome: Outcome::Allow, reason: Reason::NoGroup, ruling: None, version: None };
-        let event = Event::new(&Occurrence {
+        Event::new(&Occurrence {
             facts: &facts,
             identity: &identity,
             proof: Proof::Unchecked,
@@ -259,8 +326,18 @@ mod tests {
             now: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_020),
             request_id: "1",
             addresses,
-        });
-        String::from_utf8(event.line()).unwrap()
+        })
+    }
+
+    #[test]
+    fn the_status_is_filled_in_once_and_nothing_else_changes() {
+        let mut event = event(AddressDetail::Full);
+        let before = String::from_utf8(event.line().to_vec()).unwrap();
+        assert!(before.contains("\"status\":null,"));
+        event.answered(Some(403));
+        event.answered(Some(500));
+        let after = String::from_utf8(event.into_line()).unwrap();
+        assert_eq!(after, before.replacen("\"status\":null", "\"status\":403", 1));
     }
 
     #[test]

@@ -23,6 +23,10 @@ const QUEUE_BYTES: usize = 64 * 1024 * 1024;
 /// How many octets of lines are gathered before they are written.
 const BATCH_BYTES: usize = 256 * 1024;
 
+/// How long the writer gathers lines before it writes them. Under load a wake-up and a write for each line would
+/// cost more than judging; 20 ms is no wait for a reader, and the queue has room for far more.
+const GATHERING: Duration = Duration::from_millis(20);
+
 /// How long closing waits for a disk, or for a reader of standard output, that has stopped.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -130,8 +134,8 @@ impl Journal {
     }
 
     /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
-    pub fn record(&self, event: &Event) {
-        self.write(event.line());
+    pub fn record(&self, event: Event) {
+        self.write(event.into_line());
     }
 
     /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
@@ -224,14 +228,23 @@ struct Writer {
 impl Writer {
     fn run(mut self, queue: &Receiver<Vec<u8>>) {
         let mut lines = Vec::with_capacity(BATCH_BYTES);
+        let mut has_more = false;
         while let Ok(first) = queue.recv() {
+            // Whoever records an event while nobody waits for it need not wake anybody.
+            if !has_more {
+                std::thread::sleep(GATHERING);
+            }
             let mut count = 1;
             lines.extend_from_slice(&first);
-            while lines.len() < BATCH_BYTES
-                && let Ok(line) = queue.try_recv()
-            {
-                lines.extend_from_slice(&line);
-                count += 1;
+            has_more = true;
+            while has_more && lines.len() < BATCH_BYTES {
+                match queue.try_recv() {
+                    Ok(line) => {
+                        lines.extend_from_slice(&line);
+                        count += 1;
+                    }
+                    Err(_) => has_more = false,
+                }
             }
             self.write(&lines, count);
             lines.clear();

@@ -1,5 +1,6 @@
 //! Octets of untrusted headers and targets as text that is safe to store and to print.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Shows `octets` as text: UTF-8 stays as it is, every other octet becomes `\xNN`.
@@ -8,6 +9,18 @@ use std::fmt::Write as _;
 /// octets. Control characters are left to the JSON writer, which escapes them.
 #[must_use]
 pub fn printable(octets: &[u8]) -> String {
+    shown(octets).into_owned()
+}
+
+/// As [`printable`], without a copy of what needs no change: nearly all there is.
+pub(super) fn shown(octets: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(octets) {
+        Ok(text) if !text.contains("\\x") => Cow::Borrowed(text),
+        _ => Cow::Owned(escaped(octets)),
+    }
+}
+
+fn escaped(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
     for chunk in octets.utf8_chunks() {
         push_valid(&mut text, chunk.valid());

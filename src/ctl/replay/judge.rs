@@ -320,20 +320,25 @@ fn event(
     now: SystemTime,
     part: &mut Part,
 ) {
-    let mut event = Event::new(&Occurrence {
-        facts,
-        identity: &judged.identity,
-        proof: judged.proof,
-        verdict: &judged.verdict,
-        mode: judged.mode,
-        action: judged.action,
-        site: &site.config.name,
-        now,
-        request_id: "",
-        addresses: AddressDetail::Full,
-    });
-    if event.event != EventKind::Allowed {
-        event.status = status;
-        part.events.extend(event.line());
+    let kind = EventKind::of(&judged.verdict, judged.proof);
+    if kind == EventKind::Allowed {
+        return;
     }
+    let mut event = Event::of(
+        kind,
+        &Occurrence {
+            facts,
+            identity: &judged.identity,
+            proof: judged.proof,
+            verdict: &judged.verdict,
+            mode: judged.mode,
+            action: judged.action,
+            site: &site.config.name,
+            now,
+            request_id: "",
+            addresses: AddressDetail::Full,
+        },
+    );
+    event.answered(status);
+    part.events.extend(event.line());
 }

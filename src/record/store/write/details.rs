@@ -33,8 +33,7 @@ impl<D: Database> Writing<'_, D> {
                 &of,
             )?;
         }
-        let line = kept.event.line();
-        let line = String::from_utf8_lossy(line.trim_ascii_end());
+        let line = String::from_utf8_lossy(kept.event.line().trim_ascii_end());
         self.database.run(
             "INSERT INTO sample (subject, decision, time, event) VALUES (?1, ?2, ?3, ?4)",
             &[Integer(subject), Integer(decision), Integer(kept.at), Text(&line)],

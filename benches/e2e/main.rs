@@ -1,0 +1,123 @@
+//! The gateway end to end, beside other servers in the same run: `cargo bench --bench e2e`.
+//!
+//! nginx is the origin; in front of it stand, in turn, the gateway, its own proxy without judging, pingora's minimal
+//! example, and nginx, `HAProxy` and Caddy with lists of crawlers. wrk asks each for the same things. What is printed
+//! is processor time for each request, from the system's own books, so that a slow load does not flatter a slow
+//! server; and medians over several rounds in rotating order, so that a busy machine hurts all alike.
+//!
+//! Exit code 0: every gate passed; 1: one did not; 2: nothing was measured, or a peer did not do what it was asked.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints figures")]
+
+mod bare;
+mod certificate;
+mod exactness;
+mod figures;
+mod gates;
+mod h2load;
+mod lists;
+mod load;
+mod memory;
+mod minimal;
+mod origin;
+mod peers;
+mod plot;
+mod process;
+mod rate;
+mod rounds;
+mod scenario;
+
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
+use peers::{Addresses, Kind};
+use rounds::Plan;
+use scenario::SCENARIOS;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The gateway end to end, beside other servers
+#[derive(Debug, Parser)]
+#[command(name = "e2e")]
+struct Options {
+    /// Seconds of each load
+    #[arg(long, default_value_t = 4)]
+    seconds: u32,
+    /// Rounds; in each every peer has its turn in every scenario
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Only these peers; may be repeated
+    #[arg(long, value_name = "PEER", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::word)))]
+    peer: Vec<String>,
+    /// Only scenarios whose name holds this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    scenario: String,
+    /// Measure the latency that judging adds at a fixed rate, over nine alternating rounds, in place of the scenarios
+    #[arg(long)]
+    latency: bool,
+    /// Measure two workers beside one at the same rate, in place of the scenarios
+    #[arg(long)]
+    workers: bool,
+    /// Requests per second of those two
+    #[arg(long, value_name = "N", default_value_t = 8_000)]
+    rate: u32,
+    /// Measure memory under full load and a reload each second for so many minutes, in place of the scenarios
+    #[arg(long, value_name = "MINUTES")]
+    memory: Option<u32>,
+    /// Where the plot of the memory goes
+    #[arg(long, value_name = "FILE", default_value = "target/e2e-memory.svg")]
+    plot: PathBuf,
+    /// Serve as one of the peers, for this program's own use: word, two addresses, origin, folder
+    #[arg(long, hide = true, num_args = 5)]
+    serve: Vec<String>,
+    /// What `cargo bench` says
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("e2e: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `false` when a gate did not pass.
+fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
+    if let [word, plain, tls, origin, folder] = options.serve.as_slice() {
+        let addresses = Addresses { plain: plain.parse()?, tls: tls.parse()? };
+        let (origin, folder) = (origin.parse()?, Path::new(folder));
+        return match word.as_str() {
+            "minimal" => Ok(minimal::serve(addresses, origin, folder).map(|()| true)?),
+            _ => bare::serve(addresses, origin, folder).map(|()| true),
+        };
+    }
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "e2e: this is a debug build: it shows that the measurement runs, and its figures say nothing"
+        );
+    }
+    let folder = tempfile::tempdir()?;
+    if let Some(minutes) = options.memory {
+        return memory::measure(minutes, &options.plot, folder.path());
+    }
+    if options.latency {
+        return rate::latency(options.rate, options.seconds, folder.path());
+    }
+    if options.workers {
+        return rate::workers(options.rate, options.seconds, folder.path());
+    }
+    let named = |kind: &Kind| options.peer.is_empty() || options.peer.iter().any(|word| word == kind.word());
+    let scenarios = SCENARIOS.into_iter().filter(|scenario| scenario.name.contains(&options.scenario));
+    let plan = Plan {
+        seconds: options.seconds,
+        rounds: options.rounds,
+        kinds: Kind::ALL.into_iter().filter(named).collect(),
+        scenarios: scenarios.collect(),
+    };
+    plan.run(folder.path())
+}

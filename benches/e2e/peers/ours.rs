@@ -1,0 +1,87 @@
+//! The gateway as an operator starts it, and this program itself as the bare proxy and as pingora's minimal example.
+
+use super::{Addresses, Kind, Where};
+use crate::certificate::Certificate;
+use crate::process::{Place, Running, command};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// The sample robots.txt: it refuses GPTBot nearly everything.
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/robots.txt");
+
+/// How a gateway is started.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) mode: &'static str,
+    pub(crate) robots: PathBuf,
+    pub(crate) notice: &'static str,
+    pub(crate) threads: usize,
+    pub(crate) place: Place,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self { mode: "enforce", robots: SAMPLE.into(), notice: "24h", threads: 1, place: Place::Server }
+    }
+}
+
+impl Gateway {
+    pub(crate) fn start(&self, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+        let Where { origin, addresses, folder } = place;
+        let mut gateway = command(env!("CARGO_BIN_EXE_robots-gateway"), self.place);
+        gateway.arg("--config").arg(self.configuration(addresses, origin, folder)?);
+        Running::start(gateway, addresses.plain, &folder.join("log"))
+    }
+
+    /// Writes the configuration to `folder`.
+    pub(crate) fn configuration(
+        &self,
+        addresses: Addresses,
+        origin: SocketAddr,
+        folder: &Path,
+    ) -> Result<PathBuf, Box<dyn Error>> {
+        let (Addresses { plain, tls }, certificate) = (addresses, Certificate::of(folder));
+        let Self { mode, notice, threads, .. } = self;
+        let show = |path: &Path| path.display().to_string();
+        let (state, control) = (show(&folder.join("state")), show(&control(folder)));
+        let (robots, chain, key) = (show(&self.robots), show(&certificate.chain), show(&certificate.key));
+        let text = format!(
+            r#"listen = ["{plain}"]
+mode = "{mode}"
+notice = "{notice}"
+threads = {threads}
+admin = "off"
+state_dir = "{state}"
+control = "{control}"
+[[listeners]]
+address = "{tls}"
+tls = true
+[[certificates]]
+certificate = "{chain}"
+key = "{key}"
+[[sites]]
+origin = "http://{origin}"
+robots = "{robots}"
+"#
+        );
+        let path = folder.join("gateway.toml");
+        std::fs::write(&path, text)?;
+        Ok(path)
+    }
+}
+
+/// The control socket of a gateway in `folder`.
+pub(crate) fn control(folder: &Path) -> PathBuf {
+    folder.join("control.sock")
+}
+
+/// Starts this program as one of the proxies it brings.
+pub(super) fn start(kind: Kind, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+    let Where { origin, addresses, folder } = place;
+    let mut proxy = command(std::env::current_exe()?, Place::Server);
+    let Addresses { plain, tls } = addresses;
+    let arguments = [plain.to_string(), tls.to_string(), origin.to_string()];
+    proxy.args(["--serve", kind.word()]).args(arguments).arg(folder);
+    Running::start(proxy, plain, &folder.join("log"))
+}

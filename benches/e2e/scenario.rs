@@ -1,0 +1,218 @@
+//! What is asked of the peers, and the proof that they did it.
+//!
+//! A figure of a peer that answered something else is worth nothing. So before anything is measured each peer is
+//! asked once by hand, and after each load the statuses that the load saw are counted.
+
+use crate::load::Load;
+use crate::origin::{LARGE, LARGE_TARGET, MARK, SMALL};
+use crate::peers::{Kind, Peer};
+use std::error::Error;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+pub(crate) const BROWSER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
+
+const CRAWLER: &str =
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)";
+
+/// The name by which the lists know [`CRAWLER`].
+pub(crate) const REFUSED_CRAWLER: &str = "GPTBot";
+
+/// Another crawler, which the sample robots.txt lets have the page.
+const OTHER_CRAWLER: &str = "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)";
+
+const PAGE: &str = "/products/shoes/running/42.html?page=2";
+
+/// What is to become of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// The origin's page of so many octets.
+    Page(usize),
+    /// 403, without the origin.
+    Refusal,
+}
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1 without TLS.
+    Http1,
+    /// HTTP/2 over TLS.
+    Http2,
+}
+
+/// One kind of request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) user_agent: &'static str,
+    pub(crate) target: &'static str,
+    pub(crate) protocol: Protocol,
+    /// Whether each request has a connection of its own.
+    pub(crate) fresh: bool,
+    pub(crate) expected: Expected,
+    peers: fn(Kind) -> bool,
+}
+
+pub(crate) const PROXIED: &str = "page of 1 KB";
+pub(crate) const REFUSED: &str = "refusal";
+
+/// All scenarios.
+pub(crate) const SCENARIOS: [Scenario; 9] = [
+    Scenario {
+        name: PROXIED,
+        user_agent: BROWSER,
+        target: PAGE,
+        protocol: Protocol::Http1,
+        fresh: false,
+        expected: Expected::Page(SMALL),
+        peers: |_| true,
+    },
+    Scenario {
+        name: REFUSED,
+        user_agent: CRAWLER,
+        target: PAGE,
+        protocol: Protocol::Http1,
+        fresh: false,
+        expected: Expected::Refusal,
+        peers: |kind| kind != Kind::Audit,
+    },
+    Scenario {
+        name: "page of 100 KB",
+        user_agent: BROWSER,
+        target: LARGE_TARGET,
+        protocol: Protocol::Http1,
+        fresh: false,
+        expected: Expected::Page(LARGE),
+        peers: |_| true,
+    },
+    Scenario {
+        name: "page of 1 KB, fresh connections",
+        user_agent: BROWSER,
+        target: PAGE,
+        protocol: Protocol::Http1,
+        fresh: true,
+        expected: Expected::Page(SMALL),
+        peers: |_| true,
+    },
+    Scenario {
+        name: "refusal, fresh connections",
+        user_agent: CRAWLER,
+        target: PAGE,
+        protocol: Protocol::Http1,
+        fresh: true,
+        expected: Expected::Refusal,
+        peers: |kind| kind != Kind::Audit,
+    },
+    Scenario {
+        name: "page of 1 KB for a crawler that may have it",
+        user_agent: OTHER_CRAWLER,
+        target: PAGE,
+        protocol: Protocol::Http1,
+        fresh: false,
+        expected: Expected::Page(SMALL),
+        peers: |kind| matches!(kind, Kind::Enforce | Kind::Audit | Kind::Bare | Kind::Minimal),
+    },
+    Scenario {
+        name: "page of 1 KB for a crawler that may not, in audit mode",
+        user_agent: CRAWLER,
+        target: PAGE,
+        protocol: Protocol::Http1,
+        fresh: false,
+        expected: Expected::Page(SMALL),
+        peers: |kind| kind == Kind::Audit,
+    },
+    Scenario {
+        name: "page of 1 KB, HTTP/2 over TLS",
+        user_agent: BROWSER,
+        target: PAGE,
+        protocol: Protocol::Http2,
+        fresh: false,
+        expected: Expected::Page(SMALL),
+        peers: |_| true,
+    },
+    Scenario {
+        name: "refusal, HTTP/2 over TLS",
+        user_agent: CRAWLER,
+        target: PAGE,
+        protocol: Protocol::Http2,
+        fresh: false,
+        expected: Expected::Refusal,
+        peers: |kind| kind != Kind::Audit,
+    },
+];
+
+impl Scenario {
+    /// Whether `kind` has a part in it.
+    pub(crate) fn is_for(&self, kind: Kind) -> bool {
+        (self.peers)(kind)
+    }
+
+    /// Asks `peer` once, and says what is wrong with its answer.
+    pub(crate) fn prove(&self, peer: &Peer) -> Result<(), Box<dyn Error>> {
+        let answer = match self.protocol {
+            Protocol::Http1 => ask(peer.addresses.plain, self.target, self.user_agent)?,
+            Protocol::Http2 => ask_over_tls(peer.addresses.tls, self.target, self.user_agent)?,
+        };
+        self.examine(&answer).map_err(|fault| format!("{}: {}: {fault}", peer.kind.name(), self.name).into())
+    }
+
+    fn examine(&self, answer: &str) -> Result<(), String> {
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or("an answer without a head")?;
+        let head = head.to_ascii_lowercase();
+        let from_origin = head.lines().any(|line| line == MARK);
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        match self.expected {
+            Expected::Page(size) if status == "200" && from_origin && body.len() >= size => Ok(()),
+            Expected::Page(_) => Err(format!("it did not forward: status {status}, {} octets", body.len())),
+            Expected::Refusal if status == "403" && !from_origin => Ok(()),
+            Expected::Refusal => Err(format!("it did not refuse: status {status}")),
+        }
+    }
+
+    /// Whether every request of a load had the expected answer.
+    pub(crate) fn judge(&self, kind: Kind, load: &Load) -> Result<(), Box<dyn Error>> {
+        let wanted = if self.expected == Expected::Refusal { load.requests } else { 0 };
+        // A connection that the load itself cut off at its end may count as one error.
+        if load.statuses_above_399 != wanted || load.socket_errors > load.requests / 1_000 {
+            let (errors, sockets) = (load.statuses_above_399, load.socket_errors);
+            let requests = load.requests;
+            return Err(format!(
+                "{}: {}: of {requests} requests {errors} had a status above 399 and {sockets} failed",
+                kind.name(),
+                self.name
+            )
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// One request on a connection of its own, and the whole answer.
+pub(crate) fn ask(address: SocketAddr, target: &str, user_agent: &str) -> Result<String, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let head = format!(
+        "GET {target} HTTP/1.1\r\nHost: e2e.example\r\nUser-Agent: {user_agent}\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The same over TLS, by curl; HTTP/2 or nothing.
+fn ask_over_tls(address: SocketAddr, target: &str, user_agent: &str) -> Result<String, Box<dyn Error>> {
+    let mut curl = Command::new("curl");
+    curl.args(["-sSik", "--http2", "-A", user_agent, &format!("https://{address}{target}")]);
+    let output = curl.output().map_err(|error| format!("cannot run curl: {error}"))?;
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !answer.starts_with("HTTP/2 ") {
+        return Err(
+            format!("it does not speak HTTP/2: {answer}{}", String::from_utf8_lossy(&output.stderr)).into()
+        );
+    }
+    Ok(answer)
+}

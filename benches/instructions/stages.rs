@@ -1,0 +1,183 @@
+//! The stages that are counted, one after the other in the order of [`STAGES`].
+
+use crate::callgrind::counted;
+use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, Scene, facts};
+use robots_gateway::decide::{Case, Verdict, decide};
+use robots_gateway::enforce::{Action, Mode, Refusal, Reply, enforce};
+use robots_gateway::identify::{Identity, Proof};
+use robots_gateway::policy::{Judged, judge};
+use robots_gateway::record::{Event, EventKind, Occurrence, Reader};
+use robots_gateway::request::RequestFacts;
+use robots_gateway::request::target::Target;
+use std::hint::black_box;
+use std::sync::Arc;
+
+/// Names of the stages. The `request` lines are all stages of one request together.
+pub(crate) const STAGES: [&str; 16] = [
+    "facts",
+    "identify browser, cached",
+    "identify crawler, cached",
+    "identify browser, cold",
+    "identify crawler, cold",
+    "decide allowed",
+    "decide disallowed",
+    "enforce",
+    "refusal as text",
+    "refusal as JSON",
+    "event line",
+    "count allowed",
+    "count violation",
+    "request of a browser",
+    "request of a crawler, allowed",
+    "request of a crawler, refused",
+];
+
+/// Runs and counts every stage.
+pub(crate) fn run(scene: &Scene) {
+    counted(&mut || {
+        let facts = facts(black_box(BROWSER), black_box(ALLOWED));
+        black_box((scene.policy.site(&facts.host), target(scene, &facts)));
+    });
+    identify(scene);
+    let identity = scene.policy.identifier.recognise(Some(CRAWLER));
+    let verdicts = [ALLOWED, DISALLOWED].map(|sent| decided(scene, &identity, sent));
+    let [allowed, disallowed] = &verdicts;
+    act(scene, &identity, disallowed);
+    record(scene, &identity, allowed, disallowed);
+    whole(scene);
+}
+
+fn target<'a>(scene: &Scene, facts: &'a RequestFacts<'_>) -> Target<'a> {
+    Target::new(&facts.target, scene.site.config.path_parameters)
+}
+
+fn identify(scene: &Scene) {
+    let identifier = &scene.policy.identifier;
+    let tokens = &scene.site.rules.current().tokens;
+    for header in [BROWSER, CRAWLER] {
+        // The first round fills the caches.
+        let mut recognise = || {
+            let header = Some(black_box(header));
+            black_box(tokens.refine(identifier.recognise(header), header, identifier));
+        };
+        recognise();
+        counted(&mut recognise);
+    }
+    for header in [BROWSER, CRAWLER] {
+        counted(&mut || drop(black_box(identifier.recognise_uncached(Some(black_box(header))))));
+    }
+}
+
+/// Counts the decision on `sent`, and returns it.
+fn decided<'s>(scene: &'s Scene, identity: &Arc<Identity>, sent: &[u8]) -> Verdict<'s> {
+    let facts = facts(CRAWLER, sent);
+    let target = target(scene, &facts);
+    let case = Case {
+        target: &target,
+        user_agent: Some(CRAWLER),
+        identifier: &scene.policy.identifier,
+        recognised: identity,
+        identity,
+        exempt: false,
+        reads: &[],
+        now: scene.now,
+    };
+    let decided = || decide(&scene.site.rules, scene.policy.config.period, black_box(&case));
+    counted(&mut || drop(black_box(decided())));
+    decided()
+}
+
+fn act(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>) {
+    let facts = facts(CRAWLER, DISALLOWED);
+    let target = target(scene, &facts);
+    let choices = scene.site.config.choices;
+    counted(&mut || {
+        let mode = scene.site.modes.of(black_box(identity));
+        black_box(enforce(mode, choices, black_box(verdict), identity, Proof::Unchecked, &target));
+    });
+    for accept in [&b"*/*"[..], b"application/json"] {
+        counted(&mut || drop(black_box(refusal(scene, identity, black_box(verdict), accept))));
+    }
+}
+
+fn refusal(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Reply {
+    let policy = &scene.site.config.refusal;
+    let robots = scene.site.robots_url("http");
+    Refusal::new(verdict, identity.crawler.as_deref(), &robots, policy.contact.as_deref())
+        .reply(policy, Some(accept))
+}
+
+fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed: &Verdict<'_>) {
+    let facts = facts(CRAWLER, DISALLOWED);
+    let occurrence = |verdict, action| Occurrence {
+        facts: &facts,
+        identity,
+        proof: Proof::Unchecked,
+        verdict,
+        mode: Mode::Enforce,
+        action,
+        site: &scene.site.config.name,
+        now: scene.now,
+        request_id: "0000018bcfe56800-1",
+        addresses: scene.policy.config.addresses,
+    };
+    let refused = occurrence(disallowed, Action::Refuse);
+    counted(&mut || drop(black_box(Event::new(black_box(&refused)).into_line())));
+    let cases = [
+        (occurrence(allowed, Action::Forward), EventKind::Allowed),
+        (occurrence(disallowed, Action::Refuse), EventKind::Violation),
+    ];
+    for (occurrence, kind) in &cases {
+        let mut count = || drop(black_box(scene.recorder.count(black_box(occurrence), *kind)));
+        // The first round makes the account.
+        count();
+        counted(&mut count);
+    }
+}
+
+/// All stages of one request, as the proxy calls them.
+fn whole(scene: &Scene) {
+    for (user_agent, sent) in [(BROWSER, DISALLOWED), (CRAWLER, ALLOWED), (CRAWLER, DISALLOWED)] {
+        let mut request = || {
+            let facts = facts(black_box(user_agent), black_box(sent));
+            let target = target(scene, &facts);
+            let judged = judged(scene, &facts, &target);
+            if judged.action == Action::Refuse {
+                drop(black_box(refusal(scene, &judged.identity, &judged.verdict, b"*/*")));
+            }
+            recorded(scene, &facts, &judged);
+        };
+        request();
+        counted(&mut request);
+    }
+}
+
+fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &Target<'_>) -> Judged<'s> {
+    let reads = |who: &Identity, proof| {
+        scene.reads.of(&Reader::new(&scene.site.config.name, &facts.host, who, proof, facts.address))
+    };
+    judge(&scene.policy, &scene.site, facts, target, |_| Proof::Unchecked, reads, scene.now)
+}
+
+fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &Judged<'_>) {
+    if !judged.verdict.is_judged() {
+        return;
+    }
+    let occurrence = Occurrence {
+        facts,
+        identity: &judged.identity,
+        proof: judged.proof,
+        verdict: &judged.verdict,
+        mode: judged.mode,
+        action: judged.action,
+        site: &scene.site.config.name,
+        now: scene.now,
+        request_id: "0000018bcfe56800-1",
+        addresses: scene.policy.config.addresses,
+    };
+    let kind = EventKind::of(&judged.verdict, judged.proof);
+    drop(black_box(scene.recorder.count(&occurrence, kind)));
+    if kind != EventKind::Allowed {
+        drop(black_box(Event::new(&occurrence).into_line()));
+    }
+}
