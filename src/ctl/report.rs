@@ -170,7 +170,8 @@ fn hint_at_names(stores: &[StoreReader], question: &Question) {
     let all = stores.iter().filter_map(|store| store.presence(&Filter::default()).ok()).flatten();
     let subjects: Vec<_> = all.map(|presence| presence.subject).collect();
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
-    if let Some(site) = question.site.as_deref().filter(|site| !sites.contains(site)) {
+    let is_site = |site: &str| sites.iter().any(|known| known.eq_ignore_ascii_case(site));
+    if let Some(site) = question.site.as_deref().filter(|site| !is_site(site)) {
         let sites: Vec<_> = sites.into_iter().take(20).map(harmless).collect();
         talk(&format!(
             "hint: nothing is recorded of site `{}`, only of {}",

@@ -1,18 +1,44 @@
 //! What one crawler can be held to: its elements, what it read, and events in full.
 
 use super::question::Question;
-use super::{Entry, Report};
-use crate::record::{Sample, StoreError, StoreReader, VersionRecord};
+use super::{Entry, ReadOf, Report};
+use crate::decide::VersionId;
+use crate::record::{Sample, StoreError, StoreReader, VersionRecord, Window};
+use std::time::SystemTime;
 
 /// The case of one crawler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The report on this crawler alone.
     pub report: Report,
-    /// The versions of robots.txt at its sites that were in force within the window, oldest first.
-    pub versions: Vec<VersionRecord>,
+    /// The versions of robots.txt at its sites that were in force within the window, by the time at which
+    /// they first were.
+    pub versions: Vec<CaseVersion>,
     /// Its events in full, as far as they are kept, oldest first.
     pub samples: Vec<Sample>,
+}
+
+/// One version of a site's robots.txt: equal bytes are one version, however often and at however many gateways
+/// they were in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseVersion {
+    /// The site.
+    pub site: Box<str>,
+    /// SHA-256 of the file; `None` for a site without one.
+    pub sha256: Option<[u8; 32]>,
+    /// What the digest begins with: the version's name.
+    pub id: Option<VersionId>,
+    /// When it was in force, oldest first, none touching the next; only those that the window touches.
+    pub periods: Vec<Period>,
+}
+
+/// A stretch of time in which a version was in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// When it began.
+    pub from: SystemTime,
+    /// When another version took its place; `None` while none has.
+    pub until: Option<SystemTime>,
 }
 
 impl Case {
@@ -23,19 +49,107 @@ impl Case {
     pub fn of(stores: &[StoreReader], question: &Question) -> Result<Self, StoreError> {
         let report = Report::of(stores, question)?;
         let window = report.window();
-        let (mut versions, mut samples) = (Vec::new(), Vec::new());
+        let (mut records, mut samples) = (Vec::new(), Vec::new());
         for store in stores {
             samples.extend(store.samples(&window, &question.filter())?);
-            versions.extend(store.versions(question.site.as_deref())?);
+            records.extend(store.versions(question.site.as_deref())?);
         }
-        let is_concerned = |version: &VersionRecord| {
-            let of_its_sites = |entry: &Entry| entry.site == version.site;
-            let within = version.from < window.to && version.until.is_none_or(|until| until >= window.from);
-            within && report.crawlers.iter().any(of_its_sites)
-        };
-        versions.retain(is_concerned);
-        versions.sort_by_key(|version| version.from);
+        records.retain(|version| report.crawlers.iter().any(|entry| entry.site == version.site));
         samples.sort_by_key(|sample| sample.time);
-        Ok(Self { report, versions, samples })
+        Ok(Self { versions: versions(records, &window), report, samples })
+    }
+
+    /// The versions at the site of an element.
+    pub fn versions_of(&self, entry: &Entry) -> impl Iterator<Item = &CaseVersion> {
+        self.versions.iter().filter(|version| version.site == entry.site)
+    }
+}
+
+/// Joins records of equal bytes at one site, and their times.
+fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion> {
+    records.sort_by_key(|record| record.from);
+    let is_within = |record: &VersionRecord| {
+        record.from < window.to && record.until.is_none_or(|until| until >= window.from)
+    };
+    let mut found: Vec<CaseVersion> = Vec::new();
+    for record in records.into_iter().filter(is_within) {
+        let VersionRecord { site, sha256, id, from, until, .. } = record;
+        match found.iter_mut().find(|version| version.site == site && version.sha256 == sha256) {
+            Some(version) => version.add(Period { from, until }),
+            None => found.push(CaseVersion { site, sha256, id, periods: vec![Period { from, until }] }),
+        }
+    }
+    found
+}
+
+impl CaseVersion {
+    /// Adds a period that begins no earlier than any before.
+    fn add(&mut self, period: Period) {
+        match self.periods.last_mut() {
+            Some(last) if last.until.is_none_or(|until| until >= period.from) => {
+                last.until = last.until.zip(period.until).map(|(one, other)| one.max(other));
+            }
+            _ => self.periods.push(period),
+        }
+    }
+}
+
+impl Entry {
+    /// Its reads by version, oldest first: equal bytes are one, whenever they were in force.
+    #[must_use]
+    pub fn reads_by_version(&self) -> Vec<ReadOf> {
+        let mut found: Vec<ReadOf> = Vec::new();
+        for read in &self.reads_of {
+            match found.iter_mut().find(|known| known.version == read.version) {
+                Some(known) => {
+                    (known.first, known.last) = (known.first.min(read.first), known.last.max(read.last));
+                    known.count += read.count;
+                }
+                None => found.push(read.clone()),
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn record(bytes: &[u8], from: u64, until: Option<u64>) -> VersionRecord {
+        let mut sha256 = [0; 32];
+        sha256.iter_mut().zip(bytes).for_each(|(digit, octet)| *digit = *octet);
+        let (id, until) = (Some(VersionId::of(bytes)), until.map(at));
+        VersionRecord { site: "a".into(), sha256: Some(sha256), id, bytes: None, from: at(from), until }
+    }
+
+    #[test]
+    fn equal_bytes_are_one_version_in_all_their_times() {
+        let window = Window { from: at(100), to: at(1_000) };
+        let of_two_gateways = vec![
+            record(b"one", 10, Some(200)),
+            record(b"two", 200, Some(300)),
+            record(b"one", 300, None),
+            record(b"one", 12, Some(201)),
+            record(b"two", 201, Some(299)),
+            record(b"one", 299, None),
+            record(b"old", 1, Some(10)),
+            record(b"new", 1_000, None),
+        ];
+        let found = versions(of_two_gateways, &window);
+        let periods = |bytes: &[u8]| -> Vec<_> {
+            let of = found.iter().filter(|version| version.id == Some(VersionId::of(bytes)));
+            of.map(|version| version.periods.as_slice()).collect()
+        };
+        let (early, late) =
+            (Period { from: at(10), until: Some(at(201)) }, Period { from: at(299), until: None });
+        assert_eq!(periods(b"one"), [[early, late].as_slice()]);
+        assert_eq!(periods(b"two"), [[Period { from: at(200), until: Some(at(300)) }].as_slice()]);
+        assert_eq!(found.len(), 2, "{found:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! What can be said of a crawler in one word, and never more than was seen.
 
+use crate::identify::Proof;
 use serde::Serialize;
 use std::fmt;
 
@@ -14,7 +15,8 @@ pub enum Conduct {
     /// It broke rules, and nothing that could be it was ever seen to read robots.txt. It may have read it
     /// elsewhere.
     NoReadSeen,
-    /// It broke rules, and it cannot be said whether it knew them.
+    /// It broke rules, and it cannot be said whether it knew them; or nothing can be said of it: its name is
+    /// borrowed, or nothing that it asked for was judged.
     Unknown,
 }
 
@@ -40,12 +42,16 @@ impl fmt::Display for Conduct {
 /// What the word rests on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
+    /// All requests that were judged in the window.
+    pub(super) requests: u64,
     /// All violations in the window.
     pub(super) violations: u64,
     /// Those of a version that the same crawler, with the same proof, had read.
     pub(super) after_read: u64,
-    /// The element is of one actor: its name is neither borrowed nor the rest of many.
-    pub(super) is_one_actor: bool,
+    /// What supports the name; where it is contradicted, whoever came is not who bears it.
+    pub(super) proof: Proof,
+    /// The element is the rest of many names.
+    pub(super) is_rest: bool,
     /// It, the same name with another proof, or one that shares its cache was seen to read robots.txt.
     pub(super) a_read_was_seen: bool,
     /// A read could have gone unseen, or its record been lost.
@@ -54,8 +60,9 @@ pub(super) struct Facts {
 
 pub(super) const fn conduct(facts: &Facts) -> Conduct {
     match *facts {
+        Facts { proof: Proof::Contradicted, .. } | Facts { requests: 0, .. } => Conduct::Unknown,
         Facts { violations: 0, .. } => Conduct::Obeyed,
-        Facts { is_one_actor: false, .. } => Conduct::Unknown,
+        Facts { is_rest: true, .. } => Conduct::Unknown,
         Facts { after_read: 1.., .. } => Conduct::Ignored,
         Facts { a_read_was_seen: true, .. } | Facts { reads_may_be_missing: true, .. } => Conduct::Unknown,
         Facts { .. } => Conduct::NoReadSeen,
@@ -67,9 +74,11 @@ mod tests {
     use super::*;
 
     const LAPSED: Facts = Facts {
+        requests: 9,
         violations: 3,
         after_read: 0,
-        is_one_actor: true,
+        proof: Proof::Unchecked,
+        is_rest: false,
         a_read_was_seen: false,
         reads_may_be_missing: false,
     };
@@ -77,8 +86,8 @@ mod tests {
     #[test]
     fn one_is_convicted_by_its_own_read_alone() {
         assert_eq!(conduct(&Facts { after_read: 1, ..LAPSED }), Conduct::Ignored);
-        let borrowed = Facts { after_read: 1, is_one_actor: false, ..LAPSED };
-        assert_eq!(conduct(&borrowed), Conduct::Unknown, "whoever read was perhaps not who came");
+        let many = Facts { after_read: 1, is_rest: true, ..LAPSED };
+        assert_eq!(conduct(&many), Conduct::Unknown, "whoever read was perhaps not who came");
         assert_eq!(conduct(&Facts { a_read_was_seen: true, ..LAPSED }), Conduct::Unknown);
     }
 
@@ -97,5 +106,16 @@ mod tests {
     fn who_breaks_no_rule_obeyed() {
         let never_read = Facts { violations: 0, reads_may_be_missing: true, ..LAPSED };
         assert_eq!(conduct(&never_read), Conduct::Obeyed);
+        assert_eq!(conduct(&Facts { is_rest: true, ..never_read }), Conduct::Obeyed);
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_borrowed_name_nor_of_who_was_not_judged() {
+        for violations in [0, 3] {
+            let borrowed = Facts { violations, proof: Proof::Contradicted, ..LAPSED };
+            assert_eq!(conduct(&borrowed), Conduct::Unknown, "{violations}");
+        }
+        let reader = Facts { requests: 0, violations: 0, a_read_was_seen: true, ..LAPSED };
+        assert_eq!(conduct(&reader), Conduct::Unknown);
     }
 }

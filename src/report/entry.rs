@@ -121,13 +121,20 @@ impl Entry {
         self.proof == Proof::Contradicted
     }
 
+    /// Whether it is the rest of a day's many names, of whom nothing can be told one by one.
+    #[must_use]
+    pub fn is_rest(&self) -> bool {
+        self.crawler.as_deref() == Some(crate::record::OTHER_CRAWLERS)
+    }
+
     /// Its name, or what stands for one.
     #[must_use]
     pub fn name(&self) -> &str {
         self.crawler.as_deref().unwrap_or("(no name)")
     }
 
-    /// Violations of versions that were not read, their notice being over.
+    /// Violations without a counted read of the version, the notice of every version that allows the request
+    /// being over. A read may have been seen that does not count: one that is too recent, or of another network.
     #[must_use]
     pub const fn violations_without_read(&self) -> u64 {
         self.violations.saturating_sub(self.violations_after_read)
@@ -139,6 +146,18 @@ impl RuleCount {
     #[must_use]
     pub fn kind(&self) -> EventKind {
         self.decision.kind
+    }
+
+    /// Whether the version in force disallows it. A stale request may be one that only an older version
+    /// disallows; then the rule is what allows it now, or there is none.
+    #[must_use]
+    pub fn is_of_disallow(&self) -> bool {
+        let name = |rule: &str| {
+            let rule = rule.trim_start();
+            rule.split_once(|symbol: char| symbol == ':' || symbol.is_whitespace())
+                .is_some_and(|(name, _)| name.eq_ignore_ascii_case("allow"))
+        };
+        self.decision.rule.as_deref().is_some_and(|rule| !name(rule))
     }
 }
 

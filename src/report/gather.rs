@@ -19,10 +19,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What one element stands for. A name that was a crawler's and becomes a tool's has two.
+/// What one element stands for. A name that was a crawler's and becomes a tool's has two. Upper and lower
+/// case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     site: Box<str>,
+    /// In lower case.
     crawler: Option<Box<str>>,
     client: Client,
     proof: Proof,
@@ -31,7 +33,8 @@ struct Key {
 impl From<&Subject> for Key {
     fn from(subject: &Subject) -> Self {
         let Subject { site, client, crawler, proof, .. } = subject;
-        Self { site: site.clone(), crawler: crawler.clone(), client: *client, proof: *proof }
+        let crawler = crawler.as_deref().map(|name| name.to_ascii_lowercase().into());
+        Self { site: site.clone(), crawler, client: *client, proof: *proof }
     }
 }
 
@@ -39,6 +42,8 @@ impl From<&Subject> for Key {
 #[derive(Debug, Default)]
 struct Account {
     purpose: Option<Purpose>,
+    /// How its name was written, with the requests that wrote it so.
+    spellings: BTreeMap<Box<str>, u64>,
     totals: HashMap<Arc<Decision>, u64>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
@@ -152,7 +157,11 @@ impl Gathered {
 
     fn totals(&mut self, found: Vec<Total>) {
         for total in found {
-            *self.account(&total.subject).totals.entry(total.decision).or_default() += total.count;
+            let account = self.account(&total.subject);
+            if let Some(name) = total.subject.crawler.as_deref() {
+                *account.spellings.entry(name.into()).or_default() += total.count;
+            }
+            *account.totals.entry(total.decision).or_default() += total.count;
         }
     }
 
@@ -185,6 +194,9 @@ impl Gathered {
     fn account(&mut self, subject: &Subject) -> &mut Account {
         let account = self.accounts.entry(Key::from(subject)).or_default();
         account.purpose = account.purpose.or(subject.purpose);
+        if let Some(name) = subject.crawler.as_ref().filter(|name| !account.spellings.contains_key(*name)) {
+            account.spellings.insert(name.clone(), 0);
+        }
         account
     }
 
@@ -201,25 +213,31 @@ impl Gathered {
         }
     }
 
-    /// The elements of the report, in its order.
+    /// The elements of the report, in its order: those that count against nobody are last.
     pub(super) fn entries(mut self, question: &Question) -> Vec<Entry> {
         let accounts = std::mem::take(&mut self.accounts);
         let mut entries: Vec<Entry> =
             accounts.into_iter().map(|(key, account)| self.entry(key, account, question)).collect();
-        entries.sort_by_key(|entry| Reverse((entry.violations_after_read, entry.violations, entry.requests)));
+        entries.sort_by_key(|entry| {
+            let deeds = (entry.violations_after_read, entry.violations, entry.requests);
+            (entry.is_borrowed(), Reverse(deeds))
+        });
         entries
     }
 
-    fn entry(&self, key: Key, mut account: Account, question: &Question) -> Entry {
+    fn entry(&self, mut key: Key, mut account: Account, question: &Question) -> Entry {
+        key.crawler = account.spelling();
         let subject = key.subject(account.purpose);
+        let requests = account.sum(|_| true);
         let violations = account.sum(|decision| decision.kind == EventKind::Violation);
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
         let kin_read = self.kin.read(&subject, &question.known);
         let facts = Facts {
+            requests,
             violations,
             after_read,
-            is_one_actor: subject.proof != Proof::Contradicted
-                && subject.crawler.as_deref() != Some(OTHER_CRAWLERS),
+            proof: subject.proof,
+            is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
             a_read_was_seen: kin_read.is_some() || !account.reads.is_empty(),
             reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,
         };
@@ -227,7 +245,7 @@ impl Gathered {
         let last = account.reads.iter().max_by_key(|read| read.last);
         Entry {
             conduct: conduct(&facts),
-            requests: account.sum(|_| true),
+            requests,
             reads: reads_of.iter().map(|read| read.count).sum(),
             last_read: last.map(|read| read.last),
             last_read_version: last.map(|read| read.version),
@@ -265,6 +283,12 @@ impl Account {
     fn is_of(&self, window: &Window) -> bool {
         let within = |time: SystemTime| window.from <= time && time < window.to;
         !self.totals.is_empty() || self.reads.iter().any(|read| within(read.first) || within(read.last))
+    }
+
+    /// The name as most requests wrote it.
+    fn spelling(&self) -> Option<Box<str>> {
+        let most = self.spellings.iter().max_by_key(|(name, count)| (**count, Reverse(*name)));
+        most.map(|(name, _)| name.clone())
     }
 
     fn sum(&self, admits: impl Fn(&Decision) -> bool) -> u64 {

@@ -1,9 +1,12 @@
 //! The answer to "who breaks my rules?" in one sentence.
 //!
-//! It never says more than was seen: "no read was seen", not "never read".
+//! It never says more than was seen: "no read was seen", not "never read", and that only of whom no read at all
+//! was seen. A violation without a counted read is less: the read may be too recent to count, or of another
+//! network.
 
 use super::conduct::Conduct;
 use super::{Entry, Reads, Report};
+use crate::identify::Proof;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +17,14 @@ pub struct Summary {
     pub headline: String,
     /// What the report cannot see, or what it lacks: whole sentences; empty when nothing.
     pub caveats: Vec<String>,
-    /// Crawlers by name, whatever the site and the proof.
+    /// Crawlers by name, whatever the site and the proof, of which requests were judged. The rest of a day's
+    /// many names is not among them.
     pub crawlers: usize,
     /// Those that broke a rule they had read.
     pub ignoring: usize,
     /// Those that broke a rule, read or not.
     pub violating: usize,
-    /// Their requests.
+    /// Requests, those of the rest of the names included, as in all that follows.
     pub requests: u64,
     /// Their violations.
     pub violations: u64,
@@ -32,32 +36,83 @@ pub struct Summary {
     pub refused: u64,
 }
 
+/// A number of violations, and how many of them came with a confirmed name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Share {
+    all: u64,
+    confirmed: u64,
+}
+
+impl Share {
+    fn add(&mut self, count: u64, proof: Proof) {
+        self.all += count;
+        self.confirmed += if proof == Proof::Confirmed { count } else { 0 };
+    }
+}
+
 /// What one name did at all sites.
 #[derive(Clone, Copy, Debug, Default)]
-struct Deeds {
-    violations: u64,
-    after_read: u64,
+struct Deeds<'a> {
+    /// As most requests of one element wrote it, and how many these are.
+    name: (u64, &'a str),
+    violations: Share,
+    after_read: Share,
     ignored: bool,
-    no_read_seen: bool,
+    /// It broke rules somewhere, and it cannot be said whether it knew them.
+    unknown: bool,
+}
+
+impl<'a> Deeds<'a> {
+    fn add(&mut self, entry: &'a Entry) {
+        self.name = self.name.max((entry.requests, entry.name()));
+        self.violations.add(entry.violations, entry.proof);
+        match entry.conduct {
+            Conduct::Ignored => {
+                self.ignored = true;
+                self.after_read.add(entry.violations_after_read, entry.proof);
+            }
+            Conduct::Unknown => self.unknown |= entry.violations > 0,
+            Conduct::Obeyed | Conduct::NoReadSeen => {}
+        }
+    }
+
+    /// Only where no read was seen at any site is that said of the name.
+    const fn conduct(&self) -> Conduct {
+        match *self {
+            Self { violations: Share { all: 0, .. }, .. } => Conduct::Obeyed,
+            Self { ignored: true, .. } => Conduct::Ignored,
+            Self { unknown: true, .. } => Conduct::Unknown,
+            Self { .. } => Conduct::NoReadSeen,
+        }
+    }
 }
 
 impl Summary {
     pub(super) fn of(report: &Report) -> Self {
-        let mut names: BTreeMap<&str, Deeds> = BTreeMap::new();
-        let mut summary = Self::default();
-        for entry in report.named() {
+        // Upper and lower case are one (RFC 9309 §2.2.1).
+        let mut names: BTreeMap<String, Deeds<'_>> = BTreeMap::new();
+        let (mut summary, mut rest) = (Self::default(), Deeds::default());
+        // Who only read robots.txt neither obeyed nor broke it: no request of theirs was judged.
+        for entry in report.named().filter(|entry| entry.requests > 0) {
             summary.add(entry);
-            let deeds = names.entry(entry.name()).or_default();
-            deeds.violations += entry.violations;
-            deeds.after_read +=
-                if entry.conduct == Conduct::Ignored { entry.violations_after_read } else { 0 };
-            deeds.ignored |= entry.conduct == Conduct::Ignored;
-            deeds.no_read_seen |= entry.conduct == Conduct::NoReadSeen;
+            if entry.is_rest() {
+                rest.add(entry);
+            } else {
+                names.entry(entry.name().to_ascii_lowercase()).or_default().add(entry);
+            }
         }
+        let names: Vec<Deeds<'_>> = names.into_values().collect();
+        let are = |conduct| names.iter().filter(|deeds| deeds.conduct() == conduct).count();
         summary.crawlers = names.len();
-        summary.ignoring = names.values().filter(|deeds| deeds.ignored).count();
-        summary.violating = names.values().filter(|deeds| deeds.violations > 0).count();
-        summary.headline = headline(&summary, &names);
+        summary.ignoring = are(Conduct::Ignored);
+        summary.violating = names.len() - are(Conduct::Obeyed);
+        summary.headline = headline(&names, are(Conduct::Ignored), are(Conduct::NoReadSeen));
+        if summary.crawlers == 0 && report.named().next().is_some() {
+            "no request of a crawler was judged".clone_into(&mut summary.headline);
+        }
+        if rest.name.0 > 0 {
+            summary.headline.push_str(&of_rest(&rest, summary.crawlers));
+        }
         summary.caveats = caveats(report);
         summary
     }
@@ -71,46 +126,83 @@ impl Summary {
     }
 }
 
-fn headline(summary: &Summary, names: &BTreeMap<&str, Deeds>) -> String {
-    let all = summary.crawlers;
-    if all == 0 {
-        return "no crawler was seen".to_owned();
-    }
-    if summary.violating == 0 {
-        return match all {
+/// The sentence on crawlers that are told by name, of which `ignoring` broke rules they had read and `unread`
+/// broke rules without a read being seen.
+fn headline(names: &[Deeds<'_>], ignoring: usize, unread: usize) -> String {
+    let violating = names.iter().filter(|deeds| deeds.violations.all > 0).count();
+    let unknown = violating - ignoring - unread;
+    let of_all = |count: usize| match names.len() {
+        1 => "1 crawler".to_owned(),
+        all => format!("{} of {} crawlers", grouped(count as u64), grouped(all as u64)),
+    };
+    let not_known = |count: usize| format!("it is not known whether {} had read them", they(count));
+    if violating == 0 {
+        return match names.len() {
+            0 => "no crawler was seen".to_owned(),
             1 => "the only crawler that was seen broke no rule".to_owned(),
             2 => "neither of the 2 crawlers broke a rule".to_owned(),
-            _ => format!("none of {} crawlers broke a rule", grouped(all as u64)),
+            all => format!("none of {} crawlers broke a rule", grouped(all as u64)),
         };
     }
-    let of_all = format!("of {} {}", grouped(all as u64), if all == 1 { "crawler" } else { "crawlers" });
-    let unread = names.values().filter(|deeds| deeds.no_read_seen && !deeds.ignored).count();
-    if summary.ignoring > 0 {
-        let worst = worst(names, |deeds| deeds.after_read);
-        let more = match unread {
+    if ignoring > 0 {
+        let more = |count: usize, what: &str| match count {
             0 => String::new(),
-            _ => format!("; {} more broke rules, and no read was seen", grouped(unread as u64)),
+            _ => format!("; {} more broke rules, and {what}", grouped(count as u64)),
         };
         return format!(
-            "{} {of_all} broke rules they had read{worst}{more}",
-            grouped(summary.ignoring as u64)
+            "{} broke rules {} had read{}{}{}",
+            of_all(ignoring),
+            they(ignoring),
+            worst(names, |deeds| deeds.after_read),
+            more(unread, "no read was seen"),
+            more(unknown, &not_known(unknown))
         );
     }
-    let (count, worst) = (grouped(summary.violating as u64), worst(names, |deeds| deeds.violations));
-    if unread == summary.violating {
-        format!("{count} {of_all} broke rules, and no read was seen{worst}")
-    } else {
-        format!("{count} {of_all} broke rules they were not seen to read{worst}")
+    let (who, worst) = (of_all(violating), worst(names, |deeds| deeds.violations));
+    match (unread, unknown) {
+        (_, 0) => format!("{who} broke rules, and no read was seen{worst}"),
+        (0, _) => format!("{who} broke rules, and {}{worst}", not_known(unknown)),
+        _ => format!(
+            "{who} broke rules{worst}; of {} no read was seen, and of {} {}",
+            grouped(unread as u64),
+            grouped(unknown as u64),
+            not_known(unknown)
+        ),
     }
 }
 
-/// Who did it most, and how often.
-fn worst(names: &BTreeMap<&str, Deeds>, count: impl Fn(&Deeds) -> u64) -> String {
-    let worst = names.iter().max_by_key(|(name, deeds)| (count(deeds), Reverse(**name)));
-    worst.map_or_else(String::new, |(name, deeds)| match count(deeds) {
-        1 => format!("; {name} once"),
-        many => format!("; {name} {} times", grouped(many)),
-    })
+/// Whom nobody can tell apart are not counted, and not compared with those that are.
+fn of_rest(rest: &Deeds<'_>, crawlers: usize) -> String {
+    let others = if crawlers == 0 { "" } else { "others " };
+    match rest.violations.all {
+        0 => format!("; and {others}beyond 1,000 names a day broke none"),
+        count => format!("; and {others}beyond 1,000 names a day broke rules {}", times(count)),
+    }
+}
+
+const fn they(count: usize) -> &'static str {
+    if count == 1 { "it" } else { "they" }
+}
+
+/// `once`, `12 times`.
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+}
+
+/// Who did it most, how often, and how many of these requests are known to be its own.
+fn worst(names: &[Deeds<'_>], share: impl Fn(&Deeds<'_>) -> Share) -> String {
+    let Some(worst) = names.iter().max_by_key(|deeds| (share(deeds).all, Reverse(deeds.name.1))) else {
+        return String::new();
+    };
+    let Share { all, confirmed } = share(worst);
+    let proof = match confirmed {
+        1 if all == 1 => "confirmed".to_owned(),
+        0 if all == 1 => "not confirmed".to_owned(),
+        0 => "none confirmed".to_owned(),
+        _ if confirmed == all => "all confirmed".to_owned(),
+        _ => format!("{} confirmed", grouped(confirmed)),
+    };
+    format!("; {} {} ({proof})", worst.name.1, times(all))
 }
 
 fn caveats(report: &Report) -> Vec<String> {
@@ -122,26 +214,32 @@ fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for (count, what) in [
-        (report.counts_lost, "requests are missing from the counts: the store could not be written."),
+    for (count, [one, many], what) in [
+        (
+            report.counts_lost,
+            ["request is missing", "requests are missing"],
+            "from the counts: the store could not be written.",
+        ),
         (
             report.details_dropped,
-            "details (targets, events, reads) were not recorded; counts are not affected.",
+            ["detail (target, event, read) was", "details (targets, events, reads) were"],
+            "not recorded; counts are not affected.",
         ),
-        (report.removed.counts, "requests were removed from the store by its size cap."),
-        (report.removed.details, "details were removed from the store by its size cap."),
+        (report.removed.counts, ["request was", "requests were"], "removed from the store by its size cap."),
+        (report.removed.details, ["detail was", "details were"], "removed from the store by its size cap."),
     ] {
         if count > 0 {
-            found.push(format!("{} {what}", grouped(count)));
+            found.push(format!("{} {what}", amount(count, one, many)));
         }
     }
     let borrowed: BTreeSet<&str> = report.borrowed().map(Entry::name).collect();
     if !borrowed.is_empty() {
         let requests = report.borrowed().map(|entry| entry.requests).sum();
         found.push(format!(
-            "{} requests came under borrowed names ({}); they count against nobody.",
-            grouped(requests),
-            borrowed.len(),
+            "{} came under {}; {} against nobody.",
+            amount(requests, "request", "requests"),
+            amount(borrowed.len() as u64, "borrowed name", "borrowed names"),
+            if requests == 1 { "it counts" } else { "they count" },
         ));
     }
     found
@@ -159,4 +257,10 @@ pub fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A number and what it is a number of: `1 request`, `1,204 requests`.
+#[must_use]
+pub fn amount(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }

@@ -26,13 +26,13 @@ mod kin;
 mod question;
 mod window;
 
-pub use case::Case;
+pub use case::{Case, CaseVersion, Period};
 pub use conduct::Conduct;
 pub use counted::Counted;
 pub use course::{Course, Curve};
 pub use delay::CrawlDelay;
 pub use entry::{Entry, PathCount, ReadOf, RuleCount};
-pub use headline::{Summary, grouped};
+pub use headline::{Summary, amount, grouped};
 pub use question::{Known, Question};
 
 use crate::record::{Losses, Removed, StoreError, StoreReader, Window};
@@ -65,7 +65,7 @@ pub struct Report {
     /// Requests that are missing from the counts of the window, to the hour.
     pub counts_lost: u64,
     /// One element for each site, crawler and proof: who broke rules they had read first, then by
-    /// violations, then by requests.
+    /// violations, then by requests; borrowed names last.
     pub crawlers: Vec<Entry>,
     /// What the size cap took from the stores, ever.
     #[serde(skip)]

@@ -12,7 +12,7 @@ pub struct Question {
     pub from: SystemTime,
     /// Until when, not included; widened likewise.
     pub to: SystemTime,
-    /// Only this site.
+    /// Only this site, upper and lower case being one.
     pub site: Option<String>,
     /// Only this crawler, upper and lower case being one.
     pub crawler: Option<String>,

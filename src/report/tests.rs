@@ -1,5 +1,7 @@
 //! Reports of stores that were filled through the real writer.
 
+mod words;
+
 use super::*;
 use crate::decide::{Notice, Outcome, Reason, Ruling, Verdict, VersionId};
 use crate::enforce::{Action, Mode};
@@ -121,7 +123,11 @@ fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
     assert_eq!(entry(&report, "Onebot", Proof::Contradicted).conduct, Conduct::Unknown);
     assert_eq!(entry(&report, "Onebot", Proof::Confirmed).conduct, Conduct::Obeyed);
     assert_eq!(entry(&report, "curl", Proof::Unchecked).conduct, Conduct::NoReadSeen);
-    assert!(summary.caveats[0].starts_with("5 requests came under borrowed names"), "{:?}", summary.caveats);
+    assert!(
+        summary.caveats[0].starts_with("5 requests came under 1 borrowed name;"),
+        "{:?}",
+        summary.caveats
+    );
 }
 
 #[test]
@@ -137,10 +143,11 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
     assert_eq!((one.conduct, one.reads, one.kin_read), (Conduct::Unknown, 0, Some(noon())));
     assert_eq!(entry(&report, "Twobot", Proof::Confirmed).conduct, Conduct::NoReadSeen);
     let unproved = entry(&report, "Onebot", Proof::Unchecked);
-    assert_eq!((unproved.conduct, unproved.reads, unproved.requests), (Conduct::Obeyed, 1, 0));
+    assert_eq!((unproved.conduct, unproved.reads, unproved.requests), (Conduct::Unknown, 1, 0));
     assert_eq!(
         report.summary().headline,
-        "2 of 2 crawlers broke rules they were not seen to read; Onebot once"
+        "2 of 2 crawlers broke rules; Onebot once (confirmed); of 1 no read was seen, and of 1 it is not known \
+         whether it had read them"
     );
 }
 
@@ -240,7 +247,7 @@ fn a_case_holds_what_was_seen_and_nobody_elses() {
     assert_eq!(case.samples.len(), 1);
     assert_eq!(case.versions.len(), 1);
     let headline = case.report.summary().headline;
-    assert_eq!(headline, "1 of 1 crawler broke rules they had read; Onebot once");
+    assert_eq!(headline, "1 crawler broke rules it had read; Onebot once (not confirmed)");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod fill;
 mod hostile;
 mod ledger;
 mod losses;
+mod mail;
 mod place;
 mod schema;
 mod season;

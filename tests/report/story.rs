@@ -93,7 +93,8 @@ fn stale_read_and_lapsed_are_told_apart_across_restarts() {
     let first = text.lines().next().expect("a first line");
     assert_eq!(
         first,
-        "1 of 2 crawlers broke rules they had read; Readbot 2 times; 1 more broke rules, and no read was seen"
+        "1 of 2 crawlers broke rules it had read; Readbot 2 times (none confirmed); 1 more broke rules, and no read \
+         was seen"
     );
     assert!(!text.contains("never read"), "{text}");
     evidence(&place);

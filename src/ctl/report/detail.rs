@@ -5,7 +5,7 @@ use super::table::{Shape, short};
 use crate::ctl::output::{Output, harmless};
 use crate::decide::Notice;
 use crate::record::EventKind;
-use crate::report::{CrawlDelay, Entry, RuleCount, grouped};
+use crate::report::{CrawlDelay, Entry, RuleCount, amount, grouped};
 use std::fmt::Write as _;
 use std::io;
 
@@ -63,14 +63,15 @@ fn widest(counts: &[u64]) -> usize {
 }
 
 fn requests(entry: &Entry) -> String {
-    let mut text = format!("{}: {} violations", grouped(entry.requests), grouped(entry.violations));
+    let violations = amount(entry.violations, "violation", "violations");
+    let mut text = format!("{}: {violations}", grouped(entry.requests));
     if entry.violations > 0 {
         // Writing to a `String` cannot fail.
         let _ = write!(text, " ({} after a counted read)", grouped(entry.violations_after_read));
     }
     for (count, what) in [
         (entry.stale, "stale"),
-        (entry.variants, "variants"),
+        (entry.variants, if entry.variants == 1 { "variant" } else { "variants" }),
         (entry.spoofed, "allowed under a borrowed name"),
         (entry.refused, "refused"),
     ] {

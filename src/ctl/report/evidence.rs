@@ -3,18 +3,19 @@
 //! Every line stands on something that was recorded. Traffic that only borrowed the name is told apart, and
 //! what was not seen is said to be not seen. Text of clients is made harmless.
 
+mod letter;
+mod readings;
+
 use super::detail::{meaning, seconds};
 use super::table::short;
 use crate::ctl::output::{Output, harmless};
 use crate::identify::Proof;
-use crate::record::{Sample, VersionRecord, timestamp};
-use crate::report::{Case, Entry, Question, Reads, RuleCount, grouped};
+use crate::record::{EventKind, Sample, timestamp};
+use crate::report::{Case, Conduct, Entry, Question, Reads, RuleCount, amount, grouped};
+use letter::{WIDTH, line, prose};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io;
-
-/// Lines of prose; mail is read at 80 columns.
-const WIDTH: usize = 76;
 
 /// Requests shown in full.
 const SAMPLES: usize = 40;
@@ -22,39 +23,40 @@ const SAMPLES: usize = 40;
 pub(super) fn write(case: &Case, question: &Question, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let asked = question.crawler.as_deref().unwrap_or("-");
     let name = case.report.crawlers.first().map_or(asked, Entry::name);
-    output.line(format!("Requests of {} against robots.txt", harmless(name)))?;
-    output.line(format!("{} to {}", timestamp(case.report.from), timestamp(case.report.to)))?;
-    output.line("")?;
+    line(format!("Requests of {} against robots.txt", harmless(name)), output)?;
+    line(format!("{} to {}", timestamp(case.report.from), timestamp(case.report.to)), output)?;
+    line("", output)?;
     let (own, borrowed): (Vec<&Entry>, Vec<&Entry>) =
         case.report.crawlers.iter().partition(|entry| !entry.is_borrowed());
     if own.is_empty() && borrowed.is_empty() {
         return prose("Nothing was recorded of it in this time.", output);
     }
     for entry in &own {
-        element(case, entry, output)?;
+        element(case, entry, question.top, output)?;
     }
     if !borrowed.is_empty() {
-        let requests = grouped(borrowed.iter().map(|entry| entry.requests).sum());
+        let requests = borrowed.iter().map(|entry| entry.requests).sum();
+        let requests = amount(requests, "further request", "further requests");
         let text = format!(
-            "Not part of this case: {requests} further requests bore the name and came from addresses that, \
+            "Not part of this case: {requests} bore the name and came from addresses that, \
              by every method its operator publishes, are not the crawler's."
         );
         prose(&text, output)?;
-        output.line("")?;
+        line("", output)?;
     }
     samples(case, output)?;
     how_to_read(case, output)
 }
 
-fn element(case: &Case, entry: &Entry, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn element(case: &Case, entry: &Entry, top: usize, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let title = format!("{} at {}", harmless(entry.name()), harmless(&entry.site));
-    output.line(&title)?;
-    output.line("-".repeat(title.chars().count().min(WIDTH)))?;
+    line(&title, output)?;
+    line("-".repeat(title.chars().count().min(WIDTH)), output)?;
     prose(proof(entry.proof), output)?;
     prose(&summary(entry), output)?;
-    output.line("")?;
-    readings(case, entry, output)?;
-    rules(&entry.rules, output)?;
+    line("", output)?;
+    readings::write(case, entry, output)?;
+    rules(&entry.rules, top, output)?;
     if let (Some(declared), Some(observed)) = (entry.crawl_delay.declared, entry.crawl_delay.observed) {
         let text = format!(
             "Crawl-delay asks for {} between requests; the median was {}.",
@@ -62,7 +64,7 @@ fn element(case: &Case, entry: &Entry, output: &mut Output<impl io::Write>) -> i
             seconds(observed)
         );
         prose(&text, output)?;
-        output.line("")?;
+        line("", output)?;
     }
     Ok(())
 }
@@ -82,127 +84,91 @@ const fn proof(proof: Proof) -> &'static str {
 }
 
 fn summary(entry: &Entry) -> String {
-    let mut text = format!(
-        "{} requests were judged. {} were violations: every version of robots.txt that the crawler could \
-         hold at that moment disallows them.",
-        grouped(entry.requests),
-        grouped(entry.violations)
-    );
-    if entry.violations_after_read > 0 {
-        let count = grouped(entry.violations_after_read);
-        // Writing to a `String` cannot fail.
-        let _ =
-            write!(text, " {count} of these came after it had itself read the version that disallows them.");
+    let it = |count| if count == 1 { "it" } else { "them" };
+    let mut text = format!("{} judged.", amount(entry.requests, "request was", "requests were"));
+    // Writing to a `String` cannot fail.
+    let _ = match entry.violations {
+        0 => write!(text, " None was a violation."),
+        count => write!(
+            text,
+            " {}: every version of robots.txt that the crawler could hold at that moment disallows {}.",
+            amount(count, "was a violation", "were violations"),
+            it(count)
+        ),
+    };
+    let of_these = |count| match entry.violations {
+        1 => "It".to_owned(),
+        _ => format!("{} of these", grouped(count)),
+    };
+    if let count @ 1.. = entry.violations_after_read {
+        let (these, it) = (of_these(count), it(count));
+        let _ = write!(text, " {these} came after it had itself read the version that disallows {it}.");
     }
-    if entry.violations_without_read() > 0 {
-        let count = grouped(entry.violations_without_read());
+    if let count @ 1.. = entry.violations_without_read() {
+        let (these, it) = (of_these(count), it(count));
         let _ = write!(
             text,
-            " {count} came without a read of the version in force being seen; no version that the crawler \
-             could still hold (RFC 9309 section 2.4) allows them."
+            " {these} came without a counted read of the version in force; no version that the crawler could \
+             still hold (RFC 9309 section 2.4) allows {it}."
         );
+        if entry.conduct == Conduct::NoReadSeen {
+            text.push_str(" No read of robots.txt was seen at all.");
+        }
     }
-    for (count, what) in [
-        (entry.refused, "requests were refused."),
+    for (count, [one, many], what) in [
+        (entry.refused, ["request was", "requests were"], "refused."),
         (
             entry.stale,
-            "further requests are disallowed by the newer version only and are not held against it.",
+            ["further request is", "further requests are"],
+            "disallowed by some of the versions it could hold and allowed by others: not held against it.",
         ),
         (
             entry.variants,
-            "further requests were for a disallowed path in another spelling; they are not counted.",
+            ["further request was", "further requests were"],
+            "for a disallowed path in another spelling: not counted.",
         ),
     ] {
         if count > 0 {
-            let _ = write!(text, " {} {what}", grouped(count));
+            let _ = write!(text, " {} {what}", amount(count, one, many));
         }
     }
     text
 }
 
-fn readings(case: &Case, entry: &Entry, output: &mut Output<impl io::Write>) -> io::Result<()> {
-    output.line("Versions of robots.txt and when it read them (UTC):")?;
-    let versions = case.versions.iter().filter(|version| version.site == entry.site);
-    let mut told = 0;
-    for version in versions {
-        output.line(format!("  {}", version_text(version)))?;
-        let reads = entry
-            .reads_of
-            .iter()
-            .filter(|read| Some(read.version) == version.id && read.in_force == version.from);
-        let mut is_read = false;
-        for read in reads {
-            is_read = true;
-            let (first, last, count) = (timestamp(read.first), timestamp(read.last), grouped(read.count));
-            output.line(format!("    reads: {count}, first {first}, last {last}"))?;
-        }
-        if !is_read {
-            output.line("    no read was seen")?;
-        }
-        told += 1;
-    }
-    // A read of a version that another gateway, or a former retention, knew the times of.
-    let is_told = |read: &&crate::report::ReadOf| {
-        case.versions.iter().any(|version| {
-            version.site == entry.site && Some(read.version) == version.id && read.in_force == version.from
-        })
-    };
-    for read in entry.reads_of.iter().filter(|read| !is_told(read)) {
-        let (first, last, count) = (timestamp(read.first), timestamp(read.last), grouped(read.count));
-        output.line(format!("  {}, in force before this time", read.version))?;
-        output.line(format!("    reads: {count}, first {first}, last {last}"))?;
-        told += 1;
-    }
-    if told == 0 {
-        output.line("  none is on record")?;
-    }
-    if let Some(last) = entry.kin_read {
-        let text = format!(
-            "robots.txt was also read, last at {}, under this name with another proof or by a crawler that \
-             shares its copy. That may have been this crawler; no request is held against it for that.",
-            timestamp(last)
-        );
-        prose(&text, output)?;
-    }
-    output.line("")
-}
-
-fn version_text(version: &VersionRecord) -> String {
-    let name = version.id.map_or_else(|| "no robots.txt".to_owned(), |id| id.to_string());
-    let until = version
-        .until
-        .map_or_else(|| "in force still".to_owned(), |until| format!("until {}", timestamp(until)));
-    let mut text = format!("{name}, from {}, {until}", timestamp(version.from));
-    if let Some(digest) = version.sha256 {
-        text.push_str("\n    SHA-256 ");
-        for octet in digest {
-            let _ = write!(text, "{octet:02x}");
-        }
-    }
-    text
-}
-
-fn rules(rules: &[RuleCount], output: &mut Output<impl io::Write>) -> io::Result<()> {
+/// The rules that disallow, the `top` of them one by one.
+fn rules(rules: &[RuleCount], top: usize, output: &mut Output<impl io::Write>) -> io::Result<()> {
     if rules.is_empty() {
         return Ok(());
     }
-    output.line("Rules:")?;
-    for rule in rules {
-        let decision = &rule.decision;
-        let line = decision.line.map(|line| format!("line {line}: ")).unwrap_or_default();
-        let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
-        output.line(harmless(&format!("  {line}{text}")))?;
-        let version = decision.version.map(|version| format!(" of version {version}")).unwrap_or_default();
-        let group = decision.group.join(", ");
-        output.line(harmless(&format!("    in the group for {group}{version}")))?;
-        output.line(format!(
-            "    {} requests {}, {}",
-            grouped(rule.count),
-            meaning(rule),
-            decision.action.as_str()
-        ))?;
+    // A stale request stands beside the version in force, which may well allow it.
+    let is_allowed_now = |rule: &&RuleCount| rule.kind() == EventKind::Stale && !rule.is_of_disallow();
+    let (allowed, listed): (Vec<&RuleCount>, Vec<&RuleCount>) = rules.iter().partition(is_allowed_now);
+    let sum = |rules: &[&RuleCount]| rules.iter().map(|rule| rule.count).sum::<u64>();
+    line("Rules:", output)?;
+    for rule in listed.iter().take(top) {
+        one_rule(rule, output)?;
     }
-    output.line("")
+    if let Some(rest) = listed.get(top..).filter(|rest| !rest.is_empty()) {
+        let requests = amount(sum(rest), "request", "requests");
+        line(format!("  and {} more, met by {requests}", grouped(rest.len() as u64)), output)?;
+    }
+    if !allowed.is_empty() {
+        let requests = amount(sum(&allowed), "request, stale, is", "requests, stale, are");
+        line(format!("  {requests} allowed by the newer version and disallowed by an older one"), output)?;
+    }
+    line("", output)
+}
+
+fn one_rule(rule: &RuleCount, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let decision = &rule.decision;
+    let place = decision.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
+    line(harmless(&format!("  {place}{text}")), output)?;
+    let version = decision.version.map(|version| format!(" of version {version}")).unwrap_or_default();
+    let group = decision.group.join(", ");
+    line(harmless(&format!("    in the group for {group}{version}")), output)?;
+    let requests = amount(rule.count, "request", "requests");
+    line(format!("    {requests} {}, {}", meaning(rule), decision.action.as_str()), output)
 }
 
 fn samples(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
@@ -212,7 +178,7 @@ fn samples(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
         return Ok(());
     }
     let left_out = own.len().saturating_sub(SAMPLES);
-    output.line("Some of the requests, with times in UTC:")?;
+    line("Some of the requests, with times in UTC:", output)?;
     for sample in own.iter().skip(left_out) {
         let Ok(event) = serde_json::from_str::<Value>(&sample.event) else { continue };
         let text = |name: &str| harmless(event.get(name).and_then(Value::as_str).unwrap_or("-"));
@@ -220,40 +186,47 @@ fn samples(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
             .get("status")
             .and_then(Value::as_u64)
             .map_or_else(|| "-".to_owned(), |code| code.to_string());
-        let line = event
+        let place = event
             .get("line")
             .and_then(Value::as_u64)
             .map_or_else(String::new, |line| format!(" of line {line}"));
-        output.line(format!(
-            "  {}  {}  {}{line}, notice {}",
-            text("time"),
-            text("address"),
-            text("event"),
-            text("notice")
-        ))?;
-        output.line(format!(
-            "    {} {} at {}, answered {status}, {}",
-            text("method"),
-            text("target"),
-            text("host"),
-            text("action")
-        ))?;
-        output.line(format!("    User-Agent: {}", text("user_agent")))?;
-        output.line(format!("    request {}", text("request_id")))?;
+        line(
+            format!(
+                "  {}  {}  {}{place}, notice {}",
+                text("time"),
+                text("address"),
+                text("event"),
+                text("notice")
+            ),
+            output,
+        )?;
+        line(
+            format!(
+                "    {} {} at {}, answered {status}, {}",
+                text("method"),
+                text("target"),
+                text("host"),
+                text("action")
+            ),
+            output,
+        )?;
+        line(format!("    User-Agent: {}", text("user_agent")), output)?;
+        line(format!("    request {}", text("request_id")), output)?;
     }
-    output.line("")
+    line("", output)
 }
 
 fn how_to_read(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
-    output.line("How this was established")?;
-    output.line("------------------------")?;
+    line("How this was established", output)?;
+    line("------------------------", output)?;
     let mut parts = vec![
         "The gateway in front of the site answers /robots.txt itself and judges each request by the very file \
          it answered with, as RFC 9309 says: the group by section 2.2.1, the rule by section 2.2.2. A version \
          is named by the first 12 digits of its SHA-256.",
         "A read is a complete answer to GET for /robots.txt, or a 304 for that version, given to the same \
-         crawler; where its address is not confirmed, also in the same network. A replaced version goes on \
-         excusing requests for the time of notice, unless the crawler has read the new one \
+         crawler; where its address is not confirmed, also in the same network. It counts from a short time later \
+         on, a minute where the site chose no other, since a crawler may read on one machine and fetch from \
+         the queue of another. A replaced version goes on excusing requests for the time of notice, unless the crawler has read the new one \
          (section 2.4).",
         "Counts are exact for the time above. The requests shown are some of those counted.",
     ];
@@ -268,24 +241,8 @@ fn how_to_read(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<(
     }
     for part in parts {
         prose(part, output)?;
-        output.line("")?;
+        line("", output)?;
     }
     let now = case.report.to;
-    output.line(format!("robots-gateway {}, report up to {}", env!("CARGO_PKG_VERSION"), short(now)))
-}
-
-/// A paragraph in lines of [`WIDTH`].
-fn prose(text: &str, output: &mut Output<impl io::Write>) -> io::Result<()> {
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            output.line(&line)?;
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    output.line(line)
+    line(format!("robots-gateway {}, report up to {}", env!("CARGO_PKG_VERSION"), short(now)), output)
 }

@@ -4,7 +4,7 @@ use super::cells::{Column, fit, lines};
 use super::detail;
 use crate::ctl::output::{Output, harmless};
 use crate::record::timestamp;
-use crate::report::{Conduct, Entry, Reads, Report, grouped};
+use crate::report::{Conduct, Entry, Reads, Report, amount, grouped};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
@@ -61,14 +61,14 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io:
     for caveat in &summary.caveats {
         wrapped(&format!("note: {}", harmless(caveat)), shape.width, output)?;
     }
-    if summary.crawlers > 0 {
+    if summary.requests > 0 {
         output.line("")?;
         let totals = format!(
-            "all crawlers: {} requests, {} violations, {} stale, {} variants, {} refused",
-            grouped(summary.requests),
-            grouped(summary.violations),
+            "all crawlers: {}, {}, {} stale, {}, {} refused",
+            amount(summary.requests, "request", "requests"),
+            amount(summary.violations, "violation", "violations"),
             grouped(summary.stale),
-            grouped(summary.variants),
+            amount(summary.variants, "variant", "variants"),
             grouped(summary.refused)
         );
         wrapped(&totals, shape.width, output)?;
@@ -137,12 +137,12 @@ fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<impl io::Write>)
         output.line(shape.colour(&line, entry.conduct))?;
     }
     if !rest.is_empty() {
-        let sum = |count: fn(&Entry) -> u64| grouped(rest.iter().map(|entry| count(entry)).sum());
+        let sum = |count: fn(&Entry) -> u64| rest.iter().map(|entry| count(entry)).sum();
         output.line(format!(
-            "and {} more: {} requests, {} violations; --top {} shows them",
+            "and {} more: {}, {}; --top {} shows them",
             grouped(rest.len() as u64),
-            sum(|entry| entry.requests),
-            sum(|entry| entry.violations),
+            amount(sum(|entry| entry.requests), "request", "requests"),
+            amount(sum(|entry| entry.violations), "violation", "violations"),
             entries.len()
         ))?;
     }

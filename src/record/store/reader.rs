@@ -34,7 +34,7 @@ const CACHED_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// What to read of: everything, or one site, or one crawler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only this site.
+    /// Only this site, upper and lower case being one, as in every host (RFC 3986 §3.2.2).
     pub site: Option<String>,
     /// Only this crawler, upper and lower case being one.
     pub crawler: Option<String>,
@@ -44,7 +44,7 @@ impl Filter {
     fn admits(&self, subject: &Subject) -> bool {
         let same_name =
             |wanted: &String| subject.crawler.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
-        self.site.as_ref().is_none_or(|site| *site == *subject.site)
+        self.site.as_ref().is_none_or(|site| site.eq_ignore_ascii_case(&subject.site))
             && self.crawler.as_ref().is_none_or(same_name)
     }
 }

@@ -5,7 +5,7 @@ use super::text::{moment, seconds, visible};
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::record::EventKind;
-use crate::report::{CrawlDelay, Entry, PathCount, ReadOf, RuleCount, grouped};
+use crate::report::{Conduct, CrawlDelay, Entry, PathCount, ReadOf, RuleCount, amount, grouped};
 
 /// How many rules, paths and reads are shown of one element.
 const MOST: usize = 10;
@@ -55,8 +55,8 @@ pub(super) struct ReadView {
 impl CaseView {
     pub(super) fn new(entry: &Entry, id: String, shows_site: bool) -> Self {
         let more = entry.rules.len().saturating_sub(MOST);
-        let requests = if entry.requests == 1 { "request" } else { "requests" };
-        let mut about = format!("{}; {}; {} {requests}", about(entry), entry.proof, grouped(entry.requests));
+        let requests = amount(entry.requests, "request", "requests");
+        let mut about = format!("{}; {}; {requests}", about(entry), entry.proof);
         if entry.is_crawler() && !entry.is_borrowed() {
             about = format!("{about}; {}", conduct(entry.conduct));
         }
@@ -69,7 +69,8 @@ impl CaseView {
             rules: entry.rules.iter().take(MOST).map(rule).collect(),
             more_rules: (more > 0).then(|| {
                 let rest = entry.rules.iter().skip(MOST).map(|rule| rule.count).sum();
-                format!("{more} more, with {} requests, are in the JSON.", grouped(rest))
+                let requests = amount(rest, "request", "requests");
+                format!("{more} more, with {requests}, {} in the JSON.", if more == 1 { "is" } else { "are" })
             }),
             paths: paths(&entry.paths),
             reads: entry.reads_of.iter().rev().take(MOST).map(read).collect(),
@@ -86,12 +87,13 @@ fn facts(entry: &Entry) -> Vec<Fact> {
     if entry.violations > 0 {
         let (after, without) = (entry.violations_after_read, entry.violations_without_read());
         let value = match (after, without) {
-            (0, _) => {
-                format!("{} of a version that it was not seen to read; its notice was over", grouped(without))
+            (0, _) if entry.conduct == Conduct::NoReadSeen => {
+                format!("{}, and no read was seen; the notice was over", grouped(without))
             }
+            (0, _) => format!("{} without a counted read; the notice was over", grouped(without)),
             (_, 0) => format!("{} of a version that it had read", grouped(after)),
             _ => format!(
-                "{} of a version that it had read, {} whose notice was over",
+                "{} of a version that it had read, {} without a counted read; the notice was over",
                 grouped(after),
                 grouped(without)
             ),

@@ -211,7 +211,7 @@ fn totals(summary: &Summary) -> Vec<Total> {
         Total {
             label: "Crawlers",
             value: count(summary.crawlers),
-            what: "by name, borrowed ones not counted",
+            what: "by name, with judged requests; no borrowed names",
         },
         Total { label: "Broke rules", value: count(summary.violating), what: "read before or not" },
         Total { label: "Requests", value: grouped(summary.requests), what: "that were judged" },

@@ -68,7 +68,7 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn versions(&self, site: Option<&str>) -> Result<Vec<VersionRecord>, StoreError> {
         self.versions_since(0).map(|mut found| {
-            found.retain(|version| site.is_none_or(|site| *site == *version.site));
+            found.retain(|version| site.is_none_or(|site| site.eq_ignore_ascii_case(&version.site)));
             found
         })
     }

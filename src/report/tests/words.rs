@@ -1,0 +1,154 @@
+//! What the report says in words, and of whom.
+
+use super::*;
+use crate::record::OTHER_CRAWLERS;
+
+const READ: Outcome = Outcome::Violation(Notice::Read);
+const LAPSED: Outcome = Outcome::Violation(Notice::Lapsed);
+
+fn bot(name: &str) -> Identity {
+    identity(Client::Crawler, name)
+}
+
+impl Scene {
+    fn requests(&self, name: &str, proof: Proof, outcome: Outcome, count: u64) {
+        for number in 0..count {
+            self.request(&bot(name), proof, "/x", outcome, noon() + Duration::from_secs(60 + number));
+        }
+    }
+
+    fn headline(&self) -> String {
+        self.report(&question()).summary().headline
+    }
+}
+
+#[test]
+fn a_name_in_another_case_is_the_same_crawler() {
+    let scene = Scene::new();
+    scene.read(&bot("FooBot"), Proof::Unchecked, noon());
+    scene.requests("FOOBOT", Proof::Unchecked, LAPSED, 3);
+    scene.requests("foobot", Proof::Confirmed, Outcome::Allow, 1);
+    let report = scene.report(&question());
+    let one = entry(&report, "FOOBOT", Proof::Unchecked);
+    assert_eq!((one.reads, one.violations, one.conduct), (1, 3, Conduct::Unknown), "as most wrote it");
+    assert_eq!((report.crawlers.len(), report.summary().crawlers), (2, 1));
+    assert_eq!(
+        report.summary().headline,
+        "1 crawler broke rules, and it is not known whether it had read them; FOOBOT 3 times (none confirmed)"
+    );
+}
+
+#[test]
+fn a_read_that_does_not_count_is_a_read_all_the_same() {
+    let scene = Scene::new();
+    scene.read(&bot("Onebot"), Proof::Unchecked, noon());
+    scene.requests("Onebot", Proof::Unchecked, LAPSED, 2);
+    let (stores, question) = (scene.stores(), question());
+    let report = Report::of(&stores, &question).unwrap();
+    let page = html::page(&stores, &question, &report, &html::Frame::default()).unwrap();
+    assert!(page.contains("2 without a counted read; the notice was over"), "{page}");
+    assert!(!page.contains("not seen to read") && !page.contains("no read was seen"), "{page}");
+    let headline = report.summary().headline;
+    assert_eq!(
+        headline,
+        "1 crawler broke rules, and it is not known whether it had read them; Onebot 2 times (none confirmed)"
+    );
+    scene.requests("Twobot", Proof::Unchecked, LAPSED, 1);
+    assert_eq!(
+        scene.headline(),
+        "2 of 2 crawlers broke rules; Onebot 2 times (none confirmed); of 1 no read was seen, and of 1 it is not \
+         known whether it had read them"
+    );
+}
+
+#[test]
+fn nobody_who_broke_rules_is_left_out() {
+    let scene = Scene::new();
+    scene.requests("Readbot", Proof::Confirmed, READ, 3);
+    scene.requests("Readbot", Proof::Unchecked, READ, 1);
+    for name in ["Twobot", "Threebot"] {
+        scene.read(&bot(name), Proof::Unchecked, noon());
+        scene.requests(name, Proof::Unchecked, LAPSED, 9);
+    }
+    scene.requests("Fourbot", Proof::Unchecked, LAPSED, 1);
+    scene.requests("Goodbot", Proof::Unchecked, Outcome::Allow, 1);
+    assert_eq!(
+        scene.headline(),
+        "1 of 5 crawlers broke rules it had read; Readbot 4 times (3 confirmed); 1 more broke rules, and no read \
+         was seen; 2 more broke rules, and it is not known whether they had read them"
+    );
+}
+
+#[test]
+fn the_rest_of_many_names_is_no_crawler() {
+    let scene = Scene::new();
+    scene.requests("Readbot", Proof::Confirmed, READ, 1);
+    scene.requests(OTHER_CRAWLERS, Proof::Unchecked, READ, 50);
+    let summary = scene.report(&question()).summary();
+    assert_eq!(
+        summary.headline,
+        "1 crawler broke rules it had read; Readbot once (confirmed); and others beyond 1,000 names a day broke \
+         rules 50 times"
+    );
+    assert_eq!((summary.crawlers, summary.violating, summary.violations), (1, 1, 51));
+    let scene = Scene::new();
+    scene.requests("Goodbot", Proof::Unchecked, Outcome::Allow, 1);
+    scene.requests(OTHER_CRAWLERS, Proof::Unchecked, Outcome::Allow, 1);
+    let all_good =
+        "the only crawler that was seen broke no rule; and others beyond 1,000 names a day broke none";
+    assert_eq!(scene.headline(), all_good);
+}
+
+#[test]
+fn who_only_read_is_not_said_to_have_obeyed() {
+    let scene = Scene::new();
+    scene.read(&bot("Readbot"), Proof::Unchecked, noon());
+    let report = scene.report(&question());
+    assert_eq!(entry(&report, "Readbot", Proof::Unchecked).conduct, Conduct::Unknown);
+    assert_eq!((report.summary().crawlers, &*scene.headline()), (0, "no request of a crawler was judged"));
+    scene.requests("Onebot", Proof::Unchecked, Outcome::Allow, 1);
+    assert_eq!(scene.headline(), "the only crawler that was seen broke no rule");
+}
+
+#[test]
+fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
+    let scene = Scene::new();
+    scene.requests("Spoofed", Proof::Contradicted, READ, 9);
+    scene.requests("Quiet", Proof::Contradicted, Outcome::Allow, 1);
+    scene.requests("Onebot", Proof::Unchecked, Outcome::Allow, 1);
+    let report = scene.report(&question());
+    let told: Vec<_> = report.crawlers.iter().map(|entry| (entry.name(), entry.conduct)).collect();
+    let unknown = Conduct::Unknown;
+    assert_eq!(told, [("Onebot", Conduct::Obeyed), ("Spoofed", unknown), ("Quiet", unknown)]);
+    assert!(report.summary().caveats[0].starts_with("10 requests came under 2 borrowed names; they count"));
+    let of_one = Question { crawler: Some("quiet".to_owned()), ..question() };
+    let caveats = scene.report(&of_one).summary().caveats;
+    assert_eq!(caveats, ["1 request came under 1 borrowed name; it counts against nobody."]);
+}
+
+#[test]
+fn a_site_is_asked_for_in_any_case() {
+    let scene = Scene::new();
+    scene.read(&bot("Onebot"), Proof::Unchecked, noon());
+    scene.requests("Onebot", Proof::Unchecked, READ, 1);
+    let asked = Question { site: Some("A".to_owned()), ..question() };
+    let case = Case::of(&scene.stores(), &asked).unwrap();
+    assert_eq!((case.report.crawlers.len(), case.versions.len(), case.samples.len()), (1, 1, 1));
+    assert_eq!(case.report.crawlers[0].reads, 1);
+}
+
+#[test]
+fn versions_of_two_stores_are_told_once() {
+    let (one, two) = (Scene::new(), Scene::new());
+    two.recorder.in_force("a", Some(b"User-agent: *\nAllow: /\n"), noon() + DAY / 4);
+    for scene in [&one, &two] {
+        scene.read(&bot("Onebot"), Proof::Unchecked, noon());
+        scene.requests("Onebot", Proof::Unchecked, READ, 1);
+    }
+    let stores: Vec<_> = [&one, &two].into_iter().flat_map(Scene::stores).collect();
+    let case = Case::of(&stores, &question()).unwrap();
+    let times: Vec<_> = case.versions.iter().map(|version| (version.id, version.periods.len())).collect();
+    let allowing = VersionId::of(b"User-agent: *\nAllow: /\n");
+    assert_eq!(times, [(Some(VersionId::of(ROBOTS)), 1), (Some(allowing), 1)]);
+    assert_eq!(case.report.crawlers[0].reads_by_version()[0].count, 2);
+}
