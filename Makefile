@@ -5,9 +5,12 @@ CARGO ?= cargo
 export PATH := $(PATH):$(HOME)/.cargo/bin
 # Options for the demo, such as ARGS="--listen 127.0.0.1:8181", and for measurements.
 ARGS ?=
+# What `make replay` judges, and by which rules.
+LOG ?= -
+ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check budgets bench e2e
+.PHONY: help demo replay test lint check budgets bench e2e
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,16 +20,22 @@ demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	$(CARGO) build --release --locked
 	@exec $(CARGO) run --release --locked --quiet --bin robots-gateway -- --demo $(ARGS)
 
+replay: ## Say what would have been refused: LOG=access.log ROBOTS=robots.txt
+	@.ci/dependencies build
+	$(CARGO) build --release --locked --bin gatewayctl
+	@exec target/release/gatewayctl replay $(LOG) --robots $(ROBOTS)
+
 test: ## Run all tests
 	@.ci/dependencies test
 	$(CARGO) test --locked
 
-check: ## Check style, lints, documentation and the budgets of instructions
-	@.ci/dependencies check
+lint: ## Check style, lints and documentation
+	@.ci/dependencies lint
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
-	$(CARGO) run --release --locked --quiet --example instructions
+
+check: lint budgets ## Check all of that, and the budgets of instructions
 
 budgets: ## Count the instructions of the pure stages, against their budgets; ARGS=--record writes them
 	@.ci/dependencies check

@@ -155,6 +155,7 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
 /// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is served all the same: the journal says what
 /// it loses, and nobody can put lists of addresses there either.
 fn prepare(policy: &Policy) {
+    look_for_proxies(&policy.config);
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }

@@ -238,7 +238,7 @@ mod tests {
             ),
             ("mirror = \"http://192.0.2.1/\"", "is plain HTTP"),
             ("mirror = \"http://127.0.0.1@mirror.example/\"", "is no URL"),
-            ("dsn = true", "gateway.toml:2:1: unknown key `dsn`; did you mean `dns`?"),
+            ("resolver = []", "gateway.toml:2:1: unknown key `resolver`; did you mean `resolvers`?"),
         ] {
             let error = load(table).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn hostile_octets_are_spelt_out_and_move_the_mark() {
-        assert_eq!(mark(b"\x1b[2Ja: \xffb", 8, 1), "\\u{1b}[2Ja: \\xFFb\n               ^");
+        assert_eq!(mark(b"\x1b[2Ja: \xffb", 8, 1), "\\u{1b}[2Ja: \\xFFb\n            ^^^^");
         assert_eq!(mark("\u{202e}x".as_bytes(), 4, 1), "\\u{202e}x\n        ^");
     }
 

@@ -10,6 +10,16 @@ use std::time::{Duration, Instant, SystemTime};
 const DAYS: u64 = 90;
 const CRAWLERS: usize = 300;
 
+/// How long ago a request was. What the store keeps by hour or day only is sent in one minute of that hour
+/// or day, so that the writer has little to fold; what it keeps in the end is the same.
+fn begins(hour: u64, times: u64) -> Duration {
+    Duration::from_secs(match hour {
+        0..48 => hour * 3_600 + times * 60 + 60,
+        48..216 => hour * 3_600,
+        _ => hour / 24 * 86_400,
+    })
+}
+
 fn fill(folder: &Folder) -> u64 {
     let path = folder.join(STORE_FILE);
     let recorder = writer(path.clone());
@@ -19,7 +29,7 @@ fn fill(folder: &Folder) -> u64 {
     for hour in 0..DAYS * 24 {
         for (number, identity) in identities.iter().enumerate() {
             for times in 0..16 {
-                let at = now - Duration::from_secs(hour * 3_600 + times * 60 + 60);
+                let at = now - begins(hour, times);
                 let number = number + usize::try_from(times + hour).expect("small");
                 let target = format!("/section/{}", number % 100);
                 record(&recorder, identity, number, &target, at);
@@ -91,6 +101,7 @@ fn a_season_of_three_hundred_crawlers_is_reported_in_a_second() {
     let sent = fill(&folder);
     let size = std::fs::metadata(folder.join(STORE_FILE)).expect("a store").len();
     println!("{sent} violations, store of {size} octets");
+    let mut above = Vec::new();
     for arguments in
         [&[][..], &["--format", "json"], &["--format", "csv"], &["--crawler", "season7bot", "--evidence"]]
     {
@@ -101,6 +112,9 @@ fn a_season_of_three_hundred_crawlers_is_reported_in_a_second() {
             let counts = report["crawlers"].as_array().expect("crawlers").iter();
             assert_eq!(counts.filter_map(|entry| entry["violations"].as_u64()).sum::<u64>(), sent);
         }
-        assert!(took < Duration::from_secs(1) && most < 100 * 1_024, "{arguments:?}");
+        if took >= Duration::from_secs(1) || most >= 100 * 1_024 {
+            above.push(arguments);
+        }
     }
+    assert!(above.is_empty(), "above a second or 100 MiB: {above:?}");
 }

@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_passed_over_in_bounded_memory() {
-        let long = b"y".repeat(5 * CHUNK);
-        let log = [b"a\n", &long[..], b"\nb\n", &long[..]].concat();
+        let endless = b"y".repeat(5 * CHUNK);
+        let log = [b"a\n", &endless[..], b"\nb\n", &endless[..]].concat();
         let seen = chunks(&[&log]);
         let sum = |what: fn(&(usize, usize, u64)) -> u64| seen.iter().map(what).sum::<u64>();
         assert_eq!((sum(|chunk| chunk.1 as u64), sum(|chunk| chunk.2)), (2, 2), "{seen:?}");

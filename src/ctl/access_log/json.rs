@@ -104,14 +104,12 @@ impl<'de> Visitor<'de> for Fields {
 }
 
 pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
-    match std::str::from_utf8(line) {
-        Ok(text) => entry(serde_json::from_str(text).ok()?),
-        // A server may pass on octets that are not UTF-8. What they were is then lost, and no more than that.
-        Err(_) => {
-            let text = String::from_utf8_lossy(line).into_owned();
-            entry(serde_json::from_str(&text).ok()?).map(owned)
-        }
+    if let Ok(text) = std::str::from_utf8(line) {
+        return entry(serde_json::from_str(text).ok()?);
     }
+    // A server may pass on octets that are not UTF-8. What they were is then lost, and no more than that.
+    let text = String::from_utf8_lossy(line).into_owned();
+    entry(serde_json::from_str(&text).ok()?).map(owned)
 }
 
 fn entry(line: Line<'_>) -> Option<Entry<'_>> {

@@ -57,7 +57,7 @@ pub(super) fn common(text: &[u8]) -> Option<i64> {
 
 /// RFC 3339, the common form, or seconds since 1970 as a decimal number.
 pub(super) fn any(text: &str) -> Option<i64> {
-    let stamp = || text.parse::<Timestamp>().ok().map(|time| time.as_microsecond());
+    let stamp = || text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond);
     common(text.as_bytes()).or_else(stamp).or_else(|| text.parse().ok().and_then(seconds))
 }
 

@@ -80,7 +80,7 @@ pub(super) fn run(
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
-    let Some(old) = sites.sites.first() else { return Err(Failure("there is no site".to_owned())) };
+    let Some(old) = sites.all.first() else { return Err(Failure("there is no site".to_owned())) };
     let new = replaced(old, &sites.policy, arguments)?;
     let pair = Pair { policy: &sites.policy, old, new: &new };
     let (requests, flips) = if let Some(since) = arguments.since {
@@ -167,13 +167,13 @@ fn of_logs(pair: &Pair<'_>, sites: &Sites, arguments: &DiffArgs) -> Result<(Requ
 /// What search engines would lose.
 fn losses(flips: &Flips) -> Vec<Loss> {
     let mut losses: Vec<Loss> = Vec::new();
-    let lost = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
-    for flip in flips.sorted(usize::MAX).into_iter().filter(lost) {
+    let hurts = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
+    for flip in flips.sorted(usize::MAX).into_iter().filter(hurts) {
         let crawler = flip.crawler.unwrap_or_default();
-        match losses.iter_mut().find(|loss| loss.crawler == crawler) {
-            Some(loss) => {
-                loss.pages += 1;
-                loss.requests += flip.count;
+        match losses.iter_mut().find(|known| known.crawler == crawler) {
+            Some(known) => {
+                known.pages += 1;
+                known.requests += flip.count;
             }
             None => losses.push(Loss { crawler, pages: 1, requests: flip.count }),
         }

@@ -1,7 +1,7 @@
 //! What changes for whom, by the rules alone.
 
 use crate::record::printable;
-use crate::robots::{Robots, Rule};
+use crate::robots::{Group, Robots, Rule};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -49,16 +49,19 @@ pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<Changed> {
     found
 }
 
+/// Where one rule stands in the old file, and in the new.
+type Balance = (Vec<Line>, Vec<Line>);
+
 /// What changes for one crawler; `None` where nothing does.
 fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<Changed> {
     let name: &[&str] = if token == "*" { &[] } else { &[token] };
     let (before, after) = (old.group(name, true), new.group(name, true));
     let (mut removed, mut added) = (Vec::new(), Vec::new());
-    let mut balance: BTreeMap<(&str, Vec<u8>), (Vec<Line>, Vec<Line>)> = BTreeMap::new();
-    for rule in before.iter().flat_map(|group| group.rules()) {
+    let mut balance: BTreeMap<(&str, Vec<u8>), Balance> = BTreeMap::new();
+    for rule in before.iter().flat_map(Group::rules) {
         balance.entry(key(&rule)).or_default().0.push(line(&rule));
     }
-    for rule in after.iter().flat_map(|group| group.rules()) {
+    for rule in after.iter().flat_map(Group::rules) {
         balance.entry(key(&rule)).or_default().1.push(line(&rule));
     }
     for (gone, come) in balance.into_values() {
@@ -74,7 +77,7 @@ fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<Changed> {
     }
     added.sort();
     removed.sort();
-    let named = |group: Option<crate::robots::Group<'_>>| group.map(|group| group.matched().to_owned());
+    let named = |group: Option<Group<'_>>| group.map(|group| group.matched().to_owned());
     Some(Changed {
         tokens: vec![token.to_owned()],
         old_group: named(before),
@@ -104,7 +107,8 @@ mod tests {
 
     fn told(old: &str, new: &str) -> Vec<String> {
         let lines = |sign: &str, lines: &[Line]| {
-            lines.iter().map(|line| format!(" {sign}{}:{}", line.line, line.rule)).collect::<String>()
+            let told = lines.iter().map(|line| format!(" {sign}{}:{}", line.line, line.rule));
+            told.collect::<Vec<_>>().concat()
         };
         changed(&robots(old), &robots(new))
             .iter()

@@ -58,7 +58,7 @@ impl<'a> Judge<'a> {
             sites,
             since,
             book: with_events.then(ReadBook::default),
-            headers: vec![HashMap::new(); sites.sites.len()],
+            headers: vec![HashMap::new(); sites.all.len()],
             hosts: HashMap::new(),
             decisions: HashMap::new(),
             subjects: 0,
@@ -71,12 +71,14 @@ impl<'a> Judge<'a> {
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
         let mut part = Part { log: chunk.log, ..Part::default() };
         for _ in 0..chunk.overlong {
+            part.physical += 1;
             part.tally.lines += 1;
             part.unreadable(b"(a line without end)");
         }
         let (mut from, octets) = (0, chunk.octets.as_slice());
         for end in memchr::memchr_iter(b'\n', octets).chain(std::iter::once(octets.len())) {
             let line = octets.get(from..end).unwrap_or_default();
+            part.physical += u64::from(from < octets.len());
             from = end + 1;
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if !line.is_empty() {
@@ -144,7 +146,7 @@ impl<'a> Judge<'a> {
         if let Some(known) = self.headers.get(site).and_then(|headers| headers.get(agent)) {
             return Some(known.clone());
         }
-        let of = self.sites.sites.get(site)?;
+        let of = self.sites.all.get(site)?;
         let header = Some(agent).filter(|agent| !agent.is_empty());
         let recognised = Recognised::of(&self.sites.policy, of, header);
         // A value of this thread's own: counting its holders would make the threads wait for each other.
@@ -191,7 +193,7 @@ impl<'a> Judge<'a> {
             return;
         };
         let sites = self.sites;
-        let Some(of) = sites.sites.get(site) else { return };
+        let Some(of) = sites.all.get(site) else { return };
         let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(entry.at).unwrap_or_default());
         let facts = RequestFacts {
             scheme: Scheme::Http,

@@ -78,6 +78,7 @@ pub(super) struct Ledger<'a> {
     by_subject: HashMap<Subject, u32>,
     strangers: usize,
     pub(super) decisions: Vec<NewDecision>,
+    by_decision: HashMap<NewDecision, u32>,
     pub(super) hosts: Vec<Box<str>>,
     by_host: HashMap<Box<str>, u32>,
     targets: (usize, usize),
@@ -103,6 +104,7 @@ impl<'a> Ledger<'a> {
             by_subject: HashMap::new(),
             strangers: 0,
             decisions: Vec::new(),
+            by_decision: HashMap::new(),
             hosts: Vec::new(),
             by_host: HashMap::new(),
             targets: (0, 0),
@@ -122,7 +124,7 @@ impl<'a> Ledger<'a> {
             self.unread = Some((part.log, before + line, text.clone()));
         }
         if let Some(lines) = self.lines.get_mut(part.log) {
-            *lines += part.tally.lines;
+            *lines += part.physical;
         }
         self.tally += part.tally;
         if let Some((first, last)) = part.span {
@@ -146,15 +148,11 @@ impl<'a> Ledger<'a> {
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.push(number));
         }
         for new in &part.decisions {
-            let known = self
-                .decisions
-                .iter()
-                .position(|known| known.decision == new.decision && known.spared == new.spared);
-            let number = known.unwrap_or(self.decisions.len());
-            if known.is_none() {
+            let next = u32::try_from(self.decisions.len()).unwrap_or(u32::MAX / 2);
+            let number = *self.by_decision.entry(new.clone()).or_insert(next);
+            if number == next {
                 self.decisions.push(new.clone());
             }
-            let number = u32::try_from(number).unwrap_or(u32::MAX / 2);
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.decisions.push(number));
         }
         for host in &part.hosts {
@@ -168,7 +166,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn subject(&mut self, site: usize, identity: &Arc<Identity>) -> u32 {
-        let name = self.sites.sites.get(site).map_or("", |site| &site.config.name);
+        let name = self.sites.all.get(site).map_or("", |site| &site.config.name);
         let mut subject = Subject {
             site: name.into(),
             client: identity.client,
@@ -217,7 +215,7 @@ impl<'a> Ledger<'a> {
         let reader = |account: &Account| {
             Reader::new(&account.subject.site, host_name, &account.identity, Proof::Unchecked, hit.address)
         };
-        let version = self.sites.sites.get(account.site).and_then(crate::policy::Site::version);
+        let version = self.sites.all.get(account.site).and_then(crate::policy::Site::version);
         let Some(decision) = hit.decision else {
             if let Some(version) = version {
                 self.book.note(reader(account), version, UNIX_EPOCH, instant(hit.at));

@@ -87,7 +87,7 @@ fn read<'a>(
 ) -> Result<Ledger<'a>, Failure> {
     let (bytes, sources) = open(logs)?;
     let since = arguments.since.map(|since| since.before(SystemTime::now()));
-    let since = since.map_or(i64::MIN, |since| micros(since));
+    let since = since.map_or(i64::MIN, micros);
     let with_events = arguments.events.is_some();
     // To tell each event in full, what was read before it has to be known when it is judged.
     let count = if with_events { 1 } else { workers() };

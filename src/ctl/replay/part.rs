@@ -32,7 +32,7 @@ pub(super) struct NewSubject {
 }
 
 /// What was decided, by number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NewDecision {
     pub(super) decision: Decision,
     /// Why a request that the rules disallow would be forwarded in enforce mode all the same.
@@ -121,6 +121,8 @@ pub(super) struct Part {
     pub(super) subjects: Vec<NewSubject>,
     pub(super) decisions: Vec<NewDecision>,
     pub(super) hosts: Vec<Box<str>>,
+    /// Lines, blank ones too.
+    pub(super) physical: u64,
     /// Which log, and the first line of it, counted within the part, that could not be read.
     pub(super) log: usize,
     pub(super) unread: Option<(u64, Vec<u8>)>,
@@ -132,7 +134,7 @@ impl Part {
     pub(super) fn unreadable(&mut self, line: &[u8]) {
         self.tally.unread += 1;
         if self.unread.is_none() {
-            self.unread = Some((self.tally.lines, line.get(..SHOWN).unwrap_or(line).to_vec()));
+            self.unread = Some((self.physical, line.get(..SHOWN).unwrap_or(line).to_vec()));
         }
     }
 

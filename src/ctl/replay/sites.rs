@@ -14,7 +14,7 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub(in crate::ctl) struct Sites {
     pub(in crate::ctl) policy: Policy,
-    pub(in crate::ctl) sites: Vec<Site>,
+    pub(in crate::ctl) all: Vec<Site>,
     /// The site of lines that name no host.
     hostless: Option<usize>,
     /// Whether hosts that no site serves are taken for the only site: nobody said which there are.
@@ -45,7 +45,7 @@ impl Sites {
             site.robots = RobotsFile::read(path).ok().map(Arc::new);
         }
         let takes_all = cli.config.is_none() && robots.is_some();
-        Ok(Self { policy, sites: vec![enforcing(&site)], hostless: Some(0), takes_all })
+        Ok(Self { policy, all: vec![enforcing(&site)], hostless: Some(0), takes_all })
     }
 
     fn configured(cli: &Cli) -> Result<Self, Failure> {
@@ -55,17 +55,17 @@ impl Sites {
         };
         let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
         let policy = loaded.map_err(|errors| Failure(errors.to_string()))?;
-        let sites: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
-        let default = sites.iter().position(|site| site.config.hosts.is_empty());
-        let hostless = default.or((sites.len() == 1).then_some(0));
-        Ok(Self { policy, sites, hostless, takes_all: false })
+        let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
+        let default = all.iter().position(|site| site.config.hosts.is_empty());
+        let hostless = default.or_else(|| (all.len() == 1).then_some(0));
+        Ok(Self { policy, all, hostless, takes_all: false })
     }
 
     /// The site of a line.
     pub(in crate::ctl) fn of(&self, named: Option<&str>) -> Option<usize> {
         let Some(named) = named.filter(|_| !self.takes_all) else { return self.hostless };
         let site = self.policy.site(&host::normalise(named))?;
-        self.sites.iter().position(|ours| ours.config.name == site.config.name)
+        self.all.iter().position(|ours| ours.config.name == site.config.name)
     }
 }
 

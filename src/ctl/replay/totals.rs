@@ -42,7 +42,7 @@ pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
         paths: seen().flat_map(paths).collect(),
         gaps: seen().map(|account| (Arc::clone(&account.subject), account.gaps.clone())).collect(),
         reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
-        versions: sites.sites.iter().filter_map(version).collect(),
+        versions: sites.all.iter().filter_map(version).collect(),
     }
 }
 
@@ -56,7 +56,7 @@ fn paths(account: &Account) -> Vec<PathTotal> {
 
 /// The reads of a subject, as ones of the version that is judged by.
 fn reads(account: &Account, ledger: &Ledger<'_>, sites: &Sites) -> Vec<ReadTotal> {
-    let site = sites.sites.iter().find(|site| *site.config.name == *account.subject.site);
+    let site = sites.all.iter().find(|site| *site.config.name == *account.subject.site);
     let Some(version) = site.and_then(Site::version) else { return Vec::new() };
     let total = |((host, network), seen): (&(u32, Option<String>), &Seen)| ReadTotal {
         subject: Arc::clone(&account.subject),

@@ -11,7 +11,7 @@ use crate::record::ConnectionEvent;
 use pingora::apps::ServerApp;
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
-use pingora::protocols::{ALPN, GetSocketDigest as _, IO, SocketDigest};
+use pingora::protocols::{ALPN, GetSocketDigest as _, IO, SocketDigest, Stream};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -46,26 +46,30 @@ impl<A> Front<A> {
 
 impl<A: ServerApp + Send + Sync + 'static> Serve for Front<A> {
     async fn serve(self: Arc<Self>, accepted: Accepted, shutdown: watch::Receiver<bool>) {
-        let config = Arc::clone(&self.current.get().config);
-        // Without a place it is closed at once: a word would cost what there is too little of.
-        let Some(permit) = self.admission.enter(&config.limits) else { return };
-        let Some((stream, permit)) = self.introduced(accepted, permit, &config).await else { return };
-        match &self.tls {
-            None => self.guarded(stream, permit, &config, &shutdown).await,
-            Some(acceptor) => {
-                let handshake = timeout(config.timeouts.tls_handshake, acceptor.tls_handshake(stream));
-                // The reason is the client's; the count is all an operator can use.
-                let Ok(Ok(stream)) = handshake.await else {
-                    self.admission.totals.count(ConnectionEvent::TlsFailed);
-                    return;
-                };
-                self.guarded(stream, permit, &config, &shutdown).await;
-            }
-        }
+        // On the heap, and gone when it is done: a handshake takes kilobytes, which every idle connection would
+        // otherwise hold to its end.
+        let Some(stream) = Box::pin(self.admitted(accepted)).await else { return };
+        self.app.process_new(stream, &shutdown).await;
     }
 }
 
-impl<A: ServerApp + Send + Sync + 'static> Front<A> {
+impl<A> Front<A> {
+    /// The connection under guard, ready for requests; `None` where it got no further.
+    async fn admitted(&self, accepted: Accepted) -> Option<Stream> {
+        let config = Arc::clone(&self.current.get().config);
+        // Without a place it is closed at once: a word would cost what there is too little of.
+        let permit = self.admission.enter(&config.limits)?;
+        let (stream, permit) = self.introduced(accepted, permit, &config).await?;
+        let Some(acceptor) = &self.tls else { return self.guarded(stream, permit, &config) };
+        let handshake = timeout(config.timeouts.tls_handshake, acceptor.tls_handshake(stream));
+        if let Ok(Ok(stream)) = handshake.await {
+            return self.guarded(stream, permit, &config);
+        }
+        // The reason is the client's; the count is all an operator can use.
+        self.admission.totals.count(ConnectionEvent::TlsFailed);
+        None
+    }
+
     /// Finds out whose connection it is, and counts it for that address.
     async fn introduced(
         &self,
@@ -98,19 +102,11 @@ impl<A: ServerApp + Send + Sync + 'static> Front<A> {
         Some((stream, permit))
     }
 
-    async fn guarded<S: IO + 'static>(
-        &self,
-        stream: S,
-        permit: Permit,
-        config: &Config,
-        shutdown: &watch::Receiver<bool>,
-    ) {
+    fn guarded<S: IO + 'static>(&self, stream: S, permit: Permit, config: &Config) -> Option<Stream> {
         let is_multiplexed = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let totals = Arc::clone(&self.admission.totals);
         let line = Line::new(config.limits, config.timeouts, is_multiplexed, totals);
-        if let Ok(stream) = Guarded::new(stream, line, permit) {
-            self.app.process_new(Box::new(stream), shutdown).await;
-        }
+        Guarded::new(stream, line, permit).ok().map(|stream| Box::new(stream) as Stream)
     }
 }
 
