@@ -16,6 +16,9 @@ use budgets::Budgets;
 use std::error::Error;
 use std::process::ExitCode;
 
+/// Runs of which the highest counts are recorded.
+const RUNS: usize = 5;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let says = |word: &str| arguments.iter().any(|argument| argument == word);
@@ -37,15 +40,27 @@ fn compare(record: bool) -> Result<ExitCode, Box<dyn Error>> {
         println!("instructions: skipped, valgrind is not installed (Debian: apt-get install valgrind)");
         return Ok(ExitCode::SUCCESS);
     }
-    let measured = callgrind::measure()?;
     if record {
+        let measured = highest()?;
         Budgets::of(&measured).write()?;
         println!("{} budgets recorded in {}", measured.len(), budgets::FILE);
         return Ok(ExitCode::SUCCESS);
     }
-    let faults = Budgets::read()?.compare(&measured);
+    let faults = Budgets::read()?.compare(&callgrind::measure()?);
     for fault in &faults {
         eprintln!("instructions: {fault}");
     }
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The most that a stage took in several runs: where the heap begins, and so what a growing buffer costs, is left to
+/// chance.
+fn highest() -> Result<Vec<callgrind::Count>, Box<dyn Error>> {
+    let mut highest = callgrind::measure()?;
+    for _ in 1..RUNS {
+        for (known, (_, count)) in highest.iter_mut().zip(callgrind::measure()?) {
+            known.1 = known.1.max(count);
+        }
+    }
+    Ok(highest)
 }

@@ -99,9 +99,11 @@ impl<'a> Refusal<'a> {
     }
 
     fn json(&self) -> String {
-        let mut body = serde_json::to_string(self).unwrap_or_default();
-        body.push('\n');
-        body
+        let mut body = Vec::with_capacity(USUAL);
+        // Nothing here has a form that JSON lacks, and memory does not fail.
+        let _ = serde_json::to_writer(&mut body, self);
+        body.push(b'\n');
+        String::from_utf8(body).unwrap_or_default()
     }
 
     fn text(&self) -> String {

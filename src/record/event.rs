@@ -7,10 +7,12 @@ use crate::record::octets::{escaped_json, shown};
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
+use memchr::memmem::Finder;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 /// Version of the event's fields; it rises when one of them changes its meaning.
@@ -107,6 +109,9 @@ pub struct Event {
 /// How a line has it that there is no status.
 const NO_STATUS: &[u8] = b"\"status\":null";
 
+/// What finds it; to prepare the search costs more than the search.
+static STATUS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NO_STATUS));
+
 /// Room for a line of usual length; longer ones grow.
 const USUAL: usize = 1_024;
 
@@ -126,7 +131,7 @@ impl Event {
         spell_out(&mut line);
         line.push(b'\n');
         // Within a string its quotes would be escaped.
-        let status = memchr::memmem::find(&line, NO_STATUS).map(|at| at + NO_STATUS.len() - "null".len());
+        let status = STATUS.find(&line).map(|at| at + NO_STATUS.len() - "null".len());
         Self { line, status }
     }
 
