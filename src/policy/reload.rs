@@ -244,7 +244,9 @@ impl Reloader {
             next.save(&policy.config.state_dir).map_err(ModeError::NotKept)?;
         }
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
-        tracing::info!(crawler, site, overrides = ?next.in_force(), "a mode was changed");
+        let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
+        let mode = set.unwrap_or("as configured");
+        tracing::info!(crawler, site, mode, "a mode was set by hand");
         history.overrides = next;
         self.current.replace(policy.next(SystemTime::now()).overridden(&history.overrides));
         Ok(true)
