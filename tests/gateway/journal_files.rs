@@ -95,6 +95,8 @@ fn a_batch_is_rotated_between_its_lines() {
             });
         }
     });
+    // What is written once the control socket is given up is not this gateway's to rotate.
+    until("all is written", || (told(&state).len() == 320).then_some(()));
     gateway.signal("TERM");
     assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
     assert_eq!(told(&state).len(), 320);
