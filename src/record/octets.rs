@@ -63,7 +63,9 @@ pub fn is_harmful(symbol: char) -> bool {
 /// lines.
 #[must_use]
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
-    if !json.contains(is_harmful) {
+    // Nearly every line: JSON has escaped all of ASCII that needs it but DEL.
+    let is_plain = json.is_ascii() && memchr::memchr(0x7f, json.as_bytes()).is_none();
+    if is_plain || !json.contains(is_harmful) {
         return Cow::Borrowed(json);
     }
     let mut text = String::with_capacity(json.len() + 64);
