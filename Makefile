@@ -27,7 +27,7 @@ replay: ## Say what would have been refused: LOG=access.log ROBOTS=robots.txt
 
 test: ## Run all tests
 	@.ci/dependencies test
-	$(CARGO) test --locked
+	$(CARGO) test --locked --no-fail-fast
 
 lint: ## Check style, lints and documentation
 	@.ci/dependencies lint

@@ -87,7 +87,8 @@ pub(super) fn as_table(
     in_full: bool,
     output: &mut Output<impl io::Write>,
 ) -> io::Result<()> {
-    table::write(report, &table::Shape::of_terminal(top.unwrap_or(TOP), in_full), output)
+    let shape = table::Shape::of_terminal(output.palette(), top.unwrap_or(TOP), in_full);
+    table::write(report, &shape, output)
 }
 
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance

@@ -1,10 +1,10 @@
 //! Colours: only where a person looks, and only as they asked for.
 //!
 //! Standard output has to be a terminal; `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are heeded as
-//! other programs do.
+//! other programs do. A run of checks (`CI`) gets none that a person would not: its logs are read as files.
 
 use anstyle::{AnsiColor, Style};
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 /// The few styles that answers use, or none at all.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,7 @@ pub(super) enum Ink {
 impl Palette {
     /// Colours if standard output is to have them.
     pub(super) fn of_stdout() -> Self {
-        let choice = anstream::AutoStream::choice(&io::stdout());
-        Self { coloured: choice != anstream::ColorChoice::Never }
+        Self { coloured: Wish::of_environment().is_granted(io::stdout().is_terminal()) }
     }
 
     /// No colours.
@@ -52,6 +51,35 @@ impl Palette {
     }
 }
 
+/// What the environment says of colours.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    /// `NO_COLOR`.
+    refused: bool,
+    /// `CLICOLOR_FORCE`.
+    forced: bool,
+    /// `CLICOLOR`, where it is set.
+    asked: Option<bool>,
+    /// Whether `TERM` names a terminal that shows them.
+    possible: bool,
+}
+
+impl Wish {
+    fn of_environment() -> Self {
+        Self {
+            refused: anstyle_query::no_color(),
+            forced: anstyle_query::clicolor_force(),
+            asked: anstyle_query::clicolor(),
+            possible: anstyle_query::term_supports_color(),
+        }
+    }
+
+    fn is_granted(self, is_terminal: bool) -> bool {
+        let wanted = self.asked.unwrap_or(self.possible);
+        !self.refused && (self.forced || (is_terminal && wanted))
+    }
+}
+
 fn style(ink: Ink) -> Style {
     let colour = |colour: AnsiColor| colour.on_default();
     match ink {
@@ -67,6 +95,17 @@ fn style(ink: Ink) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_need_a_terminal_and_no_objection() {
+        let plain = Wish { refused: false, forced: false, asked: None, possible: true };
+        assert!(plain.is_granted(true) && !plain.is_granted(false));
+        assert!(!Wish { refused: true, forced: true, ..plain }.is_granted(true), "an objection wins");
+        assert!(Wish { forced: true, ..plain }.is_granted(false));
+        assert!(!Wish { asked: Some(false), ..plain }.is_granted(true));
+        assert!(!Wish { possible: false, ..plain }.is_granted(true), "a dumb terminal");
+        assert!(Wish { possible: false, asked: Some(true), ..plain }.is_granted(true), "unless asked for");
+    }
 
     #[test]
     fn without_colours_text_is_itself() {

@@ -42,8 +42,11 @@ fn readers_who_want_no_colours_get_none() {
     let plain = ctl(&folder, &["lint", "robots.txt"]).exits(0);
     assert!(!plain.stdout.contains('\u{1b}'), "{plain:?}");
     for variable in [("NO_COLOR", "1"), ("TERM", "dumb"), ("CLICOLOR", "0")] {
-        let Some(ended) = on_terminal(&folder, "lint robots.txt", &[variable]) else { return };
-        assert_eq!(ended.stdout, plain.stdout, "{variable:?}");
+        for runner in [None, Some(("CI", "true"))] {
+            let variables: Vec<_> = [variable].into_iter().chain(runner).collect();
+            let Some(ended) = on_terminal(&folder, "lint robots.txt", &variables) else { return };
+            assert_eq!(ended.stdout, plain.stdout, "{variables:?}");
+        }
     }
 }
 

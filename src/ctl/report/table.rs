@@ -3,6 +3,7 @@
 use super::cells::{Column, fit, lines};
 use super::detail;
 use crate::ctl::output::{Output, harmless};
+use crate::ctl::style::{Ink, Palette};
 use crate::record::timestamp;
 use crate::report::{Conduct, Entry, Reads, Report, amount, grouped};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ const WIDTH: usize = 100;
 pub(super) struct Shape {
     /// In columns of the terminal.
     pub(super) width: usize,
-    pub(super) is_coloured: bool,
+    pub(super) palette: Palette,
     /// Rows of a table, and rules and targets of a crawler.
     pub(super) top: usize,
     /// Whether crawlers that broke nothing are told in full, too.
@@ -24,32 +25,29 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The terminal's width, else `COLUMNS`; colour where a person looks and has not asked for none.
-    pub(super) fn of_terminal(top: usize, in_full: bool) -> Self {
+    /// The terminal's width, else `COLUMNS`.
+    pub(super) fn of_terminal(palette: Palette, top: usize, in_full: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
         let seen =
             terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
-        let is_dumb = set("TERM").is_none_or(|term| term == "dumb");
-        let is_coloured = is_terminal && set("NO_COLOR").is_none() && !is_dumb;
         let width = seen.or(told).unwrap_or(WIDTH).clamp(60, 200);
-        Self { width, is_coloured, top, in_full }
+        Self { width, palette, top, in_full }
     }
 
     /// A word in the colour of its meaning.
     fn colour(&self, line: &str, conduct: Conduct) -> String {
-        let code = match conduct {
-            Conduct::Ignored => "31",
-            Conduct::NoReadSeen => "33",
-            Conduct::Obeyed => "32",
-            Conduct::Unknown => return line.to_owned(),
-        };
-        if self.is_coloured { format!("\u{1b}[{code}m{line}\u{1b}[0m") } else { line.to_owned() }
+        match conduct {
+            Conduct::Ignored => self.palette.paint(Ink::Error, line),
+            Conduct::NoReadSeen => self.palette.paint(Ink::Warning, line),
+            Conduct::Obeyed => self.palette.paint(Ink::Good, line),
+            Conduct::Unknown => line.to_owned(),
+        }
     }
 
     pub(super) fn bold(&self, line: &str) -> String {
-        if self.is_coloured { format!("\u{1b}[1m{line}\u{1b}[0m") } else { line.to_owned() }
+        self.palette.paint(Ink::Strong, line)
     }
 }
 

@@ -12,8 +12,16 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Variables that would change what the programs do.
-const VARIABLES: [&str; 5] =
-    ["RUST_LOG", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "NO_COLOR", "CLICOLOR_FORCE"];
+const VARIABLES: [&str; 8] = [
+    "RUST_LOG",
+    "STATE_DIRECTORY",
+    "RUNTIME_DIRECTORY",
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "CI",
+];
 
 /// What a program left behind.
 #[derive(Debug)]
