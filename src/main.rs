@@ -51,7 +51,10 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
     let predecessor = inherited.finish();
-    proxy::raise_open_files(config.limits.connections);
+    // The one visitor of a demonstration needs a few.
+    if demo.is_none() {
+        proxy::raise_open_files(config.limits.connections);
+    }
     prepare(&policy);
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
@@ -152,14 +155,13 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is served all the same: the journal says what
-/// it loses, and nobody can put lists of addresses there either.
+/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is
+/// served all the same: the journal says what it loses, and nobody can put lists of addresses there either.
 fn prepare(policy: &Policy) {
     look_for_proxies(&policy.config);
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }
-    look_for_proxies(&policy.config);
     let folder = Evidence::folder(&policy.config);
     if let Err(error) = std::fs::create_dir_all(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");

@@ -127,7 +127,8 @@ impl Server {
         }
         let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
         let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
-        let manager = Arc::new(ServiceManager::from_environment());
+        let predecessor = self.predecessor.as_ref().and_then(Predecessor::process);
+        let manager = Arc::new(ServiceManager::from_environment(predecessor));
         let watched = Arc::clone(&manager);
         tokio::spawn(async move { watched.stay_alive().await });
         let control =
@@ -156,7 +157,7 @@ impl Server {
         }
         manager.ready();
         let stop_for = signals.stop(&self.reloader, &manager, succeeded(handed)).await;
-        manager.stopping();
+        manager.leaving(stop_for);
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         let grace = current.get().config.grace;
@@ -188,16 +189,20 @@ async fn drain(
     }
 }
 
-/// Ends when a successor serves, and never where none comes.
-async fn succeeded(handed: tokio::task::JoinHandle<bool>) {
-    if !matches!(handed.await, Ok(true)) {
-        std::future::pending::<()>().await;
+/// Ends when a successor serves, and never where none comes; its process, where that is known.
+async fn succeeded(handed: tokio::task::JoinHandle<Option<Heir>>) -> Option<u32> {
+    match handed.await {
+        Ok(Some(Heir(process))) => process,
+        _ => std::future::pending().await,
     }
 }
 
-/// Hands over the sockets to a successor that asks; `false` when the gateway stops first. Their copies go
+/// The process that has taken over, where it is known.
+struct Heir(Option<u32>);
+
+/// Hands over the sockets to a successor that asks; `None` when the gateway stops first. Their copies go
 /// either way: while one is open, clients would connect and wait for nobody.
-async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> bool {
+async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> Option<Heir> {
     let handed = async {
         // Another gateway may hold it, whose successor we are; the control socket tells of any other reason.
         let socket = loop {
@@ -210,13 +215,13 @@ async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiv
             Ok(listener) => handover.wait(listener).await,
             Err(error) => {
                 tracing::warn!("sockets cannot be handed over: {error}");
-                std::future::pending::<()>().await;
+                std::future::pending().await
             }
         }
     };
     tokio::select! {
-        () = handed => true,
-        _ = stopped.wait_for(|stop| *stop) => false,
+        process = handed => Some(Heir(process)),
+        _ = stopped.wait_for(|stop| *stop) => None,
     }
 }
 

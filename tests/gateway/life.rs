@@ -22,16 +22,21 @@ impl Manager {
         (Self(socket), builder.variable("NOTIFY_SOCKET", &path))
     }
 
-    /// Waits for a message that begins like this.
+    /// Waits for a message that begins like this; the rest of it.
     #[track_caller]
-    fn hears(&self, beginning: &str) {
-        let mut octets = [0; 256];
+    fn hears(&self, beginning: &str) -> String {
         loop {
-            let count = self.0.recv(&mut octets).unwrap_or_else(|error| panic!("no {beginning}: {error}"));
-            if octets[..count].starts_with(beginning.as_bytes()) {
-                return;
+            let message = self.next().unwrap_or_else(|error| panic!("no {beginning}: {error}"));
+            if let Some(rest) = message.strip_prefix(beginning) {
+                return rest.to_owned();
             }
         }
+    }
+
+    fn next(&self) -> std::io::Result<String> {
+        let mut octets = [0; 256];
+        let count = self.0.recv(&mut octets)?;
+        Ok(String::from_utf8_lossy(&octets[..count]).into_owned())
     }
 }
 
@@ -48,6 +53,26 @@ fn a_service_manager_is_told_of_start_reload_and_stop() {
     gateway.signal("TERM");
     manager.hears("STOPPING=1");
     assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
+}
+
+/// The manager only listens to the process that it follows; that one names the next.
+#[test]
+fn a_service_manager_is_told_which_process_goes_on() {
+    let origin = Nginx::start();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let mut gateway = builder.start();
+    manager.hears("READY=1");
+    let path = gateway.folder().join("control.sock.handover");
+    until("it can be succeeded", || path.exists().then_some(()));
+    // It has no manager of its own to talk to, so all that is heard is the former one.
+    let mut successor = gateway.successor().expect("a successor");
+    assert_eq!(manager.hears("MAINPID="), successor.process_id().to_string());
+    assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0), "{}", gateway.log.text());
+    manager.0.set_nonblocking(true).expect("a setting");
+    while let Ok(message) = manager.next() {
+        assert!(!message.contains("STOPPING"), "the service goes on: {message}");
+    }
+    successor.is_running();
 }
 
 #[test]

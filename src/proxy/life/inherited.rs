@@ -100,6 +100,11 @@ impl Inherited {
 pub struct Predecessor(Successor);
 
 impl Predecessor {
+    /// Which process it is, where that is known.
+    pub(in crate::proxy) fn process(&self) -> Option<u32> {
+        self.0.predecessor()
+    }
+
     pub(in crate::proxy) fn tell_ready(self) {
         match self.0.tell_ready() {
             Ok(()) => tracing::info!("took over the sockets of the running gateway"),

@@ -2,6 +2,7 @@
 //!
 //! Without `NOTIFY_SOCKET` nobody wants to be told, and nothing is sent.
 
+use super::Stop;
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
 use std::io;
@@ -18,8 +19,9 @@ pub(in crate::proxy) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The service manager that the environment names.
-    pub(in crate::proxy) fn from_environment() -> Self {
+    /// The service manager that the environment names. Whoever was started by a `predecessor` has that one's
+    /// environment.
+    pub(in crate::proxy) fn from_environment(predecessor: Option<u32>) -> Self {
         let socket = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
         let socket = socket.and_then(|name| match open(&name) {
             Ok(socket) => Some(socket),
@@ -28,7 +30,7 @@ impl ServiceManager {
                 None
             }
         });
-        Self { socket, watchdog: watchdog() }
+        Self { socket, watchdog: watchdog(predecessor) }
     }
 
     /// Everything listens, and requests are answered.
@@ -43,9 +45,14 @@ impl ServiceManager {
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
 
-    /// The process is about to end.
-    pub(in crate::proxy) fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=finishing requests");
+    /// The process is about to end. Where another one goes on as this service it is named instead: the
+    /// service is not stopping, and the manager follows that one from now on. It only listens to the process
+    /// that it follows, so nobody but the former one can say so.
+    pub(in crate::proxy) fn leaving(&self, stop: Stop) {
+        match stop {
+            Stop::Successor { process: Some(process) } => self.tell(&format!("MAINPID={process}")),
+            _ => self.tell("STOPPING=1\nSTATUS=finishing requests"),
+        }
     }
 
     /// Says for ever that we live, twice as often as is asked for. It runs where requests run: where they
@@ -80,10 +87,12 @@ fn open(name: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
     Ok((socket, address))
 }
 
-/// How long we may be silent (`sd_watchdog_enabled(3)`).
-fn watchdog() -> Option<Duration> {
+/// How long we may be silent (`sd_watchdog_enabled(3)`); what a predecessor had to say is ours to say now.
+fn watchdog(predecessor: Option<u32>) -> Option<Duration> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+    let ours = [Some(std::process::id()), predecessor];
+    let is_ours =
+        number("WATCHDOG_PID").is_none_or(|pid| ours.into_iter().flatten().any(|own| pid == u64::from(own)));
     let period = number("WATCHDOG_USEC").filter(|micros| *micros > 0 && is_ours)?;
     Some(Duration::from_micros(period))
 }
