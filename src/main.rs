@@ -69,9 +69,11 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if let Some(demo) = &demo {
         demo.introduce(&config, &listeners);
     }
+    let access_log = access_log(&config).map_err(running)?;
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
         journal: Arc::clone(&journal),
+        access_log: access_log.clone(),
         recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
         prover: Arc::clone(&prover),
@@ -81,7 +83,6 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
-    let access_log = access_log(&config).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     gateway.access_log.clone_from(&access_log);

@@ -83,7 +83,11 @@ impl Validity {
 fn time(time: ASN1Time) -> Option<SystemTime> {
     let seconds = time.timestamp();
     let span = Duration::from_secs(seconds.unsigned_abs());
-    if seconds < 0 { SystemTime::UNIX_EPOCH.checked_sub(span) } else { SystemTime::UNIX_EPOCH.checked_add(span) }
+    if seconds < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(span)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(span)
+    }
 }
 
 /// What has been told of which certificate.

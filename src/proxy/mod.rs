@@ -12,6 +12,7 @@ mod context;
 mod delivery;
 mod demo;
 mod facts;
+mod farewell;
 mod faults;
 mod forwarding;
 mod guard;

@@ -115,11 +115,12 @@ impl Server {
         };
         let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
         let totals = Arc::clone(&self.gateway.totals);
+        let access_log = self.gateway.access_log.clone();
         let authorities = Arc::clone(&self.gateway.authorities);
         tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
-        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
+        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals, access_log));
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
         if let Some((address, pages)) = self.admin {

@@ -5,15 +5,16 @@
 //! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes.
 
 mod gate;
-mod refusing;
+mod malformed;
 mod stream;
 
 pub(super) use gate::Gate;
 
 use crate::policy::CurrentPolicy;
-use crate::record::Totals;
+use crate::record::{AccessLog, Totals};
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
+use malformed::Malformed;
 use pingora::apps::ServerApp;
 use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::Session;
@@ -25,13 +26,19 @@ use std::sync::Arc;
 pub(super) struct Checked<A> {
     app: Arc<A>,
     current: Arc<CurrentPolicy>,
-    totals: Arc<Totals>,
+    malformed: Arc<Malformed>,
 }
 
 impl<A> Checked<A> {
-    /// Stands in front of `app` and counts what it refuses.
-    pub(super) fn new(app: A, current: Arc<CurrentPolicy>, totals: Arc<Totals>) -> Self {
-        Self { app: Arc::new(app), current, totals }
+    /// Stands in front of `app`, counts what it refuses, and tells of it in the access log.
+    pub(super) fn new(
+        app: A,
+        current: Arc<CurrentPolicy>,
+        totals: Arc<Totals>,
+        log: Option<Arc<AccessLog>>,
+    ) -> Self {
+        let malformed = Arc::new(Malformed::new(Arc::clone(&current), totals, log));
+        Self { app: Arc::new(app), current, malformed }
     }
 
     /// How large the heads of a new connection may be.
@@ -46,7 +53,7 @@ impl<A: ServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         let stream = match stream.selected_alpn_proto() {
             Some(ALPN::H2) => stream,
-            _ => Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.totals))),
+            _ => Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed))),
         };
         self.app.process_new(stream, shutdown).await
     }
