@@ -50,7 +50,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
-    let predecessor = inherited.finish();
+    let heritage = inherited.finish();
     // The one visitor of a demonstration needs a few.
     if demo.is_none() {
         proxy::raise_open_files(config.limits.connections);
@@ -90,7 +90,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         gateway,
         listeners,
         connections,
-        predecessor,
+        heritage,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
         demo,

@@ -33,7 +33,7 @@ mod wire;
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
 pub use facts::is_near;
-pub use life::{InheritError, Inherited, Predecessor, raise_open_files};
+pub use life::{Heritage, InheritError, Inherited, raise_open_files};
 pub use mount::Pages;
 pub use serve::{ServeError, Server, Workers};
 pub use sockets::{BindError, ControlSocket, bind};

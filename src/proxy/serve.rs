@@ -2,7 +2,7 @@
 
 use super::accept::{Connections, Direct, Listener, accept};
 use super::demo::DemoOrigin;
-use super::life::{Handover, Predecessor, ServiceManager, Signals, Stop, path_beside};
+use super::life::{Handover, Heritage, Predecessor, ServiceManager, Signals, Stop, path_beside};
 use super::listen::{Admission, Front};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
@@ -76,8 +76,8 @@ pub struct Server {
     pub gateway: Gateway,
     /// Its sockets, and what is spoken there.
     pub listeners: Vec<(TcpListener, ListenerConfig)>,
-    /// The gateway that this one replaces.
-    pub predecessor: Option<Predecessor>,
+    /// What is to be told of sockets that were there before.
+    pub heritage: Heritage,
     /// Where what becomes of connections is counted.
     pub connections: Arc<ConnectionTotals>,
     /// Where the admin listener is wanted, and its pages.
@@ -128,8 +128,9 @@ impl Server {
         }
         let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
         let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
-        let predecessor = self.predecessor.as_ref().and_then(Predecessor::process);
+        let predecessor = self.heritage.predecessor.as_ref().and_then(Predecessor::process);
         let manager = Arc::new(ServiceManager::from_environment(predecessor));
+        keep(&manager, &self.listeners, &self.heritage)?;
         let watched = Arc::clone(&manager);
         tokio::spawn(async move { watched.stay_alive().await });
         let control =
@@ -153,7 +154,7 @@ impl Server {
                 Arc::default(),
             ));
         }
-        if let Some(predecessor) = self.predecessor {
+        if let Some(predecessor) = self.heritage.predecessor {
             predecessor.tell_ready();
         }
         manager.ready();
@@ -167,6 +168,22 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
+}
+
+/// Has the service manager keep the listening sockets, in case this process is started anew.
+fn keep(
+    manager: &ServiceManager,
+    listeners: &[(TcpListener, ListenerConfig)],
+    heritage: &Heritage,
+) -> io::Result<()> {
+    for (listener, _) in listeners {
+        let address = listener.local_addr()?;
+        if !heritage.held.contains(&address) {
+            manager.keep(address, listener);
+        }
+    }
+    heritage.stale.iter().for_each(|address| manager.forget(*address));
+    Ok(())
 }
 
 /// Lets what is open come to its end.

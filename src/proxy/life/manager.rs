@@ -3,9 +3,14 @@
 //! Without `NOTIFY_SOCKET` nobody wants to be told, and nothing is sent.
 
 use super::Stop;
+use rustix::cmsg_space;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -67,12 +72,45 @@ impl ServiceManager {
         }
     }
 
+    /// Has a copy of a listening socket kept for the process that follows, should we be started anew: until it
+    /// listens, clients wait in the queue (`sd_pid_notify_with_fds(3)`). It is given up when the service stops.
+    pub(in crate::proxy) fn keep(&self, address: net::SocketAddr, socket: impl AsFd) {
+        let Some((_, place)) = &self.socket else { return };
+        let state = format!("FDSTORE=1\nFDNAME={}", kept_name(address));
+        if let Err(error) = send_with(place, &state, socket.as_fd()) {
+            tracing::debug!(%address, "the service manager does not keep the socket: {error}");
+        }
+    }
+
+    /// Has the manager close what it keeps and nobody listens to any more.
+    pub(in crate::proxy) fn forget(&self, address: net::SocketAddr) {
+        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={}", kept_name(address)));
+    }
+
     fn tell(&self, state: &str) {
         let Some((socket, address)) = &self.socket else { return };
         if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
             tracing::debug!("the service manager was not told {state:?}: {error}");
         }
     }
+}
+
+/// What the socket of an address is called while it is kept. A colon would end the name.
+pub(super) fn kept_name(address: net::SocketAddr) -> String {
+    format!("kept_{}", address.to_string().replace(':', "_"))
+}
+
+fn send_with(place: &SocketAddr, state: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.connect_addr(place)?;
+    let (descriptors, mut space) = ([descriptor], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    sendmsg(&socket, &[IoSlice::new(state.as_bytes())], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// A path, or after an `@` a name in the abstract namespace.
