@@ -52,9 +52,9 @@ pub(super) const ATTACKS: [Attack; 13] = [
     },
     Attack {
         name: "1 MiB heads",
-        what: "50 heads of 1 MiB a second",
+        what: "100 heads of 1 MiB a second",
         least: 20,
-        wage: |siege| wage(siege, 50, plain::large_head),
+        wage: |siege| wage(siege, 100, plain::large_head),
     },
     Attack {
         name: "pipelining",
@@ -64,50 +64,50 @@ pub(super) const ATTACKS: [Attack; 13] = [
     },
     Attack {
         name: "malformed",
-        what: "1,000 malformed requests a second, on connections of their own",
+        what: "2,000 malformed requests a second, on connections of their own",
         least: 200,
-        wage: |siege| wage(siege, 1_000, plain::malformed),
+        wage: |siege| wage(siege, 2_000, plain::malformed),
     },
     Attack {
         name: "rapid reset",
-        what: "20 HTTP/2 connections a second, up to 2,000 streams opened and cancelled on each",
+        what: "50 HTTP/2 connections a second, up to 2,000 streams opened and cancelled on each",
         least: 20,
         wage: |siege| {
             let client = tls::client(siege)?;
-            wage(siege, 20, |siege, number| http2::rapid_reset(siege, &client, number))
+            wage(siege, 50, |siege, number| http2::rapid_reset(siege, &client, number))
         },
     },
     Attack {
         name: "PING, SETTINGS",
-        what: "20 HTTP/2 connections a second, up to 4,000 PING and SETTINGS frames on each",
+        what: "50 HTTP/2 connections a second, up to 4,000 PING and SETTINGS frames on each",
         least: 20,
         wage: |siege| {
             let client = tls::client(siege)?;
-            wage(siege, 20, |siege, number| http2::control(siege, &client, number))
+            wage(siege, 50, |siege, number| http2::control(siege, &client, number))
         },
     },
     Attack {
         name: "CONTINUATION",
-        what: "20 HTTP/2 connections a second, up to 480 KiB of a head without an end on each",
+        what: "50 HTTP/2 connections a second, up to 480 KiB of a head without an end on each",
         least: 20,
         wage: |siege| {
             let client = tls::client(siege)?;
-            wage(siege, 20, |siege, number| http2::continuation(siege, &client, number))
+            wage(siege, 50, |siege, number| http2::continuation(siege, &client, number))
         },
     },
     Attack {
         name: "TLS garbage",
-        what: "500 connections a second with 2 KiB that are no handshake",
+        what: "1,000 connections a second with 2 KiB that are no handshake",
         least: 100,
-        wage: |siege| wage(siege, 500, tls::garbage),
+        wage: |siege| wage(siege, 1_000, tls::garbage),
     },
     Attack {
         name: "TLS abandoned",
-        what: "200 handshakes a second, left after the gateway's answer",
+        what: "500 handshakes a second, left after the gateway's answer",
         least: 50,
         wage: |siege| {
             let client = tls::client(siege)?;
-            wage(siege, 200, |siege, number| tls::abandoned(siege, &client, number))
+            wage(siege, 500, |siege, number| tls::abandoned(siege, &client, number))
         },
     },
 ];
