@@ -71,6 +71,22 @@ impl Running {
         Ok(Cpu { user: cpu.0, system: cpu.1 })
     }
 
+    /// How long its threads called `name` were ready to run while others had the processor, in seconds (the second
+    /// field of `/proc/PID/task/TID/schedstat`, nanoseconds).
+    pub(crate) fn kept_waiting(&self, name: &str) -> Result<f64, Box<dyn Error>> {
+        let mut waited = Duration::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let thread = thread?.path();
+            if std::fs::read_to_string(thread.join("comm"))?.trim_end() != name {
+                continue;
+            }
+            let statistics = std::fs::read_to_string(thread.join("schedstat"))?;
+            let field = statistics.split_ascii_whitespace().nth(1).ok_or("an unreadable schedstat")?;
+            waited += Duration::from_nanos(field.parse()?);
+        }
+        Ok(waited.as_secs_f64())
+    }
+
     /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> Result<u64, Box<dyn Error>> {
         self.status("VmRSS:")
