@@ -64,6 +64,7 @@ pub(super) fn forward(
     if config.forwarding.via {
         via(session, request)?;
     }
+    one_cookie(session, request)?;
     Ok(())
 }
 
@@ -100,6 +101,18 @@ fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result
         request.append_header("Forwarded", node)?;
     }
     Ok(())
+}
+
+/// RFC 9113 §8.2.3: a client of HTTP/2 may cut its cookies into several fields, for the sake of compression; an
+/// origin of HTTP/1.1 is to get them in one.
+fn one_cookie(session: &Session, request: &mut RequestHeader) -> Result<()> {
+    let is_cut = session.req_header().version == Version::HTTP_2
+        && request.headers.get_all(header::COOKIE).iter().nth(1).is_some();
+    let whole = is_cut.then(|| facts::joined(&request.headers, &header::COOKIE, b"; ")).flatten();
+    match whole.map(std::borrow::Cow::into_owned) {
+        Some(whole) => request.insert_header(header::COOKIE, whole),
+        None => Ok(()),
+    }
 }
 
 /// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.

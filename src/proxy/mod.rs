@@ -151,7 +151,8 @@ impl ProxyHttp for Gateway {
         bounds::piece(context, body.as_ref(), is_last)?;
         // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
         // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
-        if body.as_ref().is_some_and(Bytes::is_empty) {
+        // Before the last piece it must stand: no piece at all would be taken for the end.
+        if is_last && body.as_ref().is_some_and(Bytes::is_empty) {
             *body = None;
         }
         Ok(())

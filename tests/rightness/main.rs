@@ -15,6 +15,7 @@ mod behind;
 mod bodies;
 mod forwarding;
 mod grammar;
+mod h2;
 mod keeper;
 mod pipelining;
 mod resolving;

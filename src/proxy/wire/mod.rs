@@ -2,13 +2,16 @@
 //!
 //! Pingora takes some malformed requests as they are, mends others and answers the rest where nobody can
 //! count them. Here every HTTP/1 connection goes through a [`Gate`] that reads the same octets first, by the
-//! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes.
+//! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes; its heads are looked at when
+//! they are whole.
 
 mod gate;
+mod multiplexed;
 mod refusing;
 mod stream;
 
 pub(super) use gate::Gate;
+pub(super) use multiplexed::fault;
 
 use crate::policy::CurrentPolicy;
 use crate::record::Totals;

@@ -17,12 +17,16 @@ pub enum Fault {
     Target,
     /// The target holds octets that no URI may hold (RFC 3986 §2; RFC 9112 §3.2 asks for 400).
     TargetOctets,
+    /// The scheme is another one than `http` and `https` (RFC 9110 §4.2).
+    Scheme,
     /// `CONNECT`: this is no tunnel (RFC 9110 §9.3.6).
     Connect,
     /// A field line has no name, whitespace around its name, or no colon (RFC 9112 §5.1).
     FieldName,
     /// A field value holds a control character (RFC 9110 §5.5).
     FieldValue,
+    /// A field value of HTTP/2 begins or ends with a blank (RFC 9113 §8.2.1).
+    FieldBlanks,
     /// A field line is folded (RFC 9112 §5.2).
     Folding,
     /// `Host` is missing, doubled or no host (RFC 9112 §3.2).
@@ -47,7 +51,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault, for lists and counters.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::LineEnd,
         Self::EmptyLines,
         Self::RequestLine,
@@ -55,9 +59,11 @@ impl Fault {
         Self::Version,
         Self::Target,
         Self::TargetOctets,
+        Self::Scheme,
         Self::Connect,
         Self::FieldName,
         Self::FieldValue,
+        Self::FieldBlanks,
         Self::Folding,
         Self::Host,
         Self::Authority,
@@ -101,9 +107,11 @@ impl Fault {
             Self::Version => "version",
             Self::Target => "target",
             Self::TargetOctets => "target-octets",
+            Self::Scheme => "scheme",
             Self::Connect => "connect",
             Self::FieldName => "field-name",
             Self::FieldValue => "field-value",
+            Self::FieldBlanks => "field-blanks",
             Self::Folding => "folding",
             Self::Host => "host",
             Self::Authority => "authority",
@@ -128,9 +136,11 @@ impl Fault {
             Self::Version => "this version of HTTP is not spoken here",
             Self::Target => "the request target is no path",
             Self::TargetOctets => "the request target holds characters that must be percent-encoded",
+            Self::Scheme => "the scheme of the request is neither http nor https",
             Self::Connect => "this is no tunnel",
             Self::FieldName => "a header field has no proper name",
             Self::FieldValue => "a header field holds a control character",
+            Self::FieldBlanks => "the value of a header field begins or ends with a blank",
             Self::Folding => "a header field is folded",
             Self::Host => "the request names no host that could be one, or several",
             Self::Authority => "the request target and Host name different hosts",
