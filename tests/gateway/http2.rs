@@ -243,5 +243,6 @@ fn what_is_no_http_2_costs_the_connection() {
         client.write(octets).expect("sent");
         assert!(client.closes() < Duration::from_secs(5), "case {number}");
     }
+    is_counted(&gateway, "h2_errors", 4);
     gateway.send(&get("/page")).came_from_origin();
 }

@@ -13,6 +13,7 @@ mod stream;
 pub(super) use gate::Gate;
 pub(super) use multiplexed::fault;
 
+use super::listen::Line;
 use crate::policy::CurrentPolicy;
 use crate::record::Totals;
 use crate::request::message::HeadLimits;
@@ -22,6 +23,7 @@ use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// An application that sees only well-formed requests.
 #[derive(Debug)]
@@ -44,14 +46,38 @@ impl<A> Checked<A> {
     }
 }
 
+impl<A: ServerApp + Send + Sync + 'static> Checked<A> {
+    /// Serves a connection of HTTP/2. Pingora bounds its requests only by saying goodbye when the whole gateway
+    /// stops; so each connection is told of a stop of its own.
+    async fn multiplexed(&self, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        let Some(line) = Line::behind(&*stream) else { return self.app.process_new(stream, shutdown).await };
+        let mut stop = shutdown.clone();
+        let (goodbye, told) = watch::channel(*shutdown.borrow());
+        let served = self.app.process_new(stream, &told);
+        let said = async {
+            // Whoever stops the gateway, or nobody any more, ends the wait.
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => {}
+                () = line.farewell() => {}
+            }
+            goodbye.send_replace(true);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = served => served,
+            () = said => None,
+        }
+    }
+}
+
 #[async_trait]
 impl<A: ServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let stream = match stream.selected_alpn_proto() {
-            Some(ALPN::H2) => stream,
-            _ => Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.totals))),
-        };
-        self.app.process_new(stream, shutdown).await
+        if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+            return self.multiplexed(stream, shutdown).await;
+        }
+        let gate = Gate::new(stream, self.limits(), Arc::clone(&self.totals));
+        self.app.process_new(Box::new(gate), shutdown).await
     }
 
     async fn cleanup(&self) {
