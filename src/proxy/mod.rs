@@ -22,6 +22,7 @@ mod listen;
 mod mount;
 mod origin;
 mod respond;
+mod returning;
 mod robots_txt;
 mod serve;
 mod sockets;
@@ -86,13 +87,15 @@ impl ProxyHttp for Gateway {
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
         bounds::begin(session, context);
         upgrade::settle(session);
+        bounds::keep_to_1_0(session);
         context.request_id =
             forwarding::given_id(session, context).unwrap_or_else(labels::request_id).into_boxed_str();
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
-        if let Some(answer) = bounds::refusal(session, context) {
+        let refusal = bounds::refusal(session, context);
+        if let Some(answer) = refusal.or_else(|| forwarding::last_stop(session)) {
             respond::respond(session, answer).await?;
             return Ok(true);
         }
@@ -165,6 +168,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
     ) -> Result<()> {
         upgrade::answered(session, response)?;
+        returning::settle(response)?;
         if let Some(preference) = context.usage.take_if(|_| !response.headers.contains_key("content-usage")) {
             response.insert_header("Content-Usage", preference)?;
         }

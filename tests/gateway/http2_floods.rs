@@ -147,6 +147,7 @@ fn who_does_not_heed_the_goodbye_is_cut_off() {
     let (authority, origin) = (Authority::new(), RawOrigin::start());
     let gateway = site(&authority, &origin.url()).start();
     let mut client = Http2::to(&authority, tls_address(&gateway));
+    client.be_patient_for(LONG);
     let mut answered = 0;
     'all: for number in 0..10_000 {
         if client.write(&open(number)).is_err() {

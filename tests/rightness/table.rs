@@ -107,6 +107,7 @@ fn request_lines() -> Vec<Row> {
         row("the preface of HTTP/2", "RFC 9113 §3.4", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Refused(400)),
         row("no token as method", "RFC 9112 §3.1", line("G(T /a HTTP/1.1"), Refused(400)),
         row("NUL in the method", "RFC 9112 §3.1", line("GE\0T /a HTTP/1.1"), Refused(400)),
+        row("a large target", bad, line(&format!("GET /{} HTTP/1.1", "a".repeat(70_000))), Refused(414)),
         row("CONNECT", "RFC 9110 §9.3.6", line("CONNECT a:80 HTTP/1.1"), Refused(405)),
         row("what is no HTTP", bad, "\x16\x03\x01\x02\0\x01\0\x01\u{fc}\x03\x03\r\n\r\n", Refused(400)),
         row("HTTP/1.0", "RFC 9112 §2.3", "GET /a HTTP/1.0\r\n\r\n", Forwarded("GET /a HTTP/1.1", "")),

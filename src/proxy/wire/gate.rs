@@ -242,7 +242,9 @@ impl Gate {
     fn count(&self, fault: Fault) {
         let line = Line::behind(&*self.inner);
         match &line {
-            Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            Some(line) if matches!(fault, Fault::HeadSize | Fault::LineSize) => {
+                line.count(ConnectionEvent::HeaderTooLarge)
+            }
             Some(line) if line.awaits_request() => {
                 line.count(ConnectionEvent::NoRequest);
                 self.totals.malformed();

@@ -45,13 +45,15 @@ pub enum Fault {
     Chunk,
     /// A trailer line is malformed or may not be a trailer (RFC 9112 §7.1.2, RFC 9110 §6.5.1).
     Trailer,
+    /// The request line is larger than this gateway takes (RFC 9112 §3).
+    LineSize,
     /// The head is larger, or has more lines, than this gateway takes (RFC 6585 §5).
     HeadSize,
 }
 
 impl Fault {
     /// Every fault, for lists and counters.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::LineEnd,
         Self::EmptyLines,
         Self::RequestLine,
@@ -73,6 +75,7 @@ impl Fault {
         Self::Connection,
         Self::Chunk,
         Self::Trailer,
+        Self::LineSize,
         Self::HeadSize,
     ];
 
@@ -81,6 +84,7 @@ impl Fault {
     pub const fn status(self) -> u16 {
         match self {
             Self::Connect => 405,
+            Self::LineSize => 414,
             Self::HeadSize => 431,
             _ => 400,
         }
@@ -91,6 +95,7 @@ impl Fault {
     pub const fn status_line(self) -> &'static str {
         match self.status() {
             405 => "405 Method Not Allowed",
+            414 => "414 URI Too Long",
             431 => "431 Request Header Fields Too Large",
             _ => "400 Bad Request",
         }
@@ -121,6 +126,7 @@ impl Fault {
             Self::Connection => "connection",
             Self::Chunk => "chunk",
             Self::Trailer => "trailer",
+            Self::LineSize => "line-size",
             Self::HeadSize => "head-size",
         }
     }
@@ -150,6 +156,7 @@ impl Fault {
             Self::Connection => "Connection names what is no field of this connection",
             Self::Chunk => "a chunk of the body is malformed",
             Self::Trailer => "a trailer field is malformed",
+            Self::LineSize => "the request target is too long",
             Self::HeadSize => "the header of the request is too large",
         }
     }

@@ -1,6 +1,7 @@
 //! HTTP/2 over TLS, frame by frame: what a request may say there, and what of it an HTTP/1.1 origin hears.
 
 mod bodies;
+mod conformance;
 mod fields;
 mod heads;
 mod hostile;
@@ -52,4 +53,25 @@ fn changed(name: &str, value: &str) -> Vec<u8> {
 fn post(more: &[(&str, &str)]) -> Vec<u8> {
     let head = [(":method", "POST"), (":scheme", "https"), (":authority", "a"), (":path", "/p")];
     frame(HEADERS, END_HEADERS, 1, &list(&[&head, more].concat()))
+}
+
+/// A `HEADERS` frame with flags and a payload.
+fn headers(flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    frame(HEADERS, flags, stream, payload)
+}
+
+/// A whole request on a stream.
+fn get(stream: u32) -> Vec<u8> {
+    headers(END_HEADERS | END_STREAM, stream, &list(&GOOD))
+}
+
+/// A request on stream 1 that has a body to come.
+fn open() -> Vec<u8> {
+    post(&[])
+}
+
+/// One entry of `SETTINGS`.
+fn setting(number: u16, value: u32) -> Vec<u8> {
+    let entry = [&number.to_be_bytes()[..], &value.to_be_bytes()].concat();
+    frame(crate::support::http2::SETTINGS, 0, 0, &entry)
 }

@@ -4,7 +4,8 @@
 //! turn, so that two of them, one after the other, come back behind whatever the frame caused.
 
 use crate::support::http2::{
-    END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, Http2, PING, PREFACE, RST_STREAM, SETTINGS, field, frame,
+    DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, Http2, PING, PREFACE, RST_STREAM, SETTINGS, field,
+    frame,
 };
 use crate::support::tls::Authority;
 use std::fmt;
@@ -76,6 +77,7 @@ pub(crate) struct Probe {
     reset: Option<u32>,
     goodbye: Option<u32>,
     is_over: bool,
+    seen: Vec<Frame>,
 }
 
 impl Probe {
@@ -83,7 +85,7 @@ impl Probe {
     pub(crate) fn silent(authority: &Authority, address: SocketAddr) -> Self {
         let client = Http2::silent(authority, address);
         client.be_patient_for(PATIENCE);
-        Self { client, answer: None, reset: None, goodbye: None, is_over: false }
+        Self { client, answer: None, reset: None, goodbye: None, is_over: false, seen: Vec::new() }
     }
 
     /// Connects and says hello. Without a dynamic table for the server's fields, a status is read with ease.
@@ -130,6 +132,27 @@ impl Probe {
         self.answer == Some(200)
     }
 
+    /// Waits for the whole answer on a stream, and forgets it.
+    pub(crate) fn finish(&mut self, stream: u32) {
+        while let Some(next) = self.next(stream) {
+            if next.stream == stream && next.flags & END_STREAM != 0 {
+                break;
+            }
+        }
+        (self.answer, self.reset) = (None, None);
+    }
+
+    /// Whether such a frame has come.
+    pub(crate) fn has_seen(&self, kind: u8, flags: u8, payload: &[u8]) -> bool {
+        self.seen.iter().any(|seen| (seen.kind, seen.flags, &*seen.payload) == (kind, flags, payload))
+    }
+
+    /// The lengths of the `DATA` frames that have come on stream 1, one after the other.
+    pub(crate) fn data(&self) -> Vec<usize> {
+        let is_data = |seen: &&Frame| (seen.kind, seen.stream) == (DATA, 1);
+        self.seen.iter().filter(is_data).map(|seen| seen.payload.len()).collect()
+    }
+
     fn is_settled(&self) -> bool {
         self.answer.is_some() || self.reset.is_some() || self.goodbye.is_some()
     }
@@ -167,6 +190,7 @@ impl Probe {
             SETTINGS if next.flags & 1 == 0 => self.send(&frame(SETTINGS, 1, 0, &[])),
             _ => {}
         }
+        self.seen.push(next.clone());
         Some(next)
     }
 }
