@@ -168,7 +168,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
     ) -> Result<()> {
         upgrade::answered(session, response)?;
-        returning::settle(response)?;
+        returning::settle(response);
         if let Some(preference) = context.usage.take_if(|_| !response.headers.contains_key("content-usage")) {
             response.insert_header("Content-Usage", preference)?;
         }

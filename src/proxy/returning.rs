@@ -1,7 +1,6 @@
 //! What an answer of the origin says of its own connection, and not of the page (RFC 9110 §7.6.1).
 
 use http::{HeaderName, HeaderValue, StatusCode, Version, header};
-use pingora::Result;
 use pingora::http::ResponseHeader;
 
 /// Fields that are for the next recipient only. `Transfer-Encoding` is not among them: pingora frames by it, and
@@ -18,11 +17,11 @@ const HOP_BY_HOP: [HeaderName; 5] = [
 const KEPT: [HeaderName; 2] = [header::TRANSFER_ENCODING, header::CONTENT_LENGTH];
 
 /// Takes those fields out. A switch of protocols consists of them, and stays as it is.
-pub(super) fn settle(response: &mut ResponseHeader) -> Result<()> {
+pub(super) fn settle(response: &mut ResponseHeader) {
     // RFC 9110 §2.5: the version of a message is that of who sends it, which is the gateway.
     response.set_version(Version::HTTP_11);
     if response.status == StatusCode::SWITCHING_PROTOCOLS {
-        return Ok(());
+        return;
     }
     if response.headers.contains_key(header::CONNECTION) {
         for name in named(response) {
@@ -36,7 +35,6 @@ pub(super) fn settle(response: &mut ResponseHeader) -> Result<()> {
             response.remove_header(name);
         }
     }
-    Ok(())
 }
 
 /// The fields that `Connection` names.
@@ -58,7 +56,7 @@ mod tests {
         for (name, value) in fields {
             response.append_header(*name, *value).unwrap();
         }
-        settle(&mut response).unwrap();
+        settle(&mut response);
         response.headers.keys().map(ToString::to_string).collect()
     }
 

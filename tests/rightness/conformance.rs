@@ -19,10 +19,10 @@ pub(crate) type Explained = (&'static str, &'static str, &'static str, &'static 
 /// Prints the list, and fails for what is neither as asked nor explained, for explanations that nothing needs any
 /// more, and for a page in the guide that says something else.
 #[track_caller]
-pub(crate) fn tell(subject: &str, outcomes: Vec<Outcome>, explained: &[Explained], least: usize) {
+pub(crate) fn tell(subject: &str, outcomes: &[Outcome], explained: &[Explained], least: usize) {
     let mut unexplained = Vec::new();
     let mut used = HashSet::new();
-    for outcome in &outcomes {
+    for outcome in outcomes {
         let reason = explained.iter().position(|(section, sent, came, _)| {
             (*section, *sent, *came) == (outcome.section, outcome.sent, &outcome.came)
         });
@@ -37,7 +37,7 @@ pub(crate) fn tell(subject: &str, outcomes: Vec<Outcome>, explained: &[Explained
                 "WRONG"
             }
         };
-        println!(
+        eprintln!(
             "{mark:9} {:18} {:66} asked {:32} came {}",
             outcome.section, outcome.sent, outcome.asked, outcome.came
         );
@@ -47,8 +47,8 @@ pub(crate) fn tell(subject: &str, outcomes: Vec<Outcome>, explained: &[Explained
     let names: HashSet<_> = outcomes.iter().map(|outcome| (outcome.section, outcome.sent)).collect();
     let cases = outcomes.len();
     assert!(names.len() == cases && cases >= least, "{cases} cases, {} of them distinct", names.len());
-    let part = part(subject, &outcomes, explained);
-    println!("{}", part.lines().next().unwrap_or_default());
+    let part = part(subject, outcomes, explained);
+    eprintln!("{}", part.lines().next().unwrap_or_default());
     is_told(subject, &part);
 }
 

@@ -243,7 +243,7 @@ impl Gate {
         let line = Line::behind(&*self.inner);
         match &line {
             Some(line) if matches!(fault, Fault::HeadSize | Fault::LineSize) => {
-                line.count(ConnectionEvent::HeaderTooLarge)
+                line.count(ConnectionEvent::HeaderTooLarge);
             }
             Some(line) if line.awaits_request() => {
                 line.count(ConnectionEvent::NoRequest);

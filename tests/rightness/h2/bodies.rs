@@ -10,7 +10,7 @@ const CHUNKED: &[&str] = &["host: a", "transfer-encoding: chunked"];
 const FIVE: &[&str] = &["content-length: 5", "host: a"];
 
 pub(super) fn rows() -> Vec<Row> {
-    [good(), lengths(), trailers()].concat()
+    [good(), empties(), lengths(), trailers()].concat()
 }
 
 fn data(octets: &[u8]) -> Vec<u8> {
@@ -41,6 +41,43 @@ fn good() -> Vec<Row> {
             Forwarded(LINE, CHUNKED, "5\\r\\nhello\\r\\n0\\r\\n\\r\\n"),
         ),
         row("padding is no body", "RFC 9113 §6.1", sent(&five, &[padded]), Forwarded(LINE, FIVE, "hello")),
+        row(
+            "no body and a length of 0",
+            clause,
+            sent(&[("content-length", "0")], &[last(b"")]),
+            Forwarded(LINE, &["content-length: 0", "host: a"], ""),
+        ),
+        row(
+            "a chunked body as data",
+            "RFC 9113 §8.2.2",
+            sent(&[], &[last(b"0\r\n\r\nGET /x")]),
+            Forwarded(LINE, CHUNKED, "B\\r\\n0\\r\\n\\r\\nGET /x\\r\\n0\\r\\n\\r\\n"),
+        ),
+        row(
+            "who waits to be asked",
+            "RFC 9110 §10.1.1",
+            sent(&[("expect", "100-continue"), five[0]], &[last(b"hello")]),
+            Forwarded(LINE, &["content-length: 5", "expect: 100-continue", "host: a"], "hello"),
+        ),
+        row(
+            "no body to POST",
+            clause,
+            frame(
+                HEADERS,
+                END_HEADERS | END_STREAM,
+                1,
+                &list(&[(":method", "POST"), (":scheme", "https"), (":authority", "a"), (":path", "/p")]),
+            ),
+            Forwarded(LINE, none, ""),
+        ),
+    ]
+}
+
+/// Frames without data, which HTTP/1.1 would read as the end (RFC 9112 §7.1).
+fn empties() -> Vec<Row> {
+    let clause = "RFC 9113 §8.1";
+    let five = [("content-length", "5")];
+    vec![
         row(
             "an empty last frame",
             clause,
@@ -76,35 +113,6 @@ fn good() -> Vec<Row> {
             clause,
             sent(&[], &[data(b""), last(b"hello")]),
             Forwarded(LINE, CHUNKED, "5\\r\\nhello\\r\\n0\\r\\n\\r\\n"),
-        ),
-        row(
-            "no body and a length of 0",
-            clause,
-            sent(&[("content-length", "0")], &[last(b"")]),
-            Forwarded(LINE, &["content-length: 0", "host: a"], ""),
-        ),
-        row(
-            "a chunked body as data",
-            "RFC 9113 §8.2.2",
-            sent(&[], &[last(b"0\r\n\r\nGET /x")]),
-            Forwarded(LINE, CHUNKED, "B\\r\\n0\\r\\n\\r\\nGET /x\\r\\n0\\r\\n\\r\\n"),
-        ),
-        row(
-            "who waits to be asked",
-            "RFC 9110 §10.1.1",
-            sent(&[("expect", "100-continue"), five[0]], &[last(b"hello")]),
-            Forwarded(LINE, &["content-length: 5", "expect: 100-continue", "host: a"], "hello"),
-        ),
-        row(
-            "no body to POST",
-            clause,
-            frame(
-                HEADERS,
-                END_HEADERS | END_STREAM,
-                1,
-                &list(&[(":method", "POST"), (":scheme", "https"), (":authority", "a"), (":path", "/p")]),
-            ),
-            Forwarded(LINE, none, ""),
         ),
     ]
 }

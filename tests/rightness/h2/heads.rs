@@ -59,6 +59,11 @@ pub(super) fn pseudo() -> Vec<Row> {
         malformed("space in :scheme", changed(":scheme", "ht tp")),
         malformed("a request in :scheme", changed(":scheme", "https://b/x HTTP/1.1\r\n\r\n")),
         malformed("scheme of another protocol", changed(":scheme", "ftp")),
+    ]
+}
+
+pub(super) fn connect() -> Vec<Row> {
+    vec![
         row(
             "CONNECT",
             "RFC 9113 §8.5",

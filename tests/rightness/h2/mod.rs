@@ -1,5 +1,6 @@
 //! HTTP/2 over TLS, frame by frame: what a request may say there, and what of it an HTTP/1.1 origin hears.
 
+mod answers;
 mod bodies;
 mod conformance;
 mod fields;

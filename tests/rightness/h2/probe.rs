@@ -134,11 +134,9 @@ impl Probe {
 
     /// Waits for the whole answer on a stream, and forgets it.
     pub(crate) fn finish(&mut self, stream: u32) {
-        while let Some(next) = self.next(stream) {
-            if next.stream == stream && next.flags & END_STREAM != 0 {
-                break;
-            }
-        }
+        let is_last =
+            |seen: &Frame| seen.stream == stream && (seen.kind == RST_STREAM || seen.flags & END_STREAM != 0);
+        while !self.seen.iter().any(is_last) && self.next(stream).is_some() {}
         (self.answer, self.reset) = (None, None);
     }
 

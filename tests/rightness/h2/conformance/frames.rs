@@ -12,7 +12,7 @@ const PROTOCOL_ERROR: u32 = 1;
 const FLOW_CONTROL_ERROR: u32 = 3;
 const FRAME_SIZE_ERROR: u32 = 6;
 
-/// SETTINGS_INITIAL_WINDOW_SIZE and the others (RFC 9113 §6.5.2).
+/// `SETTINGS_INITIAL_WINDOW_SIZE` and the others (RFC 9113 §6.5.2).
 const ENABLE_PUSH: u16 = 2;
 const WINDOW: u16 = 4;
 const FRAME_SIZE: u16 = 5;

@@ -192,5 +192,5 @@ fn every_case_is_as_asked_or_explained() {
         let (came, is_right) = case.probe(&authority, tls_address(&gateway));
         Outcome { section: case.section, sent: case.sent, asked: case.asked.to_string(), came, is_right }
     });
-    tell("HTTP/2", outcomes.collect(), EXPLAINED, 80);
+    tell("HTTP/2", &outcomes.collect::<Vec<_>>(), EXPLAINED, 80);
 }
