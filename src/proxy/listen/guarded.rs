@@ -7,6 +7,7 @@ use super::admission::Permit;
 use super::frames::FrameMeter;
 use super::last_word::LastWord;
 use super::line::{Line, Phase};
+use super::outbox::Outbox;
 use crate::record::ConnectionEvent;
 use async_trait::async_trait;
 use pingora::http::ResponseHeader;
@@ -22,7 +23,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Sleep;
 
 /// How often an idle connection asks whether it should make room.
@@ -37,6 +38,8 @@ pub(super) struct Guarded<S> {
     permit: Permit,
     timer: Option<Pin<Box<Sleep>>>,
     meter: Option<FrameMeter>,
+    /// HTTP/2 gathers its frames itself.
+    outbox: Option<Outbox>,
     /// Octets of the head so far, and whether there was any octet at all.
     head: usize,
     has_spoken: bool,
@@ -66,6 +69,7 @@ impl<S: IO> Guarded<S> {
             permit,
             timer: None,
             meter,
+            outbox: (!line.is_multiplexed).then(Outbox::default),
             head: 0,
             has_spoken: false,
             body: BodyClock::default(),
@@ -204,15 +208,26 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        Pin::new(&mut this.inner).poll_write(context, octets)
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_write(&mut this.inner, context, octets),
+            None => Pin::new(&mut this.inner).poll_write(context, octets),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_flush(context)
+        let this = self.get_mut();
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_flush(&mut this.inner, context),
+            None => Pin::new(&mut this.inner).poll_flush(context),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_shutdown(context)
+        let this = self.get_mut();
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_shutdown(&mut this.inner, context),
+            None => Pin::new(&mut this.inner).poll_shutdown(context),
+        }
     }
 
     fn poll_write_vectored(
@@ -225,11 +240,18 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        Pin::new(&mut this.inner).poll_write_vectored(context, slices)
+        match &mut this.outbox {
+            // As any writer does that takes one piece at a time.
+            Some(outbox) => {
+                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
+                outbox.poll_write(&mut this.inner, context, first)
+            }
+            None => Pin::new(&mut this.inner).poll_write_vectored(context, slices),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
+        self.outbox.is_none() && self.inner.is_write_vectored()
     }
 }
 
@@ -257,6 +279,8 @@ impl<S> std::fmt::Debug for Guarded<S> {
 impl<S: IO> Shutdown for Guarded<S> {
     async fn shutdown(&mut self) {
         if self.end.is_none() {
+            // Nobody is left to hear of an error.
+            let _ = self.flush().await;
             self.inner.shutdown().await;
         }
     }
