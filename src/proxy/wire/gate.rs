@@ -12,6 +12,7 @@ use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progr
 use bytes::{Buf as _, BytesMut};
 use pingora::protocols::Stream;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -227,8 +228,8 @@ impl Gate {
 
     /// Reads into the gate's own memory; `false` at the end of the stream.
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let mut piece = [0; PIECE];
-        let mut piece = ReadBuf::new(&mut piece);
+        let mut piece = [MaybeUninit::uninit(); PIECE];
+        let mut piece = ReadBuf::uninit(&mut piece);
         ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
