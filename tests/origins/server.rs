@@ -46,7 +46,10 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(name: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::on(name, TcpListener::bind("127.0.0.1:0").expect("a free port"))
+    }
+
+    pub(crate) fn on(name: &'static str, listener: TcpListener) -> Self {
         let address: SocketAddr = listener.local_addr().expect("a bound address");
         let state = Arc::<State>::default();
         let for_thread = Arc::clone(&state);

@@ -195,6 +195,14 @@ impl Builder {
             .unwrap_or_else(|said| panic!("it does not listen; it said:\n{said}"))
     }
 
+    /// Starts the gateway by a program that ends its own arguments with it, and becomes it.
+    pub(crate) fn try_start_by(self, wrapper: &[&str]) -> Result<Daemon, String> {
+        let plain = self.command();
+        let mut command = command::program(wrapper[0]);
+        command.args(&wrapper[1..]).arg(plain.get_program()).args(plain.get_args());
+        Daemon::run(command, self.folder)
+    }
+
     /// Starts the gateway and waits until it listens.
     #[track_caller]
     pub(crate) fn start(self) -> Daemon {
