@@ -42,7 +42,7 @@ impl Scene {
         means(&hosts, Some("127.0.0.1"));
         let path = hosts.to_str().expect("UTF-8").to_owned();
         let wrapper = [OWN_MOUNTS.as_slice(), &["-c", HOSTS, "sh", &path]].concat();
-        let gateway = builder.try_start_by(&wrapper).unwrap_or_else(|said| panic!("{said}"));
+        let gateway = builder.by(&wrapper).start();
         Some(Self { gateway, hosts })
     }
 
