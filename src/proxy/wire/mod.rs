@@ -5,15 +5,16 @@
 //! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes.
 
 mod gate;
-mod refusing;
+mod malformed;
 mod stream;
 
 pub(super) use gate::Gate;
 
 use crate::policy::CurrentPolicy;
-use crate::record::Totals;
+use crate::record::{AccessLog, Totals};
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
+use malformed::Malformed;
 use pingora::apps::{HttpPersistentSettings, HttpServerApp, ServerApp};
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Stream};
@@ -31,15 +32,21 @@ use tokio::sync::watch;
 pub(super) struct Checked<A> {
     app: Arc<A>,
     current: Arc<CurrentPolicy>,
-    totals: Arc<Totals>,
+    malformed: Arc<Malformed>,
     /// Whether connections between two requests are to be closed.
     closing: watch::Sender<bool>,
 }
 
 impl<A> Checked<A> {
-    /// Stands in front of `app` and counts what it refuses.
-    pub(super) fn new(app: A, current: Arc<CurrentPolicy>, totals: Arc<Totals>) -> Self {
-        Self { app: Arc::new(app), current, totals, closing: watch::Sender::new(false) }
+    /// Stands in front of `app`, counts what it refuses, and tells of it in the access log.
+    pub(super) fn new(
+        app: A,
+        current: Arc<CurrentPolicy>,
+        totals: Arc<Totals>,
+        log: Option<Arc<AccessLog>>,
+    ) -> Self {
+        let malformed = Arc::new(Malformed::new(Arc::clone(&current), totals, log));
+        Self { app: Arc::new(app), current, malformed, closing: watch::Sender::new(false) }
     }
 
     /// How large the heads of a new connection may be.
@@ -76,7 +83,7 @@ impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             return self.app.process_new(stream, shutdown).await;
         }
-        let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.totals)));
+        let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed)));
         let (mut closing, mut kept) = (self.closing.subscribe(), None);
         while has_head(&mut gate, &mut closing).await {
             let answered = self.app.process_new_http(session(gate, kept, shutdown), shutdown);
