@@ -172,13 +172,6 @@ fn show(demo: &DemoOrigin, stopped: watch::Receiver<bool>) -> io::Result<()> {
     Ok(())
 }
 
-fn serve_demo(demo: &DemoOrigin, stopped: &watch::Receiver<bool>) -> io::Result<()> {
-    let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
-    let pages = Arc::new(Direct(Arc::new(DemoOrigin::pages().app())));
-    tokio::spawn(accept(listener, pages, stopped.clone(), Arc::default()));
-    Ok(())
-}
-
 /// Has the service manager keep the listening sockets, in case this process is started anew.
 fn keep(
     manager: &ServiceManager,
