@@ -25,6 +25,7 @@ mod http2_floods;
 mod journal_files;
 mod life;
 mod limits;
+mod memory;
 mod modes;
 mod notice;
 mod proxy_protocol;

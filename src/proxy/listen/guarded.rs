@@ -5,8 +5,10 @@
 
 use super::admission::Permit;
 use super::frames::FrameMeter;
-use super::last_word::LastWord;
+use super::last_word;
 use super::line::{Line, Phase};
+use super::outbox::Outbox;
+use crate::proxy::farewell::Farewell;
 use crate::record::ConnectionEvent;
 use async_trait::async_trait;
 use pingora::http::ResponseHeader;
@@ -22,7 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Sleep;
 
 /// How often an idle connection asks whether it should make room.
@@ -37,11 +39,13 @@ pub(super) struct Guarded<S> {
     permit: Permit,
     timer: Option<Pin<Box<Sleep>>>,
     meter: Option<FrameMeter>,
+    /// HTTP/2 gathers its frames itself.
+    outbox: Option<Outbox>,
     /// Octets of the head so far, and whether there was any octet at all.
     head: usize,
     has_spoken: bool,
     body: BodyClock,
-    end: Option<LastWord>,
+    end: Option<Farewell>,
 }
 
 /// How long a body of HTTP/1.1 has been waited for: only time in which the client was asked for more.
@@ -66,6 +70,7 @@ impl<S: IO> Guarded<S> {
             permit,
             timer: None,
             meter,
+            outbox: (!line.is_multiplexed).then(Outbox::default),
             head: 0,
             has_spoken: false,
             body: BodyClock::default(),
@@ -147,7 +152,11 @@ impl<S: IO> Guarded<S> {
             event => self.line.count(event),
         }
         let has_word = !self.line.is_multiplexed && !self.line.is_answered() && self.has_spoken;
-        self.end = Some(if has_word { LastWord::about(event) } else { LastWord::none() });
+        let word = last_word::about(event).filter(|_| has_word);
+        self.end = Some(word.map_or_else(Farewell::none, |(status, word)| {
+            self.line.tell(status);
+            word
+        }));
     }
 }
 
@@ -184,7 +193,7 @@ impl<S: IO> AsyncRead for Guarded<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if let Some(end) = &mut this.end {
-            ready!(end.poll(&mut this.inner, context));
+            ready!(end.poll(context, &mut this.inner));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         let before = buffer.filled().len();
@@ -215,17 +224,28 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        let written = ready!(Pin::new(&mut this.inner).poll_write(context, octets))?;
+        let written = ready!(match &mut this.outbox {
+            Some(outbox) => outbox.poll_write(&mut this.inner, context, octets),
+            None => Pin::new(&mut this.inner).poll_write(context, octets),
+        })?;
         this.wrote([octets].into_iter(), written);
         Poll::Ready(Ok(written))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_flush(context)
+        let this = self.get_mut();
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_flush(&mut this.inner, context),
+            None => Pin::new(&mut this.inner).poll_flush(context),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_shutdown(context)
+        let this = self.get_mut();
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_shutdown(&mut this.inner, context),
+            None => Pin::new(&mut this.inner).poll_shutdown(context),
+        }
     }
 
     fn poll_write_vectored(
@@ -238,13 +258,20 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        let written = ready!(Pin::new(&mut this.inner).poll_write_vectored(context, slices))?;
+        let written = ready!(match &mut this.outbox {
+            // As any writer does that takes one piece at a time.
+            Some(outbox) => {
+                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
+                outbox.poll_write(&mut this.inner, context, first)
+            }
+            None => Pin::new(&mut this.inner).poll_write_vectored(context, slices),
+        })?;
         this.wrote(slices.iter().map(|slice| &**slice), written);
         Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
+        self.outbox.is_none() && self.inner.is_write_vectored()
     }
 }
 
@@ -272,6 +299,8 @@ impl<S> std::fmt::Debug for Guarded<S> {
 impl<S: IO> Shutdown for Guarded<S> {
     async fn shutdown(&mut self) {
         if self.end.is_none() {
+            // Nobody is left to hear of an error.
+            let _ = self.flush().await;
             self.inner.shutdown().await;
         }
     }
