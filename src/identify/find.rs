@@ -29,6 +29,8 @@ pub(super) enum Meaning {
     GeckoTail,
     /// A word that makes its comment a list of phone or TV models.
     Model,
+    /// `(Macintosh;`
+    Macintosh,
 }
 
 /// Where a sign was found. Small, because a pass fills dozens of places; a
@@ -116,6 +118,7 @@ pub(super) struct Found {
     pub(super) compatible: Option<Hit>,
     pub(super) gecko_tail: Option<Hit>,
     pub(super) model: Option<Hit>,
+    pub(super) macintosh: Option<Hit>,
 }
 
 impl Found {
@@ -133,6 +136,7 @@ impl Found {
             Meaning::Compatible => &mut self.compatible,
             Meaning::GeckoTail => &mut self.gecko_tail,
             Meaning::Model => &mut self.model,
+            Meaning::Macintosh => &mut self.macintosh,
             Meaning::Named(_)
             | Meaning::CrawlerSign
             | Meaning::ToolSign
