@@ -26,23 +26,18 @@ pub(super) struct Automaton {
     table: Table,
 }
 
-/// A state where a literal ends, and the byte behind it, in one number: a part's
-/// room for them is cleared for every header.
+/// A state where a literal ends, and the byte behind it. Without padding, since
+/// the room for them is cleared for every header.
 #[derive(Clone, Copy, Default)]
-struct Find(u64);
+struct Find {
+    state: u32,
+    end: u32,
+}
 
 impl Find {
     fn new(state: State, end: usize) -> Self {
-        let narrow = |n: usize| u64::from(u32::try_from(n).unwrap_or(u32::MAX));
-        Self(narrow(state) << 32 | narrow(end))
-    }
-
-    fn state(self) -> State {
-        (self.0 >> 32) as usize
-    }
-
-    fn end(self) -> usize {
-        (self.0 & u64::from(u32::MAX)) as usize
+        let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { state: narrow(state), end: narrow(end) }
     }
 }
 
@@ -100,14 +95,16 @@ impl Automaton {
             for find in lane.inside() {
                 // Of finds that end at one byte the longer ones began before the cut.
                 while let Some((first, rest)) = late.split_first()
-                    && first.end() <= find.end()
+                    && first.end <= find.end
                 {
                     self.hits(*first, limit, &mut take);
                     late = rest;
                 }
                 self.hits(*find, usize::MAX, &mut take);
             }
-            late.iter().for_each(|find| self.hits(*find, limit, &mut take));
+            for find in late {
+                self.hits(*find, limit, &mut take);
+            }
             late = lane.over_the_end();
             limit += part;
         }
@@ -115,10 +112,11 @@ impl Automaton {
 
     /// The hits of one find that began before `limit`.
     fn hits(&self, find: Find, limit: usize, take: &mut impl FnMut(Hit)) {
-        for found in self.table.ends(find.state()) {
-            let start = find.end().saturating_sub(found.len as usize);
+        let end = find.end as usize;
+        for found in self.table.ends(find.state as usize) {
+            let start = end.saturating_sub(found.len as usize);
             if start < limit {
-                take(Hit::new(found.literal as usize, start, find.end()));
+                take(Hit::new(found.literal as usize, start, end));
             }
         }
     }

@@ -165,10 +165,9 @@ mod tests {
             let lines = BufReader::new(&stream).lines().map_while(Result::ok);
             lines.take_while(|line| !line.is_empty()).for_each(drop);
             self.asked.fetch_add(1, Ordering::SeqCst);
-            let (status, body) = match self.is_well.load(Ordering::SeqCst) {
-                true => ("200 OK", "192.0.2.0/24\n"),
-                false => ("503 Service Unavailable", ""),
-            };
+            let is_well = self.is_well.load(Ordering::SeqCst);
+            let (status, body) =
+                if is_well { ("200 OK", "192.0.2.0/24\n") } else { ("503 Service Unavailable", "") };
             let length = body.len();
             // Whoever goes away early counts as having asked.
             let _ = write!(
