@@ -23,8 +23,12 @@ pub(super) struct End {
     pub(super) len: u32,
 }
 
-/// A state: where its row of transitions begins.
+/// A state: where its row begins.
 pub(super) type State = usize;
+
+/// What a row holds behind its transitions: the depth of the state, and which of
+/// the states where a literal ends it is. Both are then as near as the row.
+const NOTES: usize = 2;
 
 /// All transitions.
 #[derive(Debug)]
@@ -34,8 +38,7 @@ pub(super) struct Table {
     /// Half the size of a [`State`]: the table is what has to stay near.
     next: Box<[u32]>,
     first_match: State,
-    depths: Box<[u8]>,
-    /// Of the states where a literal ends: the range of `ends`.
+    /// By what the row of a state where a literal ends says: the range of `ends`.
     ranges: Box<[(u32, u32)]>,
     ends: Box<[End]>,
 }
@@ -53,10 +56,7 @@ impl Table {
 
     /// The memory it holds, in bytes.
     pub(super) fn memory(&self) -> usize {
-        size_of_val(&*self.next)
-            + size_of_val(&*self.depths)
-            + size_of_val(&*self.ranges)
-            + size_of_val(&*self.ends)
+        size_of_val(&*self.next) + size_of_val(&*self.ranges) + size_of_val(&*self.ends)
     }
 
     /// The state behind `byte`.
@@ -74,14 +74,20 @@ impl Table {
 
     /// How many bytes back a literal may have begun that is not yet complete.
     pub(super) fn depth(&self, state: State) -> usize {
-        self.depths.get(state / self.width).copied().unwrap_or_default().into()
+        self.note(state, 0)
     }
 
     /// The literals that end in this state, the longest first.
     pub(super) fn ends(&self, state: State) -> &[End] {
-        let nth = state.checked_sub(self.first_match).map(|rows| rows / self.width);
-        let range = nth.and_then(|nth| self.ranges.get(nth)).copied().unwrap_or_default();
-        self.ends.get(range.0 as usize..range.1 as usize).unwrap_or_default()
+        if !self.is_match(state) {
+            return &[];
+        }
+        let (start, end) = self.ranges.get(self.note(state, 1)).copied().unwrap_or_default();
+        self.ends.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    fn note(&self, state: State, nth: usize) -> usize {
+        self.next.get(state + self.width + nth).map_or(0, |note| *note as usize)
     }
 }
 
@@ -172,12 +178,12 @@ impl Trie {
         let ends = |state: usize| self.ends.get(state).map(Vec::as_slice).unwrap_or_default();
         let (matching, plain): (Vec<usize>, Vec<usize>) =
             by_depth.iter().partition(|state| !ends(**state).is_empty());
-        let row = |nth: usize| u32::try_from(nth * self.width).map_err(|_| TooLarge);
+        let wide = self.width + NOTES;
         let order = || plain.iter().chain(&matching).copied();
         let mut rows = vec![0; by_depth.len()];
         for (nth, state) in order().enumerate() {
             if let Some(place) = rows.get_mut(state) {
-                *place = row(nth)?;
+                *place = u32::try_from(nth * wide).map_err(|_| TooLarge)?;
             }
         }
         let moved = |state: usize| rows.get(state).copied().unwrap_or_default();
@@ -188,14 +194,18 @@ impl Trie {
             all.extend_from_slice(ends(*state));
             ranges.push((start, u32::try_from(all.len()).map_err(|_| TooLarge)?));
         }
+        let mut next = Vec::with_capacity(by_depth.len() * wide);
+        for (nth, state) in order().enumerate() {
+            next.extend((0..self.width).map(|class| moved(self.get(state, class))));
+            next.push(self.depths.get(state).copied().unwrap_or_default().into());
+            let among_matching = nth.saturating_sub(plain.len());
+            next.push(u32::try_from(among_matching).map_err(|_| TooLarge)?);
+        }
         Ok(Table {
             classes: self.classes,
             width: self.width,
-            next: order()
-                .flat_map(|state| (0..self.width).map(move |class| moved(self.get(state, class))))
-                .collect(),
-            first_match: plain.len() * self.width,
-            depths: order().filter_map(|state| self.depths.get(state).copied()).collect(),
+            next: next.into(),
+            first_match: plain.len() * wide,
             ranges: ranges.into(),
             ends: all.into(),
         })
