@@ -10,7 +10,7 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay test lint check budgets bench e2e
+.PHONY: help demo replay package test lint check budgets bench e2e attack
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ replay: ## Say what would have been refused: LOG=access.log ROBOTS=robots.txt
 	@.ci/dependencies build
 	$(CARGO) build --release --locked --bin gatewayctl
 	@exec target/release/gatewayctl replay $(LOG) --robots $(ROBOTS)
+
+package: ## Build the Debian package, target/debian/*.deb
+	@.ci/dependencies package
+	$(CARGO) build --release --locked
+	systemd/debian/prepare target/release target/package
+	$(CARGO) deb --locked --no-build $(ARGS)
 
 test: ## Run all tests
 	@.ci/dependencies test
@@ -48,3 +54,7 @@ bench: ## Measure the engine and recognition beside others
 e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
 	@.ci/dependencies e2e
 	$(CARGO) bench --locked --bench e2e -- $(ARGS)
+
+attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look
+	@.ci/dependencies attack
+	$(CARGO) bench --locked --bench e2e -- --attack $(ARGS)

@@ -50,8 +50,11 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
-    let predecessor = inherited.finish();
-    proxy::raise_open_files(config.limits.connections);
+    let heritage = inherited.finish();
+    // The one visitor of a demonstration needs a few.
+    if demo.is_none() {
+        proxy::raise_open_files(config.limits.connections);
+    }
     prepare(&policy);
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
@@ -66,9 +69,11 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if let Some(demo) = &demo {
         demo.introduce(&config, &listeners);
     }
+    let access_log = access_log(&config).map_err(running)?;
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
         journal: Arc::clone(&journal),
+        access_log: access_log.clone(),
         recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
         prover: Arc::clone(&prover),
@@ -78,7 +83,6 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
-    let access_log = access_log(&config).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     gateway.access_log.clone_from(&access_log);
@@ -86,7 +90,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         gateway,
         listeners,
         connections,
-        predecessor,
+        heritage,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
         demo,
@@ -152,14 +156,13 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is served all the same: the journal says what
-/// it loses, and nobody can put lists of addresses there either.
+/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is
+/// served all the same: the journal says what it loses, and nobody can put lists of addresses there either.
 fn prepare(policy: &Policy) {
     look_for_proxies(&policy.config);
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }
-    look_for_proxies(&policy.config);
     let folder = Evidence::folder(&policy.config);
     if let Err(error) = std::fs::create_dir_all(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");

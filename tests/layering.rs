@@ -34,7 +34,7 @@ const LAYERS: [&[&str]; 9] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with one home: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 10] = [
+const HOMES: [(&str, &str); 11] = [
     ("pingora", "src/proxy/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch.rs"),
@@ -43,6 +43,7 @@ const HOMES: [(&str, &str); 10] = [
     ("askama", "src/report/html"),
     ("libsqlite3_sys", "src/record/store"),
     ("rustls", "src/policy/"),
+    ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/proxy/life/"),
     ("rustix", "src/proxy/life/"),
 ];

@@ -7,7 +7,7 @@ use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::enforce::{Refusal, Reply};
 use robots_gateway::identify::Proof;
 use robots_gateway::policy::{self, CurrentPolicy, Policy, Prover, Reloader, judge_as};
-use robots_gateway::proxy::{self, BindError, Pages, Server, Workers};
+use robots_gateway::proxy::{self, BindError, Heritage, Pages, Server, Workers};
 use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals};
 use robots_gateway::request::target::{PathParameters, Target};
 use robots_gateway::request::{RequestFacts, Scheme};
@@ -37,7 +37,7 @@ pub(crate) fn serve(addresses: Addresses, origin: SocketAddr, folder: &Path) -> 
         gateway: gateway.bare(REFUSED_CRAWLER, refusal),
         listeners: config.all_listeners().map(bound).collect::<Result<_, _>>()?,
         connections: Arc::new(ConnectionTotals::default()),
-        predecessor: None,
+        heritage: Heritage::default(),
         admin: None,
         control: (config.control.clone(), Pages::new(|_| http::Response::new(Vec::new()))),
         demo: None,

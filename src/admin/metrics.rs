@@ -7,7 +7,7 @@
 use super::exposition::{CONTENT_TYPE, Exposition, Kind};
 use super::{Admin, response};
 use crate::policy::Policy;
-use crate::record::SiteTotals;
+use crate::record::{AccessLog, SiteTotals};
 use http::{Response, StatusCode};
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +16,7 @@ pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
     let mut text = Exposition::default();
     process(&mut text, admin);
     in_force(&mut text, &policy);
+    certificates(&mut text, &policy);
     reloads(&mut text, admin);
     requests(&mut text, admin, &policy);
     judging(&mut text, admin);
@@ -68,6 +69,16 @@ fn in_force(text: &mut Exposition, policy: &Policy) {
     text.family("robots_gateway_robots_findings", Kind::Gauge, help);
     for site in policy.sites() {
         text.sample(&[("site", &site.config.name)], site.warnings().count());
+    }
+}
+
+fn certificates(text: &mut Exposition, policy: &Policy) {
+    let help = "When a certificate that TLS shows expires, in Unix time.";
+    text.family("robots_gateway_certificate_expiry_time_seconds", Kind::Gauge, help);
+    for shown in policy.certificates.shown() {
+        if let Some(validity) = shown.validity {
+            text.sample(&[("certificate", &shown.file.to_string_lossy())], seconds(validity.until));
+        }
     }
 }
 
@@ -198,6 +209,10 @@ fn recording(text: &mut Exposition, admin: &Admin) {
     text.family("robots_gateway_details_dropped_total", Kind::Counter, help)
         .sample(&[("from", "journal")], journal.details_dropped)
         .sample(&[("from", "store")], store.details_dropped);
+    let access_log = admin.access_log.as_deref().map(AccessLog::status);
+    let lost = access_log.map_or(0, |status| status.details_dropped);
+    let help = "Lines of the access log that were lost; 0 also where there is none.";
+    text.family("robots_gateway_access_log_lines_lost_total", Kind::Counter, help).sample(&[], lost);
     let help = "Requests that are missing from reports; the counters here have them.";
     text.family("robots_gateway_counts_lost_total", Kind::Counter, help).sample(&[], store.counts_lost);
     text.family("robots_gateway_store_failing", Kind::Gauge, "Whether the store cannot be written now.")

@@ -12,10 +12,10 @@ mod query;
 mod status;
 
 pub use page::LivePage;
-pub use status::{SiteStatus, Status};
+pub use status::{AccessLogStatus, CertificateStatus, SiteStatus, Status};
 
 use crate::policy::{Prover, Reloader, Trigger};
-use crate::record::{ConnectionTotals, Journal, Recorder, Totals};
+use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::Serialize;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub struct Admin {
     pub reloader: Arc<Reloader>,
     /// The journal.
     pub journal: Arc<Journal>,
+    /// The access log, where one is wanted.
+    pub access_log: Option<Arc<AccessLog>>,
     /// The store.
     pub recorder: Arc<Recorder>,
     /// The counters.

@@ -1,9 +1,10 @@
 //! What a running gateway says of itself.
 
 use super::Admin;
-use crate::policy::{LastReload, Override, Policy, Reloader, Site};
+use crate::policy::{LastReload, Override, Policy, Reloader, Shown, Site};
 use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, timestamp};
 use serde::Serialize;
+use std::time::SystemTime;
 
 /// The answer of `gatewayctl status`; its field names are public API.
 #[derive(Clone, Debug, Serialize)]
@@ -30,10 +31,47 @@ pub struct Status {
     pub counts_lost: u64,
     /// The store.
     pub store: StoreStatus,
+    /// The access log; null where there is none.
+    pub access_log: Option<AccessLogStatus>,
+    /// The certificates that TLS shows.
+    pub certificates: Vec<CertificateStatus>,
     /// Counts since the start.
     pub totals: TotalsSnapshot,
     /// What became of connections since the start.
     pub connections: ConnectionSnapshot,
+}
+
+/// The access log in a [`Status`].
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AccessLogStatus {
+    /// Lines waiting to be written.
+    pub queue: usize,
+    /// Lines that were lost since the start: the disk was too slow, or refused them.
+    pub lines_lost: u64,
+}
+
+/// One certificate in a [`Status`].
+#[derive(Clone, Debug, Serialize)]
+pub struct CertificateStatus {
+    /// Its file.
+    pub certificate: String,
+    /// The hosts it was configured for; none where its own names decide.
+    pub hosts: Vec<String>,
+    /// When it expires; null where that cannot be read.
+    pub expires: Option<String>,
+    /// What is to be known of that: that it expires within two weeks, has done so, or is not valid yet.
+    pub trouble: Option<String>,
+}
+
+impl CertificateStatus {
+    fn of(shown: Shown<'_>, now: SystemTime) -> Self {
+        Self {
+            certificate: shown.file.display().to_string(),
+            hosts: shown.hosts.iter().map(ToString::to_string).collect(),
+            expires: shown.validity.map(|validity| timestamp(validity.until)),
+            trouble: shown.validity.and_then(|validity| validity.trouble(now)),
+        }
+    }
 }
 
 /// One site in a [`Status`].
@@ -56,7 +94,7 @@ pub struct SiteStatus {
 }
 
 pub(super) fn status(admin: &Admin) -> Status {
-    let policy = admin.reloader.current();
+    let (policy, now) = (admin.reloader.current(), SystemTime::now());
     let (journal, store) = (admin.journal.status(), admin.recorder.status());
     Status {
         generation: policy.generation,
@@ -70,6 +108,11 @@ pub(super) fn status(admin: &Admin) -> Status {
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,
         store,
+        access_log: admin.access_log.as_deref().map(|log| {
+            let status = log.status();
+            AccessLogStatus { queue: status.queue, lines_lost: status.details_dropped }
+        }),
+        certificates: policy.certificates.shown().map(|shown| CertificateStatus::of(shown, now)).collect(),
         totals: admin.totals.snapshot(),
         connections: admin.connections.snapshot(),
     }

@@ -53,6 +53,7 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
         code: "address-ranges",
         ..error(fault)
     }));
+    complaints.extend(of_certificates(policy));
     for site in policy.sites() {
         complaints.extend(of_refusals(path, site));
         if let Some(robots) = &site.config.robots {
@@ -63,6 +64,16 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
         }
     }
     complaints
+}
+
+/// Certificates that run out, or have.
+fn of_certificates(policy: &Policy) -> impl Iterator<Item = Complaint> {
+    let now = SystemTime::now();
+    policy.certificates.shown().filter_map(move |shown| {
+        let trouble = shown.validity?.trouble(now)?;
+        let hint = "renew it; the gateway shows a renewed pair from the next handshake on";
+        Some(warning(shown.file, "certificate", format!("the certificate {trouble}"), hint))
+    })
 }
 
 fn warning(path: &Path, code: &'static str, message: String, hint: &str) -> Complaint {

@@ -1,8 +1,10 @@
-//! `gatewayctl man`: the manual, in roff, from the same texts as `--help`; one page for each verb.
+//! `gatewayctl man`: the manual, in roff, from the same texts as `--help`; one page for each verb, and one for
+//! the daemon.
 
 use super::args::{Cli, ManArgs};
 use super::output::Output;
 use super::{Failure, Outcome};
+use crate::config::Arguments;
 use clap::{Command, CommandFactory as _};
 use std::io;
 use std::path::Path;
@@ -13,8 +15,12 @@ pub(super) fn run(arguments: &ManArgs, output: &mut Output<impl io::Write>) -> R
     match &arguments.out {
         None => output.octets(&page(command)?)?,
         Some(folder) => {
-            for (name, page) in pages(&command, None)? {
-                let path = folder.join(format!("{name}.1"));
+            let mut all: Vec<(String, Vec<u8>)> =
+                pages(&command, None)?.into_iter().map(|(name, page)| (format!("{name}.1"), page)).collect();
+            // 8 is where daemons are looked up.
+            all.push(("robots-gateway.8".to_owned(), section(Arguments::command(), "8")?));
+            for (name, page) in all {
+                let path = folder.join(name);
                 std::fs::write(&path, page).map_err(|error| unwritable(&path, &error))?;
                 output.line(path.display().to_string())?;
             }
@@ -42,7 +48,11 @@ fn pages(command: &Command, parent: Option<&str>) -> io::Result<Vec<(String, Vec
 }
 
 fn page(command: Command) -> io::Result<Vec<u8>> {
+    section(command, "1")
+}
+
+fn section(command: Command, number: &str) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).manual("Robots Gateway").render(&mut text)?;
+    clap_mangen::Man::new(command).manual("Robots Gateway").section(number).render(&mut text)?;
     Ok(text)
 }

@@ -46,6 +46,7 @@ fn text(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     }
     output.line("")?;
     totals(status, output)?;
+    connections(status, output)?;
     last_reload(status, output)
 }
 
@@ -93,9 +94,20 @@ fn troubles(status: &Value) -> Vec<String> {
         let aside = harmless(aside.as_str().unwrap_or("-"));
         troubles.push(format!("a broken store was set aside as {aside}"));
     }
+    for certificate in list(status, "certificates") {
+        if certificate.get("trouble").is_some_and(Value::is_string) {
+            let (file, trouble) = (string(certificate, "certificate"), string(certificate, "trouble"));
+            troubles.push(format!("the certificate {file} {trouble}"));
+        }
+    }
+    let access_log = status.get("access_log").unwrap_or(&Value::Null);
     let counts = [
         (number(status, "counts_lost"), "requests are missing from reports: the store could not be written"),
         (number(status, "details_dropped"), "details were lost: the disk was too slow, or refused them"),
+        (
+            number(access_log, "lines_lost"),
+            "lines of the access log were lost: its disk was too slow, or refused them",
+        ),
         (number(store, "counts_removed"), "requests went from the store, which is at its size cap"),
         (total(status, "faults"), "requests were forwarded unjudged after a fault; please report it"),
     ];
@@ -113,6 +125,23 @@ fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()>
     ))
 }
 
+/// What never became a request leaves no other trace.
+fn connections(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let Some(counts) = status.get("connections") else { return Ok(()) };
+    let (open, accepted) = (number(counts, "open"), number(counts, "accepted"));
+    output.line(format!("{accepted} connections, {open} of them open"))?;
+    let known = AWAY.iter().map(|(name, what)| (number(counts, name), *what));
+    let of_requests =
+        [(total(status, "malformed"), "malformed"), (total(status, "no_site"), "for no site's host")];
+    let away: Vec<String> = of_requests
+        .into_iter()
+        .chain(known)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if away.is_empty() { Ok(()) } else { output.line(format!("  turned away: {}", away.join(", "))) }
+}
+
 fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let Some(reload) = status.get("last_reload").filter(|reload| !reload.is_null()) else {
         return output.line("not reloaded since the start");
@@ -120,6 +149,22 @@ fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Resul
     output.line(format!("last reload {}: {}", string(reload, "time"), string(reload, "result")))?;
     list(reload, "errors").try_for_each(|fault| output.line(format!("  {}", fault_line(fault))))
 }
+
+/// Reasons why connections end before their time, as the gateway names them, and for people.
+const AWAY: [(&str, &str); 12] = [
+    ("over_total", "too many at once"),
+    ("over_address", "too many from one address"),
+    ("made_room", "idle, to make room"),
+    ("silent", "silent"),
+    ("no_request", "without a request"),
+    ("header_timeouts", "with a late head"),
+    ("headers_too_large", "with too large a head"),
+    ("bodies_too_slow", "with too slow a body"),
+    ("bodies_too_large", "with too large a body"),
+    ("tls_failed", "with a failed TLS handshake"),
+    ("proxy_headers_refused", "with a wrong PROXY header"),
+    ("h2_floods", "flooding with frames of HTTP/2"),
+];
 
 fn number(value: &Value, name: &str) -> u64 {
     value.get(name).and_then(Value::as_u64).unwrap_or_default()
@@ -180,21 +225,34 @@ mod tests {
             "generation": 3, "uptime_seconds": 61, "version": "1.0.0", "sites": [site("a"), site("b")],
             "overrides": [{"crawler": "gptbot", "site": null, "mode": "enforce", "persists": false}],
             "counts_lost": 7, "store": {"error": "disk full\u{1b}[2J", "failing_since": "noon", "set_aside": ["old"]},
-            "totals": {"faults": 2, "requests": 9},
+            "totals": {"faults": 2, "requests": 9, "malformed": 4}, "access_log": {"queue": 0, "lines_lost": 8},
+            "certificates": [
+                {"certificate": "a.crt", "hosts": [], "expires": "noon", "trouble": "expired at noon"},
+                {"certificate": "b.crt", "hosts": [], "expires": "late", "trouble": null},
+            ],
+            "connections": {"open": 1, "accepted": 7, "over_address": 3, "silent": 0},
         });
         let shown = shown(&status);
-        let first: Vec<&str> = shown.lines().take(7).collect();
+        let first: Vec<&str> = shown.lines().take(9).collect();
         assert_eq!(
             first,
             [
-                "robots-gateway 1.0.0, up 1 min, policy 3: 5 things are wrong",
+                "robots-gateway 1.0.0, up 1 min, policy 3: 7 things are wrong",
                 "  ! a, b: the file on disk is not in force: robots.txt: it is empty",
                 "  ! the store cannot be written since noon: disk full\\u{1b}[2J",
                 "  ! a broken store was set aside as old",
+                "  ! the certificate a.crt expired at noon",
                 "  ! 7 requests are missing from reports: the store could not be written",
+                "  ! 8 lines of the access log were lost: its disk was too slow, or refused them",
                 "  ! 2 requests were forwarded unjudged after a fault; please report it",
                 "  * set by hand: enforce for gptbot, until it is started again",
             ]
+        );
+        assert!(
+            shown.contains(
+                "7 connections, 1 of them open\n  turned away: 4 malformed, 3 too many from one address\n"
+            ),
+            "{shown}"
         );
         assert!(
             shown.contains("a: audit\n  no robots.txt: everything is allowed\n  1 finding; see"),

@@ -3,8 +3,9 @@
 //! A pair that cannot be read, or whose key is another's, never replaces a good one: the old one is shown
 //! until it is mended.
 
+use super::expiry::Validity;
 use super::site::HostTable;
-use crate::config::{CertificateConfig, ConfigError, ConfigErrors};
+use crate::config::{CertificateConfig, ConfigError, ConfigErrors, HostPattern};
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -25,6 +26,24 @@ pub struct Certificates {
 struct Pair {
     config: CertificateConfig,
     key: Arc<CertifiedKey>,
+    validity: Option<Validity>,
+}
+
+impl Pair {
+    fn new(config: &CertificateConfig, key: CertifiedKey) -> Self {
+        Self { config: config.clone(), validity: Validity::of(&key.cert), key: Arc::new(key) }
+    }
+}
+
+/// A certificate that is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// The file it came from.
+    pub file: &'a Path,
+    /// The hosts it was configured for; none where its own names decide.
+    pub hosts: &'a [HostPattern],
+    /// Until when it holds, where that can be read.
+    pub validity: Option<Validity>,
 }
 
 impl fmt::Debug for Certificates {
@@ -46,7 +65,7 @@ impl Certificates {
             let kept = former.and_then(|former| former.pairs.iter().find(|pair| pair.config == *config));
             match (read(config), kept) {
                 (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
-                (Ok(key), _) => pairs.push(Pair { config: config.clone(), key: Arc::new(key) }),
+                (Ok(key), _) => pairs.push(Pair::new(config, key)),
                 (Err(error), Some(kept)) => {
                     pairs.push(kept.clone());
                     unfit.push(error.with_hint("the former certificate is shown until this is mended"));
@@ -67,6 +86,15 @@ impl Certificates {
     pub fn of(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let chosen = host.and_then(|host| self.configured_for(host).or_else(|| self.naming(host)));
         chosen.or_else(|| self.pairs.first()).map(|pair| Arc::clone(&pair.key))
+    }
+
+    /// All of them, in the order of the configuration.
+    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+        self.pairs.iter().map(|pair| Shown {
+            file: &pair.config.certificate,
+            hosts: &pair.config.hosts,
+            validity: pair.validity,
+        })
     }
 
     fn configured_for(&self, host: &str) -> Option<&Pair> {

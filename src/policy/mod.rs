@@ -6,6 +6,7 @@
 mod certificates;
 mod changes;
 mod current;
+mod expiry;
 mod history;
 mod judge;
 mod load;
@@ -17,9 +18,10 @@ mod site;
 mod upstream;
 mod watch;
 
-pub use certificates::Certificates;
+pub use certificates::{Certificates, Shown};
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
+pub use expiry::Validity;
 pub use judge::{Judged, Recognised, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
 pub use overrides::{Override, Scope};

@@ -1,8 +1,9 @@
 //! A finished session → one line of the access log.
 
 use super::context::RequestContext;
-use super::facts;
+use super::{facts, wire};
 use crate::record::{Access, AccessLog};
+use crate::request::message::Fault;
 use http::{HeaderValue, Version, header};
 use pingora::proxy::Session;
 
@@ -13,6 +14,9 @@ pub(super) fn record(log: &AccessLog, session: &Session, context: &RequestContex
     let field = |name: header::HeaderName| request.headers.get(name).map(HeaderValue::as_bytes);
     let authority = request.uri.authority().map_or("", http::uri::Authority::as_str);
     let answered = session.response_written().map(|response| response.status.as_u16());
+    // What the guard told the client, the request's own failure knows nothing of.
+    let told = context.line.as_ref().and_then(|line| line.told());
+    let fault = context.fault.or_else(|| wire::gate(session).and_then(wire::Gate::fault));
     let server = context.site.as_deref().and_then(|site| {
         let index = context.tried.last()?;
         site.config.origin.servers.get(*index).map(|server| server.url.to_string())
@@ -23,16 +27,17 @@ pub(super) fn record(log: &AccessLog, session: &Session, context: &RequestContex
         address: facts::address(session, config),
         addresses: config.addresses,
         scheme: facts::scheme(session, config).as_str(),
-        method: request.method.as_str(),
+        method: Some(request.method.as_str()),
         target: request.raw_path(),
-        version: version(request.version),
-        host: field(header::HOST).unwrap_or(authority.as_bytes()),
-        status: answered.or(context.failure).unwrap_or(super::faults::CLIENT_GONE),
+        version: Some(version(request.version)),
+        host: Some(field(header::HOST).unwrap_or(authority.as_bytes())),
+        status: answered.or(told).or(context.failure).unwrap_or(super::faults::CLIENT_GONE),
         bytes: session.body_bytes_sent(),
         referer: field(header::REFERER),
         user_agent: field(header::USER_AGENT),
         site: context.site.as_deref().map(|site| site.config.name.as_str()),
         origin: server.as_deref(),
+        fault: fault.map(Fault::as_str),
         request_id: &context.request_id,
     });
 }

@@ -33,7 +33,9 @@ impl Gateway {
         let policy = Arc::clone(&context.policy);
         let facts = match facts::read(session, &policy.config) {
             Head::Request(facts) | Head::Server(facts) => facts,
-            Head::Malformed(reason) => return Step::answer(Answer::page(400, reason)),
+            Head::Malformed(fault) => {
+                return Step::answer(Answer::page(fault.status(), fault.sentence()));
+            }
         };
         let holds = |header: &[u8]| memchr::memmem::find(header, bare.word.as_bytes()).is_some();
         if facts.user_agent.as_deref().is_some_and(holds) {

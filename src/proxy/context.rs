@@ -5,6 +5,7 @@ use crate::decide::VersionId;
 use crate::identify::Identity;
 use crate::policy::{Policy, Site};
 use crate::record::{Event, Journal, Reader, Recorder, Wanted};
+use crate::request::message::Fault;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -31,6 +32,8 @@ pub struct RequestContext {
     pub(super) clock: Instant,
     /// The status of its failure, where it failed.
     pub(super) failure: Option<u16>,
+    /// What was wrong with it, where it was no request.
+    pub(super) fault: Option<Fault>,
     /// The preference that its answer is to carry.
     pub(super) usage: Option<HeaderValue>,
     /// How often an origin was tried.
@@ -52,6 +55,7 @@ impl RequestContext {
             began: SystemTime::now(),
             clock: Instant::now(),
             failure: None,
+            fault: None,
             usage: None,
             attempts: 0,
             tried: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::request::address::client_address;
 use crate::request::forwarded::{self, ForwardedField};
+use crate::request::message::Fault;
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -18,14 +19,14 @@ pub(super) enum Head<'a> {
     /// `OPTIONS *`: about the server, not a page (RFC 9110 §9.3.7); not judged.
     Server(RequestFacts<'a>),
     /// A head that no meaning can be given to; answered with 400.
-    Malformed(&'static str),
+    Malformed(Fault),
 }
 
 /// Reads the head of the request.
 pub(super) fn read<'a>(session: &'a Session, config: &Config) -> Head<'a> {
     let request = session.req_header();
     let Some(host) = requested_host(session) else {
-        return Head::Malformed("the request names no host that could be one");
+        return Head::Malformed(Fault::Host);
     };
     let facts = RequestFacts {
         scheme: scheme(session, config),
@@ -40,7 +41,7 @@ pub(super) fn read<'a>(session: &'a Session, config: &Config) -> Head<'a> {
     }
     match origin_form(request.raw_path()) {
         Some(target) => Head::Request(RequestFacts { target, ..facts }),
-        None => Head::Malformed("the request target is no path"),
+        None => Head::Malformed(Fault::Target),
     }
 }
 

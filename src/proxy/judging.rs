@@ -57,9 +57,10 @@ impl Gateway {
         let facts = match facts::read(session, &policy.config) {
             Head::Request(facts) => facts,
             Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
-            Head::Malformed(reason) => {
+            Head::Malformed(fault) => {
                 self.totals.malformed();
-                return Step::answer(Answer::page(400, reason));
+                context.fault = Some(fault);
+                return Step::answer(Answer::page(fault.status(), fault.sentence()));
             }
         };
         self.look_for_unnamed_proxy(session, &policy);

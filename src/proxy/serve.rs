@@ -2,7 +2,7 @@
 
 use super::accept::{Connections, Direct, Listener, accept};
 use super::demo::DemoOrigin;
-use super::life::{Handover, Predecessor, ServiceManager, Signals, Stop, path_beside};
+use super::life::{Handover, Heritage, Predecessor, ServiceManager, Signals, Stop, path_beside};
 use super::listen::{Admission, Front};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
@@ -76,8 +76,8 @@ pub struct Server {
     pub gateway: Gateway,
     /// Its sockets, and what is spoken there.
     pub listeners: Vec<(TcpListener, ListenerConfig)>,
-    /// The gateway that this one replaces.
-    pub predecessor: Option<Predecessor>,
+    /// What is to be told of sockets that were there before.
+    pub heritage: Heritage,
     /// Where what becomes of connections is counted.
     pub connections: Arc<ConnectionTotals>,
     /// Where the admin listener is wanted, and its pages.
@@ -115,11 +115,12 @@ impl Server {
         };
         let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
         let totals = Arc::clone(&self.gateway.totals);
+        let access_log = self.gateway.access_log.clone();
         let authorities = Arc::clone(&self.gateway.authorities);
         tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
         let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
         bound(&mut proxy, &current.get().config);
-        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals));
+        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals, access_log));
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
         if let Some((address, pages)) = self.admin {
@@ -127,7 +128,9 @@ impl Server {
         }
         let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
         let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
-        let manager = Arc::new(ServiceManager::from_environment());
+        let predecessor = self.heritage.predecessor.as_ref().and_then(Predecessor::process);
+        let manager = Arc::new(ServiceManager::from_environment(predecessor));
+        keep(&manager, &self.listeners, &self.heritage)?;
         let watched = Arc::clone(&manager);
         tokio::spawn(async move { watched.stay_alive().await });
         let control =
@@ -151,12 +154,12 @@ impl Server {
                 Arc::default(),
             ));
         }
-        if let Some(predecessor) = self.predecessor {
+        if let Some(predecessor) = self.heritage.predecessor {
             predecessor.tell_ready();
         }
         manager.ready();
         let stop_for = signals.stop(&self.reloader, &manager, succeeded(handed)).await;
-        manager.stopping();
+        manager.leaving(stop_for);
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         let grace = current.get().config.grace;
@@ -165,6 +168,22 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
+}
+
+/// Has the service manager keep the listening sockets, in case this process is started anew.
+fn keep(
+    manager: &ServiceManager,
+    listeners: &[(TcpListener, ListenerConfig)],
+    heritage: &Heritage,
+) -> io::Result<()> {
+    for (listener, _) in listeners {
+        let address = listener.local_addr()?;
+        if !heritage.held.contains(&address) {
+            manager.keep(address, listener);
+        }
+    }
+    heritage.stale.iter().for_each(|address| manager.forget(*address));
+    Ok(())
 }
 
 /// Lets what is open come to its end.
@@ -188,16 +207,20 @@ async fn drain(
     }
 }
 
-/// Ends when a successor serves, and never where none comes.
-async fn succeeded(handed: tokio::task::JoinHandle<bool>) {
-    if !matches!(handed.await, Ok(true)) {
-        std::future::pending::<()>().await;
+/// Ends when a successor serves, and never where none comes; its process, where that is known.
+async fn succeeded(handed: tokio::task::JoinHandle<Option<Heir>>) -> Option<u32> {
+    match handed.await {
+        Ok(Some(Heir(process))) => process,
+        _ => std::future::pending().await,
     }
 }
 
-/// Hands over the sockets to a successor that asks; `false` when the gateway stops first. Their copies go
+/// The process that has taken over, where it is known.
+struct Heir(Option<u32>);
+
+/// Hands over the sockets to a successor that asks; `None` when the gateway stops first. Their copies go
 /// either way: while one is open, clients would connect and wait for nobody.
-async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> bool {
+async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> Option<Heir> {
     let handed = async {
         // Another gateway may hold it, whose successor we are; the control socket tells of any other reason.
         let socket = loop {
@@ -210,13 +233,13 @@ async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiv
             Ok(listener) => handover.wait(listener).await,
             Err(error) => {
                 tracing::warn!("sockets cannot be handed over: {error}");
-                std::future::pending::<()>().await;
+                std::future::pending().await
             }
         }
     };
     tokio::select! {
-        () = handed => true,
-        _ = stopped.wait_for(|stop| *stop) => false,
+        process = handed => Some(Heir(process)),
+        _ = stopped.wait_for(|stop| *stop) => None,
     }
 }
 

@@ -43,14 +43,14 @@ pub struct Access<'a> {
     pub addresses: AddressDetail,
     /// `http` or `https`.
     pub scheme: &'a str,
-    /// As sent.
-    pub method: &'a str,
-    /// As sent.
+    /// As sent; `None` where it is not known, the request being none.
+    pub method: Option<&'a str>,
+    /// As sent; without a method, the first line of what was sent.
     pub target: &'a [u8],
     /// `HTTP/1.1` and the like.
-    pub version: &'a str,
+    pub version: Option<&'a str>,
     /// As sent.
-    pub host: &'a [u8],
+    pub host: Option<&'a [u8]>,
     /// The status that was sent; 499 where the client left before.
     pub status: u16,
     /// Octets of the body that were sent.
@@ -63,6 +63,8 @@ pub struct Access<'a> {
     pub site: Option<&'a str>,
     /// The server of the origin that was asked last.
     pub origin: Option<&'a str>,
+    /// What was wrong with it, in a word, where it was no request that could be understood.
+    pub fault: Option<&'a str>,
     /// The request's id, the same as in the journal.
     pub request_id: &'a str,
 }
@@ -73,10 +75,10 @@ struct Line<'a> {
     time: String,
     address: Option<String>,
     scheme: &'a str,
-    method: &'a str,
-    host: String,
+    method: Option<&'a str>,
+    host: Option<String>,
     target: String,
-    version: &'a str,
+    version: Option<&'a str>,
     status: u16,
     bytes: usize,
     duration_ms: f64,
@@ -84,6 +86,7 @@ struct Line<'a> {
     user_agent: Option<String>,
     site: Option<&'a str>,
     origin: Option<&'a str>,
+    fault: Option<&'a str>,
     request_id: &'a str,
 }
 
@@ -130,7 +133,7 @@ impl Access<'_> {
             address: self.addresses.show(self.address).map(|address| address.to_string()),
             scheme: self.scheme,
             method: self.method,
-            host: printable(self.host),
+            host: self.host.map(printable),
             target: printable(self.target),
             version: self.version,
             status: self.status,
@@ -140,6 +143,7 @@ impl Access<'_> {
             user_agent: self.user_agent.map(printable),
             site: self.site,
             origin: self.origin,
+            fault: self.fault,
             request_id: self.request_id,
         };
         let mut line = escaped_json(&serde_json::to_string(&line).unwrap_or_default()).into_owned();
@@ -151,11 +155,16 @@ impl Access<'_> {
         let time = Timestamp::try_from(self.time).unwrap_or(Timestamp::UNIX_EPOCH);
         let address =
             self.addresses.show(self.address).map_or_else(|| "-".to_owned(), |address| address.to_string());
-        let mut line =
-            format!("{address} - - [{}] \"{} ", time.strftime("%d/%b/%Y:%H:%M:%S +0000"), self.method);
-        escape(&mut line, self.target);
+        let mut line = format!("{address} - - [{}] \"", time.strftime("%d/%b/%Y:%H:%M:%S +0000"));
         // Writing to a `String` cannot fail.
-        let _ = write!(line, " {}\" {} {} \"", self.version, self.status, self.bytes);
+        if let Some(method) = self.method {
+            let _ = write!(line, "{method} ");
+        }
+        escape(&mut line, self.target);
+        if let Some(version) = self.version {
+            let _ = write!(line, " {version}");
+        }
+        let _ = write!(line, "\" {} {} \"", self.status, self.bytes);
         escape(&mut line, self.referer.unwrap_or(b"-"));
         line.push_str("\" \"");
         escape(&mut line, self.user_agent.unwrap_or(b"-"));
@@ -189,16 +198,17 @@ mod tests {
             address: "198.51.100.7".parse().ok(),
             addresses: AddressDetail::Full,
             scheme: "http",
-            method: "GET",
+            method: Some("GET"),
             target: b"/a?\"b\"\\",
-            version: "HTTP/1.1",
-            host: b"example.org",
+            version: Some("HTTP/1.1"),
+            host: Some(b"example.org"),
             status: 200,
             bytes: 12,
             referer: None,
             user_agent: Some(b"x\xff\ny"),
             site: Some("example.org"),
             origin: None,
+            fault: None,
             request_id: "1-2",
         }
     }
@@ -209,6 +219,18 @@ mod tests {
         let expected = "198.51.100.7 - - [09/Sep/2001:01:46:40 +0000] \"GET /a?\\x22b\\x22\\x5C HTTP/1.1\" 200 12 \
                         \"-\" \"x\\xFF\\x0Ay\"\n";
         assert_eq!(line, expected);
+        let none = Access {
+            method: None,
+            target: b"\x16\x03 \"",
+            version: None,
+            status: 400,
+            fault: Some("method"),
+            ..access()
+        };
+        let line = String::from_utf8(none.combined()).unwrap();
+        assert!(line.contains("+0000] \"\\x16\\x03 \\x22\" 400 12 "), "{line}");
+        let line: serde_json::Value = serde_json::from_slice(&none.json()).unwrap();
+        assert!(line["method"].is_null() && line["version"].is_null() && line["fault"] == "method", "{line}");
         let nobody = Access { addresses: AddressDetail::None, ..access() };
         assert!(String::from_utf8(nobody.combined()).unwrap().starts_with("- - - ["));
     }
@@ -228,7 +250,7 @@ mod tests {
         let text = "/\u{202e}gnp\u{9b}31m\u{2066}\u{feff}\u{e0041}";
         let access = Access {
             target: text.as_bytes(),
-            host: text.as_bytes(),
+            host: Some(text.as_bytes()),
             referer: Some(text.as_bytes()),
             user_agent: Some(text.as_bytes()),
             ..access()

@@ -1,9 +1,9 @@
 //! The Grafana dashboard can be imported, and asks for nothing that a real gateway does not show.
 
 use crate::queries;
-use crate::scene::Watched;
+use crate::scene::{Watched, with_everything};
 use crate::support::agents::GPTBOT;
-use crate::support::{Daemon, Nginx, get};
+use crate::support::{Nginx, get};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn str_of(value: &Value) -> &str {
 #[test]
 fn every_metric_and_label_it_names_exists() {
     let origin = Nginx::start();
-    let watched = Watched::start(Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin));
+    let watched = Watched::start(with_everything(&origin));
     watched.gateway.send(&get("/private").by(GPTBOT));
     let metrics = watched.metrics();
     let (known, dashboard) = (metrics.names(), dashboard());

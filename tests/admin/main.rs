@@ -11,6 +11,7 @@
 )]
 
 mod browser;
+mod certificates;
 mod dashboard;
 mod exposition;
 mod html;

@@ -1,9 +1,9 @@
 //! `docs/metrics.md` lists what a real `/metrics` shows: every metric with its labels, and nothing else.
 
 use crate::queries;
-use crate::scene::Watched;
+use crate::scene::{Watched, with_everything};
 use crate::support::agents::GPTBOT;
-use crate::support::{Daemon, Nginx, get};
+use crate::support::{Nginx, get};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn rows(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
 #[test]
 fn it_lists_what_is_shown_and_nothing_else() {
     let origin = Nginx::start();
-    let watched = Watched::start(Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin));
+    let watched = Watched::start(with_everything(&origin));
     watched.gateway.send(&get("/private").by(GPTBOT));
     let metrics = watched.metrics();
     let shown: BTreeMap<String, (String, BTreeSet<String>)> = metrics
@@ -47,7 +47,7 @@ fn it_lists_what_is_shown_and_nothing_else() {
 #[test]
 fn the_alerts_it_proposes_can_be_asked() {
     let origin = Nginx::start();
-    let watched = Watched::start(Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin));
+    let watched = Watched::start(with_everything(&origin));
     let metrics = watched.metrics();
     let (known, text) = (metrics.names(), reference());
     let blocks = text.split("```promql\n").skip(1).filter_map(|rest| rest.split("```").next());

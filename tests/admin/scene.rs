@@ -1,7 +1,8 @@
 //! A gateway with an admin listener, and clients for both.
 
 use crate::exposition::Exposition;
-use crate::support::{Builder, Client, Daemon, Response, get};
+use crate::support::tls::Authority;
+use crate::support::{Builder, Client, Daemon, Nginx, Response, get};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -36,6 +37,13 @@ impl Watched {
         assert_eq!(response.status, 200, "{}", response.text());
         Exposition::parse(&response.text()).unwrap_or_else(|fault| panic!("{fault}"))
     }
+}
+
+/// A gateway that has a value for every metric.
+pub(crate) fn with_everything(origin: &Nginx) -> Builder {
+    let builder = Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(origin);
+    Authority::new().save(builder.folder(), "site", &["a.example"]);
+    builder.table("[[certificates]]\ncertificate = \"site.crt\"\nkey = \"site.key\"")
 }
 
 /// A program on the path, where it is installed.

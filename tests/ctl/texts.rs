@@ -62,6 +62,8 @@ fn the_manual_has_a_page_for_each_verb() {
         let page = fs::read_to_string(folder.join(&format!("man1/gatewayctl-{verb}.1"))).expect("a page");
         assert!(page.contains(&format!(".TH gatewayctl-{verb} 1")), "{page}");
     }
+    let page = fs::read_to_string(folder.join("man1/robots-gateway.8")).expect("a page of the daemon");
+    assert!(page.contains(".TH robots-gateway 8") && page.contains("upgrade"), "{page}");
     let ended = ctl(&folder, &["man", "--out", "absent"]).exits(2);
     assert!(ended.stderr.contains("absent/gatewayctl.1"), "{}", ended.stderr);
 }

@@ -2,6 +2,10 @@
 
 use crate::support::agents::CHROME;
 use crate::support::{Builder, Client, Daemon, Nginx, get, until};
+use rustix::cmsg_space;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Mutex;
@@ -22,14 +26,39 @@ impl Manager {
         (Self(socket), builder.variable("NOTIFY_SOCKET", &path))
     }
 
-    /// Waits for a message that begins like this.
+    /// Waits for a message that begins like this; the rest of it.
     #[track_caller]
-    fn hears(&self, beginning: &str) {
-        let mut octets = [0; 256];
+    fn hears(&self, beginning: &str) -> String {
         loop {
-            let count = self.0.recv(&mut octets).unwrap_or_else(|error| panic!("no {beginning}: {error}"));
-            if octets[..count].starts_with(beginning.as_bytes()) {
-                return;
+            let message = self.next().unwrap_or_else(|error| panic!("no {beginning}: {error}"));
+            if let Some(rest) = message.strip_prefix(beginning) {
+                return rest.to_owned();
+            }
+        }
+    }
+
+    fn next(&self) -> std::io::Result<String> {
+        let mut octets = [0; 256];
+        let count = self.0.recv(&mut octets)?;
+        Ok(String::from_utf8_lossy(&octets[..count]).into_owned())
+    }
+
+    /// Waits for the socket that it is to keep, and what that is called.
+    #[track_caller]
+    fn keeps(&self) -> (String, TcpListener) {
+        loop {
+            let (mut octets, mut space) = ([0; 256], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let slices = &mut [IoSliceMut::new(&mut octets)];
+            let received =
+                recvmsg(&self.0, slices, &mut control, RecvFlags::CMSG_CLOEXEC).expect("a message");
+            let descriptor = control.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+                _ => None,
+            });
+            let text = String::from_utf8_lossy(&octets[..received.bytes]).into_owned();
+            if let (Some(name), Some(descriptor)) = (text.strip_prefix("FDSTORE=1\nFDNAME="), descriptor) {
+                return (name.to_owned(), descriptor.into());
             }
         }
     }
@@ -48,6 +77,26 @@ fn a_service_manager_is_told_of_start_reload_and_stop() {
     gateway.signal("TERM");
     manager.hears("STOPPING=1");
     assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
+}
+
+/// The manager only listens to the process that it follows; that one names the next.
+#[test]
+fn a_service_manager_is_told_which_process_goes_on() {
+    let origin = Nginx::start();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let mut gateway = builder.start();
+    manager.hears("READY=1");
+    let path = gateway.folder().join("control.sock.handover");
+    until("it can be succeeded", || path.exists().then_some(()));
+    // It has no manager of its own to talk to, so all that is heard is the former one.
+    let mut successor = gateway.successor().expect("a successor");
+    assert_eq!(manager.hears("MAINPID="), successor.process_id().to_string());
+    assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0), "{}", gateway.log.text());
+    manager.0.set_nonblocking(true).expect("a setting");
+    while let Ok(message) = manager.next() {
+        assert!(!message.contains("STOPPING"), "the service goes on: {message}");
+    }
+    successor.is_running();
 }
 
 #[test]
@@ -83,6 +132,57 @@ fn nobody_is_refused_while_a_service_manager_holds_the_socket() {
     let _last = builder.start_with(&socket);
     load.goes_on(20);
     load.ends_without_a_failure();
+}
+
+/// As with `FileDescriptorStoreMax=` of systemd: what is kept comes back under its name.
+#[test]
+fn nobody_is_refused_while_a_service_manager_keeps_the_socket() {
+    let origin = Nginx::start();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let mut gateway = builder.start();
+    let address = gateway.address();
+    let (name, socket) = manager.keeps();
+    assert_eq!(socket.local_addr().expect("an address"), address);
+    assert_eq!(name, format!("kept_127.0.0.1_{}", address.port()));
+    gateway.signal("TERM");
+    assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0));
+    // Nobody listens, and yet somebody may come.
+    let mut waiting = Client::to(address);
+    let listen = address.to_string();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let builder = builder.arg("--listen").arg(&listen).variable("LISTEN_FDNAMES", &name);
+    let _gateway = builder.start_with(&socket);
+    waiting.send(&get("/page").by(CHROME)).came_from_origin();
+    assert_eq!(manager.keeps().0, name, "it is kept for the next one, too");
+}
+
+#[test]
+fn a_kept_socket_that_nobody_wants_any_more_is_given_up() {
+    let origin = Nginx::start();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let former = TcpListener::bind("127.0.0.2:0").expect("a free port");
+    let name = format!("kept_127.0.0.2_{}", former.local_addr().expect("an address").port());
+    let gateway = builder.variable("LISTEN_FDNAMES", &name).start_with(&former);
+    assert_eq!(manager.hears("FDSTOREREMOVE=1\nFDNAME="), name);
+    assert!(!gateway.log.text().contains("was handed over"), "{}", gateway.log.text());
+}
+
+/// A socket of a unit of its own needs no keeping.
+#[test]
+fn a_socket_that_the_service_manager_holds_itself_is_not_kept_twice() {
+    let origin = Nginx::start();
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let listen = socket.local_addr().expect("an address").to_string();
+    let (manager, builder) = Manager::of(Daemon::with(ROBOTS).in_front_of(&origin));
+    let builder = builder.arg("--listen").arg(&listen).variable("LISTEN_FDNAMES", "robots-gateway.socket");
+    let _gateway = builder.start_with(&socket);
+    loop {
+        let message = manager.next().expect("a message");
+        assert!(!message.starts_with("FDSTORE"), "{message}");
+        if message.starts_with("READY=1") {
+            return;
+        }
+    }
 }
 
 #[test]
@@ -202,27 +302,4 @@ fn client(address: SocketAddr, stays: bool, shared: &Shared) {
             Err(error) => shared.failures.lock().expect("no panic").push(error.to_string()),
         }
     }
-}
-
-/// `cargo test --release --test gateway memory -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement: 10,000 connections"]
-fn memory_of_a_fresh_and_of_an_idle_gateway() {
-    let origin = Nginx::start();
-    let gateway = Daemon::with(ROBOTS)
-        .in_front_of(&origin)
-        .table("[limits]\nconnections_per_address = 20000\n[timeouts]\nkeepalive = \"600s\"")
-        .start();
-    gateway.send(&get("/page").by(CHROME)).came_from_origin();
-    let fresh = gateway.resident();
-    let clients: Vec<Client> = (0..9_500)
-        .map(|_| {
-            let mut client = gateway.client();
-            client.send(&get("/page").by(CHROME)).came_from_origin();
-            client
-        })
-        .collect();
-    let idle = gateway.resident();
-    println!("fresh: {} MiB; with {} idle connections: {} MiB", fresh >> 20, clients.len(), idle >> 20);
-    assert!(fresh <= 30 << 20 && idle <= 250 << 20);
 }

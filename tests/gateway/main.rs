@@ -24,6 +24,7 @@ mod http2;
 mod journal_files;
 mod life;
 mod limits;
+mod memory;
 mod modes;
 mod notice;
 mod proxy_protocol;

@@ -2,8 +2,8 @@
 
 use crate::keeper::Keeper;
 use crate::support::agents::{CHROME, GPTBOT};
-use crate::support::{Daemon, get, until};
-use crate::wire::connect;
+use crate::support::{Builder, Daemon, RawOrigin, get, until};
+use crate::wire::{connect, exchange};
 use serde_json::Value;
 use std::io::Write;
 
@@ -55,13 +55,101 @@ fn combined_is_what_log_tools_know() {
     assert!(line.ends_with(rest), "{line}");
 }
 
+#[test]
+fn what_is_no_request_is_told_of_with_its_reason() {
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS)
+        .at(&origin.url())
+        .set("access_log = \"access.log\"")
+        .table("[timeouts]\nclient_header = \"500ms\"\n[limits]\nheader_size = \"4KiB\"")
+        .start();
+    let large = format!("GET /large HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(6_000));
+    // What is sent, and what is told: the status, the reason, and what stands in the place of a target.
+    let cases: [(&[u8], u16, &str, &str); 6] = [
+        (b"GET /two HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "host", "GET /two HTTP/1.1"),
+        (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", 400, "request-line", "\x16\x03\x01\x02\0\x01"),
+        (b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 405, "connect", "CONNECT a:443 HTTP/1.1"),
+        (large.as_bytes(), 431, "head-size", "GET /large HTTP/1.1"),
+        (b"GET /late HTTP/1.1\r\nHost: a\r\n", 408, "late", "GET /late HTTP/1.1"),
+        (
+            b"POST /chunk HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nno size\r\n",
+            400,
+            "chunk",
+            "POST /chunk HTTP/1.1",
+        ),
+    ];
+    for (index, (octets, status, fault, target)) in cases.into_iter().enumerate() {
+        let answer = text(exchange(gateway.address(), octets));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer}");
+        let line: Value = serde_json::from_str(&lines(&gateway, index + 1)[index]).expect("JSON");
+        assert_eq!((&line["status"], &line["fault"]), (&status.into(), &fault.into()), "{line}");
+        assert_eq!((&line["address"], &line["scheme"]), (&"127.0.0.1".into(), &"http".into()), "{line}");
+        assert_eq!((&line["target"], line["method"].is_null()), (&target.into(), true), "{line}");
+        assert!(line["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
+        let body = answer.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len());
+        assert_eq!(line["bytes"], body, "{line}");
+        let waited = line["duration_ms"].as_f64().expect("a number") >= 400.0;
+        assert_eq!(waited, fault == "late", "{line}");
+    }
+    gateway.send(&get("/page").by(CHROME));
+    let line: Value = serde_json::from_str(&lines(&gateway, 7)[6]).expect("JSON");
+    assert!(line["fault"].is_null() && line["status"] == 200, "{line}");
+}
+
+/// Such a request has a method, and its line the reason all the same.
+#[test]
+fn what_was_understood_and_then_went_wrong_is_told_of_too() {
+    let origin = RawOrigin::holding();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).set("access_log = \"access.log\"").start();
+    let mut client = connect(gateway.address());
+    client
+        .write_all(b"POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        .expect("sent");
+    until("the request is at the origin", || (!origin.heads().is_empty()).then_some(()));
+    client.write_all(b"no size\r\n").expect("sent");
+    let line: Value = serde_json::from_str(&lines(&gateway, 1)[0]).expect("JSON");
+    assert_eq!((&line["method"], &line["target"]), (&"POST".into(), &"/body".into()), "{line}");
+    assert_eq!((&line["status"], &line["fault"]), (&400.into(), &"chunk".into()), "{line}");
+}
+
+fn text(octets: Vec<u8>) -> String {
+    String::from_utf8(octets).expect("UTF-8")
+}
+
+/// The status of the one line that `request` leads to, which is that of its answer where there is one.
+#[track_caller]
+fn status_of(builder: Builder, request: &[u8]) -> u64 {
+    let gateway = builder.set("access_log = \"access.log\"").start();
+    let answer = text(exchange(gateway.address(), request));
+    let line: Value = serde_json::from_str(&lines(&gateway, 1)[0]).expect("JSON");
+    let status = line["status"].as_u64().expect("a status");
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {answer}");
+    status
+}
+
+#[test]
+fn who_was_too_slow_is_told_apart() {
+    let page = b"GET /page HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".as_slice();
+    let frozen = RawOrigin::holding();
+    let builder = Daemon::with(ROBOTS).at(&frozen.url()).table("[timeouts]\norigin_read = \"300ms\"");
+    assert_eq!(status_of(builder, page), 504, "the origin");
+    let builder = Daemon::with(ROBOTS).at(&frozen.url()).table("[timeouts]\nclient_header = \"300ms\"");
+    let body = b"POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nslow".as_slice();
+    assert_eq!(status_of(builder, body), 408, "the client");
+    let builder = Daemon::with(ROBOTS).at("http://127.0.0.1:9");
+    assert_eq!(status_of(builder, page), 502, "nobody is there");
+    // No label of a name has more than 63 octets (RFC 1035 §2.3.4), so that no name server is asked.
+    let builder = Daemon::with(ROBOTS).at(&format!("http://{}.invalid:80", "x".repeat(64)));
+    assert_eq!(status_of(builder, page), 503, "nobody knows where it is");
+}
+
 /// 499 is no status of HTTP; it says that the client left before its answer.
 #[test]
 fn failures_are_told_apart() {
     let gateway = Daemon::with(ROBOTS).at("http://127.0.0.1:9").set("access_log = \"access.log\"").start();
     gateway.send(&get("/down").by(CHROME));
     assert!(lines(&gateway, 1)[0].contains("\"status\":502"));
-    let frozen = crate::support::RawOrigin::holding();
+    let frozen = RawOrigin::holding();
     let gateway = Daemon::with(ROBOTS).at(&frozen.url()).set("access_log = \"access.log\"").start();
     let mut client = connect(gateway.address());
     client.write_all(b"GET /left HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");

@@ -5,10 +5,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its subject has failed")]
 
 mod configuration;
+mod container;
 mod examples;
 mod guide;
 mod newcomer;
 mod origin;
+mod package;
 mod release;
 mod rules;
 mod sandbox;

@@ -1,8 +1,9 @@
 //! Fetching published ranges from time to time, where the operator turned that on, and telling of lists
-//! that grow old.
+//! and certificates that grow old.
 
 use super::Evidence;
 use super::refresh::Publisher;
+use crate::policy::expiry::Reminder;
 use crate::policy::{Policy, Reloader};
 use std::collections::HashSet;
 use std::io;
@@ -19,18 +20,19 @@ const FIRST_RETRY: Duration = Duration::from_secs(3_600);
 /// From which age on the operator is told: a day before a list stops accusing.
 const OLD: Duration = Duration::from_secs(6 * 86_400);
 
-/// Fetches the lists of the catalogue that are older than `[verify] refresh` says, and warns of old ones,
-/// on a thread that ends with the reloader. Whoever watches the files puts them in force.
+/// Fetches the lists of the catalogue that are older than `[verify] refresh` says, and warns of old ones
+/// and of certificates that run out, on a thread that ends with the reloader. Whoever watches the files puts them in force.
 ///
 /// # Errors
 /// When there is no thread to be had.
 pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
     let reloader = Arc::downgrade(reloader);
     std::thread::Builder::new().name("ranges".to_owned()).spawn(move || {
-        let mut timer = Timer::default();
+        let (mut timer, mut reminder) = (Timer::default(), Reminder::default());
         while let Some(reloader) = reloader.upgrade() {
             let policy = reloader.current();
             drop(reloader);
+            reminder.look(&policy, SystemTime::now());
             timer.look(&policy, Instant::now());
             drop(policy);
             std::thread::sleep(LOOK);

@@ -4,6 +4,7 @@
 //! serves. Until then nothing changes for the one that runs: a successor that fails has cost nothing.
 
 use rustix::cmsg_space;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -34,6 +35,12 @@ pub(in crate::proxy) fn path_beside(control: &Path) -> PathBuf {
     PathBuf::from(path)
 }
 
+/// The process at the other end; unknown where it is none that this process could name.
+fn process_at(stream: impl AsFd) -> Option<u32> {
+    let process = socket_peercred(stream).ok()?.pid.as_raw_nonzero().get();
+    u32::try_from(process).ok()
+}
+
 /// What the running gateway gives away.
 #[derive(Debug)]
 pub(in crate::proxy) struct Handover(Vec<TcpListener>);
@@ -44,12 +51,12 @@ impl Handover {
         sockets.map(TcpListener::try_clone).collect::<io::Result<_>>().map(Self)
     }
 
-    /// Gives them to whoever asks, until one says that it serves.
-    pub(in crate::proxy) async fn wait(self, listener: tokio::net::UnixListener) {
+    /// Gives them to whoever asks, until one says that it serves; which process that is.
+    pub(in crate::proxy) async fn wait(self, listener: tokio::net::UnixListener) -> Option<u32> {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => match tokio::time::timeout(PATIENCE, self.give(stream)).await {
-                    Ok(Ok(())) => return,
+                    Ok(Ok(process)) => return process,
                     Ok(Err(error)) => tracing::warn!("a successor went before it served: {error}"),
                     Err(_) => tracing::warn!("a successor did not serve within {PATIENCE:?}"),
                 },
@@ -61,11 +68,12 @@ impl Handover {
         }
     }
 
-    async fn give(&self, mut stream: tokio::net::UnixStream) -> io::Result<()> {
+    async fn give(&self, mut stream: tokio::net::UnixStream) -> io::Result<Option<u32>> {
         tracing::info!("handing over the sockets to a successor");
+        let process = process_at(&stream);
         stream.async_io(Interest::WRITABLE, || self.send(stream.as_fd())).await?;
         let said = stream.read_u8().await?;
-        if said == READY { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+        if said == READY { Ok(process) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     fn send(&self, stream: BorrowedFd<'_>) -> io::Result<()> {
@@ -114,6 +122,11 @@ impl Successor {
         Ok(Some((Self(stream), sockets)))
     }
 
+    /// The process that hands over.
+    pub(super) fn predecessor(&self) -> Option<u32> {
+        process_at(&self.0)
+    }
+
     /// Says that we serve.
     pub(super) fn tell_ready(mut self) -> io::Result<()> {
         self.0.write_all(&[READY])
@@ -141,10 +154,11 @@ mod tests {
         // One that fails changes nothing.
         drop(ask().await.unwrap());
         let (successor, sockets) = ask().await.unwrap();
+        assert_eq!(successor.predecessor(), Some(std::process::id()));
         assert_eq!(sockets.len(), 1);
         assert_eq!(sockets[0].local_addr().unwrap(), address);
         successor.tell_ready().unwrap();
-        waiting.await.unwrap();
+        assert_eq!(waiting.await.unwrap(), Some(std::process::id()), "here both are one process");
         std::net::TcpStream::connect(address).unwrap();
         drop(sockets);
         assert!(std::net::TcpStream::connect(address).is_err());

@@ -1,10 +1,11 @@
-//! Sockets that were open before this process: those of a service manager (`sd_listen_fds(3)`), and those
-//! of a running gateway that this one replaces.
+//! Sockets that were open before this process: those of a service manager (`sd_listen_fds(3)`), its own or
+//! kept for us, and those of a running gateway that this one replaces.
 //!
 //! Whoever connects while one process goes and the next one comes waits in the queue of such a socket, and
 //! is never refused.
 
 use super::handover::{Successor, path_beside};
+use super::manager::kept_name;
 use crate::proxy::sockets::{BindError, bind};
 use listenfd::ListenFd;
 use std::fmt;
@@ -16,6 +17,10 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub struct Inherited {
     sockets: Vec<(SocketAddr, TcpListener)>,
+    /// Of those, the ones that the service manager keeps for us.
+    kept: Vec<SocketAddr>,
+    /// And those that are its own.
+    held: Vec<SocketAddr>,
     /// The gateway that waits for us to be ready.
     successor: Option<Successor>,
 }
@@ -45,10 +50,15 @@ impl Inherited {
     pub fn take(control: &Path, upgrade: bool) -> Result<Self, InheritError> {
         let mut inherited = Self::default();
         let unusable = |error| InheritError("a socket of the service manager cannot be used", error);
+        let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+        let mut names = names.split(':');
         let mut manager = ListenFd::from_env();
         for index in 0..manager.len() {
+            let name = names.next();
             if let Some(socket) = manager.take_tcp_listener(index).map_err(unusable)? {
-                inherited.add(socket).map_err(unusable)?;
+                let address = inherited.add(socket).map_err(unusable)?;
+                let is_kept = name == Some(&kept_name(address));
+                if is_kept { &mut inherited.kept } else { &mut inherited.held }.push(address);
             }
         }
         if upgrade {
@@ -65,10 +75,11 @@ impl Inherited {
         Ok(inherited)
     }
 
-    fn add(&mut self, socket: TcpListener) -> io::Result<()> {
+    fn add(&mut self, socket: TcpListener) -> io::Result<SocketAddr> {
         socket.set_nonblocking(true)?;
-        self.sockets.push((socket.local_addr()?, socket));
-        Ok(())
+        let address = socket.local_addr()?;
+        self.sockets.push((address, socket));
+        Ok(address)
     }
 
     /// The socket that listens on `address`: the inherited one, or a new one.
@@ -85,21 +96,40 @@ impl Inherited {
         }
     }
 
-    /// Closes what nobody asked for, and says so: clients of such a socket would wait for nothing. What is
-    /// left is told to the gateway that handed them over, once we are ready.
-    pub fn finish(self) -> Option<Predecessor> {
-        for (address, _) in &self.sockets {
+    /// Closes what nobody asked for: clients of such a socket would wait for nothing. What is left is told to
+    /// the service manager and to the gateway that handed them over, once we are ready.
+    pub fn finish(self) -> Heritage {
+        let unwanted = self.sockets.iter().map(|(address, _)| *address);
+        // Of what we had kept ourselves, the operator need not hear: the configuration has changed since.
+        let (stale, others): (Vec<_>, Vec<_>) = unwanted.partition(|address| self.kept.contains(address));
+        for address in others {
             tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
         }
-        self.successor.map(Predecessor)
+        Heritage { predecessor: self.successor.map(Predecessor), held: self.held, stale }
     }
+}
+
+/// What is to be told of the sockets that were there before us.
+#[derive(Debug, Default)]
+pub struct Heritage {
+    /// The gateway that this one replaces.
+    pub(in crate::proxy) predecessor: Option<Predecessor>,
+    /// Addresses of sockets that are the service manager's own, which need not be kept.
+    pub(in crate::proxy) held: Vec<SocketAddr>,
+    /// Addresses of sockets that were kept for us, and are not wanted any more.
+    pub(in crate::proxy) stale: Vec<SocketAddr>,
 }
 
 /// The gateway that this one replaces; it goes when it is told that we are ready, and stays when we are not.
 #[derive(Debug)]
-pub struct Predecessor(Successor);
+pub(in crate::proxy) struct Predecessor(Successor);
 
 impl Predecessor {
+    /// Which process it is, where that is known.
+    pub(in crate::proxy) fn process(&self) -> Option<u32> {
+        self.0.predecessor()
+    }
+
     pub(in crate::proxy) fn tell_ready(self) {
         match self.0.tell_ready() {
             Ok(()) => tracing::info!("took over the sockets of the running gateway"),
@@ -122,6 +152,7 @@ mod tests {
         assert_eq!(other.local_addr().unwrap().ip().to_string(), "127.0.0.2");
         let taken = inherited.listen(address).unwrap();
         assert_eq!(taken.local_addr().unwrap(), address);
-        assert!(inherited.finish().is_none());
+        let left = inherited.finish();
+        assert!(left.predecessor.is_none() && left.stale.is_empty());
     }
 }

@@ -2,9 +2,15 @@
 //!
 //! Without `NOTIFY_SOCKET` nobody wants to be told, and nothing is sent.
 
+use super::Stop;
+use rustix::cmsg_space;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -18,8 +24,9 @@ pub(in crate::proxy) struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The service manager that the environment names.
-    pub(in crate::proxy) fn from_environment() -> Self {
+    /// The service manager that the environment names. Whoever was started by a `predecessor` has that one's
+    /// environment.
+    pub(in crate::proxy) fn from_environment(predecessor: Option<u32>) -> Self {
         let socket = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
         let socket = socket.and_then(|name| match open(&name) {
             Ok(socket) => Some(socket),
@@ -28,7 +35,7 @@ impl ServiceManager {
                 None
             }
         });
-        Self { socket, watchdog: watchdog() }
+        Self { socket, watchdog: watchdog(predecessor) }
     }
 
     /// Everything listens, and requests are answered.
@@ -43,9 +50,14 @@ impl ServiceManager {
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
 
-    /// The process is about to end.
-    pub(in crate::proxy) fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=finishing requests");
+    /// The process is about to end. Where another one goes on as this service it is named instead: the
+    /// service is not stopping, and the manager follows that one from now on. It only listens to the process
+    /// that it follows, so nobody but the former one can say so.
+    pub(in crate::proxy) fn leaving(&self, stop: Stop) {
+        match stop {
+            Stop::Successor { process: Some(process) } => self.tell(&format!("MAINPID={process}")),
+            _ => self.tell("STOPPING=1\nSTATUS=finishing requests"),
+        }
     }
 
     /// Says for ever that we live, twice as often as is asked for. It runs where requests run: where they
@@ -60,12 +72,45 @@ impl ServiceManager {
         }
     }
 
+    /// Has a copy of a listening socket kept for the process that follows, should we be started anew: until it
+    /// listens, clients wait in the queue (`sd_pid_notify_with_fds(3)`). It is given up when the service stops.
+    pub(in crate::proxy) fn keep(&self, address: net::SocketAddr, socket: impl AsFd) {
+        let Some((_, place)) = &self.socket else { return };
+        let state = format!("FDSTORE=1\nFDNAME={}", kept_name(address));
+        if let Err(error) = send_with(place, &state, socket.as_fd()) {
+            tracing::debug!(%address, "the service manager does not keep the socket: {error}");
+        }
+    }
+
+    /// Has the manager close what it keeps and nobody listens to any more.
+    pub(in crate::proxy) fn forget(&self, address: net::SocketAddr) {
+        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={}", kept_name(address)));
+    }
+
     fn tell(&self, state: &str) {
         let Some((socket, address)) = &self.socket else { return };
         if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
             tracing::debug!("the service manager was not told {state:?}: {error}");
         }
     }
+}
+
+/// What the socket of an address is called while it is kept. A colon would end the name.
+pub(super) fn kept_name(address: net::SocketAddr) -> String {
+    format!("kept_{}", address.to_string().replace(':', "_"))
+}
+
+fn send_with(place: &SocketAddr, state: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.connect_addr(place)?;
+    let (descriptors, mut space) = ([descriptor], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    sendmsg(&socket, &[IoSlice::new(state.as_bytes())], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// A path, or after an `@` a name in the abstract namespace.
@@ -80,10 +125,12 @@ fn open(name: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
     Ok((socket, address))
 }
 
-/// How long we may be silent (`sd_watchdog_enabled(3)`).
-fn watchdog() -> Option<Duration> {
+/// How long we may be silent (`sd_watchdog_enabled(3)`); what a predecessor had to say is ours to say now.
+fn watchdog(predecessor: Option<u32>) -> Option<Duration> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+    let ours = [Some(std::process::id()), predecessor];
+    let is_ours =
+        number("WATCHDOG_PID").is_none_or(|pid| ours.into_iter().flatten().any(|own| pid == u64::from(own)));
     let period = number("WATCHDOG_USEC").filter(|micros| *micros > 0 && is_ours)?;
     Some(Duration::from_micros(period))
 }

@@ -8,8 +8,9 @@ mod manager;
 mod signals;
 
 pub use files::raise_open_files;
-pub use inherited::{InheritError, Inherited, Predecessor};
+pub use inherited::{Heritage, InheritError, Inherited};
 
 pub(super) use handover::{Handover, path_beside};
+pub(super) use inherited::Predecessor;
 pub(super) use manager::ServiceManager;
 pub(super) use signals::{Signals, Stop};

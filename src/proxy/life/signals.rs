@@ -16,7 +16,10 @@ pub(in crate::proxy) enum Stop {
     /// SIGINT, from a terminal: nobody waits for requests in flight.
     Interrupt,
     /// Another gateway has taken over the sockets.
-    Successor,
+    Successor {
+        /// Which process that is, where it is known.
+        process: Option<u32>,
+    },
 }
 
 impl Stop {
@@ -27,7 +30,7 @@ impl Stop {
         match self {
             Self::Terminate => Duration::from_millis(250),
             Self::Interrupt => Duration::ZERO,
-            Self::Successor => Duration::from_secs(5),
+            Self::Successor { .. } => Duration::from_secs(5),
         }
     }
 }
@@ -57,12 +60,13 @@ impl Signals {
         }
     }
 
-    /// Waits for a reason to stop, reloading on SIGHUP meanwhile. `succeeded` ends when a successor serves.
+    /// Waits for a reason to stop, reloading on SIGHUP meanwhile. `succeeded` ends when a successor serves, and
+    /// says which process that is.
     pub(in crate::proxy) async fn stop(
         &mut self,
         reloader: &Arc<Reloader>,
         manager: &Arc<ServiceManager>,
-        succeeded: impl Future<Output = ()>,
+        succeeded: impl Future<Output = Option<u32>>,
     ) -> Stop {
         tokio::pin!(succeeded);
         loop {
@@ -75,9 +79,9 @@ impl Signals {
                     tracing::info!("stopping: SIGINT");
                     return Stop::Interrupt;
                 }
-                () = &mut succeeded => {
-                    tracing::info!("stopping: a successor serves");
-                    return Stop::Successor;
+                process = &mut succeeded => {
+                    tracing::info!(process, "stopping: a successor serves");
+                    return Stop::Successor { process };
                 }
                 _ = self.hangup.recv() => {
                     let (reloader, manager) = (Arc::clone(reloader), Arc::clone(manager));

@@ -5,8 +5,9 @@
 
 use super::admission::Permit;
 use super::frames::FrameMeter;
-use super::last_word::LastWord;
+use super::last_word;
 use super::line::{Line, Phase};
+use crate::proxy::farewell::Farewell;
 use crate::record::ConnectionEvent;
 use async_trait::async_trait;
 use pingora::http::ResponseHeader;
@@ -41,7 +42,7 @@ pub(super) struct Guarded<S> {
     head: usize,
     has_spoken: bool,
     body: BodyClock,
-    end: Option<LastWord>,
+    end: Option<Farewell>,
 }
 
 /// How long a body of HTTP/1.1 has been waited for: only time in which the client was asked for more.
@@ -136,7 +137,11 @@ impl<S: IO> Guarded<S> {
             event => self.line.count(event),
         }
         let has_word = !self.line.is_multiplexed && !self.line.is_answered() && self.has_spoken;
-        self.end = Some(if has_word { LastWord::about(event) } else { LastWord::none() });
+        let word = last_word::about(event).filter(|_| has_word);
+        self.end = Some(word.map_or_else(Farewell::none, |(status, word)| {
+            self.line.tell(status);
+            word
+        }));
     }
 }
 
@@ -173,7 +178,7 @@ impl<S: IO> AsyncRead for Guarded<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if let Some(end) = &mut this.end {
-            ready!(end.poll(&mut this.inner, context));
+            ready!(end.poll(context, &mut this.inner));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         let before = buffer.filled().len();

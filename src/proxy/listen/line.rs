@@ -7,7 +7,7 @@ use crate::config::{Limits, Timeouts};
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use pingora::protocols::{GetProxyDigest, raw_connect::ProxyDigest};
 use pingora::proxy::Session;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,8 @@ pub(in crate::proxy) struct Line {
     /// Requests that are not over yet.
     open: AtomicU32,
     is_answered: AtomicBool,
+    /// The status that the guard told the client at the end; 0 for none.
+    told: AtomicU16,
     /// Bodies of HTTP/2 that are on their way, by the number of their request.
     bodies: Mutex<Vec<(u32, Instant)>>,
 }
@@ -70,6 +72,7 @@ impl Line {
             requests: AtomicU32::new(0),
             open: AtomicU32::new(0),
             is_answered: AtomicBool::new(false),
+            told: AtomicU16::new(0),
             bodies: Mutex::default(),
         }
     }
@@ -168,6 +171,16 @@ impl Line {
     /// Notes that an answer has begun.
     pub(super) fn answer(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes what the client is told in the place of an answer.
+    pub(super) fn tell(&self, status: u16) {
+        self.told.store(status, Ordering::Relaxed);
+    }
+
+    /// The status that the client was told by the guard, which then ended the connection.
+    pub(in crate::proxy) fn told(&self) -> Option<u16> {
+        Some(self.told.load(Ordering::Relaxed)).filter(|status| *status != 0)
     }
 
     pub(super) fn is_answered(&self) -> bool {

@@ -2,11 +2,12 @@
 //!
 //! What comes behind a message waits until its request is over. So requests may be sent in a row (RFC 9112
 //! §9.3.2), an upgrade is no way around judging (RFC 9110 §7.8), and gateway and origin cannot disagree on
-//! where a request ends. In the common case, a head in one piece, nothing is copied.
+//! where a request ends. Only a head is copied; bodies pass through.
 
-use super::refusing::{Lingering, Refusing};
+use super::malformed::{self, Fragment, Malformed};
+use crate::proxy::farewell::Farewell;
 use crate::proxy::listen::Line;
-use crate::record::{ConnectionEvent, Totals};
+use crate::record::ConnectionEvent;
 use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progress};
 use bytes::{Buf as _, BytesMut};
 use pingora::protocols::Stream;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
 
 /// How much is read ahead of pingora while a request is answered: a few requests in a row. More stays in the
@@ -38,7 +40,7 @@ enum Phase {
     /// The connection was upgraded: it is no HTTP any more.
     Tunnel,
     /// A head had a fault; the client is told.
-    Refusing(Refusing),
+    Refusing(Farewell),
     /// A body had a fault: nothing more is read.
     Broken(Fault),
 }
@@ -48,8 +50,10 @@ enum Phase {
 pub(in crate::proxy) struct Gate {
     pub(super) inner: Stream,
     limits: HeadLimits,
-    totals: Arc<Totals>,
+    malformed: Arc<Malformed>,
     phase: Phase,
+    /// When the head began that is not whole yet.
+    since: Option<Instant>,
     /// Octets that were read and not yet handed on.
     held: BytesMut,
     /// How many of those are checked.
@@ -59,7 +63,7 @@ pub(in crate::proxy) struct Gate {
     /// Whether the last head announced no body.
     is_without_body: bool,
     /// The end, when the client may still be sending.
-    lingering: Option<Lingering>,
+    lingering: Option<Farewell>,
     /// Set when the request is over: the next one may pass.
     released: AtomicBool,
     /// Set when the origin has taken the upgrade.
@@ -67,12 +71,13 @@ pub(in crate::proxy) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(inner: Stream, limits: HeadLimits, totals: Arc<Totals>) -> Self {
+    pub(super) fn new(inner: Stream, limits: HeadLimits, malformed: Arc<Malformed>) -> Self {
         Self {
             inner,
             limits,
-            totals,
+            malformed,
             phase: Phase::Head(HeadReader::new(limits)),
+            since: None,
             held: BytesMut::new(),
             ready: 0,
             ended: false,
@@ -118,7 +123,7 @@ impl Gate {
             // What still comes is no next request.
             line.give_up();
         }
-        self.lingering.get_or_insert_with(Lingering::new).poll(cx, &mut self.inner).map(Ok)
+        self.lingering.get_or_insert_with(|| Farewell::saying(Vec::new())).poll(cx, &mut self.inner).map(Ok)
     }
 
     /// Reads on in the body: how many of `octets` belong to it. Behind it the message is over.
@@ -146,7 +151,11 @@ impl Gate {
     /// Reads on in the head; what of `octets` is to be skipped, and where the checked part of them ends.
     fn head(&mut self, octets: &[u8]) -> Result<Option<(usize, usize)>, Fault> {
         let Phase::Head(reader) = &mut self.phase else { return Ok(None) };
-        let Progress::Whole(head) = reader.read(octets)? else { return Ok(None) };
+        let Progress::Whole(head) = reader.read(octets)? else {
+            self.since.get_or_insert_with(Instant::now);
+            return Ok(None);
+        };
+        self.since = None;
         self.released.store(false, Ordering::Release);
         self.is_without_body = head.body == Body::None;
         self.phase = match head.body {
@@ -161,7 +170,7 @@ impl Gate {
         Ok(Some((head.skipped, head.end + body)))
     }
 
-    /// Reads into the caller's memory, and leaves there what is checked.
+    /// Reads on in a body, into the caller's memory.
     fn read_through(&mut self, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, out))?;
@@ -170,24 +179,47 @@ impl Gate {
             self.ended = true;
             return Poll::Ready(Ok(()));
         }
-        let checked = match self.phase {
-            Phase::Head(_) => self.head(octets),
-            _ => self.body(octets).map(|here| Some((0, here))),
-        };
-        let (skipped, end) = match checked {
-            Ok(checked) => checked.unwrap_or_default(),
+        let end = match self.body(octets) {
+            Ok(end) => end,
             Err(fault) => {
+                let refused = self.refuse(fault, octets);
                 out.set_filled(before);
-                return self.refuse(fault);
+                return refused;
             }
         };
-        let whole = octets.len();
-        if end < whole {
-            self.held.extend_from_slice(out.filled().get(before + end..).unwrap_or_default());
-        }
-        out.filled_mut().copy_within(before + skipped..before + end, before);
-        out.set_filled(before + end - skipped);
+        self.held.extend_from_slice(octets.get(end..).unwrap_or_default());
+        out.set_filled(before + end);
         Poll::Ready(Ok(()))
+    }
+
+    /// Waits for the next whole head; `false` when none will come. Until then a connection costs what it has sent,
+    /// and none of what pingora needs for a request.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        while self.ready == 0 {
+            match &mut self.phase {
+                Phase::Head(_) => {}
+                Phase::Over => {
+                    ready!(self.wait(cx))?;
+                    if matches!(self.phase, Phase::Over) {
+                        return Poll::Ready(Ok(false));
+                    }
+                }
+                Phase::Refusing(refusing) => {
+                    ready!(refusing.poll(cx, &mut self.inner));
+                    return Poll::Ready(Ok(false));
+                }
+                _ => return Poll::Ready(Ok(false)),
+            }
+            match self.check_held() {
+                Ok(true) => {}
+                Ok(false) if self.ended => return Poll::Ready(Ok(false)),
+                Ok(false) => {
+                    ready!(self.read_ahead(cx))?;
+                }
+                Err(fault) => ready!(self.refuse(fault))?,
+            }
+        }
+        Poll::Ready(Ok(true))
     }
 
     /// Reads into the gate's own memory; `false` at the end of the stream.
@@ -227,16 +259,33 @@ impl Gate {
         Ok(self.ready > 0)
     }
 
-    /// Turns away from the client: in a head it is answered here, in a body by whoever reads the body.
-    fn refuse(&mut self, fault: Fault) -> Poll<io::Result<()>> {
+    /// Turns away from the client: in a head, of which `octets` have come, it is answered here, in a body by
+    /// whoever reads the body.
+    fn refuse(&mut self, fault: Fault, octets: &[u8]) -> Poll<io::Result<()>> {
         self.count(fault);
         (self.held, self.ready) = (BytesMut::new(), 0);
         if matches!(self.phase, Phase::Head(_)) {
-            self.phase = Phase::Refusing(Refusing::new(fault));
+            let (answer, bytes) = malformed::answer(fault);
+            self.tell(octets, fault.status(), bytes, fault.as_str());
+            self.phase = Phase::Refusing(answer);
             return Poll::Ready(Ok(()));
         }
         self.phase = Phase::Broken(fault);
         Poll::Ready(Err(malformed(fault)))
+    }
+
+    fn tell(&self, octets: &[u8], status: u16, bytes: usize, fault: &'static str) {
+        let fragment = Fragment { octets, since: self.since, status, bytes, fault };
+        self.malformed.tell(&self.inner, &fragment);
+    }
+
+    /// Tells of a head that did not come to its end, where the guard has said so to the client.
+    fn tell_of_end(&self) {
+        let told = Line::behind(&*self.inner).and_then(|line| line.told());
+        if let (Phase::Head(_), Some(status)) = (&self.phase, told) {
+            let fault = if status == 431 { Fault::HeadSize.as_str() } else { "late" };
+            self.tell(&self.held, status, 0, fault);
+        }
     }
 
     fn count(&self, fault: Fault) {
@@ -245,9 +294,9 @@ impl Gate {
             Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
             Some(line) if line.awaits_request() => {
                 line.count(ConnectionEvent::NoRequest);
-                self.totals.malformed();
+                self.malformed.count();
             }
-            _ => self.totals.malformed(),
+            _ => self.malformed.count(),
         }
         if let Some(line) = line {
             line.give_up();
@@ -279,10 +328,7 @@ impl Gate {
             return Poll::Ready(Ok(true));
         }
         match &mut self.phase {
-            Phase::Refusing(refusing) => {
-                ready!(refusing.poll(cx, &mut self.inner));
-                return Poll::Ready(Ok(true));
-            }
+            Phase::Head(_) | Phase::Refusing(_) => return self.poll_head(cx).map_ok(|is_whole| !is_whole),
             Phase::Broken(fault) => return Poll::Ready(Err(malformed(*fault))),
             Phase::Over => {
                 ready!(self.wait(cx))?;
@@ -301,9 +347,12 @@ impl Gate {
         }
         match self.check_held() {
             Ok(true) => Poll::Ready(Ok(false)),
-            // A head, or a piece of a body, that is not whole.
+            // A piece of a body that is not whole.
             Ok(false) => self.read_ahead(cx).map_ok(|more| !more),
-            Err(fault) => self.refuse(fault).map_ok(|()| false),
+            Err(fault) => {
+                let held = std::mem::take(&mut self.held);
+                self.refuse(fault, &held).map_ok(|()| false)
+            }
         }
     }
 }
@@ -314,8 +363,16 @@ impl AsyncRead for Gate {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        while !ready!(gate.step(cx, out))? {}
-        Poll::Ready(Ok(()))
+        loop {
+            match ready!(gate.step(cx, out)) {
+                Ok(true) => return Poll::Ready(Ok(())),
+                Ok(false) => {}
+                Err(error) => {
+                    gate.tell_of_end();
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
     }
 }
 

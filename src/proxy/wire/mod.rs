@@ -5,33 +5,48 @@
 //! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes.
 
 mod gate;
-mod refusing;
+mod malformed;
 mod stream;
 
 pub(super) use gate::Gate;
 
 use crate::policy::CurrentPolicy;
-use crate::record::Totals;
+use crate::record::{AccessLog, Totals};
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
-use pingora::apps::ServerApp;
+use malformed::Malformed;
+use pingora::apps::{HttpPersistentSettings, HttpServerApp, ServerApp};
+use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
+use std::future::poll_fn;
 use std::sync::Arc;
+use tokio::sync::watch;
 
-/// An application that sees only well-formed requests.
+/// An application that sees only well-formed requests, and of HTTP/1 only whole heads.
+///
+/// Pingora's own loop over the requests of a connection keeps some 23 KiB for a request that has yet to come. Here a
+/// request is begun once its head is there, so that idle, silent and slow connections stay small.
 #[derive(Debug)]
 pub(super) struct Checked<A> {
     app: Arc<A>,
     current: Arc<CurrentPolicy>,
-    totals: Arc<Totals>,
+    malformed: Arc<Malformed>,
+    /// Whether connections between two requests are to be closed.
+    closing: watch::Sender<bool>,
 }
 
 impl<A> Checked<A> {
-    /// Stands in front of `app` and counts what it refuses.
-    pub(super) fn new(app: A, current: Arc<CurrentPolicy>, totals: Arc<Totals>) -> Self {
-        Self { app: Arc::new(app), current, totals }
+    /// Stands in front of `app`, counts what it refuses, and tells of it in the access log.
+    pub(super) fn new(
+        app: A,
+        current: Arc<CurrentPolicy>,
+        totals: Arc<Totals>,
+        log: Option<Arc<AccessLog>>,
+    ) -> Self {
+        let malformed = Arc::new(Malformed::new(Arc::clone(&current), totals, log));
+        Self { app: Arc::new(app), current, malformed, closing: watch::Sender::new(false) }
     }
 
     /// How large the heads of a new connection may be.
@@ -41,18 +56,47 @@ impl<A> Checked<A> {
     }
 }
 
+/// Waits until a whole head is there; `false` when none will come, or the connection is to be closed.
+async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        // A head that is there already is answered still.
+        biased;
+        head = poll_fn(|cx| gate.poll_head(cx)) => matches!(head, Ok(true)),
+        _ = closing.wait_for(|closing| *closing) => false,
+    }
+}
+
+/// A request on `stream`, with what pingora keeps of the one before it.
+fn session(stream: Stream, kept: Option<HttpPersistentSettings>, shutdown: &ShutdownWatch) -> ServerSession {
+    let mut session = ServerSession::new_http1(stream);
+    match kept {
+        Some(kept) => kept.apply_to_session(&mut session),
+        // How long is no matter here: the guard of the connection sees to that.
+        None => session.set_keepalive((!*shutdown.borrow()).then_some(60)),
+    }
+    session
+}
+
 #[async_trait]
-impl<A: ServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
+impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let stream = match stream.selected_alpn_proto() {
-            Some(ALPN::H2) => stream,
-            _ => Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.totals))),
-        };
-        self.app.process_new(stream, shutdown).await
+        if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+            return self.app.process_new(stream, shutdown).await;
+        }
+        let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed)));
+        let (mut closing, mut kept) = (self.closing.subscribe(), None);
+        while has_head(&mut gate, &mut closing).await {
+            let answered = self.app.process_new_http(session(gate, kept, shutdown), shutdown);
+            let (stream, settings) = answered.await?.consume();
+            gate = stream.into_any().downcast().ok()?;
+            kept = settings;
+        }
+        None
     }
 
     async fn cleanup(&self) {
-        self.app.cleanup().await;
+        self.closing.send_replace(true);
+        self.app.http_cleanup().await;
     }
 }
 

@@ -188,6 +188,7 @@ impl Builder {
         let plain = self.command();
         let mut command = command::program("sh");
         command.args(["-c", SHELL, "sh"]).arg(plain.get_program()).args(plain.get_args());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let socket = socket.try_clone().expect("a copy of the socket");
         command.stdin(Stdio::from(OwnedFd::from(socket)));
         Daemon::run(command, self.folder)
