@@ -2,10 +2,11 @@
 //!
 //! What a trusted proxy says is continued; what anybody else says of itself is a claim, and is replaced.
 
+use super::answer::Answer;
 use super::context::RequestContext;
 use super::{facts, labels};
 use crate::config::HostPattern;
-use http::{HeaderName, HeaderValue, Version, header};
+use http::{HeaderName, HeaderValue, Method, Version, header};
 use pingora::Result;
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
@@ -64,6 +65,10 @@ pub(super) fn forward(
     if config.forwarding.via {
         via(session, request)?;
     }
+    one_cookie(session, request)?;
+    if let Some(left) = max_forwards(request) {
+        request.insert_header(header::MAX_FORWARDS, left.saturating_sub(1))?;
+    }
     Ok(())
 }
 
@@ -100,6 +105,36 @@ fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result
         request.append_header("Forwarded", node)?;
     }
     Ok(())
+}
+
+/// How many gateways the request may still pass: said of two methods only (RFC 9110 §7.6.2).
+fn max_forwards(request: &RequestHeader) -> Option<u32> {
+    let counts = matches!(request.method, Method::OPTIONS | Method::TRACE);
+    request.headers.get(header::MAX_FORWARDS).filter(|_| counts)?.to_str().ok()?.parse().ok()
+}
+
+/// The answer to a request that was to come no further than here. What it asks about is then the gateway.
+pub(super) fn last_stop(session: &Session) -> Option<Answer> {
+    let request = session.req_header();
+    max_forwards(request).filter(|left| *left == 0)?;
+    // Nothing is sent back that a client could not read itself (RFC 9110 §9.3.8).
+    let (status, sentence) = match request.method {
+        Method::OPTIONS => (200, "this is a gateway"),
+        _ => (405, "requests are not traced here"),
+    };
+    Some(Answer::page(status, sentence).with("allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+}
+
+/// RFC 9113 §8.2.3: a client of HTTP/2 may cut its cookies into several fields, for the sake of compression; an
+/// origin of HTTP/1.1 is to get them in one.
+fn one_cookie(session: &Session, request: &mut RequestHeader) -> Result<()> {
+    let is_cut = session.req_header().version == Version::HTTP_2
+        && request.headers.get_all(header::COOKIE).iter().nth(1).is_some();
+    let whole = is_cut.then(|| facts::joined(&request.headers, &header::COOKIE, b"; ")).flatten();
+    match whole.map(std::borrow::Cow::into_owned) {
+        Some(whole) => request.insert_header(header::COOKIE, whole),
+        None => Ok(()),
+    }
 }
 
 /// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.

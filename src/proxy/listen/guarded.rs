@@ -79,7 +79,8 @@ impl<S: IO> Guarded<S> {
     fn note(&mut self, octets: &[u8]) -> Result<(), ConnectionEvent> {
         self.has_spoken = true;
         if let Some(meter) = &mut self.meter {
-            return if meter.read(octets) { Ok(()) } else { Err(ConnectionEvent::H2Flood) };
+            let is_good = meter.read(octets) && !self.line.is_overdrawn();
+            return if is_good { Ok(()) } else { Err(ConnectionEvent::H2Flood) };
         }
         match self.line.phase() {
             Phase::Busy => {}
@@ -97,6 +98,16 @@ impl<S: IO> Guarded<S> {
             return Err(ConnectionEvent::HeaderTooLarge);
         }
         Ok(())
+    }
+
+    /// Looks at what has been written: the first `written` octets of `slices`.
+    fn wrote<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut written: usize) {
+        let Some(meter) = &mut self.meter else { return };
+        for slice in slices {
+            let here = written.min(slice.len());
+            meter.wrote(slice.get(..here).unwrap_or_default(), |event| self.line.count(event));
+            written -= here;
+        }
     }
 
     /// Whether the client has been silent for too long; sets the timer where it has not.
@@ -209,7 +220,9 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        Pin::new(&mut this.inner).poll_write(context, octets)
+        let written = ready!(Pin::new(&mut this.inner).poll_write(context, octets))?;
+        this.wrote([octets].into_iter(), written);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -230,7 +243,9 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        Pin::new(&mut this.inner).poll_write_vectored(context, slices)
+        let written = ready!(Pin::new(&mut this.inner).poll_write_vectored(context, slices))?;
+        this.wrote(slices.iter().map(|slice| &**slice), written);
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {

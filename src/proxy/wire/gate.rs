@@ -216,7 +216,10 @@ impl Gate {
                 Ok(false) => {
                     ready!(self.read_ahead(cx))?;
                 }
-                Err(fault) => ready!(self.refuse(fault))?,
+                Err(fault) => {
+                    let held = std::mem::take(&mut self.held);
+                    ready!(self.refuse(fault, &held))?;
+                }
             }
         }
         Poll::Ready(Ok(true))
@@ -291,7 +294,9 @@ impl Gate {
     fn count(&self, fault: Fault) {
         let line = Line::behind(&*self.inner);
         match &line {
-            Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            Some(line) if matches!(fault, Fault::HeadSize | Fault::LineSize) => {
+                line.count(ConnectionEvent::HeaderTooLarge);
+            }
             Some(line) if line.awaits_request() => {
                 line.count(ConnectionEvent::NoRequest);
                 self.malformed.count();
