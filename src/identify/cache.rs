@@ -115,6 +115,7 @@ impl<V: Clone> Cache<V> {
 
 /// A keyed multiply-and-fold hash. Each multiplication takes sixteen bytes, and
 /// two chains of them run side by side, since each waits for the one before.
+#[inline]
 fn hash(seeds: [u64; 2], scope: u64, bytes: &[u8]) -> u64 {
     let [first, second] = seeds;
     let key = second | 1;
@@ -138,17 +139,20 @@ fn hash(seeds: [u64; 2], scope: u64, bytes: &[u8]) -> u64 {
     fold(step(one, tail), other ^ key ^ low(bytes.len() as u128))
 }
 
+#[inline]
 fn words_of(bytes: &[u8; 16]) -> [u64; 2] {
     let wide = u128::from_le_bytes(*bytes);
     [low(wide), low(wide >> 64)]
 }
 
+#[inline]
 fn fold(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
     low(product) ^ low(product >> 64)
 }
 
 /// The low half.
+#[inline]
 fn low(wide: u128) -> u64 {
     let bytes = wide.to_le_bytes();
     bytes.first_chunk().copied().map_or(0, u64::from_le_bytes)

@@ -84,6 +84,7 @@ impl Scanner {
         self.automaton.memory()
     }
 
+    #[inline]
     pub(super) fn meaning(&self, hit: Hit) -> Option<Meaning> {
         self.meanings.get(hit.sign()).map(|(meaning, _)| *meaning)
     }
@@ -102,10 +103,12 @@ impl Scanner {
 
     /// The same, into places that are free. Moving them costs a recognition as
     /// much as a find.
+    #[inline]
     pub(super) fn scan_into(&self, found: &mut Found, header: &[u8]) {
         self.automaton.find(header, |hit| self.take(found, header, hit));
     }
 
+    #[inline]
     fn take(&self, found: &mut Found, header: &[u8], hit: Hit) {
         let Some((meaning, bounds)) = self.meanings.get(hit.sign()) else {
             return;

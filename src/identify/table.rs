@@ -73,11 +73,13 @@ impl Table {
     }
 
     /// How many bytes back a literal may have begun that is not yet complete.
+    #[inline]
     pub(super) fn depth(&self, state: State) -> usize {
         self.note(state, 0)
     }
 
     /// The literals that end in this state, the longest first.
+    #[inline]
     pub(super) fn ends(&self, state: State) -> &[End] {
         if !self.is_match(state) {
             return &[];
@@ -86,6 +88,7 @@ impl Table {
         self.ends.get(start as usize..end as usize).unwrap_or_default()
     }
 
+    #[inline]
     fn note(&self, state: State, nth: usize) -> usize {
         self.next.get(state + self.width + nth).map_or(0, |note| *note as usize)
     }
