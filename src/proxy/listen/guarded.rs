@@ -209,7 +209,15 @@ impl<S: IO> AsyncRead for Guarded<S> {
                 }
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => ready!(this.poll_silence(context)),
+            Poll::Pending => {
+                // Both sides are waited for: what came of an answer so far is not held back for the rest.
+                if let Some(outbox) = &mut this.outbox
+                    && let Poll::Ready(Err(error)) = outbox.poll_send(&mut this.inner, context)
+                {
+                    return Poll::Ready(Err(error));
+                }
+                ready!(this.poll_silence(context))
+            }
         };
         buffer.set_filled(before);
         this.finish(event);
