@@ -2,9 +2,11 @@
 //! to hear of it, and nothing of the requests before.
 
 use crate::support::agents::CHROME;
+use crate::support::http2::Http2;
 use crate::support::tls::{Authority, HTTP_1, LISTENER, exchange, tls_address};
 use crate::support::{Builder, Client, Daemon, Nginx, get};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::net::SocketAddr;
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 const MEGABYTE: usize = 1_000_000;
@@ -68,19 +70,41 @@ fn ten_thousand_idle_connections_fit_into_250_megabytes() {
     assert!(idle <= 250 * MEGABYTE, "idle: {idle} octets");
 }
 
+/// A gateway that speaks TLS as well, and where.
+fn with_tls(origin: &Nginx) -> (Authority, Daemon, SocketAddr) {
+    let authority = Authority::new();
+    let builder = patient().in_front_of(origin).table(LISTENER);
+    authority.save(builder.folder(), "site", &["a.example"]);
+    let gateway = builder.start();
+    let address = tls_address(&gateway);
+    (authority, gateway, address)
+}
+
 #[test]
 #[ignore = "2,000 handshakes, and figures of a release build: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
 fn an_idle_connection_of_tls_takes_no_more_than_25_kilobytes() {
     const PAGE: &str = "GET /page HTTP/1.1\r\nHost: a.example\r\nUser-Agent: Mozilla/5.0\r\n\r\n";
-    let (authority, origin) = (Authority::new(), Nginx::start());
-    let builder = patient().in_front_of(&origin).table(LISTENER);
-    authority.save(builder.folder(), "site", &["a.example"]);
-    let gateway = builder.start();
-    let address = tls_address(&gateway);
+    let origin = Nginx::start();
+    let (authority, gateway, address) = with_tls(&origin);
     let (fresh, idle) = fresh_and_idle(&gateway, 2_000, || {
         let mut stream = authority.connect(address, "a.example", HTTP_1).expect("a handshake");
         assert!(exchange(&mut stream, PAGE).expect("an answer").starts_with("HTTP/1.1 200"));
         stream
     });
     assert!(idle <= fresh + 2_000 * 25_000, "{fresh} and {idle} octets");
+}
+
+/// The library that speaks HTTP/2 keeps 28 KiB of buffers for a connection, whatever it does.
+#[test]
+#[ignore = "2,000 handshakes, and figures of a release build: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
+fn an_idle_connection_of_http_2_takes_no_more_than_70_kilobytes() {
+    let origin = Nginx::start();
+    let (authority, gateway, address) = with_tls(&origin);
+    let (fresh, idle) = fresh_and_idle(&gateway, 2_000, || {
+        let mut http2 = Http2::to(&authority, address);
+        http2.request(1, "/page").expect("sent");
+        assert!(http2.is_answered(1));
+        http2
+    });
+    assert!(idle <= fresh + 2_000 * 70_000, "{fresh} and {idle} octets");
 }
