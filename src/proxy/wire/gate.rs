@@ -230,7 +230,7 @@ impl Gate {
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let mut piece = [MaybeUninit::uninit(); PIECE];
         let mut piece = ReadBuf::uninit(&mut piece);
-        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))?;
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece)).inspect_err(|_| self.tell_of_end())?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
         Poll::Ready(Ok(!piece.filled().is_empty()))
@@ -369,16 +369,8 @@ impl AsyncRead for Gate {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        loop {
-            match ready!(gate.step(cx, out)) {
-                Ok(true) => return Poll::Ready(Ok(())),
-                Ok(false) => {}
-                Err(error) => {
-                    gate.tell_of_end();
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
+        while !ready!(gate.step(cx, out))? {}
+        Poll::Ready(Ok(()))
     }
 }
 
