@@ -215,7 +215,7 @@ impl Gate {
                 Ok(true) => {}
                 Ok(false) if self.ended => return Poll::Ready(Ok(false)),
                 Ok(false) => {
-                    ready!(self.read_ahead(cx)).inspect_err(|_| self.tell_of_end())?;
+                    ready!(self.read_ahead(cx))?;
                 }
                 Err(fault) => {
                     let held = std::mem::take(&mut self.held);
