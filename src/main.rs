@@ -18,6 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Why the gateway does not run, by exit code.
 enum Failure {
     /// 2: what the operator wrote.

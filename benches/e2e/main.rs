@@ -37,6 +37,9 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The gateway end to end, beside other servers
 #[derive(Debug, Parser)]
 #[command(name = "e2e")]

@@ -47,7 +47,8 @@ pub const CONNECTIONS: usize = 16_384;
 /// Connections of one address. A browser opens six, an office or a carrier behind one address some
 /// hundreds; thousands are an attack.
 pub const CONNECTIONS_PER_ADDRESS: usize = 512;
-/// Requests of one connection, after which it is closed to give back what it has gathered.
+/// Requests of one connection, after which it is closed to give back what it has gathered; over HTTP/2 a client is
+/// told beforehand, and opens another meanwhile. Common servers have this very number.
 pub const REQUESTS_PER_CONNECTION: u32 = 1_000;
 /// Size of a request's head. Common servers take between 8 and 32 KiB, and cookies keep growing.
 pub const HEADER_SIZE: u64 = 32 * 1024;

@@ -252,6 +252,9 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
     // Whoever leaves a page cancels all of its streams at once, perhaps before they were looked at; how often
     // that may happen is counted by the guard. The library would end the connection at 20.
     h2.max_pending_accept_reset_streams(config.limits.h2_streams as usize);
+    // A client can have its own streams cancelled by breaking the protocol on them (CVE-2025-8671), or by opening
+    // more than it may. A good one does so by chance at most, so these are for its whole life.
+    h2.max_local_error_reset_streams(Some(config.limits.h2_resets as usize));
     proxy.h2_options = Some(h2);
     let mut options = HttpServerOptions::default();
     options.h2_idle_timeout = Some(config.timeouts.keepalive);

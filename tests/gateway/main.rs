@@ -21,6 +21,7 @@ mod enforce;
 mod exceptions;
 mod faults;
 mod http2;
+mod http2_floods;
 mod journal_files;
 mod life;
 mod limits;

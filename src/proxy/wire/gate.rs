@@ -12,6 +12,7 @@ use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progr
 use bytes::{Buf as _, BytesMut};
 use pingora::protocols::Stream;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,7 +217,10 @@ impl Gate {
                 Ok(false) => {
                     ready!(self.read_ahead(cx))?;
                 }
-                Err(fault) => ready!(self.refuse(fault))?,
+                Err(fault) => {
+                    let held = std::mem::take(&mut self.held);
+                    ready!(self.refuse(fault, &held))?;
+                }
             }
         }
         Poll::Ready(Ok(true))
@@ -224,8 +228,8 @@ impl Gate {
 
     /// Reads into the gate's own memory; `false` at the end of the stream.
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let mut piece = [0; PIECE];
-        let mut piece = ReadBuf::new(&mut piece);
+        let mut piece = [MaybeUninit::uninit(); PIECE];
+        let mut piece = ReadBuf::uninit(&mut piece);
         ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
@@ -280,7 +284,7 @@ impl Gate {
     }
 
     /// Tells of a head that did not come to its end, where the guard has said so to the client.
-    fn tell_of_end(&self) {
+    pub(super) fn tell_of_end(&self) {
         let told = Line::behind(&*self.inner).and_then(|line| line.told());
         if let (Phase::Head(_), Some(status)) = (&self.phase, told) {
             let fault = if status == 431 { Fault::HeadSize.as_str() } else { "late" };
@@ -291,7 +295,9 @@ impl Gate {
     fn count(&self, fault: Fault) {
         let line = Line::behind(&*self.inner);
         match &line {
-            Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            Some(line) if matches!(fault, Fault::HeadSize | Fault::LineSize) => {
+                line.count(ConnectionEvent::HeaderTooLarge);
+            }
             Some(line) if line.awaits_request() => {
                 line.count(ConnectionEvent::NoRequest);
                 self.malformed.count();
@@ -363,16 +369,8 @@ impl AsyncRead for Gate {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        loop {
-            match ready!(gate.step(cx, out)) {
-                Ok(true) => return Poll::Ready(Ok(())),
-                Ok(false) => {}
-                Err(error) => {
-                    gate.tell_of_end();
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
+        while !ready!(gate.step(cx, out))? {}
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -2,14 +2,18 @@
 //!
 //! Pingora takes some malformed requests as they are, mends others and answers the rest where nobody can
 //! count them. Here every HTTP/1 connection goes through a [`Gate`] that reads the same octets first, by the
-//! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes.
+//! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes; its heads are looked at when
+//! they are whole.
 
 mod gate;
 mod malformed;
+mod multiplexed;
 mod stream;
 
 pub(super) use gate::Gate;
+pub(super) use multiplexed::fault;
 
+use super::listen::Line;
 use crate::policy::CurrentPolicy;
 use crate::record::{AccessLog, Totals};
 use crate::request::message::HeadLimits;
@@ -58,12 +62,16 @@ impl<A> Checked<A> {
 
 /// Waits until a whole head is there; `false` when none will come, or the connection is to be closed.
 async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
-    tokio::select! {
+    let head = tokio::select! {
         // A head that is there already is answered still.
         biased;
-        head = poll_fn(|cx| gate.poll_head(cx)) => matches!(head, Ok(true)),
-        _ = closing.wait_for(|closing| *closing) => false,
-    }
+        head = poll_fn(|cx| gate.poll_head(cx)) => head,
+        _ = closing.wait_for(|closing| *closing) => Ok(false),
+    };
+    head.unwrap_or_else(|_| {
+        gate.tell_of_end();
+        false
+    })
 }
 
 /// A request on `stream`, with what pingora keeps of the one before it.
@@ -77,11 +85,35 @@ fn session(stream: Stream, kept: Option<HttpPersistentSettings>, shutdown: &Shut
     session
 }
 
+impl<A: HttpServerApp + Send + Sync + 'static> Checked<A> {
+    /// Serves a connection of HTTP/2. Pingora bounds its requests only by saying goodbye when the whole gateway
+    /// stops; so each connection is told of a stop of its own.
+    async fn multiplexed(&self, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        let Some(line) = Line::behind(&*stream) else { return self.app.process_new(stream, shutdown).await };
+        let mut stop = shutdown.clone();
+        let (goodbye, told) = watch::channel(*shutdown.borrow());
+        let served = self.app.process_new(stream, &told);
+        let said = async {
+            // Whoever stops the gateway, or nobody any more, ends the wait.
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => {}
+                () = line.farewell() => {}
+            }
+            goodbye.send_replace(true);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = served => served,
+            () = said => None,
+        }
+    }
+}
+
 #[async_trait]
 impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
-            return self.app.process_new(stream, shutdown).await;
+            return self.multiplexed(stream, shutdown).await;
         }
         let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed)));
         let (mut closing, mut kept) = (self.closing.subscribe(), None);
