@@ -54,11 +54,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
     let heritage = inherited.finish();
-    // The one visitor of a demonstration needs a few.
-    if demo.is_none() {
-        proxy::raise_open_files(config.limits.connections);
-    }
-    prepare(&policy);
+    prepare(&policy, demo.is_some());
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
@@ -159,9 +155,14 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is
-/// served all the same: the journal says what it loses, and nobody can put lists of addresses there either.
-fn prepare(policy: &Policy) {
+/// Tells what had to be left out, and makes room for connections and the folders of our own. Where those cannot
+/// be made, the site is served all the same: the journal says what it loses, and nobody can put lists of
+/// addresses there either.
+fn prepare(policy: &Policy, is_demo: bool) {
+    // The one visitor of a demonstration needs few.
+    if !is_demo {
+        proxy::raise_open_files(policy.config.limits.connections);
+    }
     look_for_proxies(&policy.config);
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");

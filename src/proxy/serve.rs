@@ -146,13 +146,7 @@ impl Server {
         // The origin lives, and its folder with it, until the gateway stops.
         let demo = self.demo;
         if let Some(demo) = &demo {
-            let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
-            tokio::spawn(accept(
-                listener,
-                Arc::new(Direct(Arc::new(DemoOrigin::pages().app()))),
-                stopped.clone(),
-                Arc::default(),
-            ));
+            show(demo, stopped.clone())?;
         }
         if let Some(predecessor) = self.heritage.predecessor {
             predecessor.tell_ready();
@@ -168,6 +162,14 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
+}
+
+/// Serves the built-in origin.
+fn show(demo: &DemoOrigin, stopped: watch::Receiver<bool>) -> io::Result<()> {
+    let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
+    let pages = Direct(Arc::new(DemoOrigin::pages().app()));
+    tokio::spawn(accept(listener, Arc::new(pages), stopped, Arc::default()));
+    Ok(())
 }
 
 /// Has the service manager keep the listening sockets, in case this process is started anew.

@@ -6,6 +6,7 @@ use crate::support::http2::{
     fields, frame,
 };
 use crate::support::tls::{Authority, LISTENER, tls_address};
+use crate::support::wait::within;
 use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, until};
 use std::time::{Duration, Instant};
 
@@ -183,7 +184,7 @@ fn an_idle_connection_and_one_without_a_request_have_an_end() {
 fn idle_connections_make_room_for_others() {
     let (authority, origin) = (Authority::new(), Nginx::start());
     let gateway = site(&authority, &origin.url()).table("[limits]\nconnections = 4").start();
-    let mut idle: Vec<Http2> = (0..4)
+    let idle: Vec<Http2> = (0..4)
         .map(|_| {
             let mut client = Http2::to(&authority, tls_address(&gateway));
             client.request(1, "/page").expect("sent");
@@ -191,8 +192,10 @@ fn idle_connections_make_room_for_others() {
             client
         })
         .collect();
-    assert!(idle[0].closes() < Duration::from_secs(15));
-    assert!(counted(&gateway, "made_room") >= 1);
+    // Which of them goes first depends on when each was looked at.
+    let made_room = || (counted(&gateway, "made_room") >= 1).then_some(());
+    assert!(within(Duration::from_secs(15), made_room).is_some());
+    drop(idle);
 }
 
 #[test]
@@ -243,6 +246,7 @@ fn what_is_no_http_2_costs_the_connection() {
         client.write(octets).expect("sent");
         assert!(client.closes() < Duration::from_secs(5), "case {number}");
     }
-    is_counted(&gateway, "h2_errors", 4);
+    // Who does not even begin as HTTP/2 is told nothing.
+    is_counted(&gateway, "h2_errors", 3);
     gateway.send(&get("/page")).came_from_origin();
 }

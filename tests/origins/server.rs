@@ -52,7 +52,10 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(name: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::on(name, TcpListener::bind("127.0.0.1:0").expect("a free port"))
+    }
+
+    pub(crate) fn on(name: &'static str, listener: TcpListener) -> Self {
         let address: SocketAddr = listener.local_addr().expect("a bound address");
         let server = Self { url: format!("http://{address}"), state: Arc::default() };
         server.listen(name, listener);

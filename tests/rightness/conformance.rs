@@ -79,6 +79,14 @@ fn part(subject: &str, outcomes: &[Outcome], explained: &[Explained]) -> String 
     )
 }
 
+/// Prints a figure, and fails the test unless the page has it.
+#[track_caller]
+pub(crate) fn is_told_of(figure: &str) {
+    eprintln!("{figure}");
+    let page = include_str!("../../docs/conformance.md").replace('\n', " ");
+    assert!(page.contains(figure), "docs/conformance.md does not say: {figure}");
+}
+
 /// Sections by their numbers.
 fn in_order(section: &str) -> Vec<u32> {
     let numbers = section.split(|letter: char| !letter.is_ascii_digit());

@@ -15,6 +15,14 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
+    /// How many octets came.
+    pub(crate) fn octets(&self) -> usize {
+        match self {
+            Self::Whole { head, body } => head.len() + body.len(),
+            Self::Torn(octets) => octets.len(),
+        }
+    }
+
     /// The request line.
     pub(crate) fn request_line(&self) -> String {
         let octets = match self {

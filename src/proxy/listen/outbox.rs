@@ -231,7 +231,7 @@ mod tests {
     fn large_pieces_are_not_copied_and_wait_for_nothing() {
         let mut context = Context::from_waker(std::task::Waker::noop());
         let (mut wire, mut outbox) = (Wire::of(true), Outbox::default());
-        let taken = outbox.poll_write(&mut wire, &mut context, &[b'b'; 20_000]);
+        let taken = outbox.poll_write(&mut wire, &mut context, &vec![b'b'; 20_000]);
         assert!(matches!(taken, Poll::Ready(Ok(20_000))));
         assert_eq!((wire.calls.len(), outbox.held.capacity()), (1, 0));
     }
