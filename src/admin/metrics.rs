@@ -169,6 +169,8 @@ fn connections(text: &mut Exposition, admin: &Admin) {
         ("body-too-large", counts.bodies_too_large),
         ("tls-failed", counts.tls_failed),
         ("proxy-header-refused", counts.proxy_headers_refused),
+        ("h2-over-total", counts.h2_over_total),
+        ("h2-over-address", counts.h2_over_address),
         ("h2-flood", counts.h2_floods),
         ("h2-error", counts.h2_errors),
     ] {

@@ -58,6 +58,12 @@ pub const HEADER_FIELDS: usize = 100;
 pub const BODY_RATE: u64 = 500;
 /// What RFC 9113 §6.5.2 recommends as the least.
 pub const H2_STREAMS: u32 = 100;
+/// Requests over HTTP/2 at once. Where clients take nothing of large answers, each holds 600 KiB: 2.4 GiB at most.
+/// At a tenth of a second each, so many are 40,000 in a second.
+pub const H2_REQUESTS: usize = 4_096;
+/// Of one address: as many as its connections, so that an office has over HTTP/2 what it has over HTTP/1. They hold
+/// 300 MiB at most.
+pub const H2_REQUESTS_PER_ADDRESS: usize = 512;
 /// A page left early cancels what is open, a hundred streams at most; this allows for leaving it often.
 pub const H2_RESETS: u32 = 500;
 /// A client that measures its line sends one `PING` a second at most.

@@ -27,6 +27,10 @@ pub struct Limits {
     pub body_rate: u64,
     /// Streams of one HTTP/2 connection that may be open at once (RFC 9113 §5.1.2).
     pub h2_streams: u32,
+    /// Requests over HTTP/2 that may be under way at once, on all connections together.
+    pub h2_requests: usize,
+    /// Of those, how many from one address, or from one /64 of IPv6.
+    pub h2_requests_per_address: usize,
     /// Streams that a client of HTTP/2 may cancel within ten seconds.
     pub h2_resets: u32,
     /// `PING`, `SETTINGS` and `PRIORITY` frames that a client of HTTP/2 may send within ten seconds.
@@ -44,6 +48,8 @@ pub(super) struct LimitsTable {
     body_size: Option<SizeValue>,
     body_rate: Option<SizeValue>,
     h2_streams: Option<Spanned<u32>>,
+    h2_requests: Option<Spanned<usize>>,
+    h2_requests_per_address: Option<Spanned<usize>>,
     h2_resets: Option<Spanned<u32>>,
     h2_control_frames: Option<Spanned<u32>>,
 }
@@ -91,6 +97,13 @@ impl Limits {
             body_size: table.body_size.map(|size| size.0),
             body_rate: table.body_rate.map_or(defaults::BODY_RATE, |rate| rate.0),
             h2_streams,
+            h2_requests: within(table.h2_requests, defaults::H2_REQUESTS, 1..=1_000_000, faults),
+            h2_requests_per_address: within(
+                table.h2_requests_per_address,
+                defaults::H2_REQUESTS_PER_ADDRESS,
+                1..=1_000_000,
+                faults,
+            ),
             h2_resets,
             h2_control_frames,
         }

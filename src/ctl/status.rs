@@ -151,7 +151,7 @@ fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Resul
 }
 
 /// Reasons why connections end before their time, as the gateway names them, and for people.
-const AWAY: [(&str, &str); 13] = [
+const AWAY: [(&str, &str); 15] = [
     ("over_total", "too many at once"),
     ("over_address", "too many from one address"),
     ("made_room", "idle, to make room"),
@@ -163,6 +163,8 @@ const AWAY: [(&str, &str); 13] = [
     ("bodies_too_large", "with too large a body"),
     ("tls_failed", "with a failed TLS handshake"),
     ("proxy_headers_refused", "with a wrong PROXY header"),
+    ("h2_over_total", "requests, too many at once over HTTP/2"),
+    ("h2_over_address", "requests, too many from one address over HTTP/2"),
     ("h2_floods", "flooding with frames of HTTP/2"),
     ("h2_errors", "with errors of HTTP/2"),
 ];

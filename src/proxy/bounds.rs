@@ -12,7 +12,8 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
-use pingora::{Error, ErrorType, Result};
+use pingora::{Error, ErrorType};
+use std::time::Duration;
 
 /// A head has arrived.
 pub(super) fn begin(session: &mut Session, context: &mut RequestContext) {
@@ -41,6 +42,31 @@ pub(super) fn keep_to_1_0(session: &mut Session) {
         session.as_mut().set_ignore_info_resp(true);
         session.req_header_mut().remove_header(&http::header::EXPECT);
     }
+}
+
+/// Takes a place among the requests under way; `Err`, and under what it is counted, when there is none.
+pub(super) fn take_place(context: &mut RequestContext) -> Result<(), ConnectionEvent> {
+    let place = context.line.as_ref().map_or(Ok(None), |line| line.place());
+    context.place = place?;
+    Ok(())
+}
+
+/// What a request is told that has no place. It has no body, which a client could leave where it is: the answer is gone
+/// at once, whatever the client does (RFC 9113 §6.9.1: flow control holds nothing back that is empty).
+pub(super) fn turn_away(context: &RequestContext, event: ConnectionEvent) -> Answer {
+    if let Some(line) = &context.line {
+        line.count(event);
+    }
+    Answer { status: 503, headers: vec![("cache-control", "no-store".into())], body: Bytes::new() }
+        .with("retry-after", "10")
+}
+
+/// How long a client may take for a piece of robots.txt where there is no place. It is answered all the same.
+const HURRY: Duration = Duration::from_secs(5);
+
+/// Bounds how long an answer that has no place is held.
+pub(super) fn hurry(session: &mut Session, context: &RequestContext) {
+    session.as_mut().set_write_timeout(Some(context.policy.config.timeouts.client_write.min(HURRY)));
 }
 
 /// The answer to a request that is more than the gateway takes.
@@ -80,7 +106,11 @@ fn declared(request: &RequestHeader) -> Option<u64> {
 }
 
 /// A piece of the body has arrived.
-pub(super) fn piece(context: &mut RequestContext, body: Option<&Bytes>, is_last: bool) -> Result<()> {
+pub(super) fn piece(
+    context: &mut RequestContext,
+    body: Option<&Bytes>,
+    is_last: bool,
+) -> pingora::Result<()> {
     let octets = body.map_or(0, Bytes::len);
     let status = match context.body.as_mut().map(|watch| watch.piece(octets, is_last)) {
         None | Some(Ok(())) => return Ok(()),
@@ -94,6 +124,9 @@ pub(super) fn piece(context: &mut RequestContext, body: Option<&Bytes>, is_last:
 pub(super) fn end(context: &mut RequestContext) {
     context.body = None;
     if let Some(line) = &context.line {
+        if let Some(place) = context.place.take() {
+            line.leave(place);
+        }
         line.end();
     }
 }

@@ -1,6 +1,6 @@
 //! What one request carries from its head to its record.
 
-use super::listen::{BodyWatch, Line};
+use super::listen::{BodyWatch, Line, Place};
 use crate::decide::VersionId;
 use crate::identify::Identity;
 use crate::policy::{Policy, Site};
@@ -23,6 +23,8 @@ pub struct RequestContext {
     pub(super) labels: Option<VerdictLabels>,
     /// The connection it came on.
     pub(super) line: Option<Arc<Line>>,
+    /// Its place among the requests under way, where it needs one.
+    pub(super) place: Option<Place>,
     /// Its body, while that is on its way.
     pub(super) body: Option<BodyWatch>,
     /// The id it goes by, here and at the origin.
@@ -50,6 +52,7 @@ impl RequestContext {
             event: None,
             labels: None,
             line: None,
+            place: None,
             body: None,
             request_id: Box::default(),
             began: SystemTime::now(),

@@ -78,6 +78,16 @@ impl Gateway {
         }
     }
 
+    /// Whether a request will be answered with robots.txt. What cannot be read will not.
+    pub(super) fn wants_robots_txt(&self, session: &Session, context: &RequestContext) -> bool {
+        let wants = || {
+            let Head::Request(facts) = facts::read(session, &context.policy.config) else { return false };
+            let site = context.policy.site(&facts.host);
+            site.is_some_and(|site| Target::new(&facts.target, site.config.path_parameters).is_robots_txt())
+        };
+        self.guarded(wants).unwrap_or_default()
+    }
+
     /// Says once that a proxy nobody named stands in front: every client then seems to be that proxy.
     fn look_for_unnamed_proxy(&self, session: &Session, policy: &Policy) {
         if !policy.config.trusted_proxies.is_empty() || self.has_warned.load(Ordering::Relaxed) {

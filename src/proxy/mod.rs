@@ -95,6 +95,13 @@ impl ProxyHttp for Gateway {
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
+        if let Err(event) = bounds::take_place(context) {
+            if !self.wants_robots_txt(session, context) {
+                respond::send(session, bounds::turn_away(context, event)).await?;
+                return Ok(true);
+            }
+            bounds::hurry(session, context);
+        }
         let refusal = bounds::refusal(session, context);
         if let Some(answer) = refusal.or_else(|| forwarding::last_stop(session)) {
             respond::respond(session, answer).await?;

@@ -18,10 +18,15 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// Sends `answer` with the right `Content-Length`, without a body to HEAD, and keeps the connection alive
 /// where that is safe.
 pub(super) async fn respond(session: &mut Session, answer: Answer) -> Result<()> {
-    let head_only = session.req_header().method == http::Method::HEAD;
     if !drained(session).await {
         session.set_keepalive(None);
     }
+    send(session, answer).await
+}
+
+/// The same, without waiting for what is left of the request's body: over HTTP/2 that ends no connection.
+pub(super) async fn send(session: &mut Session, answer: Answer) -> Result<()> {
+    let head_only = session.req_header().method == http::Method::HEAD;
     let mut header = ResponseHeader::build_no_case(answer.status, Some(answer.headers.len() + 1))?;
     for (name, value) in answer.headers {
         match value {

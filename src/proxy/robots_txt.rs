@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::header;
 use pingora::proxy::Session;
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// The parts of a request that the answer depends on.
@@ -72,9 +73,18 @@ pub(super) fn serve(site: &Site, max_age: Duration, question: &Question<'_>) -> 
     Served { answer, is_read }
 }
 
-fn full(file: &RobotsFile, validators: &Validators, max_age: Duration) -> Answer {
+/// The octets of a file for as long as they are being sent: clients that are slow to take them share them.
+struct Shared(Arc<RobotsFile>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+fn full(file: &Arc<RobotsFile>, validators: &Validators, max_age: Duration) -> Answer {
     let headers = vec![("content-type", "text/plain; charset=utf-8".into())];
-    let answer = Answer { status: 200, headers, body: Bytes::copy_from_slice(&file.bytes) };
+    let answer = Answer { status: 200, headers, body: Bytes::from_owner(Shared(Arc::clone(file))) };
     fields(answer, validators, max_age)
 }
 

@@ -34,6 +34,10 @@ pub enum ConnectionEvent {
     TlsFailed,
     /// The header of the PROXY protocol was missing, malformed, late, or came from nobody trusted.
     ProxyHeaderRefused,
+    /// A request over HTTP/2 was turned away: as many are under way as may be.
+    H2OverTotal,
+    /// A request over HTTP/2 was turned away: its address has as many under way as it may.
+    H2OverAddress,
     /// More cancelled streams, requests or frames of HTTP/2 than a client has use for.
     H2Flood,
     /// A stream of HTTP/2, or a whole connection, was ended because the client broke the protocol.
@@ -41,7 +45,7 @@ pub enum ConnectionEvent {
 }
 
 /// How many kinds of events there are.
-const KINDS: usize = 15;
+const KINDS: usize = 17;
 
 /// Counters that any thread may raise.
 #[derive(Debug, Default)]
@@ -76,6 +80,10 @@ pub struct ConnectionSnapshot {
     pub tls_failed: u64,
     /// Refused headers of the PROXY protocol.
     pub proxy_headers_refused: u64,
+    /// Requests over HTTP/2 that were turned away, because too many were under way.
+    pub h2_over_total: u64,
+    /// Requests over HTTP/2 that were turned away, because too many were under way from one address.
+    pub h2_over_address: u64,
     /// Floods of HTTP/2 frames.
     pub h2_floods: u64,
     /// Streams and connections of HTTP/2 that were ended because the client broke the protocol.
@@ -111,6 +119,8 @@ impl ConnectionTotals {
             made_room: read(Event::MadeRoom),
             tls_failed: read(Event::TlsFailed),
             proxy_headers_refused: read(Event::ProxyHeaderRefused),
+            h2_over_total: read(Event::H2OverTotal),
+            h2_over_address: read(Event::H2OverAddress),
             h2_floods: read(Event::H2Flood),
             h2_errors: read(Event::H2Error),
         }

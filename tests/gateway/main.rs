@@ -22,6 +22,7 @@ mod exceptions;
 mod faults;
 mod http2;
 mod http2_floods;
+mod http2_places;
 mod journal_files;
 mod life;
 mod limits;

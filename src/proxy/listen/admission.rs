@@ -1,5 +1,6 @@
 //! How many connections are open, in total and by address, and whether one more may be.
 
+use super::places::{Requester, Requests};
 use crate::config::Limits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::request::address::{Network, Networks};
@@ -10,16 +11,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The table of addresses in parts, so that two accepts seldom meet at one lock. Nothing is done under it
 /// but counting.
-const SHARDS: usize = 16;
+pub(super) const SHARDS: usize = 16;
 
 /// One client: an address, or the /64 that one subscriber of IPv6 usually has to himself.
-type Client = Network;
+pub(super) type Client = Network;
+
+/// Which part of a table of addresses a client is in.
+pub(super) fn shard_of(client: Client) -> usize {
+    let octet = match client.address() {
+        IpAddr::V4(address) => address.octets().iter().fold(0, |sum: u8, octet| sum.wrapping_add(*octet)),
+        IpAddr::V6(address) => address.octets().iter().fold(0, |sum: u8, octet| sum.wrapping_add(*octet)),
+    };
+    usize::from(octet) % SHARDS
+}
 
 /// The connections that are open.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct Admission {
     open: AtomicUsize,
     by_address: [Mutex<HashMap<Client, usize>>; SHARDS],
+    requests: Arc<Requests>,
     pub(in crate::proxy) totals: Arc<ConnectionTotals>,
 }
 
@@ -55,11 +66,7 @@ impl Admission {
     }
 
     fn shard(&self, client: Client) -> Option<&Mutex<HashMap<Client, usize>>> {
-        let octet = match client.address() {
-            IpAddr::V4(address) => address.octets().iter().fold(0, |sum: u8, octet| sum.wrapping_add(*octet)),
-            IpAddr::V6(address) => address.octets().iter().fold(0, |sum: u8, octet| sum.wrapping_add(*octet)),
-        };
-        self.by_address.get(usize::from(octet) % SHARDS)
+        self.by_address.get(shard_of(client))
     }
 }
 
@@ -84,6 +91,11 @@ impl Permit {
         drop(counts);
         self.client = Some(client);
         true
+    }
+
+    /// Whose requests of HTTP/2 come on the connection.
+    pub(super) fn requester(&self) -> Arc<Requester> {
+        self.admission.requests.of(self.client)
     }
 
     pub(super) fn admission(&self) -> &Admission {

@@ -3,6 +3,7 @@
 use super::admission::{Admission, Permit};
 use super::guarded::Guarded;
 use super::line::Line;
+use super::places::Places;
 use super::{preamble, tls};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::CurrentPolicy;
@@ -104,8 +105,9 @@ impl<A> Front<A> {
 
     fn guarded<S: IO + 'static>(&self, stream: S, permit: Permit, config: &Config) -> Option<Stream> {
         let is_multiplexed = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
+        let places = is_multiplexed.then(|| Places::of(permit.requester()));
         let totals = Arc::clone(&self.admission.totals);
-        let line = Line::new(config.limits, config.timeouts, is_multiplexed, totals);
+        let line = Line::new(config.limits, config.timeouts, places, totals);
         Guarded::new(stream, line, permit).ok().map(|stream| Box::new(stream) as Stream)
     }
 }

@@ -8,6 +8,7 @@ use super::frames::FrameMeter;
 use super::last_word;
 use super::line::{Line, Phase};
 use super::outbox::Outbox;
+use super::places::Backlog;
 use crate::proxy::farewell::Farewell;
 use crate::record::ConnectionEvent;
 use async_trait::async_trait;
@@ -41,6 +42,7 @@ pub(super) struct Guarded<S> {
     meter: Option<FrameMeter>,
     /// HTTP/2 gathers its frames itself.
     outbox: Option<Outbox>,
+    backlog: Backlog,
     /// Octets of the head so far, and whether there was any octet at all.
     head: usize,
     has_spoken: bool,
@@ -71,6 +73,7 @@ impl<S: IO> Guarded<S> {
             timer: None,
             meter,
             outbox: (!line.is_multiplexed).then(Outbox::default),
+            backlog: Backlog::default(),
             head: 0,
             has_spoken: false,
             body: BodyClock::default(),
@@ -196,6 +199,7 @@ impl<S: IO> AsyncRead for Guarded<S> {
             ready!(end.poll(context, &mut this.inner));
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
+        this.backlog.settle(this.line.places.as_ref());
         let before = buffer.filled().len();
         let event = match Pin::new(&mut this.inner).poll_read(context, buffer) {
             Poll::Ready(Ok(())) => {
@@ -232,20 +236,26 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        let written = ready!(match &mut this.outbox {
+        let written = match &mut this.outbox {
             Some(outbox) => outbox.poll_write(&mut this.inner, context, octets),
             None => Pin::new(&mut this.inner).poll_write(context, octets),
-        })?;
+        };
+        if written.is_pending() {
+            this.backlog.note(this.line.places.as_ref(), context, true);
+        }
+        let written = ready!(written)?;
         this.wrote([octets].into_iter(), written);
         Poll::Ready(Ok(written))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        match &mut this.outbox {
-            Some(outbox) => outbox.poll_flush(&mut this.inner, context),
-            None => Pin::new(&mut this.inner).poll_flush(context),
+        if let Some(outbox) = &mut this.outbox {
+            return outbox.poll_flush(&mut this.inner, context);
         }
+        let flushed = Pin::new(&mut this.inner).poll_flush(context);
+        this.backlog.note(this.line.places.as_ref(), context, flushed.is_pending());
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -266,14 +276,18 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        let written = ready!(match &mut this.outbox {
+        let written = match &mut this.outbox {
             // As any writer does that takes one piece at a time.
             Some(outbox) => {
                 let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
                 outbox.poll_write(&mut this.inner, context, first)
             }
             None => Pin::new(&mut this.inner).poll_write_vectored(context, slices),
-        })?;
+        };
+        if written.is_pending() {
+            this.backlog.note(this.line.places.as_ref(), context, true);
+        }
+        let written = ready!(written)?;
         this.wrote(slices.iter().map(|slice| &**slice), written);
         Poll::Ready(Ok(written))
     }
@@ -285,6 +299,9 @@ impl<S: IO> AsyncWrite for Guarded<S> {
 
 impl<S> Drop for Guarded<S> {
     fn drop(&mut self) {
+        if let Some(places) = &self.line.places {
+            places.catch_up();
+        }
         // What was ended for a reason has been counted under it.
         if self.end.is_some() {
             return;

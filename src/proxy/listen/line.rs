@@ -3,6 +3,7 @@
 //! The guard sees octets and knows nothing of requests; the callbacks see requests and nothing of what
 //! comes before one. A [`Line`] says in which part of its life a connection is, and since when.
 
+use super::places::{Place, Places};
 use crate::config::{Limits, Timeouts};
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use pingora::protocols::{GetProxyDigest, raw_connect::ProxyDigest};
@@ -40,6 +41,8 @@ pub(in crate::proxy) struct Line {
     /// HTTP/2: many requests at once, so that only the first one has a phase of its own; between requests it is
     /// idle like any other connection.
     pub(super) is_multiplexed: bool,
+    /// Those of its requests; HTTP/1 has none to count.
+    pub(super) places: Option<Places>,
     totals: Arc<ConnectionTotals>,
     start: Instant,
     phase: AtomicU8,
@@ -61,13 +64,14 @@ impl Line {
     pub(super) fn new(
         limits: Limits,
         timeouts: Timeouts,
-        is_multiplexed: bool,
+        places: Option<Places>,
         totals: Arc<ConnectionTotals>,
     ) -> Self {
         Self {
             limits,
             timeouts,
-            is_multiplexed,
+            is_multiplexed: places.is_some(),
+            places,
             totals,
             start: Instant::now(),
             phase: AtomicU8::new(Phase::Fresh as u8),
@@ -134,6 +138,18 @@ impl Line {
     pub(in crate::proxy) fn end(&self) {
         if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.enter(Phase::Idle);
+        }
+    }
+
+    /// A place for a request, where it needs one, or under what it is counted that there is none.
+    pub(in crate::proxy) fn place(&self) -> Result<Option<Place>, ConnectionEvent> {
+        self.places.as_ref().map(|places| places.enter(&self.limits)).transpose()
+    }
+
+    /// Gives it back.
+    pub(in crate::proxy) fn leave(&self, place: Place) {
+        if let Some(places) = &self.places {
+            places.leave(place);
         }
     }
 
@@ -314,6 +330,7 @@ impl Drop for BodyWatch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::places::Requests;
     use super::*;
     use crate::config::{Arguments, Config};
 
@@ -321,7 +338,8 @@ mod tests {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = Limits { body_size, requests_per_connection: 2, ..config.limits };
-        Arc::new(Line::new(limits, config.timeouts, is_multiplexed, Arc::default()))
+        let places = is_multiplexed.then(|| Places::of(Arc::<Requests>::default().of(None)));
+        Arc::new(Line::new(limits, config.timeouts, places, Arc::default()))
     }
 
     #[test]

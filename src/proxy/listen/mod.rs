@@ -11,9 +11,11 @@ mod guarded;
 mod last_word;
 mod line;
 mod outbox;
+mod places;
 mod preamble;
 mod tls;
 
 pub(super) use admission::Admission;
 pub(super) use front::Front;
 pub(super) use line::{BodyFault, BodyWatch, Line};
+pub(super) use places::Place;
