@@ -75,6 +75,19 @@ fn one_address_has_so_many_and_robots_txt_is_answered_still() {
 }
 
 #[test]
+fn a_trusted_proxy_has_no_limit_of_its_own() {
+    let (authority, origin) = (Authority::new(), RawOrigin::holding());
+    let gateway = site(&authority, &origin, "h2_requests_per_address = 1")
+        .set("trusted_proxies = [\"127.0.0.0/8\"]")
+        .start();
+    let mut client = Http2::to(&authority, tls_address(&gateway));
+    ask(&mut client, streams(0, 20));
+    reach(&origin, 20);
+    origin.release();
+    assert_eq!(counted(&gateway, "h2_over_address"), 0);
+}
+
+#[test]
 fn all_together_have_so_many_and_what_is_cancelled_gives_its_place_back() {
     let (authority, origin) = (Authority::new(), RawOrigin::holding());
     let gateway = site(&authority, &origin, "h2_requests = 4").start();

@@ -184,8 +184,8 @@ mod tests {
         Limits { h2_requests: total, h2_requests_per_address: per_address, ..limits }
     }
 
-    fn client(address: &str) -> Option<Client> {
-        Some(Network::around(address.parse().unwrap(), 32, 64))
+    fn client(address: &str) -> Client {
+        Network::around(address.parse().unwrap(), 32, 64)
     }
 
     fn is_empty(requests: &Requests) -> bool {
@@ -196,14 +196,14 @@ mod tests {
     #[test]
     fn connections_of_one_client_share_its_places() {
         let (requests, limits) = (Arc::new(Requests::default()), limits(100, 2));
-        let one = Places::of(requests.of(client("192.0.2.1")));
-        let other = Places::of(requests.of(client("192.0.2.1")));
-        let stranger = Places::of(requests.of(client("192.0.2.2")));
+        let one = Places::of(requests.of(Some(client("192.0.2.1"))));
+        let other = Places::of(requests.of(Some(client("192.0.2.1"))));
+        let stranger = Places::of(requests.of(Some(client("192.0.2.2"))));
         let held = [one.enter(&limits).unwrap(), other.enter(&limits).unwrap()];
         assert_eq!(one.enter(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
         assert!(stranger.enter(&limits).is_ok());
         drop((one, other, stranger));
-        let again = requests.of(client("192.0.2.1"));
+        let again = requests.of(Some(client("192.0.2.1")));
         assert!(again.enter(&limits).is_err(), "its connections are gone, its requests are not");
         drop(held);
         assert!(again.enter(&limits).is_ok());
@@ -217,7 +217,7 @@ mod tests {
         let proxy = requests.of(None);
         let held: Vec<Place> = (0..3).map(|_| proxy.enter(&limits).unwrap()).collect();
         assert_eq!(proxy.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
-        let other = requests.of(client("2001:db8::1"));
+        let other = requests.of(Some(client("2001:db8::1")));
         assert_eq!(other.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
         drop(held);
         let _place = other.enter(&limits).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn answers_that_nobody_takes_keep_their_places() {
         let (requests, limits) = (Arc::new(Requests::default()), limits(2, 2));
-        let places = Places::of(requests.of(client("192.0.2.1")));
+        let places = Places::of(requests.of(Some(client("192.0.2.1"))));
         places.fall_behind();
         places.leave(places.enter(&limits).unwrap());
         places.leave(places.enter(&limits).unwrap());
