@@ -111,6 +111,7 @@ fn bound(
     config: &Config,
     inherited: &mut Inherited,
 ) -> Result<Vec<(TcpListener, ListenerConfig)>, BindError> {
+    inherited.give_up_all_but(config.all_listeners().map(|listener| listener.address));
     config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
 }
 

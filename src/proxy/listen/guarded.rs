@@ -210,9 +210,9 @@ impl<S: IO> AsyncRead for Guarded<S> {
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => {
-                // Who listens has said what there is to say: an event in a stream does not wait for the next one.
-                if let Some(Poll::Ready(Err(error))) =
-                    this.outbox.as_mut().map(|outbox| outbox.poll_send(&mut this.inner, context))
+                // Both sides are waited for: what came of an answer so far is not held back for the rest.
+                if let Some(outbox) = &mut this.outbox
+                    && let Poll::Ready(Err(error)) = outbox.poll_send(&mut this.inner, context)
                 {
                     return Poll::Ready(Err(error));
                 }

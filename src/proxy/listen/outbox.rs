@@ -2,8 +2,8 @@
 //!
 //! Pingora writes a header and its body one after the other, and flushes when both are written. Its own listeners
 //! hold back one segment until then; its streams for connections that others accepted hold back nothing, so that
-//! each small answer would leave in two packets. Nothing is held back beyond a flush or a wait for the client, which
-//! comes with every wait for the origin; and an idle connection holds no memory here.
+//! each small answer would leave in two packets. Nothing is held back beyond a flush, nor while the origin is waited
+//! for, and an idle connection holds no memory here.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

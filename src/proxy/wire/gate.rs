@@ -230,7 +230,7 @@ impl Gate {
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let mut piece = [MaybeUninit::uninit(); PIECE];
         let mut piece = ReadBuf::uninit(&mut piece);
-        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))?;
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece)).inspect_err(|_| self.tell_of_end())?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
         Poll::Ready(Ok(!piece.filled().is_empty()))
@@ -284,7 +284,7 @@ impl Gate {
     }
 
     /// Tells of a head that did not come to its end, where the guard has said so to the client.
-    pub(super) fn tell_of_end(&self) {
+    fn tell_of_end(&self) {
         let told = Line::behind(&*self.inner).and_then(|line| line.told());
         if let (Phase::Head(_), Some(status)) = (&self.phase, told) {
             let fault = if status == 431 { Fault::HeadSize.as_str() } else { "late" };
