@@ -65,6 +65,8 @@ fn flips_of_a_log_and_the_loss_of_a_search_engine() {
         (&json!(12), &json!(10)),
         "{told}"
     );
+    folder.write("torn.log", [&log(), "torn\n"].concat());
+    assert_golden("diff-log-torn", &folder, &diff(&folder, &["--log", "torn.log", "--top", "1"], 1));
     let back =
         ctl(&folder, &["diff", "old.txt", "--robots", "new.txt", "--log", "access.log", "--format", "json"]);
     assert_eq!(back.exits(1).json()["losses"][0]["requests"], 2);
