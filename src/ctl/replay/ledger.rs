@@ -147,6 +147,9 @@ impl<'a> Ledger<'a> {
 
     /// Gives what the worker has named in this part a number of ours.
     fn number(&mut self, worker: usize, part: &Part) {
+        if part.subjects_anew {
+            self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.clear());
+        }
         for new in &part.subjects {
             let number = self.subject(new.site, &new.identity);
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.push(number));
