@@ -10,7 +10,11 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help demo replay package test lint check budgets bench throughput e2e
+=======
+.PHONY: help demo replay package test lint check budgets bench e2e attack
+>>>>>>> 3f1eca0bc8ac60aec68ab03f70acdf425c112908
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,3 +62,7 @@ throughput: ## Replay a log of ten million lines beside GoAccess, time and memor
 e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
 	@.ci/dependencies e2e
 	$(CARGO) bench --locked --bench e2e -- $(ARGS)
+
+attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look
+	@.ci/dependencies attack
+	$(CARGO) bench --locked --bench e2e -- --attack $(ARGS)

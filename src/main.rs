@@ -18,6 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Why the gateway does not run, by exit code.
 enum Failure {
     /// 2: what the operator wrote.
@@ -51,11 +54,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
     let heritage = inherited.finish();
-    // The one visitor of a demonstration needs a few.
-    if demo.is_none() {
-        proxy::raise_open_files(config.limits.connections);
-    }
-    prepare(&policy);
+    prepare(&policy, demo.is_some());
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
@@ -112,6 +111,7 @@ fn bound(
     config: &Config,
     inherited: &mut Inherited,
 ) -> Result<Vec<(TcpListener, ListenerConfig)>, BindError> {
+    inherited.give_up_all_but(config.all_listeners().map(|listener| listener.address));
     config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
 }
 
@@ -156,9 +156,14 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// Tells what had to be left out, and makes the folders of our own. Where they cannot be made, the site is
-/// served all the same: the journal says what it loses, and nobody can put lists of addresses there either.
-fn prepare(policy: &Policy) {
+/// Tells what had to be left out, and makes room for connections and the folders of our own. Where those cannot
+/// be made, the site is served all the same: the journal says what it loses, and nobody can put lists of
+/// addresses there either.
+fn prepare(policy: &Policy, is_demo: bool) {
+    // The one visitor of a demonstration needs few.
+    if !is_demo {
+        proxy::raise_open_files(policy.config.limits.connections);
+    }
     look_for_proxies(&policy.config);
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");

@@ -9,6 +9,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints figures")]
 
+mod attack;
 mod bare;
 mod certificate;
 mod exactness;
@@ -36,9 +37,13 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The gateway end to end, beside other servers
 #[derive(Debug, Parser)]
 #[command(name = "e2e")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
     /// Seconds of each load
     #[arg(long, default_value_t = 4)]
@@ -61,6 +66,9 @@ struct Options {
     /// Requests per second of those two
     #[arg(long, value_name = "N", default_value_t = 8_000)]
     rate: u32,
+    /// Measure a well-behaved client while others attack, in place of the scenarios; --scenario chooses attacks by name
+    #[arg(long)]
+    attack: bool,
     /// Measure memory under full load and a reload each second for so many minutes, in place of the scenarios
     #[arg(long, value_name = "MINUTES")]
     memory: Option<u32>,
@@ -70,6 +78,12 @@ struct Options {
     /// Serve as one of the peers, for this program's own use: word, two addresses, origin, folder
     #[arg(long, hide = true, num_args = 5)]
     serve: Vec<String>,
+    /// Attack, for this program's own use: name, two addresses, certificate
+    #[arg(long, hide = true, num_args = 4)]
+    besiege: Vec<String>,
+    /// Be the well-behaved client, for this program's own use: address, seconds
+    #[arg(long, hide = true, num_args = 2)]
+    visit: Vec<String>,
     /// What `cargo bench` says
     #[arg(long, hide = true)]
     bench: bool,
@@ -88,6 +102,12 @@ fn main() -> ExitCode {
 
 /// `false` when a gate did not pass.
 fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
+    if let [name, plain, tls, certificate] = options.besiege.as_slice() {
+        return attack::besiege(name, plain.parse()?, tls.parse()?, Path::new(certificate));
+    }
+    if let [address, seconds] = options.visit.as_slice() {
+        return attack::visit(address.parse()?, seconds.parse()?);
+    }
     if let [word, plain, tls, origin, folder] = options.serve.as_slice() {
         let addresses = Addresses { plain: plain.parse()?, tls: tls.parse()? };
         let (origin, folder) = (origin.parse()?, Path::new(folder));
@@ -104,6 +124,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     if let Some(minutes) = options.memory {
         return memory::measure(minutes, &options.plot, folder.path());
+    }
+    if options.attack {
+        return attack::measure(options.seconds, options.rounds, &options.scenario, folder.path());
     }
     if options.latency {
         return rate::latency(options.rate, options.seconds, folder.path());

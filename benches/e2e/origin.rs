@@ -1,5 +1,5 @@
-//! nginx as the origin of every peer: a page of 1 KB, one of 100 KB, and a mark by which an answer is known to come
-//! from it.
+//! nginx as the origin of every peer: a page of 1 KB, one of 100 KB, a place that waits for the whole body
+//! of a request, and a mark by which an answer is known to come from it.
 
 use crate::process::{Place, Running, command, free_address};
 use std::error::Error;
@@ -61,6 +61,7 @@ http {{
     server {{
         listen {address} backlog=8192;
         location = {LARGE_TARGET} {{ root {folder}/www; }}
+        location = /upload {{ proxy_pass http://{address}/; }}
         location / {{ return 200 "{small}"; }}
     }}
 }}

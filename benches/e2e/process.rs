@@ -25,6 +25,13 @@ pub(crate) struct Cpu {
     pub(crate) system: f64,
 }
 
+impl Cpu {
+    /// All that was spent since `before`.
+    pub(crate) const fn since(self, before: Self) -> f64 {
+        self.user + self.system - before.user - before.system
+    }
+}
+
 impl Running {
     /// Starts `command`, which is to listen on `address`, and waits until it does. What it says goes to `log`.
     pub(crate) fn start(
@@ -64,10 +71,36 @@ impl Running {
         Ok(Cpu { user: cpu.0, system: cpu.1 })
     }
 
-    /// Resident memory in bytes (proc(5), `VmRSS` of `status`).
+    /// How long its threads called `name` were ready to run while others had the processor, in seconds (the second
+    /// field of `/proc/PID/task/TID/schedstat`, nanoseconds).
+    pub(crate) fn kept_waiting(&self, name: &str) -> Result<f64, Box<dyn Error>> {
+        let mut waited = Duration::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let thread = thread?.path();
+            if std::fs::read_to_string(thread.join("comm"))?.trim_end() != name {
+                continue;
+            }
+            let statistics = std::fs::read_to_string(thread.join("schedstat"))?;
+            let field = statistics.split_ascii_whitespace().nth(1).ok_or("an unreadable schedstat")?;
+            waited += Duration::from_nanos(field.parse()?);
+        }
+        Ok(waited.as_secs_f64())
+    }
+
+    /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> Result<u64, Box<dyn Error>> {
+        self.status("VmRSS:")
+    }
+
+    /// The most resident memory it ever had, in bytes.
+    pub(crate) fn peak_memory(&self) -> Result<u64, Box<dyn Error>> {
+        self.status("VmHWM:")
+    }
+
+    /// A size in bytes (proc(5), `/proc/PID/status`).
+    fn status(&self, name: &str) -> Result<u64, Box<dyn Error>> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("no such size")?;
         let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
         Ok(kilobytes * 1024)
     }

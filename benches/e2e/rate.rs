@@ -82,7 +82,7 @@ fn cost(h2load: &H2load, running: &Running, rate: u32, seconds: u32) -> Result<f
     let before = running.cpu()?;
     let requests = load(h2load, running.address(), rate, seconds)?.requests;
     let after = running.cpu()?;
-    let spent = after.user + after.system - before.user - before.system;
+    let spent = after.since(before);
     Ok(spent * 1e6 / f64::from(u32::try_from(requests)?))
 }
 

@@ -170,6 +170,7 @@ fn connections(text: &mut Exposition, admin: &Admin) {
         ("tls-failed", counts.tls_failed),
         ("proxy-header-refused", counts.proxy_headers_refused),
         ("h2-flood", counts.h2_floods),
+        ("h2-error", counts.h2_errors),
     ] {
         text.sample(&[("reason", reason)], count);
     }

@@ -15,7 +15,7 @@ pub struct Limits {
     pub connections: usize,
     /// Of those, how many from one address, or from one /64 of IPv6.
     pub connections_per_address: usize,
-    /// Requests on one connection of HTTP/1.1.
+    /// Requests on one connection, whatever it speaks.
     pub requests_per_connection: u32,
     /// Size of a request's head, in octets.
     pub header_size: usize,

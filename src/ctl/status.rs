@@ -158,7 +158,7 @@ fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Resul
 }
 
 /// Reasons why connections end before their time, as the gateway names them, and for people.
-const AWAY: [(&str, &str); 12] = [
+const AWAY: [(&str, &str); 13] = [
     ("over_total", "too many at once"),
     ("over_address", "too many from one address"),
     ("made_room", "idle, to make room"),
@@ -171,6 +171,7 @@ const AWAY: [(&str, &str); 12] = [
     ("tls_failed", "with a failed TLS handshake"),
     ("proxy_headers_refused", "with a wrong PROXY header"),
     ("h2_floods", "flooding with frames of HTTP/2"),
+    ("h2_errors", "with errors of HTTP/2"),
 ];
 
 fn number(value: &Value, name: &str) -> u64 {
@@ -265,6 +266,16 @@ mod tests {
             shown.contains("a: audit\n  no robots.txt: everything is allowed\n  1 finding; see"),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn every_reason_of_the_gateway_has_its_words() {
+        let counts = serde_json::to_value(crate::record::ConnectionSnapshot::default()).unwrap();
+        let reasons = counts.as_object().unwrap().keys().map(String::as_str);
+        let reasons: Vec<&str> = reasons.filter(|name| !["open", "accepted"].contains(name)).collect();
+        let known: Vec<&str> = AWAY.iter().map(|(name, _)| *name).collect();
+        assert!(reasons.iter().all(|name| known.contains(name)), "{reasons:?}");
+        assert_eq!(known.len(), reasons.len());
     }
 
     #[test]

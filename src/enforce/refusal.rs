@@ -5,7 +5,6 @@
 use crate::decide::{Verdict, VersionId};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
 
 /// What a client is told whose address is not one of the crawler's it says it is.
 const BORROWED: &str = "this address is not one of the crawler's";
@@ -108,43 +107,25 @@ impl<'a> Refusal<'a> {
 
     fn text(&self) -> String {
         let mut body = String::with_capacity(USUAL);
-        let mut field = |name: &str, value: Option<&dyn fmt::Display>| {
-            if let Some(value) = value {
-                // Writing to a `String` cannot fail.
-                let _ = writeln!(body, "{name}: {value}");
-            }
+        let mut field = |name: &str, value: &str| {
+            body.extend([name, ": ", value, "\n"]);
         };
-        field("error", Some(&self.error));
-        field("crawler", shown(self.crawler.as_ref()));
-        field("group", (!self.group.is_empty()).then_some(&Joined(self.group) as _));
-        field("line", shown(self.line.as_ref()));
-        field("rule", shown(self.rule.as_ref()));
-        field("robots", Some(&self.robots));
-        field("robots_version", shown(self.robots_version.as_ref()));
-        field("contact", shown(self.contact.as_ref()));
+        field("error", self.error);
+        self.crawler.iter().for_each(|crawler| field("crawler", crawler));
+        if !self.group.is_empty() {
+            field("group", &self.group.join(", "));
+        }
+        self.line.iter().for_each(|line| field("line", &line.to_string()));
+        self.rule.iter().for_each(|rule| field("rule", rule));
+        field("robots", self.robots);
+        self.robots_version.iter().for_each(|version| field("robots_version", version));
+        self.contact.iter().for_each(|contact| field("contact", contact));
         body
     }
 }
 
 /// Room for a body of usual length; longer ones grow.
 const USUAL: usize = 256;
-
-fn shown<T: fmt::Display>(value: Option<&T>) -> Option<&dyn fmt::Display> {
-    value.map(|value| value as _)
-}
-
-/// Tokens with commas between them.
-struct Joined<'a>(&'a [&'a str]);
-
-impl fmt::Display for Joined<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut between = "";
-        self.0.iter().try_for_each(|token| {
-            out.write_str(std::mem::replace(&mut between, ", "))?;
-            out.write_str(token)
-        })
-    }
-}
 
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
 fn prefers_json(accept: Option<&[u8]>) -> bool {

@@ -1,194 +1,195 @@
-//! The search itself: every literal of every list in one case-insensitive
-//! Aho-Corasick automaton, walked once over the bytes of a header.
+//! The search itself: every literal of every list in one pass over the bytes of
+//! a header.
 //!
-//! A walk is a chain of table look-ups, each waiting for the one before. Two
-//! measures shorten it, and change nothing about what is found: the part that
-//! most browsers' headers have in common is found by a vectorised search and
-//! skipped, and the header is cut in two where no literal can reach across, so
-//! that both halves are walked at the same time. Not here: what a find means.
+//! A walk through the table is a chain of look-ups, each waiting for the one
+//! before. So a header is cut into four parts of one length that are walked at
+//! the same time. A literal that reaches over a cut is not lost: the walk of a
+//! part goes on into the next one until all that could still be found there
+//! began there, as the depth of its state tells. Not here: what a find means.
 
-use super::find::{Hit, Hits};
-use aho_corasick::automaton::{Automaton as _, StateID};
-use aho_corasick::dfa::DFA;
-use aho_corasick::{Anchored, BuildError, MatchKind, StartKind};
-use memchr::memmem::Finder;
+use super::find::Hit;
+use super::table::{State, Table, TooLarge};
 
-/// What most browsers' headers have in common, a third of each of them.
-const COMMON: &[u8] = b"AppleWebKit/537.36 (KHTML, like Gecko)";
+/// How many parts are walked at the same time.
+const LANES: usize = 4;
 
-/// Where a header may be cut, when no literal holds the byte behind its start.
-const CUTS: [u8; 3] = *b"+),";
+/// Below this length, in bytes, cutting costs more than it gains.
+const SHORT: usize = 24;
+
+/// How many finds of one part are kept. Headers with more are made up, and are
+/// walked in one piece.
+const ROOM: usize = 16;
 
 /// The literals, ready to be searched for.
 #[derive(Debug)]
 pub(super) struct Automaton {
-    dfa: DFA,
-    start: StateID,
-    refrain: Option<Refrain>,
-    cuts: Vec<u8>,
+    table: Table,
 }
 
-/// The common part, and the hits inside it (offsets from its start).
-#[derive(Debug)]
-struct Refrain {
-    finder: Finder<'static>,
-    hits: Box<[Hit]>,
+/// A state where a literal ends, and the byte behind it. Without padding, since
+/// the room for them is cleared for every header.
+#[derive(Clone, Copy, Default)]
+struct Find {
+    state: u32,
+    end: u32,
 }
 
-/// The two halves of a header, and where the second one starts.
-struct Halves<'h> {
-    head: &'h [u8],
-    tail: &'h [u8],
-    offset: usize,
-    common: Option<usize>,
+impl Find {
+    fn new(state: State, end: usize) -> Self {
+        let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { state: narrow(state), end: narrow(end) }
+    }
+}
+
+/// The finds of one part.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    finds: [Find; ROOM],
+    len: usize,
+    /// How many of them lie inside the part; the others reach over its end.
+    inside: usize,
+}
+
+impl Lane {
+    /// Keeps a find, and says whether there was room.
+    fn push(&mut self, state: State, end: usize) -> bool {
+        let free = self.finds.get_mut(self.len);
+        let room = free.is_some();
+        if let Some(free) = free {
+            *free = Find::new(state, end);
+            self.len += 1;
+        }
+        room
+    }
+
+    fn inside(&self) -> &[Find] {
+        self.finds.get(..self.inside).unwrap_or_default()
+    }
+
+    fn over_the_end(&self) -> &[Find] {
+        self.finds.get(self.inside..self.len).unwrap_or_default()
+    }
 }
 
 impl Automaton {
     /// Compiles the literals. Their order gives the index of a hit.
-    pub(super) fn new(literals: &[&str]) -> Result<Self, BuildError> {
-        let dfa = DFA::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .start_kind(StartKind::Unanchored)
-            .prefilter(false)
-            .build(literals)?;
-        // `StartKind::Unanchored` makes this start state exist.
-        let start = dfa.start_state(Anchored::No).unwrap_or(StateID::ZERO);
-        let inner = |cut: &u8| literals.iter().all(|literal| !literal.bytes().skip(1).any(|b| b == *cut));
-        let cuts = CUTS.iter().filter(|cut| inner(cut)).copied().collect();
-        let mut automaton = Self { dfa, start, refrain: None, cuts };
-        if !literals.iter().any(|literal| reaches_into_common(literal.as_bytes())) {
-            automaton.refrain = automaton.refrain();
-        }
-        Ok(automaton)
+    pub(super) fn new(literals: &[&str]) -> Result<Self, TooLarge> {
+        Ok(Self { table: Table::new(literals)? })
     }
 
     /// The memory it holds, in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.dfa.memory_usage()
+        self.table.memory()
     }
 
-    /// Gives every hit to `take`, those of one half in the order of their ends.
+    /// Gives every hit to `take`, in the order of their ends.
     pub(super) fn find(&self, header: &[u8], mut take: impl FnMut(Hit)) {
-        let Halves { head, tail, offset, common } = self.halves(header);
-        let mut late = Hits::<32>::default();
-        let (mut first, mut second) = (self.start, self.start);
-        let mut walked = 0;
-        for (at, (one, other)) in head.iter().zip(tail).enumerate() {
-            first = self.dfa.next_state(Anchored::No, first, *one);
-            second = self.dfa.next_state(Anchored::No, second, *other);
-            walked = at + 1;
-            if self.is_match(first) {
-                self.matches(first, walked, &mut take);
-            }
-            if self.is_match(second) {
-                let mut room = true;
-                self.matches(second, offset + walked, |hit| {
-                    if !late.push(hit) {
-                        room = false;
-                        take(hit);
-                    }
-                });
-                if !room {
-                    break;
+        let part = header.len() / LANES;
+        let mut lanes = [Lane::default(); LANES];
+        if header.len() < SHORT || !self.walk_parts(header, part, &mut lanes) {
+            return self.walk(header, take);
+        }
+        let mut late: &[Find] = &[];
+        let mut limit = 0;
+        for lane in &lanes {
+            for find in lane.inside() {
+                // Of finds that end at one byte the longer ones began before the cut.
+                while let Some((first, rest)) = late.split_first()
+                    && first.end <= find.end
+                {
+                    self.hits(*first, limit, &mut take);
+                    late = rest;
                 }
+                self.hits(*find, usize::MAX, &mut take);
             }
+            for find in late {
+                self.hits(*find, limit, &mut take);
+            }
+            late = lane.over_the_end();
+            limit += part;
         }
-        self.walk(first, head, walked, 0, &mut take);
-        if let Some((refrain, at)) = self.refrain.as_ref().zip(common) {
-            refrain.hits.iter().for_each(|hit| take(hit.shifted(at)));
-        }
-        late.as_slice().iter().copied().for_each(&mut take);
-        self.walk(second, tail, walked, offset, &mut take);
     }
 
-    /// Walks what is left of one half.
-    fn walk(
-        &self,
-        mut state: StateID,
-        half: &[u8],
-        walked: usize,
-        offset: usize,
-        take: &mut impl FnMut(Hit),
-    ) {
-        for (at, byte) in half.iter().enumerate().skip(walked) {
-            state = self.dfa.next_state(Anchored::No, state, *byte);
-            if self.is_match(state) {
-                self.matches(state, offset + at + 1, &mut *take);
+    /// The hits of one find that began before `limit`.
+    fn hits(&self, find: Find, limit: usize, take: &mut impl FnMut(Hit)) {
+        let end = find.end as usize;
+        for found in self.table.ends(find.state as usize) {
+            let start = end.saturating_sub(found.len as usize);
+            if start < limit {
+                take(Hit::new(found.literal as usize, start, end));
             }
         }
     }
 
-    fn is_match(&self, state: StateID) -> bool {
-        self.dfa.is_special(state) && self.dfa.is_match(state)
-    }
-
-    fn matches(&self, state: StateID, end: usize, mut take: impl FnMut(Hit)) {
-        for nth in 0..self.dfa.match_len(state) {
-            let id = self.dfa.match_pattern(state, nth);
-            take(Hit::new(id.as_usize(), end.saturating_sub(self.dfa.pattern_len(id)), end));
-        }
-    }
-
-    /// Cuts around the common part, else at a byte that starts the walk anew.
-    fn halves<'h>(&self, header: &'h [u8]) -> Halves<'h> {
-        let common = self.refrain.as_ref().and_then(|refrain| refrain.position(header));
-        let cut = match common {
-            Some(at) => Some((at, at + COMMON.len())),
-            None => self.cut(header).map(|at| (at, at)),
-        };
-        let (end, offset) = cut.unwrap_or((header.len(), header.len()));
-        let head = header.get(..end).unwrap_or_default();
-        Halves { head, tail: header.get(offset..).unwrap_or_default(), offset, common }
-    }
-
-    fn cut(&self, header: &[u8]) -> Option<usize> {
-        let from = header.len() / 3;
-        let rest = header.get(from..)?;
-        let at = match self.cuts.as_slice() {
-            [] => None,
-            [a] => memchr::memchr(*a, rest),
-            [a, b] => memchr::memchr2(*a, *b, rest),
-            [a, b, c, ..] => memchr::memchr3(*a, *b, *c, rest),
-        };
-        Some(from + at?)
-    }
-
-    /// The refrain with the hits inside it, unless a literal could go on behind it.
-    fn refrain(&self) -> Option<Refrain> {
-        let mut hits = Vec::new();
-        let mut state = self.start;
-        for (at, byte) in COMMON.iter().enumerate() {
-            state = self.dfa.next_state(Anchored::No, state, *byte);
-            if self.is_match(state) {
-                self.matches(state, at + 1, |hit| hits.push(hit));
+    /// Walks the whole header in one piece.
+    fn walk(&self, header: &[u8], mut take: impl FnMut(Hit)) {
+        let mut state = Table::ROOT;
+        for (end, byte) in (1..).zip(header) {
+            state = self.table.next(state, *byte);
+            if self.table.is_match(state) {
+                self.hits(Find::new(state, end), usize::MAX, &mut take);
             }
         }
-        (state == self.start).then(|| Refrain { finder: Finder::new(COMMON), hits: hits.into() })
     }
-}
 
-impl Refrain {
-    /// Where the common part stands, after a blank. Not looked for where skipping
-    /// it would gain less than the search costs.
-    fn position(&self, header: &[u8]) -> Option<usize> {
-        if header.len() < 2 * COMMON.len() {
-            return None;
+    /// Walks all parts; `false` when there were more finds than there is room for,
+    /// or one reaches over the whole of another part.
+    fn walk_parts(&self, header: &[u8], part: usize, lanes: &mut [Lane; LANES]) -> bool {
+        let table = &self.table;
+        let (one, rest) = header.split_at(part);
+        let (two, rest) = rest.split_at(part);
+        let (three, four) = rest.split_at(part);
+        let [mut a, mut b, mut c, mut d] = [Table::ROOT; LANES];
+        let mut room = true;
+        for (at, (((i, j), k), l)) in (1..).zip(one.iter().zip(two).zip(three).zip(four)) {
+            a = table.next(a, *i);
+            b = table.next(b, *j);
+            c = table.next(c, *k);
+            d = table.next(d, *l);
+            if table.is_match(a.max(b).max(c).max(d)) {
+                room &= self.keep(lanes, [a, b, c, d], at, part);
+            }
         }
-        let at = self.finder.find(header)?;
-        (at.checked_sub(1).and_then(|i| header.get(i)) == Some(&b' ')).then_some(at)
+        let [lane_a, lane_b, lane_c, lane_d] = lanes;
+        // The last part is up to three bytes longer.
+        for (at, byte) in (4 * part + 1..).zip(four.iter().skip(part)) {
+            d = table.next(d, *byte);
+            if table.is_match(d) {
+                room &= lane_d.push(d, at);
+            }
+        }
+        lane_d.inside = lane_d.len;
+        let over = |nth, state, lane| self.walk_over(header, nth * part, part, state, lane);
+        room && over(1, a, lane_a) && over(2, b, lane_b) && over(3, c, lane_c)
     }
-}
 
-/// Whether a literal could begin before the common part (there stands a blank)
-/// and end inside or behind it.
-fn reaches_into_common(literal: &[u8]) -> bool {
-    (0..literal.len()).any(|at| {
-        let tail = literal.get(at + 1..).unwrap_or_default();
-        let len = tail.len().min(COMMON.len());
-        let same = |tail: &[u8]| COMMON.get(..len).is_some_and(|common| common.eq_ignore_ascii_case(tail));
-        len > 0 && literal.get(at) == Some(&b' ') && tail.get(..len).is_some_and(same)
-    })
+    /// Keeps those of the states where a literal ends. Apart, so that the loop
+    /// that calls it has the processor's registers to itself.
+    #[inline(never)]
+    fn keep(&self, lanes: &mut [Lane; LANES], states: [State; LANES], at: usize, part: usize) -> bool {
+        let mut room = true;
+        for (nth, (lane, state)) in lanes.iter_mut().zip(states).enumerate() {
+            if self.table.is_match(state) {
+                room &= lane.push(state, nth * part + at);
+            }
+        }
+        room
+    }
+
+    /// Walks from `cut` on, until all that can be found began behind it.
+    fn walk_over(&self, header: &[u8], cut: usize, part: usize, mut state: State, lane: &mut Lane) -> bool {
+        lane.inside = lane.len;
+        for (walked, byte) in header.get(cut..).unwrap_or_default().iter().enumerate() {
+            if self.table.depth(state) <= walked {
+                break;
+            }
+            state = self.table.next(state, *byte);
+            if self.table.is_match(state) && (walked >= part || !lane.push(state, cut + walked + 1)) {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -198,7 +199,6 @@ mod tests {
     fn found(automaton: &Automaton, header: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
         automaton.find(header.as_bytes(), |hit| hits.push(hit));
-        hits.sort_by_key(|hit| (hit.end(), hit.sign()));
         hits
     }
 
@@ -215,17 +215,17 @@ mod tests {
                 starts.into_iter().map(move |start| Hit::new(i, start, start + literal.len()))
             })
             .collect();
-        hits.sort_by_key(|hit| (hit.end(), hit.sign()));
+        hits.sort_by_key(|hit| (hit.end(), hit.start()));
         hits
     }
 
     #[test]
-    fn skipping_and_cutting_lose_nothing() {
+    fn cutting_loses_nothing_and_keeps_the_order() {
         let lists: [&[&str]; 4] = [
             &["bot", "KHTML", "AppleWebKit/", "x", "+http", "537"],
-            &["like Gecko) Foo", "bot"],
-            &["Foo Apple", "a+b", "c)d", "e,f"],
-            &["foo bar", ")", ","],
+            &["like Gecko) Foo", "bot", "Gecko", "o", ") F"],
+            &["Foo Apple", "a+b", "c)d", "e,f", "b; c)d"],
+            &["foo bar", ")", ",", "foo bar foo bar foo bar foo bar"],
         ];
         let part = "AppleWebKit/537.36 (KHTML, like Gecko)";
         let pieces = [
@@ -258,18 +258,20 @@ mod tests {
     }
 
     #[test]
-    fn many_hits_in_the_second_half_are_all_given() {
+    fn more_finds_than_there_is_room_for_are_all_given() {
         let automaton = Automaton::new(&["ab"]).unwrap();
         let header = format!("{})){}", "ab".repeat(100), "ab".repeat(150));
         assert_eq!(found(&automaton, &header).len(), 250);
     }
 
     #[test]
-    fn literals_that_reach_across_are_noticed() {
-        assert!(reaches_into_common(b"foo applewebkit/537") && reaches_into_common(b"x A"));
-        assert!(!reaches_into_common(b"foo ") && !reaches_into_common(b"applewebkit"));
-        let kept = |literal: &str| Automaton::new(&[literal]).unwrap().refrain.is_some();
-        assert!(kept("Foo Banana") && !kept("Foo Apple") && !kept("like Gecko) Foo"));
-        assert_eq!(Automaton::new(&["a+b", ")x", ","]).unwrap().cuts, b"),");
+    fn a_literal_longer_than_a_part_is_found_once_in_its_turn() {
+        let long = "abcdefghijklmnopqrstuvwxyz0123456789";
+        let automaton = Automaton::new(&[long, "xyz0"]).unwrap();
+        for before in 0..40 {
+            let header = format!("{}{long}{}", "-".repeat(before), "-".repeat(40 - before));
+            let starts: Vec<usize> = found(&automaton, &header).iter().map(|hit| hit.start()).collect();
+            assert_eq!(starts, [before + 23, before], "{header}");
+        }
     }
 }

@@ -113,23 +113,46 @@ impl<V: Clone> Cache<V> {
     }
 }
 
-/// A keyed multiply-and-fold hash, eight bytes a step.
+/// A keyed multiply-and-fold hash. Each multiplication takes sixteen bytes, and
+/// two chains of them run side by side, since each waits for the one before.
+#[inline]
 fn hash(seeds: [u64; 2], scope: u64, bytes: &[u8]) -> u64 {
     let [first, second] = seeds;
-    let fold = |state: u64, word: u64| {
-        let product = u128::from(state ^ word) * u128::from(second | 1);
-        low(product) ^ low(product >> 64)
-    };
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut state = first ^ low(bytes.len() as u128) ^ scope.rotate_left(32);
-    for word in words {
-        state = fold(state, u64::from_le_bytes(*word));
+    let key = second | 1;
+    let mut chains = [first ^ scope.rotate_left(32), second.rotate_left(32)];
+    let step = |state: u64, [one, other]: [u64; 2]| fold(one ^ key, other ^ state);
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    for block in blocks {
+        let (words, _) = block.as_chunks::<16>();
+        chains.iter_mut().zip(words).for_each(|(chain, word)| *chain = step(*chain, words_of(word)));
     }
-    let tail = rest.iter().fold(0, |tail, byte| (tail << 8) | u64::from(*byte));
-    fold(fold(state, tail), first.rotate_left(32))
+    let [mut one, other] = chains;
+    let (words, rest) = rest.as_chunks::<16>();
+    for word in words {
+        one = step(one, words_of(word));
+    }
+    // The length is part of the hash, so bytes may be taken twice.
+    let tail = match (rest.first_chunk::<8>(), rest.last_chunk::<8>()) {
+        (Some(head), Some(end)) => [u64::from_le_bytes(*head), u64::from_le_bytes(*end)],
+        _ => [rest.iter().fold(0, |tail, byte| (tail << 8) | u64::from(*byte)), 0],
+    };
+    fold(step(one, tail), other ^ key ^ low(bytes.len() as u128))
+}
+
+#[inline]
+fn words_of(bytes: &[u8; 16]) -> [u64; 2] {
+    let wide = u128::from_le_bytes(*bytes);
+    [low(wide), low(wide >> 64)]
+}
+
+#[inline]
+fn fold(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    low(product) ^ low(product >> 64)
 }
 
 /// The low half.
+#[inline]
 fn low(wide: u128) -> u64 {
     let bytes = wide.to_le_bytes();
     bytes.first_chunk().copied().map_or(0, u64::from_le_bytes)
@@ -200,5 +223,21 @@ mod tests {
         seen.dedup();
         assert_eq!(seen.len(), 10_000);
         assert_ne!(hash([1, 2], 0, b"abc"), hash([3, 4], 0, b"abc"));
+        assert_ne!(hash(seeds, 1, b"abc"), hash(seeds, 2, b"abc"));
+    }
+
+    #[test]
+    fn every_byte_of_every_length_counts() {
+        let seeds = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F];
+        let mut seen = std::collections::HashSet::new();
+        for len in 0..100 {
+            let mut bytes = vec![b'a'; len];
+            assert!(seen.insert(hash(seeds, 0, &bytes)), "{len}");
+            for at in 0..len {
+                bytes[at] = b'b';
+                assert!(seen.insert(hash(seeds, 0, &bytes)), "{len} {at}");
+                bytes[at] = b'a';
+            }
+        }
     }
 }

@@ -237,8 +237,8 @@ impl<'a> Rules<'a> {
     }
 
     fn in_link(&self, hit: Hit) -> bool {
-        let linked = !self.found.links.as_slice().is_empty() || !self.found.mails.as_slice().is_empty();
-        linked && header::in_link(self.header, hit)
+        !self.found.links.as_slice().is_empty() && header::in_url(self.header, hit)
+            || !self.found.mails.as_slice().is_empty() && header::in_mail_address(self.header, hit)
     }
 
     /// Whether the sign itself is a host name or an address, and so may stand in a link.

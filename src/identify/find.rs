@@ -29,6 +29,8 @@ pub(super) enum Meaning {
     GeckoTail,
     /// A word that makes its comment a list of phone or TV models.
     Model,
+    /// `(Macintosh;`
+    Macintosh,
 }
 
 /// Where a sign was found. Small, because a pass fills dozens of places; a
@@ -41,20 +43,24 @@ pub(super) struct Hit {
 }
 
 impl Hit {
+    #[inline]
     pub(super) fn new(sign: usize, start: usize, end: usize) -> Self {
         let narrow = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
         Self { sign: u32::try_from(sign).unwrap_or(u32::MAX), start: narrow(start), end: narrow(end) }
     }
 
     /// The index of the sign.
+    #[inline]
     pub(super) fn sign(self) -> usize {
         self.sign as usize
     }
 
+    #[inline]
     pub(super) fn start(self) -> usize {
         usize::from(self.start)
     }
 
+    #[inline]
     pub(super) fn end(self) -> usize {
         usize::from(self.end)
     }
@@ -81,6 +87,7 @@ impl<const N: usize> Default for Hits<N> {
 
 impl<const N: usize> Hits<N> {
     /// Keeps the hit, and says whether there was room.
+    #[inline]
     pub(super) fn push(&mut self, hit: Hit) -> bool {
         let free = self.hits.get_mut(self.len);
         let room = free.is_some();
@@ -91,6 +98,7 @@ impl<const N: usize> Hits<N> {
         room
     }
 
+    #[inline]
     pub(super) fn as_slice(&self) -> &[Hit] {
         self.hits.get(..self.len).unwrap_or_default()
     }
@@ -116,10 +124,12 @@ pub(super) struct Found {
     pub(super) compatible: Option<Hit>,
     pub(super) gecko_tail: Option<Hit>,
     pub(super) model: Option<Hit>,
+    pub(super) macintosh: Option<Hit>,
 }
 
 impl Found {
     /// The place of a mark, for those of which the first one says it all.
+    #[inline]
     pub(super) fn mark(&mut self, meaning: Meaning) -> Option<&mut Option<Hit>> {
         Some(match meaning {
             Meaning::WholeGuard => &mut self.whole_guard,
@@ -133,6 +143,7 @@ impl Found {
             Meaning::Compatible => &mut self.compatible,
             Meaning::GeckoTail => &mut self.gecko_tail,
             Meaning::Model => &mut self.model,
+            Meaning::Macintosh => &mut self.macintosh,
             Meaning::Named(_)
             | Meaning::CrawlerSign
             | Meaning::ToolSign
@@ -143,6 +154,7 @@ impl Found {
         })
     }
 
+    #[inline]
     pub(super) fn record(&mut self, meaning: Meaning, hit: Hit) {
         match meaning {
             Meaning::Named(_) => self.named.push(hit),

@@ -39,24 +39,23 @@ pub(super) fn opens_as_browser(header: &[u8]) -> bool {
 pub(super) fn comment_around(header: &[u8], at: usize) -> Option<Range<usize>> {
     let mut depth = 0_usize;
     let mut open = 0;
-    for (i, byte) in header.iter().enumerate() {
-        match byte {
-            b'(' if depth == 0 => {
+    for i in memchr::memchr2_iter(b'(', b')', header) {
+        match header.get(i) {
+            Some(b'(') if depth == 0 => {
                 if i > at {
                     return None;
                 }
                 open = i;
                 depth = 1;
             }
-            b'(' => depth += 1,
-            b')' if depth == 1 => {
+            Some(b'(') => depth += 1,
+            Some(b')') if depth == 1 => {
                 depth = 0;
                 if i > at {
                     return Some(open..i);
                 }
             }
-            b')' => depth = depth.saturating_sub(1),
-            _ => {}
+            _ => depth = depth.saturating_sub(1),
         }
     }
     (depth > 0 && open <= at).then_some(open..header.len())
@@ -85,11 +84,14 @@ fn segment(header: &[u8], at: usize) -> &[u8] {
 
 /// Whether the find lies inside a link or a mail address.
 pub(super) fn in_link(header: &[u8], hit: Hit) -> bool {
+    in_url(header, hit) || in_mail_address(header, hit)
+}
+
+/// Whether the find lies inside a link.
+pub(super) fn in_url(header: &[u8], hit: Hit) -> bool {
     let around = segment(header, hit.start());
     let bare = around.strip_prefix(b"+").unwrap_or(around);
-    has_scheme(around)
-        || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))
-        || in_mail_address(header, hit)
+    has_scheme(around) || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))
 }
 
 /// Whether the `://` at `link` is that of a `+http` or `+https` link, as crawlers
@@ -104,7 +106,8 @@ fn has_scheme(bytes: &[u8]) -> bool {
     memchr::memchr(b':', bytes).and_then(|at| bytes.get(at + 1..)).is_some_and(|rest| rest.starts_with(b"//"))
 }
 
-fn in_mail_address(header: &[u8], hit: Hit) -> bool {
+/// Whether the find lies inside a mail address.
+pub(super) fn in_mail_address(header: &[u8], hit: Hit) -> bool {
     let head = header.get(..hit.start()).unwrap_or_default();
     let tail = header.get(hit.end()..).unwrap_or_default();
     let after = tail.iter().find(|b| !is_word(**b));

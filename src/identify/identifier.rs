@@ -7,6 +7,7 @@ use super::cache::Cache;
 use super::catalogue::{Catalogue, Crawler};
 use super::classify::{Outcome, Rules, Silent, Trace};
 use super::client::Client;
+use super::find::Found;
 use super::header;
 use super::identity::{Basis, Identity};
 use super::scan::{BuildError, Scanner};
@@ -93,7 +94,8 @@ impl Identifier {
     #[must_use]
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         let header = header::prepare(user_agent);
-        let found = self.scanner.scan(header);
+        let mut found = Found::default();
+        self.scanner.scan_into(&mut found, header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
         self.identity(rules.classify(&mut Silent))
     }
@@ -155,13 +157,15 @@ impl Identifier {
     /// Whether the header has a browser's shape and does not present itself as a
     /// crawler: no link, no address, no name after `compatible;`.
     pub(super) fn is_plain_browser(&self, header: &[u8]) -> bool {
-        let found = self.scanner.scan(header);
+        let mut found = Found::default();
+        self.scanner.scan_into(&mut found, header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
         rules.is_browser_shaped() && !rules.presents_itself()
     }
 
     fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
-        let found = self.scanner.scan(header);
+        let mut found = Found::default();
+        self.scanner.scan_into(&mut found, header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
         let outcome = rules.classify(trace);
         match &outcome {

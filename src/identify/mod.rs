@@ -27,6 +27,7 @@ mod person;
 mod scan;
 mod shape;
 mod sign;
+mod table;
 mod user_agent;
 mod words;
 

@@ -108,7 +108,7 @@ impl Rules<'_> {
     /// header without the `Safari/` of a whole browser, `… (KHTML, like Gecko) Scrapbook/3.2`.
     fn is_mac_view(&self) -> bool {
         let holds = |part| memchr::memmem::find(self.header, part).is_some();
-        holds(b"(Macintosh;")
+        self.found.macintosh.is_some()
             && holds(b"AppleWebKit/")
             && !holds(b"Safari/")
             && !holds(b"Chrome/")

@@ -7,15 +7,13 @@
 use super::automaton::Automaton;
 use super::find::{Found, Hit, Meaning};
 use super::sign::{Bounds, Sign};
+use super::table::{Table, TooLarge};
 use super::words::{Knowledge, Words};
-use aho_corasick::automaton::{Automaton as _, OverlappingState};
-use aho_corasick::dfa::DFA;
-use aho_corasick::{Anchored, Input, MatchKind, StartKind};
 use std::fmt;
 
 /// The automaton could not be built.
 #[derive(Debug, Clone)]
-pub struct BuildError(aho_corasick::BuildError);
+pub struct BuildError(());
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,20 +21,16 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+impl std::error::Error for BuildError {}
 
-impl From<aho_corasick::BuildError> for BuildError {
-    fn from(source: aho_corasick::BuildError) -> Self {
-        Self(source)
+impl From<TooLarge> for BuildError {
+    fn from(TooLarge: TooLarge) -> Self {
+        Self(())
     }
 }
 
 /// What the rules of `classify` look for, whatever the lists say.
-const FIXED: [(&str, Meaning); 23] = [
+const FIXED: [(&str, Meaning); 24] = [
     ("*mozilla/*", Meaning::Mozilla),
     ("*.com", Meaning::Host),
     ("*.net", Meaning::Host),
@@ -60,6 +54,7 @@ const FIXED: [(&str, Meaning); 23] = [
     ("*series60*", Meaning::Model),
     ("*series40*", Meaning::Model),
     ("*bada/*", Meaning::Model),
+    ("*(macintosh;*", Meaning::Macintosh),
 ];
 
 /// The signs of all lists, compiled.
@@ -89,6 +84,7 @@ impl Scanner {
         self.automaton.memory()
     }
 
+    #[inline]
     pub(super) fn meaning(&self, hit: Hit) -> Option<Meaning> {
         self.meanings.get(hit.sign()).map(|(meaning, _)| *meaning)
     }
@@ -101,10 +97,18 @@ impl Scanner {
     /// Finds every sign in `header`.
     pub(super) fn scan(&self, header: &[u8]) -> Found {
         let mut found = Found::default();
-        self.automaton.find(header, |hit| self.take(&mut found, header, hit));
+        self.scan_into(&mut found, header);
         found
     }
 
+    /// The same, into places that are free. Moving them costs a recognition as
+    /// much as a find.
+    #[inline]
+    pub(super) fn scan_into(&self, found: &mut Found, header: &[u8]) {
+        self.automaton.find(header, |hit| self.take(found, header, hit));
+    }
+
+    #[inline]
     fn take(&self, found: &mut Found, header: &[u8], hit: Hit) {
         let Some((meaning, bounds)) = self.meanings.get(hit.sign()) else {
             return;
@@ -156,35 +160,34 @@ fn compatible_words(words: &Words) -> Vec<Sign> {
     words.compatible.iter().cloned().chain(whole).collect()
 }
 
-/// The words that people's browsers put after `compatible;`. An automaton of
-/// their own: they count nowhere else, and most of them stand in every header.
+/// The words that people's browsers put after `compatible;`. A table of their
+/// own: they count nowhere else, and most of them stand in every header.
 #[derive(Debug)]
 struct CompatibleWords {
-    dfa: DFA,
+    table: Table,
     signs: Box<[Sign]>,
 }
 
 impl CompatibleWords {
     fn new(signs: &[Sign]) -> Result<Self, BuildError> {
-        let dfa = DFA::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .start_kind(StartKind::Anchored)
-            .build(signs.iter().map(Sign::text))?;
-        Ok(Self { dfa, signs: signs.into() })
+        let literals: Vec<&str> = signs.iter().map(Sign::text).collect();
+        Ok(Self { table: Table::new(&literals)?, signs: signs.into() })
     }
 
     fn stands_at(&self, header: &[u8], start: usize) -> bool {
         let rest = header.get(start..).unwrap_or_default();
         let field = rest.trim_ascii_start();
         let start = start + rest.len() - field.len();
-        let input = Input::new(field).anchored(Anchored::Yes);
-        let mut state = OverlappingState::start();
-        while self.dfa.try_find_overlapping(&input, &mut state).is_ok()
-            && let Some(found) = state.get_match()
-        {
-            let sign = self.signs.get(found.pattern().as_usize());
-            if sign.is_some_and(|sign| sign.bounds().holds(header, start, start + found.len())) {
+        let mut state = Table::ROOT;
+        for (len, byte) in (1..).zip(field) {
+            state = self.table.next(state, *byte);
+            // Shallower than walked: no word begins with all of this.
+            if self.table.depth(state) < len {
+                return false;
+            }
+            let whole = self.table.ends(state).iter().filter(|end| end.len as usize == len);
+            let mut signs = whole.filter_map(|end| self.signs.get(end.literal as usize));
+            if signs.any(|sign| sign.bounds().holds(header, start, start + len)) {
                 return true;
             }
         }

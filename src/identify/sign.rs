@@ -117,6 +117,7 @@ impl Sign {
         })
     }
 
+    #[inline]
     pub(super) fn bounds(&self) -> Bounds {
         self.bounds
     }
@@ -124,6 +125,7 @@ impl Sign {
 
 impl Bounds {
     /// Whether a literal found at `start..end` of `header` keeps them.
+    #[inline]
     pub(super) fn holds(self, header: &[u8], start: usize, end: usize) -> bool {
         let before = start.checked_sub(1).and_then(|i| header.get(i)).copied();
         let after = header.get(end).copied();
@@ -142,10 +144,12 @@ impl fmt::Display for Sign {
     }
 }
 
+#[inline]
 fn left_boundary(before: Option<u8>, first: Option<u8>) -> bool {
     !(before.is_some_and(|b| b.is_ascii_alphanumeric()) && first.is_some_and(|b| b.is_ascii_alphanumeric()))
 }
 
+#[inline]
 fn right_boundary(last: Option<u8>, after: Option<u8>) -> bool {
     let (Some(last), Some(after)) = (last, after) else {
         return true;

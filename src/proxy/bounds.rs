@@ -35,6 +35,14 @@ pub(super) fn begin(session: &mut Session, context: &mut RequestContext) {
     session.as_mut().set_write_timeout(Some(timeouts.client_write));
 }
 
+/// HTTP/1.0 knows neither interim answers nor the wish to be asked for a body (RFC 9110 §10.1.1, §15.2).
+pub(super) fn keep_to_1_0(session: &mut Session) {
+    if session.req_header().version == http::Version::HTTP_10 {
+        session.as_mut().set_ignore_info_resp(true);
+        session.req_header_mut().remove_header(&http::header::EXPECT);
+    }
+}
+
 /// The answer to a request that is more than the gateway takes.
 pub(super) fn refusal(session: &mut Session, context: &RequestContext) -> Option<Answer> {
     let limits = context.policy.config.limits;

@@ -1,5 +1,6 @@
 //! Session → [`RequestFacts`]. The only place that reads a request's head for judging.
 
+use super::wire;
 use crate::config::Config;
 use crate::request::address::client_address;
 use crate::request::forwarded::{self, ForwardedField};
@@ -25,6 +26,9 @@ pub(super) enum Head<'a> {
 /// Reads the head of the request.
 pub(super) fn read<'a>(session: &'a Session, config: &Config) -> Head<'a> {
     let request = session.req_header();
+    if let Some(fault) = wire::fault(request) {
+        return Head::Malformed(fault);
+    }
     let Some(host) = requested_host(session) else {
         return Head::Malformed(Fault::Host);
     };

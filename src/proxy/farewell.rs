@@ -117,7 +117,7 @@ mod tests {
         client.read_exact(&mut heard).await.unwrap();
         assert_eq!(&heard, b"a word");
         // More than fits between the two: it is taken all the same.
-        client.write_all(&[0; 100_000]).await.unwrap();
+        client.write_all(&vec![0; 100_000]).await.unwrap();
         assert!(!ending.is_finished());
         drop(client);
         ending.await.unwrap();

@@ -2,19 +2,27 @@
 //!
 //! What a trusted proxy says is continued; what anybody else says of itself is a claim, and is replaced.
 
+use super::answer::Answer;
 use super::context::RequestContext;
 use super::{facts, labels};
 use crate::config::HostPattern;
-use http::{HeaderName, HeaderValue, Version, header};
+use http::{HeaderName, HeaderValue, Method, Version, header};
 use pingora::Result;
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 use std::net::IpAddr;
 
-const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// A field to look up, and its name as it is written: static text is set without being copied first.
+struct Field {
+    name: HeaderName,
+    written: &'static str,
+}
+
+const FOR: Field = Field { name: HeaderName::from_static("x-forwarded-for"), written: "X-Forwarded-For" };
+const HOST: Field = Field { name: HeaderName::from_static("x-forwarded-host"), written: "X-Forwarded-Host" };
+const PROTO: Field =
+    Field { name: HeaderName::from_static("x-forwarded-proto"), written: "X-Forwarded-Proto" };
+const REQUEST_ID: Field = Field { name: HeaderName::from_static("x-request-id"), written: "X-Request-Id" };
 
 /// Fields by which a client would tell the origin who it is.
 const CLAIMS: [&str; 10] = [
@@ -29,9 +37,6 @@ const CLAIMS: [&str; 10] = [
     "x-forwarded-port",
     "x-forwarded-server",
 ];
-
-/// How this gateway is called in `Via` (RFC 9110 §7.6.3).
-const PSEUDONYM: &str = "robots-gateway";
 
 /// The longest id that is taken from a proxy.
 const LONGEST_ID: usize = 128;
@@ -52,17 +57,23 @@ pub(super) fn forward(
     if let Some(peer) = peer {
         chain(session, request, peer)?;
     }
-    if !request.headers.contains_key(&PROTO) {
-        request.insert_header(PROTO, facts::scheme(session, config).as_str())?;
+    let is_told =
+        |request: &RequestHeader, field: Field| is_trusted && request.headers.contains_key(field.name);
+    if !is_told(request, PROTO) {
+        request.insert_header(PROTO.written, facts::scheme(session, config).as_str())?;
     }
-    if !request.headers.contains_key(&HOST)
+    if !is_told(request, HOST)
         && let Some(host) = request.headers.get(header::HOST).cloned()
     {
-        request.insert_header(HOST, host)?;
+        request.insert_header(HOST.written, host)?;
     }
-    request.insert_header(REQUEST_ID, &*context.request_id)?;
+    request.insert_header(REQUEST_ID.written, &*context.request_id)?;
     if config.forwarding.via {
         via(session, request)?;
+    }
+    one_cookie(session, request)?;
+    if let Some(left) = max_forwards(request) {
+        request.insert_header(header::MAX_FORWARDS, left.saturating_sub(1))?;
     }
     Ok(())
 }
@@ -90,10 +101,11 @@ fn name_host(request: &mut RequestHeader, context: &RequestContext) -> Result<()
 fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result<()> {
     let shown = peer.to_string();
     let headers = &session.req_header().headers;
-    let before = request.headers.contains_key(&FOR).then(|| facts::joined(headers, &FOR, b", ")).flatten();
+    let before =
+        request.headers.contains_key(FOR.name).then(|| facts::joined(headers, &FOR.name, b", ")).flatten();
     let chain = before
         .map_or_else(|| shown.clone().into_bytes(), |before| [&*before, b", ", shown.as_bytes()].concat());
-    request.insert_header(FOR, chain)?;
+    request.insert_header(FOR.written, chain)?;
     if request.headers.contains_key("forwarded") {
         // An IPv6 address stands in brackets and quotes (RFC 7239 §6).
         let node = if peer.is_ipv6() { format!("for=\"[{shown}]\"") } else { format!("for={shown}") };
@@ -102,21 +114,51 @@ fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result
     Ok(())
 }
 
+/// How many gateways the request may still pass: said of two methods only (RFC 9110 §7.6.2).
+fn max_forwards(request: &RequestHeader) -> Option<u32> {
+    let counts = matches!(request.method, Method::OPTIONS | Method::TRACE);
+    request.headers.get(header::MAX_FORWARDS).filter(|_| counts)?.to_str().ok()?.parse().ok()
+}
+
+/// The answer to a request that was to come no further than here. What it asks about is then the gateway.
+pub(super) fn last_stop(session: &Session) -> Option<Answer> {
+    let request = session.req_header();
+    max_forwards(request).filter(|left| *left == 0)?;
+    // Nothing is sent back that a client could not read itself (RFC 9110 §9.3.8).
+    let (status, sentence) = match request.method {
+        Method::OPTIONS => (200, "this is a gateway"),
+        _ => (405, "requests are not traced here"),
+    };
+    Some(Answer::page(status, sentence).with("allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+}
+
+/// RFC 9113 §8.2.3: a client of HTTP/2 may cut its cookies into several fields, for the sake of compression; an
+/// origin of HTTP/1.1 is to get them in one.
+fn one_cookie(session: &Session, request: &mut RequestHeader) -> Result<()> {
+    let is_cut = session.req_header().version == Version::HTTP_2
+        && request.headers.get_all(header::COOKIE).iter().nth(1).is_some();
+    let whole = is_cut.then(|| facts::joined(&request.headers, &header::COOKIE, b"; ")).flatten();
+    match whole.map(std::borrow::Cow::into_owned) {
+        Some(whole) => request.insert_header(header::COOKIE, whole),
+        None => Ok(()),
+    }
+}
+
 /// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.
 fn via(session: &Session, request: &mut RequestHeader) -> Result<()> {
-    let version = match session.req_header().version {
-        Version::HTTP_2 => "2",
-        Version::HTTP_10 => "1.0",
-        _ => "1.1",
+    let stop = match session.req_header().version {
+        Version::HTTP_2 => "2 robots-gateway",
+        Version::HTTP_10 => "1.0 robots-gateway",
+        _ => "1.1 robots-gateway",
     };
-    request.append_header(header::VIA, format!("{version} {PSEUDONYM}")).map(drop)
+    request.append_header("Via", HeaderValue::from_static(stop)).map(drop)
 }
 
 /// The id that a trusted proxy gave the request, if it gave one that can be passed on.
 pub(super) fn given_id(session: &Session, context: &RequestContext) -> Option<String> {
     let is_trusted =
         facts::peer(session).is_some_and(|peer| context.policy.config.trusted_proxies.contain(peer));
-    let given = session.req_header().headers.get(REQUEST_ID).map(HeaderValue::as_bytes)?;
+    let given = session.req_header().headers.get(REQUEST_ID.name).map(HeaderValue::as_bytes)?;
     let is_sane = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
     (is_trusted && is_sane).then(|| String::from_utf8_lossy(given).into_owned())
 }

@@ -43,12 +43,52 @@ fn is_spelled(name: &str, own: &str) -> bool {
     name.len() == own.len() && name.bytes().zip(own.bytes()).all(alike)
 }
 
-/// An id that tells this request from every other of this gateway.
+/// An id that tells this request from every other of this gateway: when the process began, and which of its
+/// requests this is, in hexadecimal digits.
 pub(super) fn request_id() -> String {
-    static START: LazyLock<u64> = LazyLock::new(|| {
+    static PROCESS: LazyLock<String> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_micros()).unwrap_or_default() ^ (u64::from(std::process::id()) << 48)
+        let start = u64::try_from(since.as_micros()).unwrap_or_default();
+        format!("{:016x}-", start ^ (u64::from(std::process::id()) << 48))
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{:016x}-{:x}", *START, COUNT.fetch_add(1, Ordering::Relaxed))
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut id = String::with_capacity(PROCESS.len() + 16);
+    id.push_str(&PROCESS);
+    // By hand: formatting costs more than everything else here, and this is done for each request.
+    push_hexadecimal(&mut id, count);
+    id
+}
+
+fn push_hexadecimal(text: &mut String, number: u64) {
+    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
+    for place in (0..digits).rev() {
+        let digit = usize::try_from((number >> (4 * place)) & 0xf).unwrap_or_default();
+        text.extend(b"0123456789abcdef".get(digit).copied().map(char::from));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_in_their_last_part_only() {
+        let (one, other) = (request_id(), request_id());
+        let parts = |id: &str| {
+            id.split_once('-').map(|(start, count)| (start.len(), start.to_owned(), count.to_owned()))
+        };
+        let ((length, start, first), (_, same, second)) = (parts(&one).unwrap(), parts(&other).unwrap());
+        assert_eq!((length, &start), (16, &same));
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_standard_library_does() {
+        for number in [0, 1, 9, 10, 15, 16, 255, 256, 0xdead_beef, u64::MAX] {
+            let mut text = String::new();
+            push_hexadecimal(&mut text, number);
+            assert_eq!(text, format!("{number:x}"));
+        }
+    }
 }

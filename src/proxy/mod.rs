@@ -23,6 +23,7 @@ mod listen;
 mod mount;
 mod origin;
 mod respond;
+mod returning;
 mod robots_txt;
 mod serve;
 mod sockets;
@@ -87,13 +88,15 @@ impl ProxyHttp for Gateway {
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
         bounds::begin(session, context);
         upgrade::settle(session);
+        bounds::keep_to_1_0(session);
         context.request_id =
             forwarding::given_id(session, context).unwrap_or_else(labels::request_id).into_boxed_str();
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
-        if let Some(answer) = bounds::refusal(session, context) {
+        let refusal = bounds::refusal(session, context);
+        if let Some(answer) = refusal.or_else(|| forwarding::last_stop(session)) {
             respond::respond(session, answer).await?;
             return Ok(true);
         }
@@ -152,7 +155,8 @@ impl ProxyHttp for Gateway {
         bounds::piece(context, body.as_ref(), is_last)?;
         // Pingora writes an empty last piece, as HTTP/2 clients send it, as a last chunk, and then the last
         // chunk: the second one would be the beginning of the origin's next request (RFC 9112 §7.1).
-        if body.as_ref().is_some_and(Bytes::is_empty) {
+        // Before the last piece it must stand: no piece at all would be taken for the end.
+        if is_last && body.as_ref().is_some_and(Bytes::is_empty) {
             *body = None;
         }
         Ok(())
@@ -165,6 +169,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
     ) -> Result<()> {
         upgrade::answered(session, response)?;
+        returning::settle(response);
         if let Some(preference) = context.usage.take_if(|_| !response.headers.contains_key("content-usage")) {
             response.insert_header("Content-Usage", preference)?;
         }

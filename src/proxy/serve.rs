@@ -146,13 +146,7 @@ impl Server {
         // The origin lives, and its folder with it, until the gateway stops.
         let demo = self.demo;
         if let Some(demo) = &demo {
-            let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
-            tokio::spawn(accept(
-                listener,
-                Arc::new(Direct(Arc::new(DemoOrigin::pages().app()))),
-                stopped.clone(),
-                Arc::default(),
-            ));
+            show(demo, stopped.clone())?;
         }
         if let Some(predecessor) = self.heritage.predecessor {
             predecessor.tell_ready();
@@ -168,6 +162,14 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
+}
+
+/// Serves the built-in origin.
+fn show(demo: &DemoOrigin, stopped: watch::Receiver<bool>) -> io::Result<()> {
+    let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
+    let pages = Direct(Arc::new(DemoOrigin::pages().app()));
+    tokio::spawn(accept(listener, Arc::new(pages), stopped, Arc::default()));
+    Ok(())
 }
 
 /// Has the service manager keep the listening sockets, in case this process is started anew.
@@ -252,6 +254,9 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
     // Whoever leaves a page cancels all of its streams at once, perhaps before they were looked at; how often
     // that may happen is counted by the guard. The library would end the connection at 20.
     h2.max_pending_accept_reset_streams(config.limits.h2_streams as usize);
+    // A client can have its own streams cancelled by breaking the protocol on them (CVE-2025-8671), or by opening
+    // more than it may. A good one does so by chance at most, so these are for its whole life.
+    h2.max_local_error_reset_streams(Some(config.limits.h2_resets as usize));
     proxy.h2_options = Some(h2);
     let mut options = HttpServerOptions::default();
     options.h2_idle_timeout = Some(config.timeouts.keepalive);

@@ -34,12 +34,14 @@ pub enum ConnectionEvent {
     TlsFailed,
     /// The header of the PROXY protocol was missing, malformed, late, or came from nobody trusted.
     ProxyHeaderRefused,
-    /// More cancelled streams or control frames of HTTP/2 than a client has use for.
+    /// More cancelled streams, requests or frames of HTTP/2 than a client has use for.
     H2Flood,
+    /// A stream of HTTP/2, or a whole connection, was ended because the client broke the protocol.
+    H2Error,
 }
 
 /// How many kinds of events there are.
-const KINDS: usize = 14;
+const KINDS: usize = 15;
 
 /// Counters that any thread may raise.
 #[derive(Debug, Default)]
@@ -76,6 +78,8 @@ pub struct ConnectionSnapshot {
     pub proxy_headers_refused: u64,
     /// Floods of HTTP/2 frames.
     pub h2_floods: u64,
+    /// Streams and connections of HTTP/2 that were ended because the client broke the protocol.
+    pub h2_errors: u64,
 }
 
 impl ConnectionTotals {
@@ -108,6 +112,7 @@ impl ConnectionTotals {
             tls_failed: read(Event::TlsFailed),
             proxy_headers_refused: read(Event::ProxyHeaderRefused),
             h2_floods: read(Event::H2Flood),
+            h2_errors: read(Event::H2Error),
         }
     }
 }
@@ -120,10 +125,10 @@ mod tests {
     fn every_event_has_a_counter() {
         let totals = ConnectionTotals::default();
         totals.count(ConnectionEvent::Accepted);
-        totals.count(ConnectionEvent::H2Flood);
-        assert_eq!(ConnectionEvent::H2Flood as usize, KINDS - 1);
+        totals.count(ConnectionEvent::H2Error);
+        assert_eq!(ConnectionEvent::H2Error as usize, KINDS - 1);
         let counts = totals.snapshot();
-        assert_eq!((counts.open, counts.accepted, counts.h2_floods), (1, 1, 1));
+        assert_eq!((counts.open, counts.accepted, counts.h2_errors), (1, 1, 1));
         totals.count(ConnectionEvent::Closed);
         assert_eq!(totals.snapshot().open, 0);
     }

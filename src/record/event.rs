@@ -1,26 +1,22 @@
 //! One event, as it is written to the journal: field names and their order are public API.
 
-use crate::decide::{Outcome, Verdict, VersionId};
+use super::json::{JsonLine, key};
+use crate::decide::{Notice, Outcome, Verdict};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Identity, Proof};
-use crate::record::octets::{escaped_json, shown};
+use crate::identify::{Identity, Proof, Purpose};
+use crate::record::octets::shown;
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
-use memchr::memmem::Finder;
-use serde::{Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::LazyLock;
 use std::time::SystemTime;
 
-/// Version of the event's fields; it rises when one of them changes its meaning.
-const SCHEMA: u32 = 1;
+/// Version of the event's fields, with which a line begins; it rises when one of them changes its meaning.
+const SCHEMA: &str = "{\"v\":1";
 
 /// What kind of event a line tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// Disallowed by every version the client could hold.
     Violation,
@@ -44,6 +40,20 @@ impl EventKind {
             Outcome::Variant => Self::Variant,
             Outcome::Allow if proof == Proof::Contradicted && verdict.is_judged() => Self::Spoof,
             Outcome::Allow => Self::Allowed,
+        }
+    }
+}
+
+impl EventKind {
+    /// The word in the journal.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Violation => "violation",
+            Self::Stale => "stale",
+            Self::Variant => "variant",
+            Self::Spoof => "spoof",
+            Self::Allowed => "allowed",
         }
     }
 }
@@ -106,15 +116,6 @@ pub struct Event {
     status: Option<usize>,
 }
 
-/// How a line has it that there is no status.
-const NO_STATUS: &[u8] = b"\"status\":null";
-
-/// What finds it; to prepare the search costs more than the search.
-static STATUS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NO_STATUS));
-
-/// Room for a line of usual length; longer ones grow.
-const USUAL: usize = 1_024;
-
 impl Event {
     /// Puts an event together; the status is filled in when the request is over.
     #[must_use]
@@ -125,14 +126,8 @@ impl Event {
     /// As [`Self::new`], for an event that is to be told of as `kind`.
     #[must_use]
     pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
-        let mut line = Vec::with_capacity(USUAL);
-        // Nothing here has a form that JSON lacks, and memory does not fail.
-        let _ = serde_json::to_writer(&mut line, &Fields::of(kind, occurrence));
-        spell_out(&mut line);
-        line.push(b'\n');
-        // Within a string its quotes would be escaped.
-        let status = STATUS.find(&line).map(|at| at + NO_STATUS.len() - "null".len());
-        Self { line, status }
+        let (line, status) = written(kind, occurrence);
+        Self { line, status: Some(status) }
     }
 
     /// Fills in the status the client was answered with; `None` when it left before.
@@ -154,90 +149,39 @@ impl Event {
     }
 }
 
-/// The fields of a line in their order.
-#[derive(Serialize)]
-struct Fields<'a> {
-    v: u32,
-    time: Shown<Instant>,
-    event: EventKind,
-    site: &'a str,
-    mode: &'static str,
-    action: &'static str,
-    status: Option<u16>,
-    client: &'static str,
-    crawler: Option<&'a str>,
-    purpose: Option<&'static str>,
-    token: Option<&'a str>,
-    proof: &'static str,
-    address: Option<Shown<IpAddr>>,
-    scheme: &'static str,
-    method: &'a str,
-    host: &'a str,
-    target: Cow<'a, str>,
-    user_agent: Option<Cow<'a, str>>,
-    group: &'a [&'a str],
-    line: Option<u32>,
-    rule: Option<Cow<'a, str>>,
-    reason: &'static str,
-    robots_version: Option<Shown<VersionId>>,
-    notice: Option<&'static str>,
-    request_id: &'a str,
-}
-
-impl<'a> Fields<'a> {
-    fn of(kind: EventKind, occurrence: &Occurrence<'a>) -> Self {
-        let Occurrence { facts, identity, proof, verdict, mode, action, site, now, request_id, addresses } =
-            *occurrence;
-        let ruling = verdict.ruling.as_ref();
-        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
-        Self {
-            v: SCHEMA,
-            time: Shown(Instant(now)),
-            event: kind,
-            site,
-            mode: mode.as_str(),
-            action: action.as_str(),
-            status: None,
-            client: identity.client.as_str(),
-            crawler: identity.crawler.as_deref(),
-            purpose: identity.purpose.map(crate::identify::Purpose::as_str),
-            token: ruling.map(|ruling| ruling.token),
-            proof: proof.as_str(),
-            address: addresses.show(facts.address).map(Shown),
-            scheme: facts.scheme.as_str(),
-            method: facts.method,
-            host: &facts.host,
-            target: shown(&facts.target),
-            user_agent: facts.user_agent.as_deref().map(shown),
-            group: ruling.map_or(&[], |ruling| &ruling.group),
-            line: rule.map(|rule| rule.line),
-            rule: rule.map(|rule| shown(rule.text)),
-            reason: verdict.reason.as_str(),
-            robots_version: verdict.version.map(Shown),
-            notice: verdict.notice().map(crate::decide::Notice::as_str),
-            request_id,
-        }
-    }
-}
-
-/// A string in JSON, as it is displayed.
-struct Shown<T>(T);
-
-impl<T: fmt::Display> Serialize for Shown<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-/// JSON leaves U+009B alone, which a terminal takes for an escape, and U+202E, which turns a line round.
-fn spell_out(line: &mut Vec<u8>) {
-    // Nearly every line is plain: JSON itself escapes what is below a blank.
-    if line.iter().all(|octet| *octet < 0x7f) {
-        return;
-    }
-    let text = String::from_utf8_lossy(line);
-    let escaped = escaped_json(&text).into_owned();
-    *line = escaped.into_bytes();
+/// The fields in their order, and where the status is to stand.
+fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
+    let Occurrence { facts, identity, proof, verdict, mode, action, site, now, request_id, addresses } =
+        *occurrence;
+    let ruling = verdict.ruling.as_ref();
+    let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+    let mut line = JsonLine::new(SCHEMA);
+    line.time(key!("time"), now);
+    line.word(key!("event"), kind.as_str());
+    line.text(key!("site"), site);
+    line.word(key!("mode"), mode.as_str());
+    line.word(key!("action"), action.as_str());
+    line.null(key!("status"));
+    let status = line.len() - "null".len();
+    line.word(key!("client"), identity.client.as_str());
+    line.text_or_null(key!("crawler"), identity.crawler.as_deref());
+    line.word_or_null(key!("purpose"), identity.purpose.map(Purpose::as_str));
+    line.text_or_null(key!("token"), ruling.map(|ruling| ruling.token));
+    line.word(key!("proof"), proof.as_str());
+    line.shown_or_null(key!("address"), addresses.show(facts.address));
+    line.word(key!("scheme"), facts.scheme.as_str());
+    line.text(key!("method"), facts.method);
+    line.text(key!("host"), &facts.host);
+    line.text(key!("target"), &shown(&facts.target));
+    line.text_or_null(key!("user_agent"), facts.user_agent.as_deref().map(shown).as_deref());
+    line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
+    line.number_or_null(key!("line"), rule.map(|rule| rule.line));
+    line.text_or_null(key!("rule"), rule.map(|rule| shown(rule.text)).as_deref());
+    line.word(key!("reason"), verdict.reason.as_str());
+    line.shown_or_null(key!("robots_version"), verdict.version);
+    line.word_or_null(key!("notice"), verdict.notice().map(Notice::as_str));
+    line.text(key!("request_id"), request_id);
+    (line.finish(), status)
 }
 
 /// A time in UTC, RFC 3339, to the millisecond.
@@ -262,6 +206,7 @@ mod tests {
     use crate::identify::{Basis, Client};
     use crate::record::octets::is_harmful;
     use crate::request::Scheme;
+    use std::borrow::Cow;
     use std::sync::Arc;
     use std::time::Duration;
 

@@ -10,6 +10,7 @@ mod access;
 mod connections;
 mod event;
 mod journal;
+mod json;
 mod latency;
 mod octets;
 mod operational;

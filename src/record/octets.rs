@@ -15,7 +15,8 @@ pub fn printable(octets: &[u8]) -> String {
 /// As [`printable`], without a copy of what needs no change: nearly all there is.
 pub(super) fn shown(octets: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(octets) {
-        Ok(text) if !text.contains("\\x") => Cow::Borrowed(text),
+        // A backslash is rare, and looked for fast.
+        Ok(text) if memchr::memchr(b'\\', octets).is_none() || !text.contains("\\x") => Cow::Borrowed(text),
         _ => Cow::Owned(escaped(octets)),
     }
 }

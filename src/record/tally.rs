@@ -25,7 +25,8 @@ pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};
 pub(super) use room::Bounds;
 pub(super) use subject::{SubjectRef, is_known};
 
-use std::collections::hash_map::{HashMap, RandomState};
+use account::Map;
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +62,7 @@ struct Shard {
     batch: Batch,
     /// Last request by hash of the subject, in microseconds. Two subjects of one hash would blur a
     /// statistic, and no count.
-    last: HashMap<u64, i64>,
+    last: Map<u64, i64>,
 }
 
 /// Counts of the running process that are not written yet.
@@ -69,17 +70,17 @@ struct Shard {
 pub(super) struct Tally {
     first: Mutex<Shard>,
     others: Box<[Mutex<Shard>]>,
-    state: RandomState,
+    state: DefaultHashBuilder,
     reads_are_partial: AtomicBool,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        let shard = || Mutex::new(Shard { batch: Batch::new(SHARE), last: HashMap::new() });
+        let shard = || Mutex::new(Shard { batch: Batch::new(SHARE), last: Map::default() });
         Self {
             first: shard(),
             others: (1..SHARDS).map(|_| shard()).collect(),
-            state: RandomState::new(),
+            state: DefaultHashBuilder::default(),
             reads_are_partial: AtomicBool::new(false),
         }
     }
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_for_gaps_is_bounded() {
-        let mut shard = Shard { batch: Batch::new(SHARE), last: HashMap::new() };
+        let mut shard = Shard { batch: Batch::new(SHARE), last: Map::default() };
         for number in 0..20_000_u32 {
             shard.gap(u64::from(number), i64::from(number));
             assert!(shard.last.len() <= REMEMBERED);

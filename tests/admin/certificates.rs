@@ -18,7 +18,7 @@ fn save(folder: &Path, days: i64) -> u64 {
     let day = Duration::from_secs(DAY) * u32::try_from(days.unsigned_abs()).expect("few");
     // An hour more, so that the last day is whole while the test runs.
     let expires = Duration::from_secs(now + 3_600);
-    let expires = if days < 0 { expires - day } else { expires + day };
+    let expires = if days < 0 { expires.saturating_sub(day) } else { expires + day };
     params.not_before = rcgen::date_time_ymd(2020, 1, 1);
     params.not_after = rcgen::date_time_ymd(1970, 1, 1) + expires;
     let key = KeyPair::generate().expect("a key");

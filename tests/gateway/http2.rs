@@ -6,6 +6,7 @@ use crate::support::http2::{
     fields, frame,
 };
 use crate::support::tls::{Authority, LISTENER, tls_address};
+use crate::support::wait::within;
 use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, until};
 use std::time::{Duration, Instant};
 
@@ -138,7 +139,7 @@ fn a_head_without_end_is_not_read_to_its_end() {
     for _ in 0..5 {
         let mut client = Http2::to(&authority, tls_address(&gateway));
         client.write(&frame(HEADERS, END_STREAM, 1, &fields("GET", "/page"))).expect("sent");
-        let piece = frame(CONTINUATION, 0, 1, &field("x-large", &"a".repeat(16_000)));
+        let piece = frame(CONTINUATION, 0, 1, &field("x-large", "a".repeat(16_000)));
         let start = Instant::now();
         while client.write(&piece).is_ok() && start.elapsed() < Duration::from_secs(20) {}
         client.closes();
@@ -154,7 +155,7 @@ fn a_head_that_is_too_large_costs_its_stream_and_no_more() {
     let (authority, origin) = (Authority::new(), Nginx::start());
     let gateway = site(&authority, &origin.url()).table("[limits]\nheader_size = \"8KiB\"").start();
     let mut client = Http2::to(&authority, tls_address(&gateway));
-    let head = [fields("GET", "/large"), field("x-large", &"a".repeat(12_000))].concat();
+    let head = [fields("GET", "/large"), field("x-large", "a".repeat(12_000))].concat();
     client.write(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &head)).expect("sent");
     let answer = client.find(|frame| frame.stream == 1).expect("an answer");
     assert!(answer.kind == RST_STREAM || answer.payload.first() != Some(&0x88), "{answer:?}");
@@ -183,7 +184,7 @@ fn an_idle_connection_and_one_without_a_request_have_an_end() {
 fn idle_connections_make_room_for_others() {
     let (authority, origin) = (Authority::new(), Nginx::start());
     let gateway = site(&authority, &origin.url()).table("[limits]\nconnections = 4").start();
-    let mut idle: Vec<Http2> = (0..4)
+    let idle: Vec<Http2> = (0..4)
         .map(|_| {
             let mut client = Http2::to(&authority, tls_address(&gateway));
             client.request(1, "/page").expect("sent");
@@ -191,8 +192,10 @@ fn idle_connections_make_room_for_others() {
             client
         })
         .collect();
-    assert!(idle[0].closes() < Duration::from_secs(15));
-    assert!(counted(&gateway, "made_room") >= 1);
+    // Which of them goes first depends on when each was looked at.
+    let made_room = || (counted(&gateway, "made_room") >= 1).then_some(());
+    assert!(within(Duration::from_secs(15), made_room).is_some());
+    drop(idle);
 }
 
 #[test]
@@ -243,5 +246,7 @@ fn what_is_no_http_2_costs_the_connection() {
         client.write(octets).expect("sent");
         assert!(client.closes() < Duration::from_secs(5), "case {number}");
     }
+    // Who does not even begin as HTTP/2 is told nothing.
+    is_counted(&gateway, "h2_errors", 3);
     gateway.send(&get("/page")).came_from_origin();
 }

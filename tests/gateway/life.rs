@@ -303,26 +303,3 @@ fn client(address: SocketAddr, stays: bool, shared: &Shared) {
         }
     }
 }
-
-/// `cargo test --release --test gateway memory -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement: 10,000 connections"]
-fn memory_of_a_fresh_and_of_an_idle_gateway() {
-    let origin = Nginx::start();
-    let gateway = Daemon::with(ROBOTS)
-        .in_front_of(&origin)
-        .table("[limits]\nconnections_per_address = 20000\n[timeouts]\nkeepalive = \"600s\"")
-        .start();
-    gateway.send(&get("/page").by(CHROME)).came_from_origin();
-    let fresh = gateway.resident();
-    let clients: Vec<Client> = (0..9_500)
-        .map(|_| {
-            let mut client = gateway.client();
-            client.send(&get("/page").by(CHROME)).came_from_origin();
-            client
-        })
-        .collect();
-    let idle = gateway.resident();
-    println!("fresh: {} MiB; with {} idle connections: {} MiB", fresh >> 20, clients.len(), idle >> 20);
-    assert!(fresh <= 30 << 20 && idle <= 250 << 20);
-}

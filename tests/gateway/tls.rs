@@ -224,6 +224,8 @@ fn no_request_fails_while_certificates_change() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert!(served.load(Ordering::Relaxed) > 50);
+    let served = served.into_inner();
+    println!("{served} requests were answered while 20 certificates came, none failed");
+    assert!(served > 50);
     assert_eq!(counted(&gateway, "tls_failed"), 0);
 }

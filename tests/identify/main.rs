@@ -11,6 +11,7 @@
     reason = "a test may fail loudly, and the figures are what these tests are for"
 )]
 
+mod apps;
 mod catalogue;
 mod corpus;
 mod crawlers;

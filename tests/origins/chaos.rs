@@ -68,6 +68,9 @@ fn visitor(number: u64, address: SocketAddr, over: &AtomicBool) -> Seen {
     seen
 }
 
+const MANNERS: [Manner; 6] =
+    [Manner::Well, Manner::Frozen, Manner::Resets, Manner::Breaks, Manner::Slow, Manner::Sick];
+
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
 fn run(length: Duration) {
@@ -86,13 +89,18 @@ fn run(length: Duration) {
             std::thread::spawn(move || visitor(number, address, &over))
         })
         .collect();
-    let (start, mut dice) = (Instant::now(), Dice(42));
+    let (start, mut dice, mut restarts) = (Instant::now(), Dice(42), 0);
     while start.elapsed() < length {
-        let manner =
-            [Manner::Well, Manner::Frozen, Manner::Resets, Manner::Breaks, Manner::Slow, Manner::Sick]
-                [usize::try_from(dice.throw(6)).expect("small")];
-        server.behaves(manner);
+        let manner = usize::try_from(dice.throw(MANNERS.len() as u64 + 1)).expect("small");
+        match MANNERS.get(manner) {
+            Some(manner) => server.behaves(*manner),
+            None => server.dies(),
+        }
         std::thread::sleep(Duration::from_millis(100 + dice.throw(400)));
+        if manner == MANNERS.len() {
+            server.returns("origin");
+            restarts += 1;
+        }
         server.behaves(Manner::Well);
         std::thread::sleep(Duration::from_millis(dice.throw(200)));
     }
@@ -107,12 +115,13 @@ fn run(length: Duration) {
         }
     }
     println!(
-        "{:?} in {length:?}: {:?}, {} cut off, slowest {:?}",
+        "{} requests at the origin in {length:?}, which was killed {restarts} times: {:?}, {} cut off, slowest {:?}",
         server.requests(),
         all.statuses,
         all.cut_off,
         all.slowest
     );
+    assert!(restarts > 0, "it was never killed");
     assert!(all.slowest < LIMIT, "{:?}", all.slowest);
     assert!(all.statuses.get(&200).is_some_and(|count| *count > 20), "{:?}", all.statuses);
     server.behaves(Manner::Well);
@@ -125,7 +134,7 @@ fn a_few_seconds_of_chaos() {
 }
 
 #[test]
-#[ignore = "takes five minutes"]
+#[ignore = "takes five minutes: cargo test --release --test origins -- five_minutes --ignored --nocapture"]
 fn five_minutes_of_chaos() {
     run(Duration::from_secs(300));
 }

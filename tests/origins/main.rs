@@ -11,6 +11,7 @@
 
 mod chaos;
 mod failures;
+mod moving;
 mod server;
 mod several;
 #[expect(

@@ -1,11 +1,13 @@
 //! A server that says who it is and what it was asked, and can be told to misbehave.
 
+use crate::support::until;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What it does with a request.
@@ -35,6 +37,10 @@ struct State {
     requests: AtomicUsize,
     connections: AtomicUsize,
     lines: Mutex<Vec<String>>,
+    is_dead: AtomicBool,
+    numbers: AtomicUsize,
+    /// The connections that are open, by their number.
+    open: Mutex<BTreeMap<usize, TcpStream>>,
 }
 
 /// Listens on a free port for as long as the test binary runs.
@@ -46,20 +52,56 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(name: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::on(name, TcpListener::bind("127.0.0.1:0").expect("a free port"))
+    }
+
+    pub(crate) fn on(name: &'static str, listener: TcpListener) -> Self {
         let address: SocketAddr = listener.local_addr().expect("a bound address");
-        let state = Arc::<State>::default();
-        let for_thread = Arc::clone(&state);
+        let server = Self { url: format!("http://{address}"), state: Arc::default() };
+        server.listen(name, listener);
+        server
+    }
+
+    fn listen(&self, name: &'static str, listener: TcpListener) {
+        let for_thread = Arc::clone(&self.state);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                if for_thread.is_dead.load(Ordering::SeqCst) {
+                    return;
+                }
                 let state = Arc::clone(&for_thread);
                 std::thread::spawn(move || {
                     let writer = stream.try_clone().expect("another handle");
+                    let number = state.numbers.fetch_add(1, Ordering::SeqCst);
+                    state.open().insert(number, stream.try_clone().expect("a third handle"));
+                    if state.is_dead.load(Ordering::SeqCst) {
+                        reset(&stream);
+                    }
                     serve(name, stream, writer, &state, reset);
+                    state.open().remove(&number);
                 });
             }
         });
-        Self { url: format!("http://{address}"), state }
+    }
+
+    /// Ends as a process that is killed does: nobody listens any more, and every connection is cut off.
+    pub(crate) fn dies(&self) {
+        self.state.is_dead.store(true, Ordering::SeqCst);
+        // The first of these wakes the thread that listens.
+        until("nobody listens", || TcpStream::connect(self.address()).is_err().then_some(()));
+        std::mem::take(&mut *self.state.open()).values().for_each(reset);
+    }
+
+    /// Starts again where it was.
+    pub(crate) fn returns(&self, name: &'static str) {
+        self.state.is_dead.store(false, Ordering::SeqCst);
+        // The standard library's listeners reuse an address whose connections are not all forgotten.
+        let listener = until("it listens again", || TcpListener::bind(self.address()).ok());
+        self.listen(name, listener);
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.url.trim_start_matches("http://").parse().expect("an address")
     }
 
     /// On a Unix socket.
@@ -96,6 +138,12 @@ impl Server {
     /// The request lines it has taken.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.state.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl State {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, TcpStream>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,11 @@
-//! The table, row by row, each on a connection of its own.
+//! The table, row by row, each on a connection of its own, over TCP and over TLS.
 
+use crate::conformance::is_told_of;
 use crate::keeper::{Keeper, Kept};
+use crate::support::tls::{Authority, LISTENER, tls_address};
 use crate::support::{Daemon, until};
 use crate::table::{Expected, Row, rows};
-use crate::wire::{exchange, statuses};
+use crate::wire::{exchange, exchange_over_tls, statuses};
 use std::collections::HashSet;
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
@@ -23,10 +25,15 @@ fn data(body: &[u8], chunked: bool) -> String {
     data
 }
 
+/// A way to the gateway: octets there, and everything that comes back until it closes.
+type Way<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+
 #[track_caller]
-fn check(row: &Row, gateway: &Daemon, origin: &Keeper) -> bool {
+fn check(row: &Row, way: Way<'_>, origin: &Keeper) -> bool {
     origin.take();
-    let answer = exchange(gateway.address(), &row.sent);
+    let answer = way(&row.sent);
+    let seen: usize = origin.so_far().iter().map(Kept::octets).sum();
+    eprintln!("{:16}  {:50}  {:?}, the origin saw {seen} octets", row.clause, row.name, statuses(&answer));
     let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
     match &row.expected {
         Expected::Refused(status) => {
@@ -55,15 +62,27 @@ fn check(row: &Row, gateway: &Daemon, origin: &Keeper) -> bool {
 
 #[test]
 fn every_row_is_refused_or_forwarded_with_its_meaning() {
-    let origin = Keeper::start();
-    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    let (authority, origin) = (Authority::new(), Keeper::start());
+    let builder = Daemon::with(ROBOTS).at(&origin.url()).table(LISTENER);
+    authority.save(builder.folder(), "site", &["a.example"]);
+    let gateway = builder.start();
+    let tls = tls_address(&gateway);
+    let ways: [(&str, Way<'_>); 2] = [
+        ("TCP", &|octets| exchange(gateway.address(), octets)),
+        ("TLS", &|octets| exchange_over_tls(&authority, tls, octets)),
+    ];
     let rows = rows();
     // Heads that are too large are counted with the limits of connections.
-    let is_malformed = |row: &&Row| !matches!(row.expected, Expected::Refused(431));
-    let refused = rows.iter().filter(|row| check(row, &gateway, &origin)).filter(is_malformed).count();
-    println!("{} rows, {refused} of them refused", rows.len());
-    let totals = gateway.ctl(&["status", "--format", "json"]).exits(0).json()["totals"].clone();
-    assert_eq!(totals["malformed"].as_u64(), u64::try_from(refused).ok(), "{totals}");
+    let is_malformed = |row: &&Row| !matches!(row.expected, Expected::Refused(414 | 431));
+    let mut counted = 0;
+    for (name, way) in ways {
+        println!("over {name}:");
+        let refused = rows.iter().filter(|row| check(row, way, &origin)).filter(is_malformed).count();
+        println!("over {name}: {} rows, {refused} of them refused", rows.len());
+        counted += refused;
+        let totals = gateway.ctl(&["status", "--format", "json"]).exits(0).json()["totals"].clone();
+        assert_eq!(totals["malformed"].as_u64(), u64::try_from(counted).ok(), "{name}: {totals}");
+    }
 }
 
 #[test]
@@ -74,6 +93,7 @@ fn rows_are_distinct_and_more_than_sixty_are_violations() {
     assert_eq!((names.len(), sent.len()), (rows.len(), rows.len()));
     let violations = rows.iter().filter(|row| !matches!(row.expected, Expected::Forwarded(..))).count();
     assert!(violations >= 60, "{violations}");
+    is_told_of(&format!("{violations} violations of the grammar of HTTP/1.1"));
 }
 
 /// The gateway may get a request in any pieces; the answer is the same.

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What came over one connection, up to one answer.
@@ -14,6 +15,14 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
+    /// How many octets came.
+    pub(crate) fn octets(&self) -> usize {
+        match self {
+            Self::Whole { head, body } => head.len() + body.len(),
+            Self::Torn(octets) => octets.len(),
+        }
+    }
+
     /// The request line.
     pub(crate) fn request_line(&self) -> String {
         let octets = match self {
@@ -38,11 +47,15 @@ impl Kept {
 
 type Log = Arc<Mutex<Vec<Kept>>>;
 
+/// How many heads have come, their bodies still to come or not.
+type Heads = Arc<AtomicUsize>;
+
 /// Listens on a free port for as long as the test binary runs.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     address: SocketAddr,
     kept: Log,
+    heads: Heads,
 }
 
 /// How it answers: everything that is sent back for a request.
@@ -58,14 +71,20 @@ impl Keeper {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
         let kept = Log::default();
-        let log = Arc::clone(&kept);
+        let heads = Heads::default();
+        let (log, count) = (Arc::clone(&kept), Arc::clone(&heads));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let log = Arc::clone(&log);
-                std::thread::spawn(move || keep(stream, &log, answer));
+                let (log, count) = (Arc::clone(&log), Arc::clone(&count));
+                std::thread::spawn(move || keep(stream, &log, &count, answer));
             }
         });
-        Self { address, kept }
+        Self { address, kept, heads }
+    }
+
+    /// How many heads have come since the start, whatever became of their bodies.
+    pub(crate) fn heads(&self) -> usize {
+        self.heads.load(Ordering::SeqCst)
     }
 
     pub(crate) fn url(&self) -> String {
@@ -83,10 +102,11 @@ impl Keeper {
     }
 }
 
-fn keep(mut stream: TcpStream, log: &Log, answer: Answer) {
+fn keep(mut stream: TcpStream, log: &Log, heads: &Heads, answer: Answer) {
     let mut unread = Vec::new();
     let note = |kept| log.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
     while let Some(head) = until(&mut stream, &mut unread, b"\r\n\r\n") {
+        heads.fetch_add(1, Ordering::SeqCst);
         let Some(body) = body(&mut stream, &mut unread, &head) else {
             unread = [head, unread].concat();
             break;

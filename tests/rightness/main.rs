@@ -13,8 +13,11 @@
 mod access_log;
 mod behind;
 mod bodies;
+mod conformance;
 mod forwarding;
 mod grammar;
+mod h2;
+mod http1;
 mod keeper;
 mod pipelining;
 mod resolving;

@@ -1,5 +1,6 @@
 //! Octets to the gateway, and octets back.
 
+use crate::support::tls::{Authority, HTTP_1};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -24,15 +25,27 @@ pub(crate) fn exchange(address: SocketAddr, octets: &[u8]) -> Vec<u8> {
     rest(&mut stream)
 }
 
+/// The same over TLS, which both sides agree to speak HTTP/1.1 over (RFC 7301).
+#[track_caller]
+pub(crate) fn exchange_over_tls(authority: &Authority, address: SocketAddr, octets: &[u8]) -> Vec<u8> {
+    let mut stream = authority.connect(address, "a.example", HTTP_1).expect("a handshake");
+    assert_eq!(stream.conn.alpn_protocol(), Some(b"http/1.1".as_slice()));
+    let _ = stream.write_all(octets).and_then(|()| stream.flush());
+    rest(&mut stream)
+}
+
 /// Everything that still comes.
 #[track_caller]
-pub(crate) fn rest(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) fn rest(stream: &mut impl Read) -> Vec<u8> {
     let (mut answer, mut octets) = (Vec::new(), [0; 16_384]);
     loop {
         match stream.read(&mut octets) {
             Ok(0) => return answer,
             Ok(count) => answer.extend(&octets[..count]),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return answer,
+            // Over TLS the end may come without a goodbye.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof) => {
+                return answer;
+            }
             Err(error) => panic!("{error}; so far: {}", answer.escape_ascii()),
         }
     }

@@ -18,7 +18,7 @@ fn values(instruction: &str) -> Vec<String> {
 fn words(instruction: &str) -> Vec<String> {
     let values = values(instruction);
     assert_eq!(values.len(), 1, "{instruction}: {values:?}");
-    serde_json::from_str(&values[0]).unwrap()
+    serde_json::from_str(&values.concat()).unwrap()
 }
 
 fn run(program: &str, arguments: &[&str]) -> Output {

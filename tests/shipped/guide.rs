@@ -8,7 +8,7 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 15] = [
+const PAGES: [(&str, usize); 16] = [
     ("quick-start", 2),
     ("replay", 4),
     ("audit-to-enforce", 5),
@@ -20,6 +20,7 @@ const PAGES: [(&str, usize); 15] = [
     ("journal", 0),
     ("configuration", 0),
     ("upgrade", 2),
+    ("under-attack", 1),
     ("limits", 0),
     ("reading-the-report", 1),
     ("tls", 0),

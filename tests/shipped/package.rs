@@ -20,8 +20,9 @@ fn prepared() -> tempfile::TempDir {
 }
 
 fn manifest() -> toml::Value {
-    let manifest: toml::Table = text("Cargo.toml").parse().unwrap();
-    manifest["package"]["metadata"]["deb"].clone()
+    let manifest: toml::Value = toml::Value::Table(text("Cargo.toml").parse().unwrap());
+    let package = ["package", "metadata", "deb"].into_iter().try_fold(&manifest, |table, key| table.get(key));
+    package.unwrap().clone()
 }
 
 /// Whether a folder has a file of this name; a `*` stands for anything.
@@ -119,7 +120,6 @@ fn its_scripts_are_scripts_and_agree_with_the_unit() {
         let purged = format!("{base}/{}", name.unwrap());
         assert!(postrm.contains(&purged), "purging leaves {purged}");
     }
-    assert!(!postinst.contains("systemctl enable --now robots-gateway\n    fi"), "{postinst}");
     // Whatever it starts, it starts of a gateway that runs already.
     let starts = postinst.lines().filter(|line| line.trim_start().starts_with("deb-systemd-invoke"));
     assert!(starts.into_iter().all(|line| line.contains("try-restart")), "{postinst}");

@@ -55,6 +55,8 @@ http {{
         listen {tls} ssl http2 backlog=8192;
         ssl_certificate {chain};
         ssl_certificate_key {key};
+        # h2load counts a connection that is closed for its age as a failure.
+        keepalive_requests 1000000000;
         if ($is_refused) {{ return 403 "refused by the list of crawlers\n"; }}
         location / {{
             proxy_pass http://origin;
@@ -120,7 +122,7 @@ pub(super) fn caddy(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
     default_bind 127.0.0.1
 }}
 (site) {{
-    @refused header_regexp User-Agent (?i)({list})
+    @refused header_regexp User-Agent `(?i)({list})`
     respond @refused "refused by the list of crawlers" 403
     reverse_proxy {origin}
 }}

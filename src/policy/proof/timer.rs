@@ -33,7 +33,7 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
             let policy = reloader.current();
             drop(reloader);
             reminder.look(&policy, SystemTime::now());
-            timer.look(&policy);
+            timer.look(&policy, Instant::now());
             drop(policy);
             std::thread::sleep(LOOK);
         }
@@ -51,12 +51,15 @@ struct Timer {
 }
 
 impl Timer {
-    fn look(&mut self, policy: &Policy) {
+    /// Does what is due at `at`.
+    fn look(&mut self, policy: &Policy, at: Instant) {
         let now = SystemTime::now();
         if let Some(every) = policy.config.verify.refresh {
             let due = due(&policy.evidence, every, now);
-            if !due.is_empty() && self.last.is_none_or(|last| last.elapsed() >= pause(every, self.failures)) {
-                self.last = Some(Instant::now());
+            if !due.is_empty()
+                && self.last.is_none_or(|last| at.duration_since(last) >= pause(every, self.failures))
+            {
+                self.last = Some(at);
                 let failed = refresh(policy, &due);
                 self.failures = if failed { self.failures.saturating_add(1) } else { 0 };
                 // What was fetched a moment ago is young in a later policy.
@@ -135,6 +138,76 @@ fn refresh(policy: &Policy, due: &HashSet<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Arguments, Config};
+    use clap::Parser as _;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    /// A mirror on loopback: how often it was asked, and whether it answers well.
+    #[derive(Default)]
+    struct Mirror {
+        asked: AtomicUsize,
+        is_well: AtomicBool,
+    }
+
+    impl Mirror {
+        fn start() -> (Arc<Self>, String) {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let mirror = Arc::new(Self::default());
+            let serving = Arc::clone(&mirror);
+            std::thread::spawn(move || {
+                listener.incoming().flatten().for_each(|stream| serving.answer(stream));
+            });
+            (mirror, url)
+        }
+
+        fn answer(&self, mut stream: TcpStream) {
+            let lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            let is_well = self.is_well.load(Ordering::SeqCst);
+            let (status, body) =
+                if is_well { ("200 OK", "192.0.2.0/24\n") } else { ("503 Service Unavailable", "") };
+            let length = body.len();
+            // Whoever goes away early counts as having asked.
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mirror_that_fails_is_asked_ever_less_often_and_then_as_often_as_told() {
+        let (mirror, url) = Mirror::start();
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("gateway.toml");
+        let text = format!(
+            "state_dir = {:?}\n[verify]\ndns = false\nrefresh = \"24h\"\nmirror = {url:?}\n\
+             [[sites]]\norigin = \"http://127.0.0.1:9\"\n",
+            folder.path().join("state")
+        );
+        std::fs::write(&config, text).unwrap();
+        let arguments = Arguments::parse_from(["timer", "--config", config.to_str().unwrap()]);
+        let policy = crate::policy::trial(Config::load(&arguments).unwrap(), SystemTime::now()).unwrap();
+        let (mut timer, start) = (Timer::default(), Instant::now());
+        let mut asked = Vec::new();
+        for half_hours in 0..=80 {
+            mirror.is_well.store(half_hours >= 30, Ordering::SeqCst);
+            let before = mirror.asked.load(Ordering::SeqCst);
+            timer.look(&policy, start + half_hours * FIRST_RETRY / 2);
+            if mirror.asked.load(Ordering::SeqCst) > before {
+                asked.push(half_hours / 2);
+            }
+        }
+        // At once, then after 1, 2, 4 and 8 hours; the last of these succeeds.
+        assert_eq!(asked, [0, 1, 3, 7, 15, 39]);
+        assert_eq!(timer.failures, 0);
+        let list = folder.path().join("state/ranges/openai.com_gptbot.json");
+        assert_eq!(std::fs::read_to_string(list).unwrap(), "192.0.2.0/24\n");
+    }
 
     #[test]
     fn failures_are_retried_hourly_at_first_and_then_ever_less_often() {

@@ -8,6 +8,7 @@ use super::handover::{Successor, path_beside};
 use super::manager::kept_name;
 use crate::proxy::sockets::{BindError, bind};
 use listenfd::ListenFd;
+use rustix::net::{Shutdown, shutdown};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -21,6 +22,8 @@ pub struct Inherited {
     kept: Vec<SocketAddr>,
     /// And those that are its own.
     held: Vec<SocketAddr>,
+    /// Kept ones that are not wanted any more.
+    stale: Vec<SocketAddr>,
     /// The gateway that waits for us to be ready.
     successor: Option<Successor>,
 }
@@ -82,15 +85,29 @@ impl Inherited {
         Ok(address)
     }
 
+    /// Ends the listening on addresses that were kept for us and are not among `wanted` any more. Otherwise
+    /// they would be in the way of others: nobody listens on all addresses while one of them is taken. The
+    /// service manager has a copy of each, which ends with it.
+    pub fn give_up_all_but(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
+        let wanted: Vec<SocketAddr> = wanted.into_iter().collect();
+        let (kept, stale) = (&self.kept, &mut self.stale);
+        self.sockets.retain(|(own, socket)| {
+            let is_wanted = !kept.contains(own) || wanted.iter().any(|address| fits(*own, *address));
+            if !is_wanted {
+                // What listens no more cannot be told to stop either.
+                let _ = shutdown(socket, Shutdown::Both);
+                stale.push(*own);
+            }
+            is_wanted
+        });
+    }
+
     /// The socket that listens on `address`: the inherited one, or a new one.
     ///
     /// # Errors
     /// When it has to be bound, and cannot be.
     pub fn listen(&mut self, address: SocketAddr) -> Result<TcpListener, BindError> {
-        let fits = |(own, _): &(SocketAddr, TcpListener)| {
-            *own == address || (address.port() == 0 && own.ip() == address.ip())
-        };
-        match self.sockets.iter().position(fits) {
+        match self.sockets.iter().position(|(own, _)| fits(*own, address)) {
             Some(index) => Ok(self.sockets.remove(index).1),
             None => bind(address),
         }
@@ -99,14 +116,16 @@ impl Inherited {
     /// Closes what nobody asked for: clients of such a socket would wait for nothing. What is left is told to
     /// the service manager and to the gateway that handed them over, once we are ready.
     pub fn finish(self) -> Heritage {
-        let unwanted = self.sockets.iter().map(|(address, _)| *address);
-        // Of what we had kept ourselves, the operator need not hear: the configuration has changed since.
-        let (stale, others): (Vec<_>, Vec<_>) = unwanted.partition(|address| self.kept.contains(address));
-        for address in others {
+        for (address, _) in &self.sockets {
             tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
         }
-        Heritage { predecessor: self.successor.map(Predecessor), held: self.held, stale }
+        Heritage { predecessor: self.successor.map(Predecessor), held: self.held, stale: self.stale }
     }
+}
+
+/// Whether a socket on `own` is one for `address`, whose port may be any.
+fn fits(own: SocketAddr, address: SocketAddr) -> bool {
+    own == address || (address.port() == 0 && own.ip() == address.ip())
 }
 
 /// What is to be told of the sockets that were there before us.
@@ -141,6 +160,21 @@ impl Predecessor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kept_socket_that_is_not_wanted_is_in_nobodys_way() {
+        let mut inherited = Inherited::default();
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        // As the service manager has one.
+        let _copy = socket.try_clone().unwrap();
+        let kept = inherited.add(socket).unwrap();
+        inherited.kept.push(kept);
+        let all: SocketAddr = format!("0.0.0.0:{}", kept.port()).parse().unwrap();
+        assert!(bind(all).is_err());
+        inherited.give_up_all_but([all]);
+        inherited.listen(all).unwrap();
+        assert_eq!(inherited.finish().stale, [kept]);
+    }
 
     #[test]
     fn an_inherited_socket_is_taken_and_what_is_missing_is_bound() {

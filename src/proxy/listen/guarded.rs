@@ -7,6 +7,7 @@ use super::admission::Permit;
 use super::frames::FrameMeter;
 use super::last_word;
 use super::line::{Line, Phase};
+use super::outbox::Outbox;
 use crate::proxy::farewell::Farewell;
 use crate::record::ConnectionEvent;
 use async_trait::async_trait;
@@ -23,7 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Sleep;
 
 /// How often an idle connection asks whether it should make room.
@@ -38,6 +39,8 @@ pub(super) struct Guarded<S> {
     permit: Permit,
     timer: Option<Pin<Box<Sleep>>>,
     meter: Option<FrameMeter>,
+    /// HTTP/2 gathers its frames itself.
+    outbox: Option<Outbox>,
     /// Octets of the head so far, and whether there was any octet at all.
     head: usize,
     has_spoken: bool,
@@ -67,6 +70,7 @@ impl<S: IO> Guarded<S> {
             permit,
             timer: None,
             meter,
+            outbox: (!line.is_multiplexed).then(Outbox::default),
             head: 0,
             has_spoken: false,
             body: BodyClock::default(),
@@ -79,7 +83,8 @@ impl<S: IO> Guarded<S> {
     fn note(&mut self, octets: &[u8]) -> Result<(), ConnectionEvent> {
         self.has_spoken = true;
         if let Some(meter) = &mut self.meter {
-            return if meter.read(octets) { Ok(()) } else { Err(ConnectionEvent::H2Flood) };
+            let is_good = meter.read(octets) && !self.line.is_overdrawn();
+            return if is_good { Ok(()) } else { Err(ConnectionEvent::H2Flood) };
         }
         match self.line.phase() {
             Phase::Busy => {}
@@ -97,6 +102,16 @@ impl<S: IO> Guarded<S> {
             return Err(ConnectionEvent::HeaderTooLarge);
         }
         Ok(())
+    }
+
+    /// Looks at what has been written: the first `written` octets of `slices`.
+    fn wrote<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>, mut written: usize) {
+        let Some(meter) = &mut self.meter else { return };
+        for slice in slices {
+            let here = written.min(slice.len());
+            meter.wrote(slice.get(..here).unwrap_or_default(), |event| self.line.count(event));
+            written -= here;
+        }
     }
 
     /// Whether the client has been silent for too long; sets the timer where it has not.
@@ -194,7 +209,15 @@ impl<S: IO> AsyncRead for Guarded<S> {
                 }
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => ready!(this.poll_silence(context)),
+            Poll::Pending => {
+                // Both sides are waited for: what came of an answer so far is not held back for the rest.
+                if let Some(outbox) = &mut this.outbox
+                    && let Poll::Ready(Err(error)) = outbox.poll_send(&mut this.inner, context)
+                {
+                    return Poll::Ready(Err(error));
+                }
+                ready!(this.poll_silence(context))
+            }
         };
         buffer.set_filled(before);
         this.finish(event);
@@ -209,15 +232,28 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        Pin::new(&mut this.inner).poll_write(context, octets)
+        let written = ready!(match &mut this.outbox {
+            Some(outbox) => outbox.poll_write(&mut this.inner, context, octets),
+            None => Pin::new(&mut this.inner).poll_write(context, octets),
+        })?;
+        this.wrote([octets].into_iter(), written);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_flush(context)
+        let this = self.get_mut();
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_flush(&mut this.inner, context),
+            None => Pin::new(&mut this.inner).poll_flush(context),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().inner).poll_shutdown(context)
+        let this = self.get_mut();
+        match &mut this.outbox {
+            Some(outbox) => outbox.poll_shutdown(&mut this.inner, context),
+            None => Pin::new(&mut this.inner).poll_shutdown(context),
+        }
     }
 
     fn poll_write_vectored(
@@ -230,11 +266,20 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        Pin::new(&mut this.inner).poll_write_vectored(context, slices)
+        let written = ready!(match &mut this.outbox {
+            // As any writer does that takes one piece at a time.
+            Some(outbox) => {
+                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
+                outbox.poll_write(&mut this.inner, context, first)
+            }
+            None => Pin::new(&mut this.inner).poll_write_vectored(context, slices),
+        })?;
+        this.wrote(slices.iter().map(|slice| &**slice), written);
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
+        self.outbox.is_none() && self.inner.is_write_vectored()
     }
 }
 
@@ -262,6 +307,8 @@ impl<S> std::fmt::Debug for Guarded<S> {
 impl<S: IO> Shutdown for Guarded<S> {
     async fn shutdown(&mut self) {
         if self.end.is_none() {
+            // Nobody is left to hear of an error.
+            let _ = self.flush().await;
             self.inner.shutdown().await;
         }
     }

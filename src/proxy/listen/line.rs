@@ -10,6 +10,7 @@ use pingora::proxy::Session;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// How long an idle connection is left alone where others need the room.
 const CROWDED: Duration = Duration::from_secs(5);
@@ -50,6 +51,8 @@ pub(in crate::proxy) struct Line {
     is_answered: AtomicBool,
     /// The status that the guard told the client at the end; 0 for none.
     told: AtomicU16,
+    /// Told when a connection of HTTP/2 has carried as many requests as it may.
+    farewell: Notify,
     /// Bodies of HTTP/2 that are on their way, by the number of their request.
     bodies: Mutex<Vec<(u32, Instant)>>,
 }
@@ -73,6 +76,7 @@ impl Line {
             open: AtomicU32::new(0),
             is_answered: AtomicBool::new(false),
             told: AtomicU16::new(0),
+            farewell: Notify::new(),
             bodies: Mutex::default(),
         }
     }
@@ -113,6 +117,9 @@ impl Line {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.is_answered.store(false, Ordering::Relaxed);
         self.enter(if has_body && !self.is_multiplexed { Phase::Body } else { Phase::Busy });
+        if self.is_multiplexed && number == self.limits.requests_per_connection {
+            self.farewell.notify_one();
+        }
         number
     }
 
@@ -130,7 +137,21 @@ impl Line {
         }
     }
 
-    /// Whether this was the last request that the connection may carry.
+    /// Waits until a connection of HTTP/2 has carried as many requests as it may; the client is told then that
+    /// it takes no more (RFC 9113 §6.8).
+    pub(in crate::proxy) async fn farewell(&self) {
+        self.farewell.notified().await;
+    }
+
+    /// Whether a client of HTTP/2 goes on although it was told that no more requests are taken. As many as it
+    /// may have open may be on their way when it is told, twice over where some of them are answered meanwhile.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        let most =
+            self.limits.requests_per_connection.saturating_add(self.limits.h2_streams.saturating_mul(2));
+        self.is_multiplexed && self.requests() > most
+    }
+
+    /// Whether this was the last request that a connection of HTTP/1.1 may carry.
     pub(in crate::proxy) fn is_used_up(&self) -> bool {
         !self.is_multiplexed && self.requests() >= self.limits.requests_per_connection
     }

@@ -10,6 +10,7 @@ mod front;
 mod guarded;
 mod last_word;
 mod line;
+mod outbox;
 mod preamble;
 mod tls;
 

@@ -2,7 +2,7 @@
 //!
 //! What comes behind a message waits until its request is over. So requests may be sent in a row (RFC 9112
 //! §9.3.2), an upgrade is no way around judging (RFC 9110 §7.8), and gateway and origin cannot disagree on
-//! where a request ends. In the common case, a head in one piece, nothing is copied.
+//! where a request ends. Only a head is copied; bodies pass through.
 
 use super::malformed::{self, Fragment, Malformed};
 use crate::proxy::farewell::Farewell;
@@ -12,6 +12,7 @@ use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progr
 use bytes::{Buf as _, BytesMut};
 use pingora::protocols::Stream;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,7 +171,7 @@ impl Gate {
         Ok(Some((head.skipped, head.end + body)))
     }
 
-    /// Reads into the caller's memory, and leaves there what is checked.
+    /// Reads on in a body, into the caller's memory.
     fn read_through(&mut self, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, out))?;
@@ -179,32 +180,57 @@ impl Gate {
             self.ended = true;
             return Poll::Ready(Ok(()));
         }
-        let checked = match self.phase {
-            Phase::Head(_) => self.head(octets),
-            _ => self.body(octets).map(|here| Some((0, here))),
-        };
-        let (skipped, end) = match checked {
-            Ok(checked) => checked.unwrap_or_default(),
+        let end = match self.body(octets) {
+            Ok(end) => end,
             Err(fault) => {
                 let refused = self.refuse(fault, octets);
                 out.set_filled(before);
                 return refused;
             }
         };
-        let whole = octets.len();
-        if end < whole {
-            self.held.extend_from_slice(out.filled().get(before + end..).unwrap_or_default());
-        }
-        out.filled_mut().copy_within(before + skipped..before + end, before);
-        out.set_filled(before + end - skipped);
+        self.held.extend_from_slice(octets.get(end..).unwrap_or_default());
+        out.set_filled(before + end);
         Poll::Ready(Ok(()))
+    }
+
+    /// Waits for the next whole head; `false` when none will come. Until then a connection costs what it has sent,
+    /// and none of what pingora needs for a request.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        while self.ready == 0 {
+            match &mut self.phase {
+                Phase::Head(_) => {}
+                Phase::Over => {
+                    ready!(self.wait(cx))?;
+                    if matches!(self.phase, Phase::Over) {
+                        return Poll::Ready(Ok(false));
+                    }
+                }
+                Phase::Refusing(refusing) => {
+                    ready!(refusing.poll(cx, &mut self.inner));
+                    return Poll::Ready(Ok(false));
+                }
+                _ => return Poll::Ready(Ok(false)),
+            }
+            match self.check_held() {
+                Ok(true) => {}
+                Ok(false) if self.ended => return Poll::Ready(Ok(false)),
+                Ok(false) => {
+                    ready!(self.read_ahead(cx))?;
+                }
+                Err(fault) => {
+                    let held = std::mem::take(&mut self.held);
+                    ready!(self.refuse(fault, &held))?;
+                }
+            }
+        }
+        Poll::Ready(Ok(true))
     }
 
     /// Reads into the gate's own memory; `false` at the end of the stream.
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let mut piece = [0; PIECE];
-        let mut piece = ReadBuf::new(&mut piece);
-        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))?;
+        let mut piece = [MaybeUninit::uninit(); PIECE];
+        let mut piece = ReadBuf::uninit(&mut piece);
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece)).inspect_err(|_| self.tell_of_end())?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
         Poll::Ready(Ok(!piece.filled().is_empty()))
@@ -269,7 +295,9 @@ impl Gate {
     fn count(&self, fault: Fault) {
         let line = Line::behind(&*self.inner);
         match &line {
-            Some(line) if fault == Fault::HeadSize => line.count(ConnectionEvent::HeaderTooLarge),
+            Some(line) if matches!(fault, Fault::HeadSize | Fault::LineSize) => {
+                line.count(ConnectionEvent::HeaderTooLarge);
+            }
             Some(line) if line.awaits_request() => {
                 line.count(ConnectionEvent::NoRequest);
                 self.malformed.count();
@@ -306,10 +334,7 @@ impl Gate {
             return Poll::Ready(Ok(true));
         }
         match &mut self.phase {
-            Phase::Refusing(refusing) => {
-                ready!(refusing.poll(cx, &mut self.inner));
-                return Poll::Ready(Ok(true));
-            }
+            Phase::Head(_) | Phase::Refusing(_) => return self.poll_head(cx).map_ok(|is_whole| !is_whole),
             Phase::Broken(fault) => return Poll::Ready(Err(malformed(*fault))),
             Phase::Over => {
                 ready!(self.wait(cx))?;
@@ -328,7 +353,7 @@ impl Gate {
         }
         match self.check_held() {
             Ok(true) => Poll::Ready(Ok(false)),
-            // A head, or a piece of a body, that is not whole.
+            // A piece of a body that is not whole.
             Ok(false) => self.read_ahead(cx).map_ok(|more| !more),
             Err(fault) => {
                 let held = std::mem::take(&mut self.held);
@@ -344,16 +369,8 @@ impl AsyncRead for Gate {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        loop {
-            match ready!(gate.step(cx, out)) {
-                Ok(true) => return Poll::Ready(Ok(())),
-                Ok(false) => {}
-                Err(error) => {
-                    gate.tell_of_end();
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
+        while !ready!(gate.step(cx, out))? {}
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -2,31 +2,43 @@
 //!
 //! Pingora takes some malformed requests as they are, mends others and answers the rest where nobody can
 //! count them. Here every HTTP/1 connection goes through a [`Gate`] that reads the same octets first, by the
-//! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes.
+//! grammar of [`crate::request::message`]. HTTP/2 has its own framing, and passes; its heads are looked at when
+//! they are whole.
 
 mod gate;
 mod malformed;
+mod multiplexed;
 mod stream;
 
 pub(super) use gate::Gate;
+pub(super) use multiplexed::fault;
 
+use super::listen::Line;
 use crate::policy::CurrentPolicy;
 use crate::record::{AccessLog, Totals};
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
 use malformed::Malformed;
-use pingora::apps::ServerApp;
+use pingora::apps::{HttpPersistentSettings, HttpServerApp, ServerApp};
+use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
+use std::future::poll_fn;
 use std::sync::Arc;
+use tokio::sync::watch;
 
-/// An application that sees only well-formed requests.
+/// An application that sees only well-formed requests, and of HTTP/1 only whole heads.
+///
+/// Pingora's own loop over the requests of a connection keeps some 23 KiB for a request that has yet to come. Here a
+/// request is begun once its head is there, so that idle, silent and slow connections stay small.
 #[derive(Debug)]
 pub(super) struct Checked<A> {
     app: Arc<A>,
     current: Arc<CurrentPolicy>,
     malformed: Arc<Malformed>,
+    /// Whether connections between two requests are to be closed.
+    closing: watch::Sender<bool>,
 }
 
 impl<A> Checked<A> {
@@ -38,7 +50,7 @@ impl<A> Checked<A> {
         log: Option<Arc<AccessLog>>,
     ) -> Self {
         let malformed = Arc::new(Malformed::new(Arc::clone(&current), totals, log));
-        Self { app: Arc::new(app), current, malformed }
+        Self { app: Arc::new(app), current, malformed, closing: watch::Sender::new(false) }
     }
 
     /// How large the heads of a new connection may be.
@@ -48,18 +60,71 @@ impl<A> Checked<A> {
     }
 }
 
-#[async_trait]
-impl<A: ServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
-    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
-        let stream = match stream.selected_alpn_proto() {
-            Some(ALPN::H2) => stream,
-            _ => Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed))),
+/// Waits until a whole head is there; `false` when none will come, or the connection is to be closed.
+async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        // A head that is there already is answered still.
+        biased;
+        head = poll_fn(|cx| gate.poll_head(cx)) => matches!(head, Ok(true)),
+        _ = closing.wait_for(|closing| *closing) => false,
+    }
+}
+
+/// A request on `stream`, with what pingora keeps of the one before it.
+fn session(stream: Stream, kept: Option<HttpPersistentSettings>, shutdown: &ShutdownWatch) -> ServerSession {
+    let mut session = ServerSession::new_http1(stream);
+    match kept {
+        Some(kept) => kept.apply_to_session(&mut session),
+        // How long is no matter here: the guard of the connection sees to that.
+        None => session.set_keepalive((!*shutdown.borrow()).then_some(60)),
+    }
+    session
+}
+
+impl<A: HttpServerApp + Send + Sync + 'static> Checked<A> {
+    /// Serves a connection of HTTP/2. Pingora bounds its requests only by saying goodbye when the whole gateway
+    /// stops; so each connection is told of a stop of its own.
+    async fn multiplexed(&self, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        let Some(line) = Line::behind(&*stream) else { return self.app.process_new(stream, shutdown).await };
+        let mut stop = shutdown.clone();
+        let (goodbye, told) = watch::channel(*shutdown.borrow());
+        let served = self.app.process_new(stream, &told);
+        let said = async {
+            // Whoever stops the gateway, or nobody any more, ends the wait.
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => {}
+                () = line.farewell() => {}
+            }
+            goodbye.send_replace(true);
+            std::future::pending::<()>().await;
         };
-        self.app.process_new(stream, shutdown).await
+        tokio::select! {
+            served = served => served,
+            () = said => None,
+        }
+    }
+}
+
+#[async_trait]
+impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
+    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+            return self.multiplexed(stream, shutdown).await;
+        }
+        let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed)));
+        let (mut closing, mut kept) = (self.closing.subscribe(), None);
+        while has_head(&mut gate, &mut closing).await {
+            let answered = self.app.process_new_http(session(gate, kept, shutdown), shutdown);
+            let (stream, settings) = answered.await?.consume();
+            gate = stream.into_any().downcast().ok()?;
+            kept = settings;
+        }
+        None
     }
 
     async fn cleanup(&self) {
-        self.app.cleanup().await;
+        self.closing.send_replace(true);
+        self.app.http_cleanup().await;
     }
 }
 

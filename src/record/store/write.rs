@@ -203,7 +203,7 @@ impl<D: Database> Writing<'_, D> {
         let key = [
             Text(&version),
             Integer(decision.line.map_or(0, i64::from)),
-            Text(words::of_kind(decision.kind)),
+            Text(decision.kind.as_str()),
             Text(decision.action.as_str()),
             Text(decision.notice.map_or("", crate::decide::Notice::as_str)),
             Text(&tokens),

@@ -9,7 +9,6 @@ use crate::enforce::Action;
 use crate::record::event::{Event, EventKind};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use std::collections::hash_map::RandomState;
 
 /// Longer targets, in octets, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
@@ -18,7 +17,8 @@ const LONGEST_TARGET: usize = 2_048;
 /// Events kept in full for one subject and decision, of one batch.
 pub(super) const SAMPLES_PER_DECISION: u8 = 4;
 
-pub(in crate::record) type Map<K, V> = HashMap<K, V, RandomState>;
+/// Its hasher is seeded for each map, as the standard library's, and several times as fast; sizes are bounded.
+pub(in crate::record) type Map<K, V> = HashMap<K, V>;
 
 /// A period of roll-ups: its length and its start, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

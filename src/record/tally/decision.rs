@@ -122,7 +122,7 @@ impl Equivalent<Decision> for DecisionRef<'_> {
 mod tests {
     use super::*;
     use crate::robots::{Kind, Rule};
-    use std::collections::hash_map::RandomState;
+    use hashbrown::DefaultHashBuilder;
     use std::hash::BuildHasher as _;
 
     fn ruling(line: u32, text: &[u8]) -> Ruling<'_> {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_borrowed_decision_finds_the_owned_one() {
         let (one, two) = (ruling(3, b"Disallow: /caf\xe9"), ruling(4, b"Disallow: /caf\xe9"));
-        let (borrowed, state) = (decision(Some(&one)), RandomState::new());
+        let (borrowed, state) = (decision(Some(&one)), DefaultHashBuilder::default());
         let owned = Decision::from(&borrowed);
         assert_eq!(state.hash_one(borrowed), state.hash_one(&owned));
         assert!(borrowed.equivalent(&owned));

@@ -87,7 +87,7 @@ pub(in crate::record) fn is_known(identity: &Identity) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::hash_map::RandomState;
+    use hashbrown::DefaultHashBuilder;
     use std::hash::BuildHasher as _;
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             purpose: Some(Purpose::AiTrain),
             proof: Proof::Unchecked,
         };
-        let state = RandomState::new();
+        let state = DefaultHashBuilder::default();
         assert_eq!(state.hash_one(&subject), state.hash_one(subject.borrowed()));
         assert!(subject.borrowed().equivalent(&subject));
         assert!(!subject.borrowed().nameless().equivalent(&subject));

@@ -17,12 +17,16 @@ pub enum Fault {
     Target,
     /// The target holds octets that no URI may hold (RFC 3986 §2; RFC 9112 §3.2 asks for 400).
     TargetOctets,
+    /// The scheme is another one than `http` and `https` (RFC 9110 §4.2).
+    Scheme,
     /// `CONNECT`: this is no tunnel (RFC 9110 §9.3.6).
     Connect,
     /// A field line has no name, whitespace around its name, or no colon (RFC 9112 §5.1).
     FieldName,
     /// A field value holds a control character (RFC 9110 §5.5).
     FieldValue,
+    /// A field value of HTTP/2 begins or ends with a blank (RFC 9113 §8.2.1).
+    FieldBlanks,
     /// A field line is folded (RFC 9112 §5.2).
     Folding,
     /// `Host` is missing, doubled or no host (RFC 9112 §3.2).
@@ -41,13 +45,15 @@ pub enum Fault {
     Chunk,
     /// A trailer line is malformed or may not be a trailer (RFC 9112 §7.1.2, RFC 9110 §6.5.1).
     Trailer,
+    /// The request line is larger than this gateway takes (RFC 9112 §3).
+    LineSize,
     /// The head is larger, or has more lines, than this gateway takes (RFC 6585 §5).
     HeadSize,
 }
 
 impl Fault {
     /// Every fault, for lists and counters.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::LineEnd,
         Self::EmptyLines,
         Self::RequestLine,
@@ -55,9 +61,11 @@ impl Fault {
         Self::Version,
         Self::Target,
         Self::TargetOctets,
+        Self::Scheme,
         Self::Connect,
         Self::FieldName,
         Self::FieldValue,
+        Self::FieldBlanks,
         Self::Folding,
         Self::Host,
         Self::Authority,
@@ -67,6 +75,7 @@ impl Fault {
         Self::Connection,
         Self::Chunk,
         Self::Trailer,
+        Self::LineSize,
         Self::HeadSize,
     ];
 
@@ -75,6 +84,7 @@ impl Fault {
     pub const fn status(self) -> u16 {
         match self {
             Self::Connect => 405,
+            Self::LineSize => 414,
             Self::HeadSize => 431,
             _ => 400,
         }
@@ -85,6 +95,7 @@ impl Fault {
     pub const fn status_line(self) -> &'static str {
         match self.status() {
             405 => "405 Method Not Allowed",
+            414 => "414 URI Too Long",
             431 => "431 Request Header Fields Too Large",
             _ => "400 Bad Request",
         }
@@ -101,9 +112,11 @@ impl Fault {
             Self::Version => "version",
             Self::Target => "target",
             Self::TargetOctets => "target-octets",
+            Self::Scheme => "scheme",
             Self::Connect => "connect",
             Self::FieldName => "field-name",
             Self::FieldValue => "field-value",
+            Self::FieldBlanks => "field-blanks",
             Self::Folding => "folding",
             Self::Host => "host",
             Self::Authority => "authority",
@@ -113,6 +126,7 @@ impl Fault {
             Self::Connection => "connection",
             Self::Chunk => "chunk",
             Self::Trailer => "trailer",
+            Self::LineSize => "line-size",
             Self::HeadSize => "head-size",
         }
     }
@@ -128,9 +142,11 @@ impl Fault {
             Self::Version => "this version of HTTP is not spoken here",
             Self::Target => "the request target is no path",
             Self::TargetOctets => "the request target holds characters that must be percent-encoded",
+            Self::Scheme => "the scheme of the request is neither http nor https",
             Self::Connect => "this is no tunnel",
             Self::FieldName => "a header field has no proper name",
             Self::FieldValue => "a header field holds a control character",
+            Self::FieldBlanks => "the value of a header field begins or ends with a blank",
             Self::Folding => "a header field is folded",
             Self::Host => "the request names no host that could be one, or several",
             Self::Authority => "the request target and Host name different hosts",
@@ -140,6 +156,7 @@ impl Fault {
             Self::Connection => "Connection names what is no field of this connection",
             Self::Chunk => "a chunk of the body is malformed",
             Self::Trailer => "a trailer field is malformed",
+            Self::LineSize => "the request target is too long",
             Self::HeadSize => "the header of the request is too large",
         }
     }

@@ -109,8 +109,13 @@ impl HeadReader {
         Ok(Progress::More)
     }
 
+    /// RFC 9112 §3 has a status of its own for a request line that is too long.
     const fn check_size(&self, octets: usize) -> Result<(), Fault> {
-        if octets > self.limits.octets { Err(Fault::HeadSize) } else { Ok(()) }
+        match (octets > self.limits.octets, &self.request) {
+            (false, _) => Ok(()),
+            (true, None) => Err(Fault::LineSize),
+            (true, Some(_)) => Err(Fault::HeadSize),
+        }
     }
 
     /// Takes a whole line; the head where it was the last.
@@ -172,7 +177,7 @@ impl RequestLine {
         }
         check_octets(part(&target))?;
         if target.len() > LONGEST_TARGET {
-            return Err(Fault::HeadSize);
+            return Err(Fault::LineSize);
         }
         // The form is known to be right before the rest of the head is waited for.
         let _: Form<'_> = form(part(&method), part(&target))?;
@@ -280,8 +285,8 @@ mod tests {
     #[test]
     fn heads_are_bounded() {
         let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(1_000));
-        assert_eq!(read(long.as_bytes()), Err(Fault::HeadSize));
-        assert_eq!(read(&long.as_bytes()[..1_001]), Err(Fault::HeadSize));
+        assert_eq!(read(long.as_bytes()), Err(Fault::LineSize));
+        assert_eq!(read(&long.as_bytes()[..1_001]), Err(Fault::LineSize));
         let many = format!("GET / HTTP/1.1\r\nHost: a\r\n{}", "X: y\r\n".repeat(5));
         assert_eq!(read(many.as_bytes()), Err(Fault::HeadSize));
     }

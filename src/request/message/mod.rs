@@ -1,5 +1,5 @@
-//! The grammar of HTTP/1.1 requests (RFC 9112), strict: what two recipients could read in two ways is a
-//! [`Fault`].
+//! The grammar of HTTP requests (RFC 9112 and, for what HTTP/2 leaves of it, RFC 9113), strict: what two
+//! recipients could read in two ways is a [`Fault`].
 //!
 //! Not a parser for using requests: pingora does that. This only finds where a message ends and whether
 //! everyone must agree on it, since a message that gateway and origin frame differently carries a second,
@@ -11,10 +11,12 @@ mod fault;
 mod field;
 mod framing;
 mod head;
+mod parts;
 
 pub use chunked::Chunks;
 pub use fault::Fault;
 pub use head::{Body, Head, HeadLimits, HeadReader, Progress};
+pub use parts::{Parts, check};
 
 /// `tchar` of RFC 9110 §5.6.2: what method names and field names are made of.
 const fn is_tchar(octet: u8) -> bool {

@@ -24,6 +24,7 @@ pub(crate) struct Builder {
     site: String,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
+    wrapper: Vec<String>,
     origin: Option<String>,
     has_robots: bool,
 }
@@ -71,6 +72,7 @@ impl Builder {
             site: String::new(),
             arguments: Vec::new(),
             variables: Vec::new(),
+            wrapper: Vec::new(),
             origin: None,
             has_robots: false,
         }
@@ -100,6 +102,12 @@ impl Builder {
     /// A variable of its environment.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A program, with its arguments, that becomes the gateway, whose command line ends its own.
+    pub(crate) fn by(mut self, wrapper: &[&str]) -> Self {
+        self.wrapper = wrapper.iter().map(|word| (*word).to_owned()).collect();
         self
     }
 
@@ -177,6 +185,14 @@ impl Builder {
             command.arg("--control").arg(self.folder.join("control.sock"));
         }
         command.args(&self.arguments);
+        let mut command = match self.wrapper.split_first() {
+            None => command,
+            Some((first, rest)) => {
+                let mut wrapped = command::program(first);
+                wrapped.args(rest).arg(command.get_program()).args(command.get_args());
+                wrapped
+            }
+        };
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -185,13 +201,11 @@ impl Builder {
     #[track_caller]
     pub(crate) fn start_with(self, socket: &TcpListener) -> Daemon {
         const SHELL: &str = "exec 3<&0 0</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$@\"";
-        let plain = self.command();
-        let mut command = command::program("sh");
-        command.args(["-c", SHELL, "sh"]).arg(plain.get_program()).args(plain.get_args());
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let builder = self.by(&["sh", "-c", SHELL, "sh"]);
+        let mut command = builder.command();
         let socket = socket.try_clone().expect("a copy of the socket");
         command.stdin(Stdio::from(OwnedFd::from(socket)));
-        Daemon::run(command, self.folder)
+        Daemon::run(command, builder.folder)
             .unwrap_or_else(|said| panic!("it does not listen; it said:\n{said}"))
     }
 

@@ -1,0 +1,208 @@
+//! A line of JSON, put together field by field.
+//!
+//! A serialiser looks at every octet of every name and word, though most of a line is known when the program is
+//! built. Here only what comes from outside is looked at.
+
+use super::octets::escaped_json;
+use jiff::Timestamp;
+use std::cell::Cell;
+use std::fmt;
+use std::io::Write as _;
+use std::time::{Duration, SystemTime};
+
+/// Room for a line of usual length; longer ones grow.
+const USUAL: usize = 1_024;
+
+/// `,"name":` for a name that is known when the program is built, and plain.
+macro_rules! key {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":").as_bytes()
+    };
+}
+pub(super) use key;
+
+/// A JSON object (RFC 8259) that is being written. Of the values nothing in it is harmful to read.
+#[derive(Debug)]
+pub(super) struct JsonLine {
+    octets: Vec<u8>,
+}
+
+impl JsonLine {
+    /// An object that begins with `start`: its opening bracket and first field.
+    pub(super) fn new(start: &'static str) -> Self {
+        let mut octets = Vec::with_capacity(USUAL);
+        octets.extend_from_slice(start.as_bytes());
+        Self { octets }
+    }
+
+    /// A field of no value.
+    pub(super) fn null(&mut self, key: &'static [u8]) {
+        self.octets.extend_from_slice(key);
+        self.octets.extend_from_slice(b"null");
+    }
+
+    /// A word of ours: plain, as names are.
+    pub(super) fn word(&mut self, key: &'static [u8], word: &'static str) {
+        self.octets.extend_from_slice(key);
+        self.push_plain(word);
+    }
+
+    /// As [`Self::word`], or null.
+    pub(super) fn word_or_null(&mut self, key: &'static [u8], word: Option<&'static str>) {
+        match word {
+            Some(word) => self.word(key, word),
+            None => self.null(key),
+        }
+    }
+
+    /// Text from anywhere.
+    pub(super) fn text(&mut self, key: &'static [u8], text: &str) {
+        self.octets.extend_from_slice(key);
+        self.push_text(text);
+    }
+
+    /// As [`Self::text`], or null.
+    pub(super) fn text_or_null(&mut self, key: &'static [u8], text: Option<&str>) {
+        match text {
+            Some(text) => self.text(key, text),
+            None => self.null(key),
+        }
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&mut self, key: &'static [u8], texts: &[&str]) {
+        self.octets.extend_from_slice(key);
+        self.octets.push(b'[');
+        for (place, text) in texts.iter().enumerate() {
+            if place > 0 {
+                self.octets.push(b',');
+            }
+            self.push_text(text);
+        }
+        self.octets.push(b']');
+    }
+
+    /// A number, or null.
+    pub(super) fn number_or_null(&mut self, key: &'static [u8], number: Option<u32>) {
+        let Some(number) = number else { return self.null(key) };
+        self.octets.extend_from_slice(key);
+        // Writing to memory cannot fail.
+        let _ = write!(self.octets, "{number}");
+    }
+
+    /// What is displayed in plain characters, or null.
+    pub(super) fn shown_or_null(&mut self, key: &'static [u8], value: Option<impl fmt::Display>) {
+        let Some(value) = value else { return self.null(key) };
+        self.octets.extend_from_slice(key);
+        let _ = write!(self.octets, "\"{value}\"");
+    }
+
+    /// A time in UTC, RFC 3339, to the millisecond.
+    pub(super) fn time(&mut self, key: &'static [u8], time: SystemTime) {
+        self.octets.extend_from_slice(key);
+        self.octets.push(b'"');
+        push_time(&mut self.octets, time);
+        self.octets.push(b'"');
+    }
+
+    /// The line, its newline included.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.octets.extend_from_slice(b"}\n");
+        self.octets
+    }
+
+    /// How long the line is so far.
+    pub(super) const fn len(&self) -> usize {
+        self.octets.len()
+    }
+
+    fn push_plain(&mut self, text: &str) {
+        self.octets.push(b'"');
+        self.octets.extend_from_slice(text.as_bytes());
+        self.octets.push(b'"');
+    }
+
+    fn push_text(&mut self, text: &str) {
+        if is_plain(text) {
+            return self.push_plain(text);
+        }
+        // A string has a form in JSON always.
+        let quoted = serde_json::to_string(text).unwrap_or_default();
+        self.octets.extend_from_slice(escaped_json(&quoted).as_bytes());
+    }
+}
+
+/// Whether `text` is itself in JSON (RFC 8259 §7) and harmless there. All of it is looked at, without a branch for
+/// each octet.
+fn is_plain(text: &str) -> bool {
+    let is_special = |octet: u8| !(b' '..0x7f).contains(&octet) || octet == b'"' || octet == b'\\';
+    !text.bytes().fold(false, |found, octet| found | is_special(octet))
+}
+
+/// The second that was written last by this thread, and how: in a busy second it is the same a thousand times.
+type Second = (u64, [u8; SECOND]);
+
+/// `2026-11-20T19:58:41`
+const SECOND: usize = 19;
+
+fn push_time(octets: &mut Vec<u8>, time: SystemTime) {
+    thread_local! {
+        static LAST: Cell<Second> = const { Cell::new((u64::MAX, [0; SECOND])) };
+    }
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let (second, mut text) = LAST.get();
+    if second != since.as_secs() {
+        text = written(since.as_secs());
+        LAST.set((since.as_secs(), text));
+    }
+    octets.extend_from_slice(&text);
+    let millis = since.subsec_millis();
+    let digit = |place: u32| b"0123456789".get((millis / place % 10) as usize).copied().unwrap_or(b'0');
+    octets.extend_from_slice(&[b'.', digit(100), digit(10), digit(1), b'Z']);
+}
+
+fn written(second: u64) -> [u8; SECOND] {
+    let time = i64::try_from(second).ok().and_then(|second| Timestamp::from_second(second).ok());
+    let text = time.unwrap_or(Timestamp::UNIX_EPOCH).to_string();
+    text.as_bytes().first_chunk().copied().unwrap_or([b'0'; SECOND])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::timestamp;
+
+    #[test]
+    fn a_line_is_what_a_serialiser_would_write() {
+        let texts = ["", "plain / text", "\"\\", "a\nb\u{1b}[0m", "\u{7f}", "caf\u{e9}", "\u{9b}\u{202e}"];
+        for text in texts {
+            let mut line = JsonLine::new("{\"v\":1");
+            line.text(key!("text"), text);
+            line.texts(key!("texts"), &[text, "b"]);
+            line.text_or_null(key!("none"), None);
+            line.number_or_null(key!("number"), Some(403));
+            line.word(key!("word"), "word");
+            let value = serde_json::json!({
+                "v": 1, "text": text, "texts": [text, "b"], "none": null, "number": 403, "word": "word",
+            });
+            let written = String::from_utf8(line.finish()).unwrap();
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), value);
+            let quoted = serde_json::to_string(text).unwrap();
+            assert!(written.contains(&*escaped_json(&quoted)), "{written}");
+        }
+    }
+
+    #[test]
+    fn times_are_written_as_everywhere_else() {
+        let day = 86_400;
+        let seconds = [0, 1, 59, day - 1, day, 951_782_400, 1_709_164_800, 4_102_444_799, 253_402_207_200];
+        for (second, milli) in
+            seconds.into_iter().flat_map(|second| [(second, 0), (second, 7), (second, 999)])
+        {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second) + Duration::from_millis(milli);
+            let mut octets = Vec::new();
+            push_time(&mut octets, time);
+            assert_eq!(String::from_utf8(octets).unwrap(), timestamp(time));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! RFC 9112 §2 to §7: the form of a message.
+
+use super::{Case, case};
+use crate::keeper::Kept;
+
+pub(super) const MESSAGES: &[Case] = &[
+    case(
+        "9112 §2.2",
+        "an empty line before the request",
+        "\nGET / HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "200",
+        |seen| seen.is(&[200]),
+    ),
+    case(
+        "9112 §2.3",
+        "HTTP/1.1",
+        "GET / HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "200 in HTTP/1.1",
+        |seen| seen.answer.starts_with("HTTP/1.1 200 "),
+    ),
+    case(
+        "9112 §2.3",
+        "a version of another major number",
+        "GET / HTTP/3.0\nHost: a\n\n",
+        "400 or 505",
+        |seen| seen.is(&[400]) || seen.is(&[505]),
+    ),
+    case(
+        "9110 §2.5",
+        "a higher minor version",
+        "GET / HTTP/1.2\nHost: a\nConnection: close\n\n",
+        "200",
+        |seen| seen.is(&[200]),
+    ),
+    case(
+        "9112 §3",
+        "a target of 40,000 octets",
+        "GET /%LONG% HTTP/1.1\nHost: a\n\n",
+        "414, nothing at the origin",
+        |seen| seen.is(&[414]) && seen.kept.is_empty(),
+    ),
+    case(
+        "9112 §3",
+        "a method of 40,000 octets",
+        "%LONG% / HTTP/1.1\nHost: a\n\n",
+        "501 or 400, nothing at the origin",
+        |seen| (seen.is(&[501]) || seen.is(&[400]) || seen.is(&[414])) && seen.kept.is_empty(),
+    ),
+    case(
+        "9112 §3.1",
+        "a method that nobody knows",
+        "BREW /a HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "the origin decides",
+        |seen| seen.lines() == ["BREW /a HTTP/1.1"],
+    ),
+    case(
+        "9110 §9.1",
+        "a method in lower case",
+        "get /a HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "the origin sees it in lower case",
+        |seen| seen.lines() == ["get /a HTTP/1.1"],
+    ),
+    case(
+        "9110 §5.4",
+        "a field of 40,000 octets",
+        "GET / HTTP/1.1\nHost: a\nX: %LONG%\n\n",
+        "431, nothing at the origin",
+        |seen| seen.is(&[431]) && seen.kept.is_empty(),
+    ),
+    case(
+        "9112 §5.1",
+        "blanks around a value",
+        "GET / HTTP/1.1\nHost: a\nX: \t y \t\nConnection: close\n\n",
+        "the origin sees none",
+        |seen| seen.seen("x") == ["y"],
+    ),
+    case(
+        "9110 §5.3",
+        "a field on several lines",
+        "GET / HTTP/1.1\nHost: a\nX: 1\nY: z\nX: 2\nConnection: close\n\n",
+        "the origin sees them in order",
+        |seen| seen.seen("x") == ["1", "2"],
+    ),
+    case(
+        "9110 §5.1",
+        "a field that nobody knows",
+        "GET / HTTP/1.1\nHost: a\nX-Unheard-Of: y\nConnection: close\n\n",
+        "the origin sees it",
+        |seen| seen.seen("x-unheard-of") == ["y"],
+    ),
+    case(
+        "9110 §5.5",
+        "an empty value",
+        "GET / HTTP/1.1\nHost: a\nX:\nConnection: close\n\n",
+        "the origin sees it",
+        |seen| seen.seen("x") == [""],
+    ),
+    case("9112 §5.2", "a folded field", "GET / HTTP/1.1\nHost: a\nX: y\n z\n\n", "400", |seen| {
+        seen.is(&[400]) && seen.kept.is_empty()
+    }),
+    case(
+        "9112 §6.1",
+        "a transfer coding that nobody knows",
+        "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: zip, chunked\n\n0\n\n",
+        "501",
+        |seen| seen.is(&[501]),
+    ),
+    case(
+        "9112 §6.1",
+        "chunked in HTTP/1.0",
+        "POST / HTTP/1.0\nTransfer-Encoding: chunked\n\n0\n\n",
+        "400 and the end",
+        |seen| seen.is(&[400]) && seen.kept.is_empty(),
+    ),
+    case(
+        "9112 §6.3",
+        "both lengths",
+        "POST / HTTP/1.1\nHost: a\nContent-Length: 1\nTransfer-Encoding: chunked\n\n0\n\n",
+        "400 and the end",
+        |seen| seen.is(&[400]) && seen.kept.is_empty(),
+    ),
+    case(
+        "9112 §6.3",
+        "no length to POST",
+        "POST / HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "no body",
+        |seen| seen.is(&[200]) && seen.seen("transfer-encoding").is_empty(),
+    ),
+    case(
+        "9112 §6.3",
+        "a body to GET",
+        "GET / HTTP/1.1\nHost: a\nConnection: close\nContent-Length: 2\n\nhi",
+        "the origin sees it",
+        |seen| matches!(&seen.kept[..], [Kept::Whole { body, .. }] if body == b"hi"),
+    ),
+    case(
+        "9112 §7.1",
+        "chunks",
+        "POST / HTTP/1.1\nHost: a\nConnection: close\nTransfer-Encoding: chunked\n\n2\nhi\n0\n\n",
+        "the origin sees the data",
+        |seen| matches!(&seen.kept[..], [Kept::Whole { body, .. }] if body == b"2\r\nhi\r\n0\r\n\r\n"),
+    ),
+    case(
+        "9112 §7.1.1",
+        "chunks with extensions",
+        "POST / HTTP/1.1\nHost: a\nConnection: close\nTransfer-Encoding: chunked\n\n2;a=\"b\"\nhi\n0;c\n\n",
+        "the origin sees the data",
+        |seen| matches!(&seen.kept[..], [Kept::Whole { body, .. }] if body == b"2\r\nhi\r\n0\r\n\r\n"),
+    ),
+    case(
+        "9112 §7.1.2",
+        "chunks with trailers",
+        "POST / HTTP/1.1\nHost: a\nConnection: close\nTransfer-Encoding: chunked\n\n2\nhi\n0\nX: y\n\n",
+        "the trailer is no header",
+        |seen| seen.is(&[200]) && seen.seen("x").is_empty(),
+    ),
+];
