@@ -71,8 +71,10 @@ fn asked(
     (plain, Some(shown))
 }
 
-fn hidden(ended: Ended, hide: fn(&str) -> String) -> Ended {
-    Ended { stdout: hide(&ended.stdout), stderr: hide(&ended.stderr), ..ended }
+fn hidden(mut ended: Ended, hide: fn(&str) -> String) -> Ended {
+    ended.stdout = hide(&ended.stdout);
+    ended.stderr = hide(&ended.stderr);
+    ended
 }
 
 #[test]
@@ -129,7 +131,7 @@ fn steady(text: &str) -> String {
             .iter()
             .find(|shape| rest.len() >= shape.len() && rest.bytes().zip(shape.bytes()).all(is_like));
         shown.push_str(if shape.is_some() { "[TIME]" } else { &rest[..first.len_utf8()] });
-        rest = &rest[shape.map_or(first.len_utf8(), |shape| shape.len())..];
+        rest = &rest[shape.map_or_else(|| first.len_utf8(), |shape| shape.len())..];
     }
     for (before, after) in [("up ", " s,"), ("\"uptime_seconds\":", ","), ("\"bytes\":", ",")] {
         shown = between(&shown, before, after);
