@@ -9,12 +9,11 @@ use std::process::{Command, Output};
 
 /// A log of some hundred lines, half of them of a crawler that breaks a rule of the sample robots.txt.
 fn log(folder: &Path) -> std::path::PathBuf {
-    let agents = [
-        "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)",
-        "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0",
-    ];
+    let crawler = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)";
+    let browser = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0";
     let line = |at: usize| {
-        let (agent, minute, second) = (agents[at % 2], at / 60, at % 60);
+        let agent = if at.is_multiple_of(2) { crawler } else { browser };
+        let (minute, second) = (at / 60, at % 60);
         format!(
             "192.0.2.{} - - [01/Nov/2026:00:{minute:02}:{second:02} +0000] \"GET /drafts/ HTTP/1.1\" 200 5 \"-\" \"{agent}\"\n",
             at % 250 + 1
@@ -25,15 +24,9 @@ fn log(folder: &Path) -> std::path::PathBuf {
     file
 }
 
-/// Whether all of these are there; else says which is not.
-fn are_there(programs: &[&str]) -> bool {
-    programs.iter().all(|program| {
-        let is_there = Command::new(program).arg("--version").output().is_ok();
-        if !is_there {
-            println!("skipped: there is no {program}");
-        }
-        is_there
-    })
+/// The first of these that is not there.
+fn missing<'a>(programs: &[&'a str]) -> Option<&'a str> {
+    programs.iter().copied().find(|program| Command::new(program).arg("--version").output().is_err())
 }
 
 fn said(output: &Output) -> String {
@@ -43,7 +36,8 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn the_race_with_goaccess_tells_its_figures_and_fails_below_its_limits() {
-    if !are_there(&["python3", "goaccess"]) {
+    if let Some(program) = missing(&["python3", "goaccess"]) {
+        println!("skipped: there is no {program}");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +66,8 @@ fn the_race_with_goaccess_tells_its_figures_and_fails_below_its_limits() {
 
 #[test]
 fn a_newcomers_way_is_as_short_as_it_is_said_to_be() {
-    if !are_there(&["git", "make", "curl", "python3"]) {
+    if let Some(program) = missing(&["git", "make", "curl", "python3"]) {
+        println!("skipped: there is no {program}");
         return;
     }
     if !path(".git").exists() {
