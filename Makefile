@@ -10,11 +10,7 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help demo replay package test lint check budgets bench throughput e2e
-=======
-.PHONY: help demo replay package test lint check budgets bench e2e attack
->>>>>>> 3f1eca0bc8ac60aec68ab03f70acdf425c112908
+.PHONY: help demo replay package test lint check budgets bench throughput e2e attack
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
