@@ -57,6 +57,7 @@ throughput: ## Replay a log of ten million lines beside GoAccess, time and memor
 
 e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
 	@.ci/dependencies e2e
+	$(CARGO) build --release --locked --example minimal
 	$(CARGO) bench --locked --bench e2e -- $(ARGS)
 
 attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look
