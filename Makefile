@@ -10,10 +10,10 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test lint check budgets bench e2e attack
+.PHONY: help demo replay package test lint check budgets bench throughput e2e attack
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-7s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	@.ci/dependencies build
@@ -51,8 +51,13 @@ bench: ## Measure the engine and recognition beside others
 	@.ci/dependencies build
 	$(CARGO) bench --locked --bench robots --bench identify
 
+throughput: ## Replay a log of ten million lines beside GoAccess, time and memory; ARGS=200000 for a look
+	@.ci/dependencies throughput
+	benches/replay/run $(ARGS)
+
 e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
 	@.ci/dependencies e2e
+	$(CARGO) build --release --locked --example minimal
 	$(CARGO) bench --locked --bench e2e -- $(ARGS)
 
 attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look

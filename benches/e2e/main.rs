@@ -19,7 +19,6 @@ mod h2load;
 mod lists;
 mod load;
 mod memory;
-mod minimal;
 mod origin;
 mod peers;
 mod plot;
@@ -37,6 +36,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// The daemon's, for the bare proxy.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -75,8 +75,8 @@ struct Options {
     /// Where the plot of the memory goes
     #[arg(long, value_name = "FILE", default_value = "target/e2e-memory.svg")]
     plot: PathBuf,
-    /// Serve as one of the peers, for this program's own use: word, two addresses, origin, folder
-    #[arg(long, hide = true, num_args = 5)]
+    /// Serve as the bare proxy, for this program's own use: two addresses, origin, folder
+    #[arg(long, hide = true, num_args = 4)]
     serve: Vec<String>,
     /// Attack, for this program's own use: name, two addresses, certificate
     #[arg(long, hide = true, num_args = 4)]
@@ -108,13 +108,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     if let [address, seconds] = options.visit.as_slice() {
         return attack::visit(address.parse()?, seconds.parse()?);
     }
-    if let [word, plain, tls, origin, folder] = options.serve.as_slice() {
+    if let [plain, tls, origin, folder] = options.serve.as_slice() {
         let addresses = Addresses { plain: plain.parse()?, tls: tls.parse()? };
-        let (origin, folder) = (origin.parse()?, Path::new(folder));
-        return match word.as_str() {
-            "minimal" => Ok(minimal::serve(addresses, origin, folder).map(|()| true)?),
-            _ => bare::serve(addresses, origin, folder).map(|()| true),
-        };
+        return bare::serve(addresses, origin.parse()?, Path::new(folder)).map(|()| true);
     }
     if cfg!(debug_assertions) {
         eprintln!(

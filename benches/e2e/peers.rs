@@ -131,7 +131,8 @@ impl Peer {
         let running = match kind {
             Kind::Enforce => Gateway { mode: "enforce", ..Gateway::default() }.start(place)?,
             Kind::Audit => Gateway { mode: "audit", ..Gateway::default() }.start(place)?,
-            Kind::Bare | Kind::Minimal => ours::start(kind, place)?,
+            Kind::Bare => ours::bare(place)?,
+            Kind::Minimal => ours::minimal(place)?,
             Kind::NginxFour | Kind::NginxList => others::nginx(kind, place)?,
             Kind::Haproxy => others::haproxy(place)?,
             Kind::Caddy => others::caddy(place)?,

@@ -41,7 +41,7 @@ pub const KEEPALIVE: Duration = Duration::from_secs(60);
 pub const CLIENT_HEADER: Duration = Duration::from_secs(20);
 /// Time for a TLS handshake: two round trips and some arithmetic.
 pub const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections at once. At some 5 KiB each when idle, 15 with TLS, 45 of HTTP/2, whose library keeps 28 KiB of
+/// Connections at once. At some 5 KiB each when idle, 15 with TLS, 60 of HTTP/2, whose library keeps 28 KiB of
 /// buffers, they fit into a small machine, and they stay below the files that a service manager lets a service open.
 pub const CONNECTIONS: usize = 16_384;
 /// Connections of one address. A browser opens six, an office or a carrier behind one address some

@@ -5,6 +5,7 @@ use super::mode::override_line;
 use super::output::{Output, harmless};
 use super::style::Ink;
 use super::{Failure, Outcome, control};
+use crate::report::{amount, grouped};
 use serde_json::Value;
 use std::io;
 
@@ -119,9 +120,14 @@ fn troubles(status: &Value) -> Vec<String> {
 fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let count = |name: &str| total(status, name);
     output.line(format!(
-        "{} requests, {} judged: {} violations, {} stale, {} variants, {} refused; robots.txt served {} times",
-        count("requests"), count("judged"), count("violations"), count("stale"), count("variants"),
-        count("refused"), count("robots_txt"),
+        "{}, {} judged: {}, {} stale, {}, {} refused; robots.txt served {}",
+        amount(count("requests"), "request", "requests"),
+        grouped(count("judged")),
+        amount(count("violations"), "violation", "violations"),
+        grouped(count("stale")),
+        amount(count("variants"), "variant", "variants"),
+        grouped(count("refused")),
+        amount(count("robots_txt"), "time", "times"),
     ))
 }
 
@@ -129,7 +135,8 @@ fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()>
 fn connections(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let Some(counts) = status.get("connections") else { return Ok(()) };
     let (open, accepted) = (number(counts, "open"), number(counts, "accepted"));
-    output.line(format!("{accepted} connections, {open} of them open"))?;
+    let accepted = amount(accepted, "connection", "connections");
+    output.line(format!("{accepted}, {} of them open", grouped(open)))?;
     let known = AWAY.iter().map(|(name, what)| (number(counts, name), *what));
     let of_requests =
         [(total(status, "malformed"), "malformed"), (total(status, "no_site"), "for no site's host")];

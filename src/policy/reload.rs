@@ -248,7 +248,11 @@ impl Reloader {
         let mode = set.unwrap_or("as configured");
         tracing::info!(crawler, site, mode, "a mode was set by hand");
         history.overrides = next;
-        self.current.replace(policy.next(SystemTime::now()).overridden(&history.overrides));
+        let now = SystemTime::now();
+        self.current.replace(policy.next(now).overridden(&history.overrides));
+        // Whoever set it knows it: the next reload tells of files only.
+        let told = history.told.take().map(|told| Arc::new(told.next(now).overridden(&history.overrides)));
+        history.told = told;
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 use super::Report;
 use super::question::Question;
 use crate::identify::{Client, Proof};
-use crate::record::{EventKind, StoreError, StoreReader};
+use crate::record::{EventKind, Point, StoreError, StoreReader};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -29,6 +29,15 @@ pub struct Curve {
     pub counts: Vec<u64>,
 }
 
+/// Violations that were counted elsewhere than in a store, for [`Course::of_series`].
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// How long the stretches are at whose starts the points stand.
+    pub grain: Duration,
+    /// The counts. What is no violation of a crawler under its own name is left out.
+    pub points: Vec<Point>,
+}
+
 impl Course {
     /// The course of `report`'s window, in at most `stretches` stretches, of its `curves` worst crawlers and
     /// the others together.
@@ -47,26 +56,38 @@ impl Course {
             grain = grain.max(store.grain(&report.window())?);
         }
         let step = step(report, grain, stretches);
+        let mut points = Vec::new();
+        for store in stores {
+            points.extend(store.series(&report.window(), &question.filter(), step)?);
+        }
+        Ok(Self::in_steps(&points, report, step, curves))
+    }
+
+    /// The same of a series.
+    #[must_use]
+    pub fn of_series(series: &Series, report: &Report, stretches: u32, curves: usize) -> Self {
+        Self::in_steps(&series.points, report, step(report, series.grain, stretches), curves)
+    }
+
+    fn in_steps(points: &[Point], report: &Report, step: Duration, curves: usize) -> Self {
         let (first, count) = grid(report, step);
         let mut sums: BTreeMap<Box<str>, Vec<u64>> = BTreeMap::new();
-        for store in stores {
-            for point in store.series(&report.window(), &question.filter(), step)? {
-                let subject = &point.subject;
-                let is_crawler = matches!(subject.client, Client::Crawler | Client::SpecialCase);
-                if !is_crawler || subject.proof == Proof::Contradicted || point.kind != EventKind::Violation {
-                    continue;
-                }
-                let name = subject.crawler.clone().unwrap_or_else(|| "(no name)".into());
-                let at = seconds(point.start).saturating_sub(first) / step.as_secs();
-                let counts = sums.entry(name).or_insert_with(|| vec![0; count]);
-                if let Some(sum) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
-                    *sum += point.count;
-                }
+        for point in points {
+            let subject = &point.subject;
+            let is_crawler = matches!(subject.client, Client::Crawler | Client::SpecialCase);
+            if !is_crawler || subject.proof == Proof::Contradicted || point.kind != EventKind::Violation {
+                continue;
+            }
+            let name = subject.crawler.clone().unwrap_or_else(|| "(no name)".into());
+            let at = seconds(point.start).saturating_sub(first) / step.as_secs();
+            let counts = sums.entry(name).or_insert_with(|| vec![0; count]);
+            if let Some(sum) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
+                *sum += point.count;
             }
         }
         let starts = (0..count as u64).map(|at| at * step.as_secs() + first);
         let starts = starts.map(|start| SystemTime::UNIX_EPOCH + Duration::from_secs(start)).collect();
-        Ok(Self { starts, step, curves: worst(sums, curves, count) })
+        Self { starts, step, curves: worst(sums, curves, count) }
     }
 }
 
@@ -87,16 +108,19 @@ fn worst(sums: BTreeMap<Box<str>, Vec<u64>>, curves: usize, count: usize) -> Vec
 }
 
 /// Lengths that people read a clock by; each divides the next day boundary.
-const STEPS: [u64; 12] = [60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 7 * 86_400];
+const STEPS: [u64; 12] = [60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY, 7 * DAY];
+
+const DAY: u64 = 86_400;
 
 /// The shortest step that needs at most `stretches` of them, and is no shorter than `grain`, the longest of the
 /// store's roll-ups in the window, or a chart would show a day's count in its first half hour.
 fn step(report: &Report, grain: Duration, stretches: u32) -> Duration {
-    let length = seconds(report.to).saturating_sub(seconds(report.from)).max(1);
+    let length = end(report).saturating_sub(seconds(report.from)).max(1);
     let fits = |step: &u64| length.div_ceil(*step) < u64::from(stretches.max(2));
     let step = STEPS.into_iter().filter(|step| *step >= grain.as_secs()).find(fits);
+    let unit = grain.as_secs().max(DAY);
     Duration::from_secs(
-        step.unwrap_or_else(|| length.div_ceil(u64::from(stretches.max(2)) * 86_400) * 86_400 * 2),
+        step.unwrap_or_else(|| length.div_ceil(u64::from(stretches.max(2)) * unit) * unit * 2),
     )
 }
 
@@ -104,8 +128,14 @@ fn step(report: &Report, grain: Duration, stretches: u32) -> Duration {
 fn grid(report: &Report, step: Duration) -> (u64, usize) {
     let step = step.as_secs();
     let first = seconds(report.from) / step * step;
-    let count = seconds(report.to).saturating_sub(first).div_ceil(step);
+    let count = end(report).saturating_sub(first).div_ceil(step);
     (first, usize::try_from(count).unwrap_or_default())
+}
+
+/// The end of the window. That of a log is a moment after its last line, and what is left of a second is a second.
+fn end(report: &Report) -> u64 {
+    let since = report.to.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() + u64::from(since.subsec_nanos() > 0)
 }
 
 fn seconds(time: SystemTime) -> u64 {

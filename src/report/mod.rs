@@ -29,7 +29,7 @@ mod window;
 pub use case::{Case, CaseVersion, Period};
 pub use conduct::Conduct;
 pub use counted::Counted;
-pub use course::{Course, Curve};
+pub use course::{Course, Curve, Series};
 pub use delay::CrawlDelay;
 pub use entry::{Entry, PathCount, ReadOf, RuleCount};
 pub use headline::{Summary, amount, grouped};

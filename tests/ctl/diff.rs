@@ -65,6 +65,8 @@ fn flips_of_a_log_and_the_loss_of_a_search_engine() {
         (&json!(12), &json!(10)),
         "{told}"
     );
+    folder.write("torn.log", [&log(), "torn\n"].concat());
+    assert_golden("diff-log-torn", &folder, &diff(&folder, &["--log", "torn.log", "--top", "1"], 1));
     let back =
         ctl(&folder, &["diff", "old.txt", "--robots", "new.txt", "--log", "access.log", "--format", "json"]);
     assert_eq!(back.exits(1).json()["losses"][0]["requests"], 2);
@@ -135,14 +137,25 @@ fn flips_are_what_two_replays_differ_in() {
         eprintln!("skipped: ROBOTS_GATEWAY_CORPUS is not set");
         return;
     };
+    let file = |name: &str| corpus.join(name).to_str().expect("UTF-8").to_owned();
+    let log = file("logs/elastic-2015.combined.log.gz");
+    for (old, new) in [
+        ("2026-wikimedia.txt", "www.nber.org.txt"),
+        ("2022-quora.txt", "2022-zillow.txt"),
+        ("2022-reddit.txt", "2022-twitter.txt"),
+    ] {
+        let [old, new] = [old, new].map(|name| file(&format!("robots/files/{name}")));
+        compare_with_two_replays(&old, &new, &log);
+    }
+}
+
+/// Adds up what two replays differ in, by crawler and target, and holds the flips of a diff to it.
+#[track_caller]
+fn compare_with_two_replays(old: &str, new: &str, log: &str) {
     let folder = Folder::new();
-    let file = |name: &str| corpus.join("robots/files").join(name).to_str().expect("UTF-8").to_owned();
-    let (old, new) = (file("2026-wikimedia.txt"), file("www.nber.org.txt"));
-    let log = corpus.join("logs/elastic-2015.combined.log.gz").to_str().expect("UTF-8").to_owned();
-    let ended = ctl(&folder, &["diff", &new, "--robots", &old, "--log", &log, "--format", "json"]);
-    let told = ended.json();
-    let mut wanted = violations(&folder, &new, &log);
-    for (key, count) in violations(&folder, &old, &log) {
+    let told = ctl(&folder, &["diff", new, "--robots", old, "--log", log, "--format", "json"]).json();
+    let mut wanted = violations(&folder, new, log);
+    for (key, count) in violations(&folder, old, log) {
         *wanted.entry(key).or_default() -= count;
     }
     wanted.retain(|_, count| *count != 0);
@@ -154,7 +167,7 @@ fn flips_are_what_two_replays_differ_in() {
             sign * flip["count"].as_i64().expect("a count");
     }
     flips.retain(|_, count| *count != 0);
-    eprintln!("{} kinds of requests flip between two real files", flips.len());
+    eprintln!("{} kinds of requests flip between {old} and {new}", flips.len());
     assert!(flips.len() > 10, "the files differ too little: {told}");
-    assert_eq!(flips, wanted);
+    assert_eq!(flips, wanted, "{old} and {new}");
 }

@@ -13,6 +13,7 @@
 mod batch;
 mod check;
 mod diff;
+mod everywhere;
 mod explain;
 mod golden;
 mod init;

@@ -61,6 +61,7 @@ fn it_survives_a_reload_and_a_broken_configuration_and_shows_in_status() {
     let origin = Nginx::start();
     let gateway = gateway(&origin);
     assert_golden("mode-json", gateway.folder(), &mode(&gateway, &["enforce", "--format", "json"], 0));
+    assert!(gateway.ctl(&["reload"]).exits(0).stdout.starts_with("unchanged\n"), "no file has changed");
     rename_over(&gateway.robots(), "User-agent: *\nDisallow: /private\nDisallow: /more\n");
     gateway.ctl(&["reload"]).exits(0);
     assert_eq!(status_of(&gateway, "one.example", GPTBOT), 403);

@@ -93,6 +93,72 @@ fn the_report_as_text_json_and_csv() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("GPTBot once"), "{page}");
 }
 
+/// The number in front of `after` in `text`, the last one there.
+#[track_caller]
+fn number_before(text: &str, after: &str) -> u64 {
+    let (before, _) = text.split_once(after).unwrap_or_else(|| panic!("no `{after}` in {text}"));
+    let digits = before.rsplit(|symbol: char| !symbol.is_ascii_digit() && symbol != ',').next();
+    digits
+        .unwrap_or_default()
+        .replace(',', "")
+        .parse()
+        .unwrap_or_else(|_| panic!("no number before `{after}`"))
+}
+
+#[test]
+fn the_page_the_table_and_the_json_tell_the_same_numbers() {
+    // More than a minute apart, and the last at the very start of a minute: it is in the chart, too.
+    let late = [
+        combined(&(3_540, "192.0.2.1", "/private/late", 200, Some(GPTBOT))),
+        combined(&(3_600, "192.0.2.7", "/cgi-bin/y", 200, Some(GOOGLEBOT))),
+    ];
+    let folder = folder([&log(combined), &late.concat(), "junk\n"].concat());
+    let report = as_json(&folder, &["access.log"]);
+    let count = |field: &str| -> u64 {
+        let crawlers = report["crawlers"].as_array().expect("crawlers").iter();
+        let named =
+            crawlers.filter(|entry| entry["client"] == "crawler" || entry["client"] == "special-case");
+        named.map(|entry| entry[field].as_u64().expect("a number")).sum()
+    };
+    assert_eq!((count("violations"), count("refused")), (4, 5), "{report}");
+    let page = replay(&folder, &["access.log", "--format", "html"]).exits(0).stdout;
+    assert_eq!(number_before(&page, " in all</title>"), count("violations"), "the chart: {page}");
+    for (label, field) in [
+        ("Requests", "requests"),
+        ("Violations", "violations"),
+        ("Refused", "refused"),
+        ("Variants", "variants"),
+    ] {
+        let told = format!("<dt>{label}</dt><dd>{}</dd>", count(field));
+        assert!(page.contains(&told), "{told} in {page}");
+    }
+    assert!(page.contains("Nothing was refused") && page.contains("lines not read: 1"), "{page}");
+    let text = replay(&folder, &["access.log"]).exits(0).stdout;
+    assert!(text.starts_with("enforce mode would have refused 5 of 11 requests\n"), "{text}");
+    let totals = format!(
+        "all crawlers: {} requests, {} violations, {} stale, {} variant, {} refused\n",
+        count("requests"),
+        count("violations"),
+        count("stale"),
+        count("variants"),
+        count("refused")
+    );
+    assert!(text.contains(&totals), "{totals} in {text}");
+    let table = replay(&folder, &["access.log", "--format", "csv"]).exits(0).stdout;
+    let mut rows = table.lines().map(|line| line.trim_end().split(',').collect::<Vec<_>>());
+    let head = rows.next().expect("a head");
+    let rows: Vec<Vec<&str>> = rows.collect();
+    let entries = report["crawlers"].as_array().expect("crawlers");
+    assert_eq!(rows.len(), entries.len(), "{table}");
+    for field in ["requests", "reads", "violations", "stale", "variants", "spoofed", "refused"] {
+        let at =
+            head.iter().position(|name| *name == field).unwrap_or_else(|| panic!("no {field} in {table}"));
+        for (row, entry) in rows.iter().zip(entries) {
+            assert_eq!(row[at], entry[field].to_string(), "{field} of {entry}");
+        }
+    }
+}
+
 #[test]
 fn what_would_be_refused_and_who_would_be_spared() {
     let report = as_json(&folder(log(combined)), &["access.log"]);

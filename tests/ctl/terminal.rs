@@ -27,6 +27,14 @@ pub(crate) fn on_terminal(folder: &Folder, arguments: &str, variables: &[(&str, 
     Some(ended)
 }
 
+/// `text` without colours: what stands between an escape and an `m`.
+pub(crate) fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    plain.extend(parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest)));
+    plain
+}
+
 #[test]
 fn lint_has_colours_on_a_terminal() {
     let folder = folder();

@@ -25,6 +25,11 @@ fn every_verb_has_help_with_examples() {
             "{verb}: {}",
             help.stdout
         );
+        // What is broken by a narrow terminal cannot be pasted.
+        let (_, examples) = help.stdout.split_once("Examples:\n").expect("examples");
+        for line in examples.lines().take_while(|line| !line.is_empty()) {
+            assert!(line.contains("gatewayctl ") && line.len() <= 80, "{verb}: `{line}`");
+        }
     }
 }
 

@@ -60,7 +60,7 @@ fn asked(gateway: &Daemon) -> Client {
 }
 
 #[test]
-#[ignore = "10,000 connections, and figures of a release build: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
+#[ignore = "10,000 connections, and figures of a release build as it is shipped: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
 fn ten_thousand_idle_connections_fit_into_250_megabytes() {
     let origin = Nginx::start();
     let gateway = patient().in_front_of(&origin).start();
@@ -84,7 +84,7 @@ fn with_tls(origin: &Nginx) -> (Authority, Daemon, SocketAddr) {
 }
 
 #[test]
-#[ignore = "2,000 handshakes, and figures of a release build: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
+#[ignore = "2,000 handshakes, and figures of a release build as it is shipped: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
 fn an_idle_connection_of_tls_takes_no_more_than_25_kilobytes() {
     const PAGE: &str = "GET /page HTTP/1.1\r\nHost: a.example\r\nUser-Agent: Mozilla/5.0\r\n\r\n";
     let origin = Nginx::start();
@@ -99,7 +99,7 @@ fn an_idle_connection_of_tls_takes_no_more_than_25_kilobytes() {
 
 /// The library that speaks HTTP/2 keeps 28 KiB of buffers for a connection, whatever it does.
 #[test]
-#[ignore = "2,000 handshakes, and figures of a release build: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
+#[ignore = "2,000 handshakes, and figures of a release build as it is shipped: cargo test --release --test gateway memory -- --ignored --nocapture --test-threads 1"]
 fn an_idle_connection_of_http_2_takes_no_more_than_70_kilobytes() {
     let origin = Nginx::start();
     let (authority, gateway, address) = with_tls(&origin);

@@ -76,6 +76,34 @@ fn the_filter_of_fail2ban_finds_refusals_and_nobody_else() {
 }
 
 #[test]
+fn the_pipeline_of_vector_names_fields_that_the_journal_has() {
+    let config = text("conf/vector.toml");
+    let pipeline: toml::Table = config.parse().unwrap();
+    let journal = journal();
+    let events: Vec<serde_json::Value> =
+        journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // `.name` in the program once the line is parsed, and `{{ name }}` in the labels, which stand in comments.
+    let program = pipeline["transforms"]["events"]["source"].as_str().unwrap();
+    let (_, parsed) = program.split_once("parse_json!").unwrap();
+    let of_program = parsed.split(['(', ' ', ',', ')']).filter_map(|word| word.strip_prefix('.'));
+    let of_program = of_program.filter(|name| !name.is_empty() && *name != "message");
+    let of_labels = config.split("{{ ").skip(1).filter_map(|rest| rest.split(" }}").next());
+    let named: Vec<&str> = of_program.chain(of_labels).collect();
+    assert_eq!(named, ["time", "event", "action"]);
+    for (event, name) in events.iter().flat_map(|event| named.iter().map(move |name| (event, name))) {
+        assert!(event[*name].is_string(), "{name} in {event}");
+    }
+    // `%+` is a time of RFC 3339.
+    assert!(program.contains(r#"parse_timestamp!(.time, "%+")"#), "{program}");
+    for event in &events {
+        let time = event["time"].as_str().unwrap();
+        assert!(time.parse::<jiff::Timestamp>().is_ok() && time.ends_with('Z'), "{time}");
+    }
+    let include = pipeline["sources"]["journal"]["include"][0].as_str().unwrap();
+    assert!(text("README.md").contains(include), "the journal's default place is {include}");
+}
+
+#[test]
 fn the_pipeline_of_vector_is_one() {
     let _: toml::Table = text("conf/vector.toml").parse().unwrap();
     let file = path("conf/vector.toml");

@@ -8,7 +8,7 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 13] = [
+const PAGES: [(&str, usize); 16] = [
     ("quick-start", 2),
     ("replay", 4),
     ("audit-to-enforce", 5),
@@ -22,6 +22,9 @@ const PAGES: [(&str, usize); 13] = [
     ("upgrade", 2),
     ("under-attack", 1),
     ("limits", 0),
+    ("reading-the-report", 1),
+    ("tls", 0),
+    ("verifying-crawlers", 0),
 ];
 
 /// What a page finds on its machine. The first page that a crawler asks for is disallowed by the sample robots.txt.
@@ -35,6 +38,7 @@ cat > /var/log/nginx/access.log <<'END'
 END
 mkdir -p \"$(dirname /srv/gateway-b)\"
 ln -s /var/lib/robots-gateway /srv/gateway-b
+echo 192.0.2.0/24 > /etc/robots-gateway/twitterbot.txt
 gzip -c /var/log/nginx/access.log > /var/log/nginx/access.log.1.gz
 ";
 
@@ -83,20 +87,41 @@ fn run(sandbox: &Sandbox, name: &str, commands: &str, code: i32) -> String {
     }
 }
 
-/// Whether a fragment of a configuration loads, with a site where it has none.
+/// Whether a fragment of a configuration loads, with a site and a certificate where it has none.
 fn check_toml(sandbox: &Sandbox, name: &str, fragment: &str) {
     if let Some(rest) = fragment.trim().strip_prefix("{{#include ") {
+        // Every file of conf/ has a test of its own.
         let file = rest.trim_end_matches("}}");
         assert!(path("docs").join(file).exists(), "docs/{name}.md includes {file}");
         return;
     }
-    let site = "[[sites]]\norigin = \"http://127.0.0.1:3000\"\nrobots = \"robots.txt\"\n";
-    let site = if fragment.contains("[[sites]]") { "" } else { site };
+    certify(sandbox, name);
+    let keys = "origin = \"http://127.0.0.1:3000\"\nrobots = \"robots.txt\"\n";
+    let (has_site, has_origin) = (fragment.contains("[[sites]]"), fragment.contains("origin = "));
+    let site = format!(
+        "{}{}",
+        if has_site { "" } else { "[[sites]]\n" },
+        if has_site && has_origin { "" } else { keys }
+    );
+    let shown = "[[certificates]]\ncertificate = \"example.org.crt\"\nkey = \"example.org.key\"\n";
+    let needs_certificate = fragment.contains("tls = true") && !fragment.contains("[[certificates]]");
+    let site = format!("{site}{}", if needs_certificate { shown } else { "" });
     let script = format!(
         "cat > /etc/robots-gateway/page.toml <<'END'\n{fragment}\n{site}\nEND\n\
          gatewayctl check --offline --config /etc/robots-gateway/page.toml"
     );
     run(sandbox, name, &script, 0);
+}
+
+/// The certificates that the pages name, with their keys.
+fn certify(sandbox: &Sandbox, name: &str) {
+    let own = rcgen::generate_simple_self_signed(["example.org".to_owned()]).unwrap();
+    let (certificate, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+    for (file, text) in
+        [("example.org.crt", &certificate), ("example.org.key", &key), ("mirror-ca.pem", &certificate)]
+    {
+        run(sandbox, name, &format!("cat > /etc/robots-gateway/{file} <<'END'\n{text}END"), 0);
+    }
 }
 
 fn walk(name: &str, least: usize) {
@@ -135,29 +160,55 @@ fn the_commands_of_every_page_run() {
     }
 }
 
-/// The targets of links in a page that are files of this project.
+/// What links in a page lead to, other than to the web.
 fn links(page: &str) -> Vec<&str> {
-    let targets = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    targets.filter(|target| !target.contains("://") && !target.starts_with('#')).collect()
+    let prose = page.split("```").step_by(2);
+    let targets = prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.contains("://")).collect()
+}
+
+/// The places in a page that a link can name: its headings, as mdbook and others make them.
+fn anchors(page: &str) -> Vec<String> {
+    let prose = page.split("```").step_by(2).flat_map(str::lines);
+    let headings = prose
+        .filter_map(|line| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#')));
+    let anchor = |heading: &str| -> String {
+        let kept =
+            heading.trim().chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() }).collect()
+    };
+    headings.map(anchor).collect()
 }
 
 #[test]
-fn every_page_is_listed_and_every_link_leads_somewhere() {
+fn every_page_is_listed_once_and_every_link_leads_somewhere() {
     let summary = text("docs/SUMMARY.md");
     let listed = links(&summary);
     assert!(listed.len() >= PAGES.len(), "{listed:?}");
+    let mut pages = vec!["SUMMARY.md".to_owned()];
     for entry in std::fs::read_dir(path("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        if std::path::Path::new(&name).extension().is_none_or(|kind| kind != "md") || name == "SUMMARY.md" {
-            continue;
+        if std::path::Path::new(&name).extension().is_some_and(|kind| kind == "md") && name != "SUMMARY.md" {
+            let count = listed.iter().filter(|target| **target == name).count();
+            assert_eq!(count, 1, "docs/{name} in docs/SUMMARY.md");
+            pages.push(name);
         }
-        assert!(listed.contains(&name.as_str()), "docs/{name} is missing in docs/SUMMARY.md");
+    }
+    let mut seen = 0;
+    for name in &pages {
         for target in links(&text(&format!("docs/{name}"))) {
-            let file = target.split('#').next().unwrap_or_default();
-            assert!(path("docs").join(file).exists(), "docs/{name} links to {target}");
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { name } else { file };
+            // A rendered guide has its own pages, and nothing of the folders around them.
+            assert!(!file.contains('/') && path("docs").join(file).exists(), "docs/{name} links to {target}");
+            let anchors = anchors(&text(&format!("docs/{file}")));
+            assert!(
+                anchor.is_empty() || anchors.iter().any(|known| known == anchor),
+                "docs/{name} links to {target}"
+            );
+            seen += 1;
         }
     }
-    for target in listed {
-        assert!(path("docs").join(target).exists(), "docs/SUMMARY.md links to {target}");
-    }
+    assert!(seen > listed.len(), "only {seen} links seen");
+    assert_eq!(anchors("# A b\n## What it's, `c`?\n```sh\n# none\n```\n"), ["a-b", "what-its-c"]);
 }

@@ -14,6 +14,7 @@ mod package;
 mod release;
 mod rules;
 mod sandbox;
+mod scripts;
 mod unit;
 
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
-//! The gateway as an operator starts it, and this program itself as the bare proxy and as pingora's minimal example.
+//! The gateway as an operator starts it, this program itself as the bare proxy, and pingora's minimal example.
 
-use super::{Addresses, Kind, Where};
+use super::{Addresses, Where};
 use crate::certificate::Certificate;
 use crate::process::{Place, Running, command};
+use crate::scenario::REFUSED_CRAWLER;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -79,12 +80,28 @@ pub(crate) fn control(folder: &Path) -> PathBuf {
     folder.join("control.sock")
 }
 
-/// Starts this program as one of the proxies it brings.
-pub(super) fn start(kind: Kind, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
-    let Where { origin, addresses, folder } = place;
+/// Starts this program as the bare proxy.
+pub(super) fn bare(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
     let mut proxy = command(std::env::current_exe()?, Place::Server);
-    let Addresses { plain, tls } = addresses;
-    let arguments = [plain.to_string(), tls.to_string(), origin.to_string()];
-    proxy.args(["--serve", kind.word()]).args(arguments).arg(folder);
-    Running::start(proxy, plain, &folder.join("log"))
+    proxy.arg("--serve").args(addresses(place)).arg(place.folder);
+    Running::start(proxy, place.addresses.plain, &place.folder.join("log"))
+}
+
+/// Starts pingora's minimal example, which cargo leaves beside this program's folder.
+pub(super) fn minimal(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
+    let program = std::env::current_exe()?;
+    let built = program.parent().and_then(Path::parent).ok_or("no folder of built programs")?;
+    let minimal = built.join("examples/minimal");
+    if !minimal.exists() {
+        let path = minimal.display();
+        return Err(format!("{path} is missing: cargo build --release --locked --example minimal").into());
+    }
+    let certificate = Certificate::of(place.folder);
+    let mut proxy = command(minimal, Place::Server);
+    proxy.arg(REFUSED_CRAWLER).args(addresses(place)).args([certificate.chain, certificate.key]);
+    Running::start(proxy, place.addresses.plain, &place.folder.join("log"))
+}
+
+fn addresses(place: Where<'_>) -> [String; 3] {
+    [place.addresses.plain, place.addresses.tls, place.origin].map(|address| address.to_string())
 }

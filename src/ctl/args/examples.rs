@@ -5,7 +5,7 @@ Examples:
   gatewayctl replay /var/log/nginx/access.log --robots robots.txt
   gatewayctl lint robots.txt
   gatewayctl check --config gateway.toml
-  gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
+  gatewayctl explain --robots robots.txt --user-agent GPTBot/1.2 --target /a
   gatewayctl reload
   gatewayctl report --since 7d
   gatewayctl status --format json
@@ -20,12 +20,12 @@ Examples:
 pub(super) const CRAWLERS: &str = "\
 Examples:
   gatewayctl crawlers
-  gatewayctl crawlers 'Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)'
+  gatewayctl crawlers 'GPTBot/1.2 (+https://openai.com/gptbot)'
   gatewayctl crawlers refresh";
 
 pub(super) const EXPLAIN: &str = "\
 Examples:
-  gatewayctl explain --robots robots.txt --user-agent 'Mozilla/5.0 (compatible; GPTBot/1.2)' --target /private
+  gatewayctl explain --robots robots.txt --user-agent GPTBot/1.2 --target /a
   gatewayctl explain --robots robots.txt --token GPTBot --target '/private?x=1'
   gatewayctl explain --robots robots.txt --batch questions.jsonl
 
@@ -56,12 +56,12 @@ Examples:
   gatewayctl mode --persist enforce
   gatewayctl mode --crawler GPTBot --clear
 
-Without --persist a mode lasts until the gateway is started again. A reload does not end it. `gatewayctl status` shows
+Without --persist a mode lasts until the gateway is started again. A reload does not end it. `gatewayctl status` shows \
 all that are in force; they win over the configuration.";
 
 pub(super) const INIT: &str = "\
 Examples:
-  gatewayctl init --origin http://127.0.0.1:3000 --host example.org /etc/robots-gateway
+  gatewayctl init --origin http://127.0.0.1:3000 --host example.org site
   gatewayctl init --robots robots.txt .";
 
 pub(super) const COMPLETIONS: &str = "\
@@ -84,11 +84,11 @@ Examples:
 pub(super) const REPLAY: &str = "\
 Examples:
   gatewayctl replay access.log --robots robots.txt
-  gatewayctl replay --config gateway.toml /var/log/nginx/access.log /var/log/nginx/access.log.2.gz
+  gatewayctl replay --config gateway.toml access.log access.log.2.gz
   zcat access.log.*.gz | gatewayctl replay - --robots robots.txt --format json
   gatewayctl replay --follow access.log --robots robots.txt --events -
 
-It reads combined and common logs (nginx, Apache), with or without a host in front, and JSON lines of nginx and Caddy,
+It reads combined and common logs (nginx, Apache), with or without a host in front, and JSON lines of nginx and Caddy, \
 plain or compressed with gzip or zstd. The report says what would have been refused in enforce mode.";
 
 pub(super) const DIFF: &str = "\

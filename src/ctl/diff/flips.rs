@@ -11,6 +11,10 @@ use std::sync::Arc;
 /// How many are told apart. A site with more has a new robots.txt altogether.
 const MOST: usize = 400_000;
 
+/// How many octets their targets have in all, and one of them.
+const OCTETS: usize = 48 << 20;
+const LONGEST_TARGET: usize = 2_048;
+
 /// One kind of request; field names are public API.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Flip {
@@ -77,6 +81,7 @@ struct Key {
 #[derive(Debug, Default)]
 pub(super) struct Flips {
     counts: HashMap<Key, u64>,
+    octets: usize,
     /// Requests of kinds that found no room.
     rest: u64,
     unlisted: u64,
@@ -101,12 +106,17 @@ impl Flips {
     fn put(&mut self, key: Key, count: u64) {
         if let Some(known) = self.counts.get_mut(&key) {
             *known += count;
-        } else if self.counts.len() < MOST {
+        } else if self.has_room(&key.target) {
+            self.octets += key.target.len();
             self.counts.insert(key, count);
         } else {
             self.rest += count;
             self.unlisted += 1;
         }
+    }
+
+    fn has_room(&self, target: &[u8]) -> bool {
+        self.counts.len() < MOST && self.octets + target.len() <= OCTETS && target.len() <= LONGEST_TARGET
     }
 
     /// Adds those of another part of a log.

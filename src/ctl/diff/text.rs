@@ -4,7 +4,7 @@ use super::rules::{Changed, Line};
 use super::{Difference, Requests};
 use crate::ctl::output::{Output, harmless};
 use crate::ctl::style::Ink;
-use crate::report::grouped;
+use crate::report::{amount, grouped};
 use std::io;
 
 /// How many rules of one change are shown.
@@ -14,10 +14,10 @@ pub(super) fn print(difference: &Difference, output: &mut Output<impl io::Write>
     let palette = output.palette();
     for loss in &difference.losses {
         let text = format!(
-            "WARNING: {} is a search engine and would lose {} pages that it fetches today ({} requests)",
+            "WARNING: {} is a search engine and would lose {} that it fetches today ({})",
             harmless(&loss.crawler),
-            grouped(loss.pages),
-            grouped(loss.requests)
+            amount(loss.pages, "page", "pages"),
+            amount(loss.requests, "request", "requests")
         );
         output.line(palette.paint(Ink::Error, &text))?;
     }
@@ -71,9 +71,9 @@ fn requests(
 ) -> io::Result<()> {
     output.line("")?;
     output.line(format!(
-        "{} of {} judged requests would be judged otherwise",
+        "{} of {} would be judged otherwise",
         grouped(requests.flipped),
-        grouped(requests.judged)
+        amount(requests.judged, "judged request", "judged requests")
     ))?;
     if requests.source == "store" {
         output.line(format!(
@@ -82,7 +82,8 @@ fn requests(
         ))?;
     }
     if requests.unread > 0 {
-        output.line(format!("{} lines could not be read", grouped(requests.unread)))?;
+        let lines = amount(requests.unread, "line", "lines");
+        output.line(format!("{lines} could not be read"))?;
     }
     let widest = difference.flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default();
     for flip in &difference.flips {
@@ -102,6 +103,7 @@ fn requests(
     let shown: u64 = difference.flips.iter().map(|flip| flip.count).sum();
     match requests.flipped - shown {
         0 => Ok(()),
-        more => output.line(format!("  and {} more requests; --top shows more kinds", grouped(more))),
+        more => output
+            .line(format!("  and {}; --top shows more kinds", amount(more, "more request", "more requests"))),
     }
 }

@@ -22,6 +22,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const HEADERS: usize = 16_384;
 const LONGEST_HEADER: usize = 1_024;
 
+/// How many names of clients are remembered. Of strangers, a log may hold one in each line.
+const NAMES: usize = if cfg!(test) { 64 } else { 32_768 };
+
 /// How many names of hosts are remembered.
 const HOSTS: usize = 16_384;
 
@@ -69,7 +72,7 @@ impl<'a> Judge<'a> {
 
     /// Judges a chunk.
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
-        let mut part = Part { log: chunk.log, ..Part::default() };
+        let mut part = Part { log: chunk.log, subjects_anew: self.forget_names(), ..Part::default() };
         for _ in 0..chunk.overlong {
             part.physical += 1;
             part.tally.lines += 1;
@@ -86,6 +89,18 @@ impl<'a> Judge<'a> {
             }
         }
         part
+    }
+
+    /// Begins to number subjects anew when there are too many; what they were is known where the parts are added up.
+    fn forget_names(&mut self) -> bool {
+        let is_full = self.names.len() >= NAMES;
+        if is_full {
+            self.names.clear();
+            self.subjects = 0;
+            // They hold the numbers.
+            self.headers.iter_mut().for_each(HashMap::clear);
+        }
+        is_full
     }
 
     fn line(&mut self, line: &[u8], part: &mut Part) {
@@ -341,4 +356,43 @@ fn event(
     );
     event.answered(status);
     part.events.extend(event.line());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ledger::Ledger;
+    use super::*;
+    use crate::ctl::args::Cli;
+    use clap::Parser as _;
+
+    #[test]
+    fn names_are_forgotten_and_counted_all_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let robots = folder.path().join("robots.txt");
+        std::fs::write(&robots, "User-agent: *\nDisallow: /private\n").unwrap();
+        let cli = Cli::try_parse_from(["gatewayctl", "replay", "access.log"]).unwrap();
+        let sites = Sites::load(&cli, Some(&robots), None).unwrap();
+        let mut judge = Judge::new(&sites, i64::MIN, false);
+        let mut ledger = Ledger::new(&sites, 1, 1);
+        let line = |name: usize| {
+            format!(
+                "192.0.2.1 - - [01/Nov/2026:00:00:00 +0000] \"GET /private HTTP/1.1\" 200 5 \"-\" \
+                 \"Bot-{}{}/1.0 (+https://bot.example/)\"\n",
+                char::from(b'a' + u8::try_from(name / 26).unwrap()),
+                char::from(b'a' + u8::try_from(name % 26).unwrap())
+            )
+        };
+        for _ in 0..3 {
+            for first in (0..300).step_by(30) {
+                let octets: String = (first..first + 30).map(line).collect();
+                let chunk = Chunk { octets: octets.into_bytes(), ..Chunk::default() };
+                ledger.add(0, &judge.chunk(&chunk));
+                assert!(judge.names.len() < NAMES + 30);
+            }
+        }
+        let counts: Vec<u64> =
+            ledger.accounts.iter().map(|account| account.decisions.values().sum()).collect();
+        assert_eq!(counts, vec![3; 300], "each name by itself");
+        assert_eq!(ledger.timeline.counts().map(|(_, _, count)| count).sum::<u64>(), 900);
+    }
 }

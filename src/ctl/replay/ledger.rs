@@ -5,9 +5,10 @@
 
 use super::part::{Hit, NewDecision, Part, Spared, Tally, after_read};
 use super::sites::Sites;
+use super::timeline::Timeline;
 use crate::decide::{NoticePeriod, VersionId};
 use crate::enforce::Action;
-use crate::identify::{Basis, Identity, Proof};
+use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{
     Decision, EventKind, Gaps, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, Reader, Subject,
 };
@@ -87,6 +88,8 @@ pub(super) struct Ledger<'a> {
     /// Disallowed requests that enforce mode would forward, by reason and subject.
     pub(super) spared: BTreeMap<(Spared, u32), u64>,
     pub(super) after_read: u64,
+    /// Violations of crawlers over time.
+    pub(super) timeline: Timeline,
     /// Lines of each log so far, and the first one that could not be read.
     lines: Vec<u64>,
     pub(super) unread: Option<(usize, u64, Vec<u8>)>,
@@ -112,6 +115,7 @@ impl<'a> Ledger<'a> {
             book: ReadBook::default(),
             spared: BTreeMap::new(),
             after_read: 0,
+            timeline: Timeline::default(),
             lines: vec![0; logs],
             unread: None,
         }
@@ -143,6 +147,9 @@ impl<'a> Ledger<'a> {
 
     /// Gives what the worker has named in this part a number of ours.
     fn number(&mut self, worker: usize, part: &Part) {
+        if part.subjects_anew {
+            self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.clear());
+        }
         for new in &part.subjects {
             let number = self.subject(new.site, &new.identity);
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.push(number));
@@ -234,6 +241,9 @@ impl<'a> Ledger<'a> {
         let had_read =
             is_violation && has_read(&self.book, &reader(account), version, self.period, instant(hit.at));
         self.after_read += u64::from(had_read);
+        if is_violation && matches!(account.subject.client, Client::Crawler | Client::SpecialCase) {
+            self.timeline.add(number, hit.at);
+        }
         *account.decisions.entry(2 * decision + u32::from(had_read)).or_default() += 1;
         if let Some(last) = account.last_request {
             let gap = u64::try_from(hit.at - last).unwrap_or_default();

@@ -11,6 +11,7 @@ mod ledger;
 mod part;
 mod progress;
 mod sites;
+mod timeline;
 mod told;
 mod totals;
 
@@ -21,6 +22,7 @@ pub(super) use sites::Sites;
 use super::access_log::{Chunks, Source, sorted_by_time};
 use super::args::{Cli, Format, ReplayArgs};
 use super::output::Output;
+use super::style::Ink;
 use super::{Failure, Outcome, report};
 use crate::report::{Known, Question, Report, html};
 use judge::Judge;
@@ -173,14 +175,23 @@ fn print(
         Format::Json => output.json(&told.with(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
-            let page = html::page(&[], &question, &report, &html::Frame::default());
+            let notes = notes(&told);
+            let series = totals::series(ledger);
+            let page = html::page_of_series(&series, notes, &question, &report, &html::Frame::default());
             output.line(page.map_err(|error| Failure(error.to_string()))?)?;
         }
         Format::Text => {
-            told.headline(output)?;
+            output.line(output.palette().paint(Ink::Strong, &told.headline()))?;
             report::as_table(&report, arguments.top, false, output)?;
-            told.text(output)?;
+            output.line("")?;
+            told.sentences().iter().try_for_each(|sentence| output.line(sentence))?;
         }
     }
     Ok(())
+}
+
+/// What a reader of the page has to know before its numbers: nothing of this has happened.
+fn notes(told: &Told) -> Vec<String> {
+    let first = format!("A replay of access logs: {}. Nothing was refused.", told.headline());
+    std::iter::once(first).chain(told.sentences()).collect()
 }

@@ -119,6 +119,8 @@ pub(super) struct Part {
     pub(super) hits: Vec<Hit>,
     pub(super) targets: Vec<u8>,
     pub(super) subjects: Vec<NewSubject>,
+    /// The worker has forgotten the subjects of earlier parts, and begins with number 0.
+    pub(super) subjects_anew: bool,
     pub(super) decisions: Vec<NewDecision>,
     pub(super) hosts: Vec<Box<str>>,
     /// Lines, blank ones too.

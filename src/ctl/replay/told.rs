@@ -3,14 +3,12 @@
 
 use super::ledger::Ledger;
 use super::part::{Spared, Tally};
-use crate::ctl::output::{Output, harmless};
-use crate::ctl::style::Ink;
+use crate::ctl::output::harmless;
 use crate::enforce::Action;
 use crate::record::printable;
-use crate::report::{Report, grouped};
+use crate::report::{Report, amount, grouped};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 
 /// How many names are told of those who would be spared for one reason.
@@ -123,29 +121,25 @@ impl Told {
         Replayed { report, replay: self }
     }
 
-    pub(super) fn headline(&self, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    /// The answer in one line.
+    pub(super) fn headline(&self) -> String {
         let read = self.lines - self.unread.count - self.before_since;
-        let text = format!(
-            "enforce mode would have refused {} of {} requests",
-            grouped(self.refused),
-            grouped(read)
-        );
-        output.line(output.palette().paint(Ink::Strong, &text))
+        let all = amount(read, "request", "requests");
+        format!("enforce mode would have refused {} of {all}", grouped(self.refused))
     }
 
-    /// What goes below the table.
-    pub(super) fn text(&self, output: &mut Output<impl io::Write>) -> io::Result<()> {
-        output.line("")?;
-        output.line(format!(
+    /// What else there is to say, for people.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut said = vec![format!(
             "read, then ignored: {} of the violations came after the same crawler had fetched robots.txt, in this log",
             grouped(self.violations_after_read)
-        ))?;
-        self.spared(output)?;
-        output.line(format!(
+        )];
+        said.extend(self.spared());
+        said.push(format!(
             "never judged: {} of browsers, {} of apps",
             grouped(self.browsers),
             grouped(self.apps)
-        ))?;
+        ));
         let left_out = [
             (self.exempt, "of exempt addresses"),
             (self.off, "of crawlers or sites whose mode is off"),
@@ -154,17 +148,16 @@ impl Told {
             (self.no_request, "that were no HTTP, or for no path"),
             (self.before_since, "before --since"),
         ];
-        for (count, what) in left_out.iter().filter(|(count, _)| *count > 0) {
-            output.line(format!("left out: {} {what}", grouped(*count)))?;
-        }
+        let left_out = left_out.iter().filter(|(count, _)| *count > 0);
+        said.extend(left_out.map(|(count, what)| format!("left out: {} {what}", grouped(*count))));
         if self.unread.count > 0 {
             let count = grouped(self.unread.count);
-            output.line(format!("lines not read: {count}, such as {}", self.example()))?;
+            said.push(format!("lines not read: {count}, such as {}", self.example()));
         }
-        Ok(())
+        said
     }
 
-    fn spared(&self, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    fn spared(&self) -> Vec<String> {
         let mut reasons: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
         for kept in &self.spared {
             let (count, names) = reasons.entry(sentence(kept.reason, kept.client)).or_default();
@@ -174,13 +167,13 @@ impl Told {
         }
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-        for (reason, (count, names)) in reasons {
+        let told = |(reason, (count, names)): (&str, (u64, Vec<String>))| {
             let more = names.len().saturating_sub(NAMES);
             let names = names.into_iter().take(NAMES).collect::<Vec<_>>().join(", ");
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            output.line(format!("spared: {} {reason} ({names}{more})", grouped(count)))?;
-        }
-        Ok(())
+            format!("spared: {} {reason} ({names}{more})", grouped(count))
+        };
+        reasons.into_iter().map(told).collect()
     }
 }
 

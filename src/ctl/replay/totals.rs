@@ -2,14 +2,17 @@
 
 use super::ledger::{Account, Ledger, Seen, instant};
 use super::sites::Sites;
+use crate::enforce::Action;
+use crate::identify::{Client, Proof};
 use crate::policy::Site;
 use crate::record::{
-    OTHER_PATHS, PathCounts, PathTotal, Presence, ReadTotal, Total, VersionRecord, Window, printable,
+    EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Point, Presence, ReadTotal, Subject,
+    Total, VersionRecord, Window, printable,
 };
-use crate::report::Counted;
+use crate::report::{Counted, Series};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// From the first request to the last.
 pub(super) fn window(ledger: &Ledger<'_>) -> Window {
@@ -44,6 +47,35 @@ pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
         reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
         versions: sites.all.iter().filter_map(version).collect(),
     }
+}
+
+/// Violations over time, for the page. Those whose names found no room are told together.
+pub(super) fn series(ledger: &Ledger<'_>) -> Series {
+    let rest = || {
+        let of =
+            ledger.accounts.first().map_or_else(|| "default".into(), |account| account.subject.site.clone());
+        let crawler = Some(OTHER_CRAWLERS.into());
+        Arc::new(Subject {
+            site: of,
+            client: Client::Crawler,
+            crawler,
+            purpose: None,
+            proof: Proof::Unchecked,
+        })
+    };
+    let subject = |account: Option<u32>| {
+        account
+            .and_then(|account| ledger.accounts.get(account as usize))
+            .map_or_else(rest, |account| Arc::clone(&account.subject))
+    };
+    let point = |(account, start, count)| Point {
+        start: UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default()),
+        subject: subject(account),
+        kind: EventKind::Violation,
+        action: Action::Forward,
+        count,
+    };
+    Series { grain: ledger.timeline.grain(), points: ledger.timeline.counts().map(point).collect() }
 }
 
 fn paths(account: &Account) -> Vec<PathTotal> {

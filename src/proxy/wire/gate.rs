@@ -284,7 +284,7 @@ impl Gate {
     }
 
     /// Tells of a head that did not come to its end, where the guard has said so to the client.
-    pub(super) fn tell_of_end(&self) {
+    fn tell_of_end(&self) {
         let told = Line::behind(&*self.inner).and_then(|line| line.told());
         if let (Phase::Head(_), Some(status)) = (&self.phase, told) {
             let fault = if status == 431 { Fault::HeadSize.as_str() } else { "late" };

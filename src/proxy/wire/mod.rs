@@ -62,16 +62,12 @@ impl<A> Checked<A> {
 
 /// Waits until a whole head is there; `false` when none will come, or the connection is to be closed.
 async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
-    let head = tokio::select! {
+    tokio::select! {
         // A head that is there already is answered still.
         biased;
-        head = poll_fn(|cx| gate.poll_head(cx)) => head,
-        _ = closing.wait_for(|closing| *closing) => Ok(false),
-    };
-    head.unwrap_or_else(|_| {
-        gate.tell_of_end();
-        false
-    })
+        head = poll_fn(|cx| gate.poll_head(cx)) => matches!(head, Ok(true)),
+        _ = closing.wait_for(|closing| *closing) => false,
+    }
 }
 
 /// A request on `stream`, with what pingora keeps of the one before it.

@@ -11,7 +11,7 @@ mod heat;
 mod rows;
 mod text;
 
-use super::{Course, Entry, Question, Report, Summary, grouped};
+use super::{Course, Entry, Question, Report, Series, Summary, grouped};
 use crate::record::{StoreError, StoreReader};
 use askama::Template;
 use base64::Engine as _;
@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
-use text::{moment, visible};
+use text::{moment, sentence, visible};
 
 /// The style sheet, as it stands in the page.
 const STYLE: &str = include_str!("style.css");
@@ -160,6 +160,24 @@ pub fn page(
     Ok(Page::new(question, report, &course, frame).render()?)
 }
 
+/// The page of a `report` that was counted elsewhere than in stores; `series` is what it draws over time, and
+/// `notes` stand in front of what else is to be borne in mind.
+///
+/// # Errors
+/// None that can be expected: what is written is written to memory.
+pub fn page_of_series(
+    series: &Series,
+    notes: Vec<String>,
+    question: &Question,
+    report: &Report,
+    frame: &Frame,
+) -> Result<String, PageError> {
+    let course = Course::of_series(series, report, STRETCHES, COLOURS - 1);
+    let mut page = Page::new(question, report, &course, frame);
+    page.caveats.splice(0..0, notes);
+    Ok(page.render()?)
+}
+
 /// A page that says why there is none.
 ///
 /// # Errors
@@ -189,7 +207,7 @@ impl<'a> Page<'a> {
             security: content_security_policy(),
             program: env!("CARGO_PKG_VERSION"),
             frame,
-            headline: capitalised(&visible(&summary.headline)),
+            headline: capitalised(&sentence(&summary.headline)),
             scope: scope(question),
             from: moment(report.from),
             to: moment(report.to),

@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime};
 /// Longer texts of strangers are cut in the middle.
 const LONGEST: usize = 160;
 
+/// Longer sentences, too.
+const LONGEST_SENTENCE: usize = 600;
+
 /// More marks than these on one letter are spelt out: they would be piled up over the lines above.
 const MOST_MARKS: usize = 2;
 
@@ -19,13 +22,22 @@ const TAIL: usize = 30;
 
 /// `text` with everything that cannot be seen spelt out, and cut when it is very long.
 pub(super) fn visible(text: &str) -> String {
+    cut(text, LONGEST)
+}
+
+/// The same for a sentence of ours, in which a stranger's name stands: it is longer by itself.
+pub(super) fn sentence(text: &str) -> String {
+    cut(text, LONGEST_SENTENCE)
+}
+
+fn cut(text: &str, longest: usize) -> String {
     let count = text.chars().count();
-    if count <= LONGEST {
+    if count <= longest {
         return spelt_out(text.chars());
     }
-    let head = spelt_out(text.chars().take(LONGEST - TAIL));
+    let head = spelt_out(text.chars().take(longest - TAIL));
     let tail = spelt_out(text.chars().skip(count - TAIL));
-    let left = u64::try_from(count - LONGEST).unwrap_or(u64::MAX);
+    let left = u64::try_from(count - longest).unwrap_or(u64::MAX);
     format!("{head} … {} more … {tail}", grouped(left))
 }
 
@@ -115,6 +127,13 @@ mod tests {
         assert_eq!(visible("caf\u{e9} \u{5d0}\u{5d1} <b>"), "caf\u{e9} \u{5d0}\u{5d1} <b>");
         assert_eq!(visible("e\u{301}\u{301}\u{301}f"), "e\u{301}\u{301}\\u{301}f");
         assert_eq!(isolated("x\u{2069}y"), "\u{2068}x\\u{2069}y\u{2069}");
+    }
+
+    #[test]
+    fn a_sentence_is_longer_than_a_name_and_no_longer_than_a_page() {
+        let text = "x".repeat(LONGEST_SENTENCE);
+        assert_eq!(sentence(&text), text);
+        assert!(sentence(&text.repeat(9)).chars().count() < LONGEST_SENTENCE + 20);
     }
 
     #[test]

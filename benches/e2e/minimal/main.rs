@@ -1,8 +1,8 @@
 //! Pingora's minimal example: what a proxy costs that does nothing but forward, and refuse one name.
+//!
+//! A program of its own, with the system's allocator, as anybody would build it. The end-to-end bench runs it with
+//! the name, the addresses for HTTP and for TLS, the origin, and the files of a certificate and its key.
 
-use crate::certificate::Certificate;
-use crate::peers::Addresses;
-use crate::scenario::REFUSED_CRAWLER;
 use async_trait::async_trait;
 use bytes::Bytes;
 use pingora::http::ResponseHeader;
@@ -11,13 +11,14 @@ use pingora::proxy::{ProxyHttp, Session, http_proxy_service};
 use pingora::server::Server;
 use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::HttpPeer;
+use std::error::Error;
 use std::net::SocketAddr;
-use std::path::Path;
 
 const BODY: &str = "refused by the list of crawlers\n";
 
 struct Minimal {
     origin: SocketAddr,
+    refused: Vec<u8>,
     refusal: ResponseHeader,
 }
 
@@ -29,9 +30,8 @@ impl ProxyHttp for Minimal {
 
     async fn request_filter(&self, session: &mut Session, (): &mut ()) -> pingora::Result<bool> {
         let header = session.req_header().headers.get(http::header::USER_AGENT);
-        let is_refused = header.is_some_and(|value| {
-            memchr::memmem::find(value.as_bytes(), REFUSED_CRAWLER.as_bytes()).is_some()
-        });
+        let is_refused =
+            header.is_some_and(|value| memchr::memmem::find(value.as_bytes(), &self.refused).is_some());
         if is_refused {
             session.write_response_header(Box::new(self.refusal.clone()), false).await?;
             session.write_response_body(Some(Bytes::from_static(BODY.as_bytes())), true).await?;
@@ -45,20 +45,24 @@ impl ProxyHttp for Minimal {
 }
 
 /// Serves until the process is ended.
-pub(crate) fn serve(addresses: Addresses, origin: SocketAddr, folder: &Path) -> pingora::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [refused, plain, tls, origin, chain, key] = arguments.as_slice() else {
+        return Err("usage: minimal NAME ADDRESS TLS-ADDRESS ORIGIN CERTIFICATE KEY".into());
+    };
+    let origin: SocketAddr = origin.parse()?;
     let mut refusal = ResponseHeader::build(403, Some(2))?;
     refusal.insert_header("content-type", "text/plain; charset=utf-8")?;
     refusal.insert_header("content-length", BODY.len())?;
     let conf = ServerConf { threads: 1, upstream_keepalive_pool_size: 512, ..ServerConf::default() };
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
-    let mut service = http_proxy_service(&server.configuration, Minimal { origin, refusal });
-    service.add_tcp(&addresses.plain.to_string());
-    let certificate = Certificate::of(folder);
-    let show = |path: &Path| path.display().to_string();
-    let mut tls = TlsSettings::intermediate(&show(&certificate.chain), &show(&certificate.key))?;
-    tls.enable_h2();
-    service.add_tls_with_settings(&addresses.tls.to_string(), None, tls);
+    let proxy = Minimal { origin, refused: refused.clone().into_bytes(), refusal };
+    let mut service = http_proxy_service(&server.configuration, proxy);
+    service.add_tcp(plain);
+    let mut settings = TlsSettings::intermediate(chain, key)?;
+    settings.enable_h2();
+    service.add_tls_with_settings(tls, None, settings);
     server.add_service(service);
     server.run_forever()
 }
