@@ -29,6 +29,11 @@ impl<W: Write> Output<W> {
         self.write(octets)
     }
 
+    /// Whether the reader has gone away.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     pub(super) const fn is_json(&self) -> bool {
         matches!(self.format, Format::Json)
     }

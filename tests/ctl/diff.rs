@@ -73,6 +73,34 @@ fn flips_of_a_log_and_the_loss_of_a_search_engine() {
 }
 
 #[test]
+fn a_log_in_which_nothing_can_be_judged_is_no_all_clear() {
+    let folder = folder();
+    let common = "192.0.2.1 - - [01/Nov/2026:00:00:00 +0000] \"GET /shop/1 HTTP/1.1\" 200 5\n";
+    folder.write("common.log", common.repeat(3));
+    let ended = diff(&folder, &["--log", "common.log"], 2);
+    assert!(ended.stdout.contains("WARNING: no request could be judged"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("left out: 3 in lines that do not tell the User-Agent"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stderr.contains("no request could be judged"), "{}", ended.stderr);
+    let site =
+        "[[sites]]\nhosts = [\"one.example\"]\norigin = \"http://127.0.0.1:9\"\nrobots = \"old.txt\"\n";
+    folder.write("gateway.toml", site);
+    let foreign = log().lines().map(|line| format!("two.example {line}\n")).collect::<String>();
+    folder.write("foreign.log", &foreign);
+    let arguments =
+        ["diff", "new.txt", "--config", "gateway.toml", "--format", "json", "--log", "foreign.log"];
+    let told = ctl(&folder, &arguments).exits(2).json();
+    assert_eq!(
+        (&told["requests"]["other_hosts"], &told["requests"]["without_user_agent"]),
+        (&json!(17), &json!(0)),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_cannot_be_compared_is_exit_2() {
     let folder = folder();
     folder.write("page.html", "<html></html>");

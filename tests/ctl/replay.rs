@@ -365,7 +365,76 @@ fn what_cannot_be_read_is_told_at_once() {
     ctl(&folder, &["replay", "access.log", "--config", "absent.toml"]).exits(2);
     let torn = self::folder(&zstd::encode_all(log(combined).as_bytes(), 1).expect("memory takes it")[..40]);
     let ended = replay(&torn, &["access.log"]).exits(2);
-    assert!(ended.stderr.contains("cannot read on"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("access.log: cannot be read on after"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_log_that_is_cut_off_is_reported_as_far_as_it_goes() {
+    let folder = folder(log(combined).repeat(3_000));
+    // Stored blocks: what is there can be read, whatever is cut off behind it.
+    let mut packed = GzEncoder::new(Vec::new(), Compression::none());
+    packed.write_all(log(combined).repeat(3_000).as_bytes()).expect("memory takes it");
+    let packed = packed.finish().expect("memory takes it");
+    folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let ended = replay(&folder, &["cut.gz", "access.log", "--format", "json"]).exits(2);
+    assert!(ended.stderr.contains("cut.gz: cannot be read on after"), "{}", ended.stderr);
+    let told = ended.json()["replay"].clone();
+    let (lines, cut) = (told["lines"].as_u64(), told["broken"][0]["lines"].as_u64());
+    assert_eq!(
+        (&told["broken"][0]["log"], &told["unread"]["count"]),
+        (&json!("cut.gz"), &json!(0)),
+        "{told}"
+    );
+    assert!(cut > Some(9_000) && lines == cut.map(|cut| cut + 27_000), "{told}");
+    let arguments = ["diff", "robots.txt", "--robots", "robots.txt", "--log", "cut.gz"];
+    let ended = ctl(&folder, &arguments).exits(2);
+    assert!(ended.stderr.contains("cut.gz: cannot be read on"), "{}", ended.stderr);
+}
+
+#[test]
+fn events_overwrite_nothing() {
+    let folder = folder(log(combined));
+    std::os::unix::fs::symlink("access.log", folder.join("link")).expect("a link");
+    folder.write("mine.txt", "mine");
+    for (file, why) in [
+        ("access.log", "is one of the logs"),
+        ("link", "is one of the logs"),
+        ("mine.txt", "is there already, and not empty"),
+    ] {
+        let ended = replay(&folder, &["access.log", "--events", file]).exits(2);
+        assert!(ended.stderr.contains(why) && ended.stderr.contains("hint: "), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read_to_string(folder.join("access.log")).expect("the log"), log(combined));
+    assert_eq!(fs::read_to_string(folder.join("mine.txt")).expect("the file"), "mine");
+    replay(&folder, &["absent.log", "--events", "new.jsonl"]).exits(2);
+    assert!(!folder.join("new.jsonl").exists(), "nothing is made for a log that is not there");
+    folder.write("empty.jsonl", "");
+    replay(&folder, &["access.log", "--events", "empty.jsonl"]).exits(0);
+    replay(&folder, &["access.log", "--events", "/dev/null"]).exits(0);
+}
+
+#[test]
+fn following_ends_when_events_cannot_be_written() {
+    let folder = folder(log(combined));
+    let arguments = ["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"];
+    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    command.args(arguments).current_dir(folder.path()).stdin(Stdio::null()).stdout(full);
+    let mut child = command.spawn().expect("it starts");
+    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
+    assert_eq!(code.code(), Some(2));
+}
+
+#[test]
+fn lines_that_are_too_long_do_not_move_the_first_example() {
+    let long = [&b"x".repeat(3 << 20), &b"\n"[..]].concat();
+    let folder = folder([b"torn\n".as_slice(), log(combined).as_bytes(), &long].concat());
+    let told = as_json(&folder, &["access.log"])["replay"].clone();
+    assert_eq!(told["unread"], json!({ "count": 2, "example": "access.log:1: torn" }), "{told}");
+    folder.write("access.log", [log(combined).as_bytes(), &long, b"torn\n"].concat());
+    let told = as_json(&folder, &["access.log"])["replay"].clone();
+    let example = "access.log:10: (a line of more than 128 KiB)";
+    assert_eq!(told["unread"], json!({ "count": 2, "example": example }), "{told}");
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(in crate::ctl) struct Chunk {
     pub(in crate::ctl) log: usize,
     /// Lines in front of it that were too long to be looked at.
     pub(in crate::ctl) overlong: u64,
+    /// Why the log could not be read beyond it: then it is the last of this log.
+    pub(in crate::ctl) broken: Option<String>,
 }
 
 /// Cuts logs into chunks.
@@ -45,44 +47,54 @@ impl<'a> Chunks<'a> {
     }
 
     /// The next chunk, put into `buffer`, which is one that was used before; `None` at the end.
-    pub(in crate::ctl) fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Chunk>> {
+    pub(in crate::ctl) fn next(&mut self, mut buffer: Vec<u8>) -> Option<Chunk> {
         loop {
             buffer.clear();
             buffer.append(&mut self.rest);
-            let at_end = self.fill(&mut buffer)?;
+            let filled = self.fill(&mut buffer);
             if self.skipping {
                 self.pass_over(&mut buffer);
             }
-            if at_end {
-                return self.last(buffer);
+            match filled {
+                Ok(false) => {}
+                Ok(true) => return self.last(buffer, None),
+                Err(error) => {
+                    // Half a line says something else than the whole.
+                    buffer.truncate(memrchr(b'\n', &buffer).map_or(0, |end| end + 1));
+                    return self.last(buffer, Some(error.to_string()));
+                }
             }
             let end = memrchr(b'\n', &buffer).map_or(0, |end| end + 1);
             self.rest.extend_from_slice(buffer.get(end..).unwrap_or_default());
             buffer.truncate(end);
-            if self.rest.len() > LONGEST_LINE {
+            let is_overlong = self.rest.len() > LONGEST_LINE;
+            if is_overlong {
                 self.rest.clear();
                 self.skipping = true;
-                self.overlong += 1;
             }
-            if !buffer.is_empty() {
-                return Ok(Some(self.chunk(buffer)));
+            // The line that is too long comes behind these lines, and in front of the next.
+            let chunk = (!buffer.is_empty()).then(|| self.chunk(std::mem::take(&mut buffer)));
+            self.overlong += u64::from(is_overlong);
+            if chunk.is_some() {
+                return chunk;
             }
         }
     }
 
     fn chunk(&mut self, octets: Vec<u8>) -> Chunk {
-        Chunk { octets, log: self.log, overlong: std::mem::take(&mut self.overlong) }
+        Chunk { octets, log: self.log, overlong: std::mem::take(&mut self.overlong), broken: None }
     }
 
     /// What is left of a log at its end, or the first chunk of the next.
-    fn last(&mut self, buffer: Vec<u8>) -> io::Result<Option<Chunk>> {
-        let chunk = (!buffer.is_empty() || self.overlong > 0).then(|| self.chunk(buffer));
+    fn last(&mut self, buffer: Vec<u8>, broken: Option<String>) -> Option<Chunk> {
+        let is_there = !buffer.is_empty() || self.overlong > 0 || broken.is_some();
+        let chunk = is_there.then(|| Chunk { broken, ..self.chunk(buffer) });
         self.log += 1;
         self.skipping = false;
         match chunk {
-            Some(chunk) => Ok(Some(chunk)),
+            Some(chunk) => Some(chunk),
             None if self.log < self.sources.len() => self.next(Vec::with_capacity(CHUNK)),
-            None => Ok(None),
+            None => None,
         }
     }
 
@@ -133,7 +145,7 @@ mod tests {
         let (sources, stop) = (files.iter().enumerate().map(open).collect(), AtomicBool::new(false));
         let mut chunks = Chunks::new(sources, false, &stop);
         let mut seen = Vec::new();
-        while let Some(chunk) = chunks.next(Vec::new()).unwrap() {
+        while let Some(chunk) = chunks.next(Vec::new()) {
             assert!(chunk.octets.len() <= CHUNK + LONGEST_LINE + CHUNK / 4);
             let lines = chunk.octets.split(|octet| *octet == b'\n').filter(|line| !line.is_empty()).count();
             seen.push((chunk.log, lines, chunk.overlong));
@@ -157,5 +169,7 @@ mod tests {
         let seen = chunks(&[&log]);
         let sum = |what: fn(&(usize, usize, u64)) -> u64| seen.iter().map(what).sum::<u64>();
         assert_eq!((sum(|chunk| chunk.1 as u64), sum(|chunk| chunk.2)), (2, 2), "{seen:?}");
+        // The first stands between `a` and `b`, the second behind both.
+        assert_eq!(seen, [(0, 1, 0), (0, 1, 1), (0, 0, 1)]);
     }
 }

@@ -89,7 +89,8 @@ Examples:
   gatewayctl replay --follow access.log --robots robots.txt --events -
 
 It reads combined and common logs (nginx, Apache), with or without a host in front, and JSON lines of nginx and Caddy, \
-plain or compressed with gzip or zstd. The report says what would have been refused in enforce mode.";
+plain or compressed with gzip or zstd. The report says what would have been refused in enforce mode. A log that \
+cannot be read to its end is told of, with exit code 2, after the report of the rest. --events overwrites nothing.";
 
 pub(super) const DIFF: &str = "\
 Examples:
@@ -97,4 +98,4 @@ Examples:
   gatewayctl diff new-robots.txt --robots robots.txt --log access.log
   gatewayctl diff new-robots.txt --config gateway.toml --since 7d
 
-Exit codes: 0 no search engine loses a page it fetched; 1 one would; 2 could not answer.";
+Exit codes: 0 no search engine loses a page it fetched; 1 one would; 2 could not answer, or no request could be judged.";

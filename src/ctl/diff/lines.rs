@@ -23,6 +23,12 @@ pub(super) struct Part {
     pub(super) lines: u64,
     pub(super) unread: u64,
     pub(super) judged: u64,
+    /// Lines that do not tell the User-Agent.
+    pub(super) unlogged: u64,
+    /// Of a host that is not the site's.
+    pub(super) elsewhere: u64,
+    /// Logs that could not be read to their end: which, and why.
+    pub(super) broken: Vec<(usize, String)>,
     pub(super) flips: Flips,
 }
 
@@ -31,6 +37,9 @@ impl Part {
         self.lines += other.lines;
         self.unread += other.unread;
         self.judged += other.judged;
+        self.unlogged += other.unlogged;
+        self.elsewhere += other.elsewhere;
+        self.broken.extend(other.broken);
         self.flips.merge(other.flips);
     }
 }
@@ -49,7 +58,8 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
-        let mut part = Part { lines: chunk.overlong, unread: chunk.overlong, ..Part::default() };
+        let broken = chunk.broken.clone().map(|why| (chunk.log, why)).into_iter().collect();
+        let mut part = Part { lines: chunk.overlong, unread: chunk.overlong, broken, ..Part::default() };
         for line in chunk.octets.split(|octet| *octet == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
@@ -65,14 +75,18 @@ impl<'a> Lines<'a> {
     }
 
     fn entry(&mut self, entry: &Entry<'_>, part: &mut Part) {
+        if self.sites.of(entry.host.as_deref()).is_none() {
+            part.elsewhere += 1;
+            return;
+        }
+        let Some(request) = &entry.request else { return };
         let agent = match &entry.agent {
             Agent::Sent(agent) => &**agent,
             Agent::Absent => b"",
-            Agent::Unlogged => return,
-        };
-        let Some(request) = entry.request.as_ref().filter(|_| self.sites.of(entry.host.as_deref()).is_some())
-        else {
-            return;
+            Agent::Unlogged => {
+                part.unlogged += 1;
+                return;
+            }
         };
         let (old, new) = self.sender(agent);
         if !old.identity.client.is_judged() && !new.identity.client.is_judged() {

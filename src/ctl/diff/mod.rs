@@ -12,7 +12,7 @@ mod text;
 
 use super::access_log::{Chunks, sorted_by_time};
 use super::args::{Cli, DiffArgs};
-use super::output::Output;
+use super::output::{Output, harmless};
 use super::replay::{Progress, Sites, crew, open, workers};
 use super::{Failure, Outcome, setting};
 use crate::identify::Purpose;
@@ -56,6 +56,11 @@ struct Requests {
     flipped: u64,
     /// Lines that could not be read.
     unread: u64,
+    /// Lines that do not tell the User-Agent, and those for hosts that are not the site's.
+    without_user_agent: u64,
+    other_hosts: u64,
+    /// Logs that could not be read to their end, and why.
+    broken: Vec<String>,
     /// Kinds of flips that found no room in the list; their requests are counted in `flipped`.
     unlisted: u64,
 }
@@ -65,6 +70,24 @@ struct Loss {
     crawler: String,
     pages: u64,
     requests: u64,
+}
+
+impl Difference {
+    /// Fails where requests were to be looked at, and none could be judged, or not all be read: that nothing is
+    /// told then does not mean that nothing would change.
+    fn is_an_answer(&self) -> Result<(), Failure> {
+        let Some(requests) = &self.requests else { return Ok(()) };
+        if !requests.broken.is_empty() {
+            let hint = "what is told is of the lines before";
+            return Err(Failure(format!("{}\n  hint: {hint}", requests.broken.join("; "))));
+        }
+        if requests.judged == 0 {
+            let hint = "take a log with User-Agents, of this site (--site), in which crawlers come";
+            let what = "no request could be judged, so it is not known whether any would be judged otherwise";
+            return Err(Failure(format!("{what}\n  hint: {hint}")));
+        }
+        Ok(())
+    }
 }
 
 /// One site under two files.
@@ -107,6 +130,8 @@ pub(super) fn run(
     } else {
         text::print(&difference, output)?;
     }
+    output.flush()?;
+    difference.is_an_answer()?;
     Ok(if difference.losses.is_empty() { Outcome::Fine } else { Outcome::Objection })
 }
 
@@ -147,18 +172,24 @@ fn of_logs(pair: &Pair<'_>, sites: &Sites, arguments: &DiffArgs) -> Result<(Requ
         all.add(part);
         progress.at(all.lines);
         Ok(())
-    })
-    .map_err(|error| Failure(format!("cannot read on after {} lines: {error}", all.lines)))?;
+    })?;
     progress.done();
     if all.lines > 0 && all.unread == all.lines {
         return Err(Failure("no line could be read as one of an access log".to_owned()));
     }
+    let broken = |(log, why): (usize, String)| {
+        let log = logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
+        harmless(&format!("{log}: cannot be read on: {why}"))
+    };
     let requests = Requests {
         source: "log",
         judged: all.judged,
         share: 1.0,
         flipped: all.flips.requests(),
         unread: all.unread,
+        without_user_agent: all.unlogged,
+        other_hosts: all.elsewhere,
+        broken: all.broken.into_iter().map(broken).collect(),
         unlisted: all.flips.unlisted(),
     };
     Ok((requests, all.flips))

@@ -46,6 +46,9 @@ pub(super) fn flips(
         share: share(named, judged),
         flipped: flips.requests(),
         unread: 0,
+        without_user_agent: 0,
+        other_hosts: 0,
+        broken: Vec::new(),
         unlisted: flips.unlisted(),
     };
     Ok((requests, flips))

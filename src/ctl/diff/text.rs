@@ -70,6 +70,10 @@ fn requests(
     output: &mut Output<impl io::Write>,
 ) -> io::Result<()> {
     output.line("")?;
+    if requests.judged == 0 {
+        let warning = "WARNING: no request could be judged, so nothing is known of any";
+        output.line(output.palette().paint(Ink::Error, warning))?;
+    }
     output.line(format!(
         "{} of {} would be judged otherwise",
         grouped(requests.flipped),
@@ -84,6 +88,14 @@ fn requests(
     if requests.unread > 0 {
         let lines = amount(requests.unread, "line", "lines");
         output.line(format!("{lines} could not be read"))?;
+    }
+    for (count, what) in [
+        (requests.without_user_agent, "in lines that do not tell the User-Agent; log it to have them judged"),
+        (requests.other_hosts, "for hosts that are not the site's; --site takes them for one"),
+    ] {
+        if count > 0 {
+            output.line(format!("left out: {} {what}", grouped(count)))?;
+        }
     }
     let widest = difference.flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default();
     for flip in &difference.flips {

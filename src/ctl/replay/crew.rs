@@ -14,7 +14,7 @@ const WAITING: usize = 2;
 /// Reads all chunks, has each made into a part, and hands the parts on in order, with the number of the worker.
 ///
 /// # Errors
-/// When a log cannot be read further. What was read before has been handed on.
+/// What `add` fails with. The logs may then still be read, until they end or are stopped.
 pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
     mut chunks: Chunks<'_>,
     workers: Vec<W>,
@@ -45,21 +45,20 @@ pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
         let added = collect(&parts, &mut add);
         // Workers and reader end when nobody takes their parts.
         drop(parts);
-        let read = reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader came to grief")));
+        let read = reader.join().map_err(|_| io::Error::other("the reader came to grief"));
         added.and(read)
     })
 }
 
 /// Gives each worker a chunk in turn, to the end of the logs.
-fn deal(chunks: &mut Chunks<'_>, queues: &[SyncSender<Chunk>], free: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn deal(chunks: &mut Chunks<'_>, queues: &[SyncSender<Chunk>], free: &Receiver<Vec<u8>>) {
     for queue in queues.iter().cycle() {
         let buffer = free.try_recv().unwrap_or_default();
-        let Some(chunk) = chunks.next(buffer)? else { break };
+        let Some(chunk) = chunks.next(buffer) else { break };
         if queue.send(chunk).is_err() {
             break;
         }
     }
-    Ok(())
 }
 
 fn collect<P>(parts: &[Receiver<P>], add: &mut impl FnMut(usize, P) -> io::Result<()>) -> io::Result<()> {

@@ -72,11 +72,12 @@ impl<'a> Judge<'a> {
 
     /// Judges a chunk.
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
-        let mut part = Part { log: chunk.log, subjects_anew: self.forget_names(), ..Part::default() };
+        let (log, broken) = (chunk.log, chunk.broken.clone());
+        let mut part = Part { log, broken, subjects_anew: self.forget_names(), ..Part::default() };
         for _ in 0..chunk.overlong {
             part.physical += 1;
             part.tally.lines += 1;
-            part.unreadable(b"(a line without end)");
+            part.unreadable(b"(a line of more than 128 KiB)");
         }
         let (mut from, octets) = (0, chunk.octets.as_slice());
         for end in memchr::memchr_iter(b'\n', octets).chain(std::iter::once(octets.len())) {

@@ -93,6 +93,8 @@ pub(super) struct Ledger<'a> {
     /// Lines of each log so far, and the first one that could not be read.
     lines: Vec<u64>,
     pub(super) unread: Option<(usize, u64, Vec<u8>)>,
+    /// Logs that could not be read to their end: which, how many lines there were, and why.
+    pub(super) broken: Vec<(usize, u64, String)>,
 }
 
 impl<'a> Ledger<'a> {
@@ -118,6 +120,7 @@ impl<'a> Ledger<'a> {
             timeline: Timeline::default(),
             lines: vec![0; logs],
             unread: None,
+            broken: Vec::new(),
         }
     }
 
@@ -129,6 +132,7 @@ impl<'a> Ledger<'a> {
         }
         if let Some(lines) = self.lines.get_mut(part.log) {
             *lines += part.physical;
+            self.broken.extend(part.broken.clone().map(|why| (part.log, *lines, why)));
         }
         self.tally += part.tally;
         if let Some((first, last)) = part.span {

@@ -6,6 +6,7 @@
 //! that is judged by.
 
 mod crew;
+mod events;
 mod judge;
 mod ledger;
 mod part;
@@ -27,8 +28,7 @@ use super::{Failure, Outcome, report};
 use crate::report::{Known, Question, Report, html};
 use judge::Judge;
 use ledger::Ledger;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,41 +53,50 @@ pub(super) fn run(
         stop_on_signal(&stop)?;
     }
     let events_are_data = arguments.events.as_deref() == Some(Path::new("-"));
+    let opened = open(&logs)?;
     let ledger = match arguments.events.as_deref().filter(|_| !events_are_data) {
-        None => read(&sites, &logs, arguments, &stop, |events| {
+        None => read(&sites, &logs, opened, arguments, &stop, |events| {
             if events_are_data {
                 output.octets(events)?;
                 output.flush()?;
+                if output.is_closed() {
+                    // Nobody reads on: there is nothing to go on for.
+                    stop.store(true, Ordering::Relaxed);
+                }
             }
             Ok(())
         }),
         Some(path) => {
             let unwritable = |error: io::Error| Failure(format!("{}: {error}", path.display()));
-            let mut file = BufWriter::new(File::create(path).map_err(unwritable)?);
-            let ledger = read(&sites, &logs, arguments, &stop, |events| file.write_all(events));
+            let mut file = events::create(path, &logs)?;
+            let ledger = read(&sites, &logs, opened, arguments, &stop, |events| file.write_all(events));
             file.flush().map_err(unwritable)?;
             ledger
         }
     }?;
+    let told = Told::of(&ledger, &logs);
     if ledger.tally.lines > 0 && ledger.tally.lines == ledger.tally.unread {
-        let told = Told::of(&ledger, &logs);
         return Err(Failure(format!("no line could be read as one of an access log: {}", told.example())));
     }
     if !events_are_data {
-        print(cli, arguments, &ledger, &sites, &logs, output)?;
+        print(cli, arguments, &ledger, &sites, &told, output)?;
+        output.flush()?;
     }
-    Ok(Outcome::Fine)
+    match told.losses().as_slice() {
+        [] => Ok(Outcome::Fine),
+        losses => Err(Failure(format!("{}\n  hint: what is told is of the lines before", losses.join("; ")))),
+    }
 }
 
 /// Judges all lines. `events` is given the events of each chunk, in order.
 fn read<'a>(
     sites: &'a Sites,
     logs: &[PathBuf],
+    (bytes, sources): (Arc<AtomicU64>, Vec<Source>),
     arguments: &ReplayArgs,
     stop: &AtomicBool,
     mut events: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<Ledger<'a>, Failure> {
-    let (bytes, sources) = open(logs)?;
     let since = arguments.since.map(|since| since.before(SystemTime::now()));
     let since = since.map_or(i64::MIN, micros);
     let with_events = arguments.events.is_some();
@@ -104,9 +113,10 @@ fn read<'a>(
     crew(Chunks::new(sources, arguments.follow, stop), judges, |worker, part| {
         ledger.add(worker, &part);
         progress.at(ledger.tally.lines);
-        events(&part.events)
+        // A log that grows would be waited for for ever.
+        events(&part.events).inspect_err(|_| stop.store(true, Ordering::Relaxed))
     })
-    .map_err(|error| Failure(format!("cannot read on after {} lines: {error}", ledger.tally.lines)))?;
+    .map_err(|error| Failure(format!("the events cannot be written: {error}")))?;
     progress.done();
     Ok(ledger)
 }
@@ -156,7 +166,7 @@ fn print(
     arguments: &ReplayArgs,
     ledger: &Ledger<'_>,
     sites: &Sites,
-    logs: &[PathBuf],
+    told: &Told,
     output: &mut Output<impl Write>,
 ) -> Result<(), Failure> {
     let window = totals::window(ledger);
@@ -170,12 +180,11 @@ fn print(
         known: Known::of(sites.policy.identifier.catalogue()),
     };
     let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
-    let told = Told::of(ledger, logs);
     match cli.format {
-        Format::Json => output.json(&told.with(report))?,
+        Format::Json => output.json(&told.clone().with(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
-            let notes = notes(&told);
+            let notes = notes(told);
             let series = totals::series(ledger);
             let page = html::page_of_series(&series, notes, &question, &report, &html::Frame::default());
             output.line(page.map_err(|error| Failure(error.to_string()))?)?;

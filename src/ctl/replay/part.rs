@@ -128,6 +128,8 @@ pub(super) struct Part {
     /// Which log, and the first line of it, counted within the part, that could not be read.
     pub(super) log: usize,
     pub(super) unread: Option<(u64, Vec<u8>)>,
+    /// Why the log could not be read beyond this part.
+    pub(super) broken: Option<String>,
     /// Events as lines of the journal.
     pub(super) events: Vec<u8>,
 }

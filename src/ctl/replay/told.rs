@@ -39,6 +39,16 @@ pub(super) struct Told {
     refused: u64,
     violations_after_read: u64,
     spared: Vec<Kept>,
+    /// Logs that could not be read to their end.
+    broken: Vec<Broken>,
+}
+
+#[derive(Clone, Serialize)]
+struct Broken {
+    log: String,
+    /// Lines that were read of it.
+    lines: u64,
+    error: String,
 }
 
 #[derive(Clone, Serialize)]
@@ -77,10 +87,16 @@ impl Told {
         let is_refused =
             |number: &u32| ledger.decision(*number).is_some_and(|decided| decided.action == Action::Refuse);
         let decisions = ledger.accounts.iter().flat_map(|account| &account.decisions);
-        let example = ledger.unread.as_ref().map(|(log, line, text)| {
-            let name = logs.get(*log).map(|path| path.display().to_string()).unwrap_or_default();
-            format!("{name}:{line}: {}", printable(text))
-        });
+        let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
+        let example = ledger
+            .unread
+            .as_ref()
+            .map(|(log, line, text)| format!("{}:{line}: {}", name(*log), printable(text)));
+        let broken = ledger
+            .broken
+            .iter()
+            .map(|(log, lines, error)| Broken { log: name(*log), lines: *lines, error: error.clone() })
+            .collect();
         let kept = |((reason, subject), count): (&(Spared, u32), &u64)| {
             let subject = &ledger.accounts.get(*subject as usize)?.subject;
             Some(Kept {
@@ -109,7 +125,17 @@ impl Told {
             refused: decisions.filter(|(number, _)| is_refused(number)).map(|(_, count)| count).sum(),
             violations_after_read: ledger.after_read,
             spared,
+            broken,
         }
+    }
+
+    /// What was lost of logs that could not be read to their end.
+    pub(super) fn losses(&self) -> Vec<String> {
+        let told = |broken: &Broken| {
+            let (log, lines) = (harmless(&broken.log), grouped(broken.lines));
+            format!("{log}: cannot be read on after {lines} lines: {}", harmless(&broken.error))
+        };
+        self.broken.iter().map(told).collect()
     }
 
     /// The first line that could not be read.
@@ -150,6 +176,7 @@ impl Told {
         ];
         let left_out = left_out.iter().filter(|(count, _)| *count > 0);
         said.extend(left_out.map(|(count, what)| format!("left out: {} {what}", grouped(*count))));
+        said.extend(self.losses());
         if self.unread.count > 0 {
             let count = grouped(self.unread.count);
             said.push(format!("lines not read: {count}, such as {}", self.example()));
