@@ -32,6 +32,9 @@ fn question(arguments: &ModeArgs) -> String {
             path.extend(["&", key, "=", &encoded(value)]);
         }
     }
+    if arguments.all {
+        path.push_str("&all");
+    }
     if arguments.persist {
         path.push_str("&persist");
     }

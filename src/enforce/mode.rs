@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is done about a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What is done about a verdict; the stronger is the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// Neither record nor refuse.
     Off,
@@ -120,7 +120,9 @@ impl Default for ClientModes {
 }
 
 impl ClientModes {
-    const fn of(&self, client: Client) -> Option<Mode> {
+    /// The mode of a kind of client, where it has one of its own.
+    #[must_use]
+    pub const fn of(&self, client: Client) -> Option<Mode> {
         match client {
             Client::Crawler => self.crawler,
             Client::SpecialCase => self.special_case,

@@ -226,6 +226,14 @@ impl Reloader {
         self.change_modes(scope, |overrides| overrides.without(scope))
     }
 
+    /// Goes back to what the configuration says for everybody; `true` when that changes something.
+    ///
+    /// # Errors
+    /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
+    pub fn clear_modes(&self) -> Result<bool, ModeError> {
+        self.change_modes(&Scope::default(), |_| Overrides::default())
+    }
+
     fn change_modes(
         &self,
         scope: &Scope,

@@ -77,6 +77,34 @@ fn it_survives_a_reload_and_a_broken_configuration_and_shows_in_status() {
 }
 
 #[test]
+fn off_tells_of_each_stronger_mode_that_is_left_and_one_command_goes_back() {
+    let origin = Nginx::start();
+    let own = "[clients]\ntool = \"enforce\"\n[crawlers.ClaudeBot]\nmode = \"enforce\"\n";
+    let gateway =
+        configured(&format!("{own}{CONFIG}")).file("robots.txt", ROBOTS).in_front_of(&origin).start();
+    mode(&gateway, &["--crawler", "GPTBot", "--persist", "enforce"], 0);
+    mode(&gateway, &["--site", "two.example", "enforce"], 0);
+    let ended = mode(&gateway, &["off"], 0);
+    assert_golden("mode-off-left", gateway.folder(), &ended);
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 403, "as it was warned of");
+    for whom in [["--crawler", "GPTBot"], ["--crawler", "ClaudeBot"], ["--site", "two.example"]] {
+        mode(&gateway, &[&whom[..], &["off"]].concat(), 0);
+    }
+    for host in ["one.example", "two.example"] {
+        assert_eq!([GPTBOT, CLAUDEBOT].map(|agent| status_of(&gateway, host, agent)), [200, 200], "{host}");
+    }
+    assert_eq!(status_of(&gateway, "one.example", CURL), 403, "as it was warned of");
+    let cleared = mode(&gateway, &["--clear", "--all", "--format", "json"], 0).json();
+    assert_eq!(
+        (&cleared["result"], cleared["overrides"].as_array().map(Vec::len)),
+        (&"changed".into(), Some(0))
+    );
+    assert!(!gateway.folder().join("state/modes.json").exists());
+    assert_eq!(status_of(&gateway, "one.example", CLAUDEBOT), 403, "the configuration's own");
+    assert_eq!(status_of(&gateway, "one.example", GPTBOT), 200);
+}
+
+#[test]
 fn what_is_asked_wrongly_changes_nothing() {
     let origin = Nginx::start();
     let gateway = gateway(&origin);
@@ -84,6 +112,8 @@ fn what_is_asked_wrongly_changes_nothing() {
     mode(&gateway, &["loud"], 2);
     mode(&gateway, &[], 2);
     mode(&gateway, &["audit", "--clear"], 2);
+    mode(&gateway, &["off", "--all"], 2);
+    mode(&gateway, &["--clear", "--all", "--site", "two.example"], 2);
     let warned = mode(&gateway, &["--crawler", "Nobody Bot&x=1", "enforce"], 0);
     assert!(warned.stdout.contains("warning: the catalogue knows no crawler `Nobody Bot&x=1`"), "{warned:?}");
 }

@@ -55,9 +55,11 @@ Examples:
   gatewayctl mode --site example.org audit
   gatewayctl mode --persist enforce
   gatewayctl mode --crawler GPTBot --clear
+  gatewayctl mode --clear --all
 
 Without --persist a mode lasts until the gateway is started again. A reload does not end it. `gatewayctl status` shows \
-all that are in force; they win over the configuration.";
+all that are in force; they win over the configuration. Among all of them the most specific wins: crawler, kind of \
+client, site, all; so `mode off` leaves a site or crawler that has a stronger mode of its own, and warns of it.";
 
 pub(super) const INIT: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(in crate::ctl) struct InitArgs {
-    /// Folder to write gateway.toml and robots.txt to; what is there already is left alone
+    /// Folder to write gateway.toml and robots.txt to; where one of them is there already, nothing is written
     #[arg(value_name = "DIR")]
     pub(in crate::ctl) folder: PathBuf,
     /// Where the site answers
@@ -39,9 +39,12 @@ pub(in crate::ctl) struct ModeArgs {
     /// Keep it when the gateway is started again
     #[arg(long)]
     pub(in crate::ctl) persist: bool,
-    /// Go back to what the configuration says
+    /// Go back to what the configuration says, for the same crawler and site
     #[arg(long)]
     pub(in crate::ctl) clear: bool,
+    /// With --clear: for every crawler and site that a mode was set for
+    #[arg(long, requires = "clear", conflicts_with_all = ["crawler", "site", "persist"])]
+    pub(in crate::ctl) all: bool,
 }
 
 #[derive(Debug, Args)]
