@@ -39,6 +39,28 @@ fn it_says_what_it_did() {
     assert_golden("init-json", &folder, &ended);
 }
 
+/// The guide's own command, run on the file that init wrote.
+#[test]
+fn the_guides_way_to_enforce_works_on_what_it_writes() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/audit-to-enforce.md");
+    let guide = fs::read_to_string(guide).expect("a page of the guide");
+    let command = guide.lines().find(|line| line.starts_with("sed -i ")).expect("the command");
+    for mode in ["audit", "off"] {
+        let folder = Folder::new();
+        ctl(&folder, &["init", "--origin", NOBODY, "--mode", mode, "site"]).exits(0);
+        let path = folder.join("site/gateway.toml");
+        let before = fs::read_to_string(&path).expect("a configuration");
+        let here = command.replace("/etc/robots-gateway/gateway.toml", path.to_str().expect("UTF-8"));
+        assert!(
+            std::process::Command::new("sh").args(["-c", &here]).status().is_ok_and(|ended| ended.success())
+        );
+        let after = fs::read_to_string(&path).expect("a configuration");
+        assert_eq!(after, before.replace(&format!("\nmode = \"{mode}\""), "\nmode = \"enforce\""), "{here}");
+        assert_ne!(after, before);
+        ctl(&folder, &["check", "--offline", "--config", "site/gateway.toml"]).exits(0);
+    }
+}
+
 #[test]
 fn it_overwrites_nothing() {
     for name in ["gateway.toml", "robots.txt"] {

@@ -242,6 +242,8 @@ fn a_log_without_user_agents_accuses_nobody() {
         (&json!([]), &json!(9)),
         "{report}"
     );
+    let text = replay(&folder(log(common)), &["access.log"]).exits(0).stdout;
+    assert!(text.starts_with("none of 9 requests could be judged; see what was left out\n"), "{text}");
 }
 
 #[test]

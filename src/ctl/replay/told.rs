@@ -151,6 +151,10 @@ impl Told {
     pub(super) fn headline(&self) -> String {
         let read = self.lines - self.unread.count - self.before_since;
         let all = amount(read, "request", "requests");
+        if read > 0 && self.judged + self.robots_txt + self.browsers + self.apps + self.exempt + self.off == 0
+        {
+            return format!("none of {all} could be judged; see what was left out");
+        }
         format!("enforce mode would have refused {} of {all}", grouped(self.refused))
     }
 
