@@ -88,11 +88,14 @@ fn a_log_in_which_nothing_can_be_judged_is_no_all_clear() {
     let site =
         "[[sites]]\nhosts = [\"one.example\"]\norigin = \"http://127.0.0.1:9\"\nrobots = \"old.txt\"\n";
     folder.write("gateway.toml", site);
-    let foreign = log().lines().map(|line| format!("two.example {line}\n")).collect::<String>();
+    let foreign =
+        log().lines().flat_map(|line| ["two.example ", line, "\n"].map(str::to_owned)).collect::<String>();
     folder.write("foreign.log", &foreign);
     let arguments =
         ["diff", "new.txt", "--config", "gateway.toml", "--format", "json", "--log", "foreign.log"];
     let told = ctl(&folder, &arguments).exits(2).json();
+    let text = ctl(&folder, &["replay", "--config", "gateway.toml", "foreign.log"]).exits(0).stdout;
+    assert!(text.starts_with("none of 17 requests could be judged") && !text.contains("1970"), "{text}");
     assert_eq!(
         (&told["requests"]["other_hosts"], &told["requests"]["without_user_agent"]),
         (&json!(17), &json!(0)),

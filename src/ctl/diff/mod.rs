@@ -209,5 +209,6 @@ fn losses(flips: &Flips) -> Vec<Loss> {
             None => losses.push(Loss { crawler, pages: 1, requests: flip.count }),
         }
     }
+    losses.sort_by_key(|loss| std::cmp::Reverse((loss.requests, loss.pages)));
     losses
 }

@@ -55,7 +55,10 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io:
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
     output.line(shape.bold(&harmless(&summary.headline)))?;
-    output.line(format!("{} to {}", short(report.from), short(report.to)))?;
+    // A replay in which nothing was seen has no times.
+    if report.from > std::time::UNIX_EPOCH {
+        output.line(format!("{} to {}", short(report.from), short(report.to)))?;
+    }
     for caveat in &summary.caveats {
         wrapped(&format!("note: {}", harmless(caveat)), shape.width, output)?;
     }
