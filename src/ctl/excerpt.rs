@@ -5,6 +5,7 @@
 
 use crate::record::is_harmful;
 use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr as _;
 
 /// How much of a long line is shown, in characters.
 const WIDEST: usize = 100;
@@ -12,7 +13,7 @@ const WIDEST: usize = 100;
 /// How much of it is shown before the place that is meant.
 const LEAD: usize = 40;
 
-/// A line made fit to be shown, and where the mark below it goes; both in characters.
+/// A line made fit to be shown, and where the mark below it goes, in columns of a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
     pub(super) text: String,
@@ -47,8 +48,8 @@ impl Excerpt {
         let (after, cut_after) = if cut { (String::new(), true) } else { head(&after, room) };
         let more = if cut_after { "…" } else { "" };
         Self {
-            indent: before.chars().count(),
-            width: meant.chars().count().max(1),
+            indent: before.width(),
+            width: meant.width().max(1),
             text: format!("{before}{meant}{after}{more}"),
         }
     }
@@ -108,6 +109,8 @@ mod tests {
         assert_eq!(mark(b"Disallow: no-slash", 11, 8), "Disallow: no-slash\n          ^^^^^^^^");
         assert_eq!(mark(b"Disallow", 1, 0), "Disallow\n^");
         assert_eq!(mark(b"", 7, 3), "\n^");
+        // Each of these takes two columns.
+        assert_eq!(mark("日本: x".as_bytes(), 9, 1), "日本: x\n      ^");
     }
 
     #[test]
