@@ -116,6 +116,24 @@ fn answers_are_streamed() {
     }
 }
 
+/// A client that asks ahead is not made to wait for the end of an answer either.
+#[test]
+fn answers_are_streamed_while_further_requests_wait() {
+    let (address, streams) = led();
+    let gateway = in_front_of(address);
+    let mut client = connect(gateway.address());
+    let request = format!("GET /events HTTP/1.1\r\nHost: a\r\nUser-Agent: {CHROME}\r\n\r\n");
+    client.write_all(request.repeat(40 * 1024 / request.len()).as_bytes()).expect("sent");
+    let mut origin = accepted(&streams);
+    read_until(&mut origin, b"\r\n\r\n");
+    origin.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n").expect("sent");
+    for event in ["data: 1\n", "data: 2\n"] {
+        origin.write_all(event.as_bytes()).expect("sent");
+        // The origin says no more before this has arrived.
+        read_until(&mut client, event.as_bytes());
+    }
+}
+
 #[test]
 fn requests_are_streamed() {
     let (address, streams) = led();

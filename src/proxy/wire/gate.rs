@@ -322,9 +322,16 @@ impl Gate {
         while self.held.len() < AHEAD && !self.ended {
             ready!(self.read_ahead(cx))?;
         }
-        // A client that has sent its next requests and closed its side waits for its answers; whoever set
-        // `released` reads again.
-        if self.held.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        // A client that closes its side with nothing more to ask is taken to have left: the origin is not to work
+        // for nobody. One that has sent its next requests waits for its answers.
+        if self.held.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        // Nothing is read here, which would send what came of the answer so far. Whoever set `released` reads again.
+        if let Poll::Ready(Err(error)) = Pin::new(&mut self.inner).poll_flush(cx) {
+            return Poll::Ready(Err(error));
+        }
+        Poll::Pending
     }
 
     /// One step: `true` when there is something for the caller, the end of the stream included.
