@@ -24,8 +24,9 @@ const PROTO: Field =
     Field { name: HeaderName::from_static("x-forwarded-proto"), written: "X-Forwarded-Proto" };
 const REQUEST_ID: Field = Field { name: HeaderName::from_static("x-request-id"), written: "X-Request-Id" };
 
-/// Fields by which a client would tell the origin who it is.
-const CLAIMS: [&str; 10] = [
+/// Fields by which a client would tell the origin who it is, or that it asks for another page than the one that was
+/// judged.
+const CLAIMS: [&str; 12] = [
     "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-proto",
@@ -36,6 +37,8 @@ const CLAIMS: [&str; 10] = [
     "cf-connecting-ip",
     "x-forwarded-port",
     "x-forwarded-server",
+    "x-original-url",
+    "x-rewrite-url",
 ];
 
 /// The longest id that is taken from a proxy.

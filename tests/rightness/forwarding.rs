@@ -20,7 +20,7 @@ fn kept(origin: &Keeper) -> Kept {
     kept.remove(0)
 }
 
-const CLAIMS: [(&str, &str); 11] = [
+const CLAIMS: [(&str, &str); 13] = [
     ("X-Forwarded-For", "203.0.113.9"),
     ("X-Forwarded-Host", "evil.example"),
     ("X-Forwarded-Proto", "https"),
@@ -31,6 +31,8 @@ const CLAIMS: [(&str, &str); 11] = [
     ("X-Client-IP", "203.0.113.9"),
     ("True-Client-IP", "203.0.113.9"),
     ("CF-Connecting-IP", "203.0.113.9"),
+    ("X-Original-URL", "/private"),
+    ("X-Rewrite-URL", "/private"),
     ("X-Request-Id", "chosen-by-the-client"),
 ];
 
