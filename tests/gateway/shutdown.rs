@@ -55,6 +55,22 @@ fn a_request_in_flight_is_finished_first() {
 }
 
 #[test]
+fn a_head_that_has_begun_is_in_flight() {
+    let origin = Nginx::start();
+    let mut gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
+    let address = gateway.address();
+    let mut client = gateway.client();
+    client.send(&get("/").by(CHROME)).came_from_origin();
+    client.write(b"GET / HTTP/1.1\r\nHost: a\r\n");
+    gateway.signal("TERM");
+    until("new connections are refused", || Client::try_to(address).err());
+    client.write(format!("User-Agent: {CHROME}\r\n\r\n").as_bytes());
+    assert_eq!(client.read(false).expect("an answer").status, 200);
+    assert!(client.is_closed());
+    assert_eq!(gateway.ends_within(Duration::from_secs(10)), Some(0), "{}", gateway.log.text());
+}
+
+#[test]
 fn the_grace_period_is_the_limit() {
     let origin = RawOrigin::holding();
     let mut gateway = Daemon::with(ROBOTS).at(&origin.url()).set("grace = \"1s\"").start();

@@ -99,6 +99,11 @@ impl Gate {
         self.upgraded.store(true, Ordering::Release);
     }
 
+    /// Whether anything of the next request has come.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// What was wrong with the body of the request under way.
     pub(in crate::proxy) const fn fault(&self) -> Option<Fault> {
         match self.phase {

@@ -60,14 +60,16 @@ impl<A> Checked<A> {
     }
 }
 
-/// Waits until a whole head is there; `false` when none will come, or the connection is to be closed.
+/// Waits until a whole head is there; `false` when none will come, or the connection is to be closed. A head that
+/// has begun by then is in flight, and answered still: its own time limit and the grace of the stop bound it.
 async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
-        // A head that is there already is answered still.
+        // What has come already is looked at first.
         biased;
-        head = poll_fn(|cx| gate.poll_head(cx)) => matches!(head, Ok(true)),
-        _ = closing.wait_for(|closing| *closing) => false,
+        head = poll_fn(|cx| gate.poll_head(cx)) => return matches!(head, Ok(true)),
+        _ = closing.wait_for(|closing| *closing) => {}
     }
+    gate.has_begun() && matches!(poll_fn(|cx| gate.poll_head(cx)).await, Ok(true))
 }
 
 /// A request on `stream`, with what pingora keeps of the one before it.
