@@ -5,17 +5,18 @@
 //! owns its socket from the first moment. What is accepted goes to a [`Serve`]: the proxy's listeners put a
 //! guard around it first, the operator's own pages go to pingora as they are.
 
+use super::workers::Crew;
 use pingora::apps::ServerApp;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::{GetSocketDigest as _, SocketDigest};
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{self, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{Notify, watch};
 
 /// How long to wait after an error that a next `accept` would meet again at once, such as the limit of
@@ -28,7 +29,7 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
-/// An accepted connection.
+/// An accepted connection, where it will be served.
 pub(super) struct Accepted {
     pub(super) stream: L4Stream,
     /// Who opened it; `None` for a Unix socket.
@@ -92,10 +93,12 @@ impl Connections {
     }
 }
 
-/// Accepts connections for `service` until `shutdown` says so; the socket is closed then.
+/// Accepts connections until `shutdown` says so, and gives each to one of `crew`, and to that one's own of `services`;
+/// the socket is closed then.
 pub(super) async fn accept<S: Serve>(
     listener: Listener,
-    service: Arc<S>,
+    crew: Crew,
+    services: Vec<Arc<S>>,
     mut shutdown: watch::Receiver<bool>,
     connections: Arc<Connections>,
 ) {
@@ -107,14 +110,10 @@ pub(super) async fn accept<S: Serve>(
             _ = shutdown.wait_for(|stop| *stop) => return,
         };
         match accepted {
-            Ok(accepted) => {
+            Ok(newcomer) => {
                 failing = false;
-                let (service, shutdown, open) =
-                    (Arc::clone(&service), for_sessions.clone(), connections.open());
-                tokio::spawn(async move {
-                    service.serve(accepted, shutdown).await;
-                    drop(open);
-                });
+                let (shutdown, open) = (for_sessions.clone(), connections.open());
+                give(newcomer, &crew, &services, shutdown, open);
             }
             // The client gave up while it waited; the next one is fine.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -129,17 +128,72 @@ pub(super) async fn accept<S: Serve>(
     }
 }
 
-async fn next(listener: &Listener) -> io::Result<Accepted> {
+/// Has `newcomer` served by whose turn it is.
+fn give<S: Serve>(
+    newcomer: Newcomer,
+    crew: &Crew,
+    services: &[Arc<S>],
+    shutdown: watch::Receiver<bool>,
+    open: Open,
+) {
+    let Some(share) = crew.share() else { return };
+    let Some(service) = services.get(share.index).map(Arc::clone) else { return };
+    let newcomer = if share.stays() { Ok(newcomer) } else { newcomer.leave() };
+    let runtime = share.runtime().clone();
+    runtime.spawn(async move {
+        // What cannot be had any more its client has closed.
+        if let Ok(accepted) = newcomer.and_then(Newcomer::arrive) {
+            service.serve(accepted, shutdown).await;
+        }
+        drop((open, share));
+    });
+}
+
+async fn next(listener: &Listener) -> io::Result<Newcomer> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, peer) = listener.accept().await?;
             // A client that is gone already cannot be told; pingora will notice it too.
             let _ = stream.set_nodelay(true);
-            Ok(Accepted { stream: L4Stream::from(stream), peer: Some(peer) })
+            Ok(Newcomer { socket: Socket::Tcp(stream), peer: Some(peer) })
         }
         Listener::Unix(listener) => {
             let (stream, _) = listener.accept().await?;
-            Ok(Accepted { stream: L4Stream::from(stream), peer: None })
+            Ok(Newcomer { socket: Socket::Unix(stream), peer: None })
         }
+    }
+}
+
+/// A connection on its way to whoever serves it.
+struct Newcomer {
+    socket: Socket,
+    peer: Option<SocketAddr>,
+}
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    /// For another thread, which will wait for it in its own runtime.
+    Leaving(net::TcpStream),
+}
+
+impl Newcomer {
+    /// Takes the connection out of this thread's runtime.
+    fn leave(self) -> io::Result<Self> {
+        let socket = match self.socket {
+            Socket::Tcp(stream) => Socket::Leaving(stream.into_std()?),
+            other => other,
+        };
+        Ok(Self { socket, ..self })
+    }
+
+    /// The connection in the runtime of the thread that this is called on.
+    fn arrive(self) -> io::Result<Accepted> {
+        let stream = match self.socket {
+            Socket::Tcp(stream) => L4Stream::from(stream),
+            Socket::Unix(stream) => L4Stream::from(stream),
+            Socket::Leaving(stream) => L4Stream::from(TcpStream::from_std(stream)?),
+        };
+        Ok(Accepted { stream, peer: self.peer })
     }
 }

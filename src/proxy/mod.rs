@@ -30,14 +30,16 @@ mod sockets;
 mod upgrade;
 mod usage;
 mod wire;
+mod workers;
 
 pub use context::RequestContext;
 pub use demo::{DemoError, DemoOrigin};
 pub use facts::is_near;
 pub use life::{Heritage, InheritError, Inherited, raise_open_files};
 pub use mount::Pages;
-pub use serve::{ServeError, Server, Workers};
+pub use serve::{ServeError, Server};
 pub use sockets::{BindError, ControlSocket, bind};
+pub use workers::Workers;
 
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AccessLog, AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
@@ -45,6 +47,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use judging::Step;
 use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::modules::http::HttpModules;
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, Result};
@@ -84,6 +87,9 @@ impl ProxyHttp for Gateway {
         // The one time that a request asks which policy is in force.
         RequestContext::new(self.current.get())
     }
+
+    /// None: pingora's own, which compresses, is on every request's way even where it is off.
+    fn init_downstream_modules(&self, _: &mut HttpModules) {}
 
     async fn early_request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<()> {
         bounds::begin(session, context);

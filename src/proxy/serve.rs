@@ -3,9 +3,10 @@
 use super::accept::{Connections, Direct, Listener, accept};
 use super::demo::DemoOrigin;
 use super::life::{Handover, Heritage, Predecessor, ServiceManager, Signals, Stop, path_beside};
-use super::listen::{Admission, Front};
+use super::listen::{Admission, Front, tls_settings};
 use super::mount::Pages;
 use super::sockets::{BindError, ControlSocket, bind};
+use super::workers::{Crew, Workers};
 use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::Reloader;
@@ -20,10 +21,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// How many idle connections to origins are kept.
+/// How many idle connections to origins each worker keeps.
 const UPSTREAM_POOL: usize = 512;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
@@ -31,7 +31,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why a bound gateway cannot run.
 #[derive(Debug)]
-pub struct ServeError(io::Error);
+pub struct ServeError(pub(super) io::Error);
 
 impl fmt::Display for ServeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,30 +42,6 @@ impl fmt::Display for ServeError {
 impl std::error::Error for ServeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)
-    }
-}
-
-/// The threads that serve, and the signals that steer them.
-#[derive(Debug)]
-pub struct Workers {
-    runtime: Runtime,
-    signals: Signals,
-}
-
-impl Workers {
-    /// Starts the threads and takes the signals.
-    ///
-    /// # Errors
-    /// When a thread or a signal handler cannot be had.
-    pub fn start(threads: usize) -> Result<Self, ServeError> {
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(threads).thread_name("worker").enable_all();
-        let runtime = builder.build().map_err(ServeError)?;
-        let signals = {
-            let _inside = runtime.enter();
-            Signals::new().map_err(ServeError)?
-        };
-        Ok(Self { runtime, signals })
     }
 }
 
@@ -96,31 +72,16 @@ impl Server {
     /// # Errors
     /// When a socket cannot be served.
     pub fn run(self, workers: Workers) -> Result<(), ServeError> {
-        let Workers { runtime, signals } = workers;
-        let served = runtime.block_on(self.serve(signals));
-        // What has outlived its grace is cut off here.
-        runtime.shutdown_timeout(Duration::from_millis(100));
-        served.map_err(ServeError)
+        workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
     }
 
-    async fn serve(self, mut signals: Signals) -> io::Result<()> {
-        let threads = self.gateway.current.get().config.threads;
+    async fn serve(self, crew: Crew, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
         let connections = Arc::new(Connections::default());
-        let conf = ServerConf {
-            threads,
-            max_retries: origin::ATTEMPTS,
-            upstream_keepalive_pool_size: UPSTREAM_POOL,
-            ..ServerConf::default()
-        };
         let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
-        let totals = Arc::clone(&self.gateway.totals);
-        let access_log = self.gateway.access_log.clone();
         let authorities = Arc::clone(&self.gateway.authorities);
         tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
-        let mut proxy = http_proxy(&Arc::new(conf), self.gateway);
-        bound(&mut proxy, &current.get().config);
-        let proxy = Arc::new(wire::Checked::new(proxy, Arc::clone(&current), totals, access_log));
+        let proxies = proxies(&self.gateway, crew.len());
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;
         if let Some((address, pages)) = self.admin {
@@ -131,17 +92,17 @@ impl Server {
         let predecessor = self.heritage.predecessor.as_ref().and_then(Predecessor::process);
         let manager = Arc::new(ServiceManager::from_environment(predecessor));
         keep(&manager, &self.listeners, &self.heritage)?;
-        let watched = Arc::clone(&manager);
-        tokio::spawn(async move { watched.stay_alive().await });
+        let (watched, watching) = (Arc::clone(&manager), crew.clone());
+        tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
         let control =
             tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
         for (listener, config) in self.listeners {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
             let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
             tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, "listening");
-            let front = Front::new(Arc::clone(&proxy), &current, &admission, config);
-            let (stopped, connections) = (stopped.clone(), Arc::clone(&connections));
-            tokio::spawn(accept(Listener::Tcp(listener), Arc::new(front), stopped, connections));
+            let tls = tls.then(|| tls_settings(Arc::clone(&current)));
+            let front = |proxy| Front::new(proxy, &current, &admission, proxy_protocol, tls.clone());
+            let fronts = proxies.iter().map(|proxy| Arc::new(front(proxy))).collect();
+            crew.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
         }
         // The origin lives, and its folder with it, until the gateway stops.
         let demo = self.demo;
@@ -157,18 +118,37 @@ impl Server {
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         let grace = current.get().config.grace;
-        drain(&*proxy, stop_for, &connections, grace, &mut signals).await;
+        drain(&proxies, stop_for, &connections, grace, &mut signals).await;
         // The control socket's file goes with its task.
         let _ = control.await;
         Ok(())
     }
 }
 
+/// The gateway as one worker has it.
+type Proxy = wire::Checked<HttpProxy<Gateway>>;
+
+/// One proxy for each worker: its connections to origins are its own, and so never wait for another thread.
+fn proxies(gateway: &Gateway, workers: usize) -> Vec<Arc<Proxy>> {
+    let conf = Arc::new(ServerConf {
+        threads: 1,
+        max_retries: origin::ATTEMPTS,
+        upstream_keepalive_pool_size: UPSTREAM_POOL,
+        ..ServerConf::default()
+    });
+    let proxy = |_| {
+        let (current, totals) = (Arc::clone(&gateway.current), Arc::clone(&gateway.totals));
+        let mut proxy = http_proxy(&conf, gateway.clone());
+        bound(&mut proxy, &current.get().config);
+        Arc::new(wire::Checked::new(proxy, current, totals, gateway.access_log.clone()))
+    };
+    (0..workers).map(proxy).collect()
+}
+
 /// Serves the built-in origin.
 fn show(demo: &DemoOrigin, stopped: watch::Receiver<bool>) -> io::Result<()> {
     let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
-    let pages = Direct(Arc::new(DemoOrigin::pages().app()));
-    tokio::spawn(accept(listener, Arc::new(pages), stopped, Arc::default()));
+    tokio::spawn(show_pages(listener, DemoOrigin::pages(), stopped));
     Ok(())
 }
 
@@ -190,14 +170,16 @@ fn keep(
 
 /// Lets what is open come to its end.
 async fn drain(
-    proxy: &(impl ServerApp + Sync),
+    proxies: &[Arc<Proxy>],
     stop: Stop,
     connections: &Connections,
     grace: Duration,
     signals: &mut Signals,
 ) {
     let _ = tokio::time::timeout(stop.settling(), connections.none()).await;
-    proxy.cleanup().await;
+    for proxy in proxies {
+        proxy.cleanup().await;
+    }
     if stop == Stop::Interrupt {
         return;
     }
@@ -282,13 +264,7 @@ async fn control(
     match listener {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
-            accept(
-                Listener::Unix(listener),
-                Arc::new(Direct(Arc::new(pages.app()))),
-                stopped,
-                Arc::default(),
-            )
-            .await;
+            show_pages(Listener::Unix(listener), pages, stopped).await;
             // Whoever takes the socket next rotates from now on.
             journal.set_rotating(false);
         }
@@ -307,11 +283,16 @@ async fn admin(
         Ok(listener) => {
             let address = listener.local_addr().unwrap_or(address);
             tracing::info!(%address, "admin listener is open");
-            accept(Listener::Tcp(listener), Arc::new(Direct(Arc::new(pages.app()))), stopped, Arc::default())
-                .await;
+            show_pages(Listener::Tcp(listener), pages, stopped).await;
         }
         Err(error) => tracing::error!("cannot serve the admin listener: {error}"),
     }
+}
+
+/// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
+async fn show_pages(listener: Listener, pages: Pages, stopped: watch::Receiver<bool>) {
+    let pages = vec![Arc::new(Direct(Arc::new(pages.app())))];
+    accept(listener, Crew::here(), pages, stopped, Arc::default()).await;
 }
 
 /// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What

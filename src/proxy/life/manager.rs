@@ -60,13 +60,15 @@ impl ServiceManager {
         }
     }
 
-    /// Says for ever that we live, twice as often as is asked for. It runs where requests run: where they
-    /// do not get their turn, neither does this, and the service manager starts the gateway anew.
-    pub(in crate::proxy) async fn stay_alive(&self) {
+    /// Says for ever that we live, twice as often as is asked for. First it waits for `answer`, which comes from where
+    /// requests run: where they do not get their turn, nothing is said, and the service manager starts the gateway
+    /// anew.
+    pub(in crate::proxy) async fn stay_alive<F: Future<Output = ()>>(&self, answer: impl Fn() -> F) {
         let Some(period) = self.watchdog.filter(|_| self.socket.is_some()) else {
             return std::future::pending().await;
         };
         loop {
+            answer().await;
             self.tell("WATCHDOG=1");
             tokio::time::sleep(period / 2).await;
         }

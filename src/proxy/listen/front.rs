@@ -4,14 +4,15 @@ use super::admission::{Admission, Permit};
 use super::guarded::Guarded;
 use super::line::Line;
 use super::places::Places;
-use super::{preamble, tls};
-use crate::config::{Config, ListenerConfig};
+use super::preamble;
+use crate::config::Config;
 use crate::policy::CurrentPolicy;
 use crate::proxy::accept::{Accepted, Serve};
 use crate::record::ConnectionEvent;
 use pingora::apps::ServerApp;
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
+use pingora::tls::ServerConfig;
 use pingora::protocols::{ALPN, GetSocketDigest as _, IO, SocketDigest, Stream};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What a listener of the proxy does with what it accepts.
+/// What one worker does with what a listener of the proxy accepts.
 pub(in crate::proxy) struct Front<A> {
     app: Arc<A>,
     current: Arc<CurrentPolicy>,
@@ -30,17 +31,18 @@ pub(in crate::proxy) struct Front<A> {
 
 impl<A> Front<A> {
     pub(in crate::proxy) fn new(
-        app: Arc<A>,
+        app: &Arc<A>,
         current: &Arc<CurrentPolicy>,
         admission: &Arc<Admission>,
-        listener: ListenerConfig,
+        proxy_protocol: bool,
+        tls: Option<Arc<ServerConfig>>,
     ) -> Self {
         Self {
-            app,
+            app: Arc::clone(app),
             current: Arc::clone(current),
             admission: Arc::clone(admission),
-            proxy_protocol: listener.proxy_protocol,
-            tls: listener.tls.then(|| tls::acceptor(Arc::clone(current))),
+            proxy_protocol,
+            tls: tls.map(Acceptor::from_server_config),
         }
     }
 }

@@ -19,3 +19,4 @@ pub(super) use admission::Admission;
 pub(super) use front::Front;
 pub(super) use line::{BodyFault, BodyWatch, Line};
 pub(super) use places::Place;
+pub(super) use tls::settings as tls_settings;

@@ -2,7 +2,6 @@
 //! of the host that the client asks for (RFC 6066 §3), under the policy in force at that moment.
 
 use crate::policy::CurrentPolicy;
-use pingora::listeners::tls::Acceptor;
 use pingora::tls::{ClientHello, ResolvesServerCert, ServerConfig, sign::CertifiedKey, version};
 use std::fmt;
 use std::sync::Arc;
@@ -23,13 +22,13 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// What ends TLS for the listeners that speak it.
-pub(super) fn acceptor(current: Arc<CurrentPolicy>) -> Acceptor {
+/// How a listener ends TLS. All of its workers share it, and with it the sessions that clients come back to.
+pub(in crate::proxy) fn settings(current: Arc<CurrentPolicy>) -> Arc<ServerConfig> {
     // Fixed here as well as by pingora: whichever comes first, there is one provider.
     pingora::tls::install_default_crypto_provider();
     let versions = [&version::TLS13, &version::TLS12];
     let builder = ServerConfig::builder_with_protocol_versions(&versions).with_no_client_auth();
     let mut config = builder.with_cert_resolver(Arc::new(Shown(current)));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Acceptor::from_server_config(Arc::new(config))
+    Arc::new(config)
 }
