@@ -3,7 +3,7 @@
 use crate::keeper::Keeper;
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Builder, Daemon, RawOrigin, get, until};
-use crate::wire::{connect, exchange};
+use crate::wire::{connect, exchange, read_until, statuses};
 use serde_json::Value;
 use std::io::Write;
 
@@ -156,6 +156,33 @@ fn failures_are_told_apart() {
     until("the request is at the origin", || (!frozen.heads().is_empty()).then_some(()));
     drop(client);
     assert!(lines(&gateway, 1)[0].contains("\"status\":499"));
+}
+
+/// An interim answer is not the answer (RFC 9110 §15.2).
+#[test]
+fn who_leaves_after_an_interim_answer_left_before_the_answer() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+    let origin = RawOrigin::answering(hints);
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).set("access_log = \"access.log\"").start();
+    let mut client = connect(gateway.address());
+    let request = format!("GET /private HTTP/1.1\r\nHost: a\r\nUser-Agent: {GPTBOT}\r\n\r\n");
+    client.write_all(request.as_bytes()).expect("sent");
+    assert!(read_until(&mut client, b"\r\n\r\n").starts_with(b"HTTP/1.1 103 "));
+    drop(client);
+    let line: Value = serde_json::from_str(&lines(&gateway, 1)[0]).expect("JSON");
+    assert_eq!(line["status"], 499, "{line}");
+    let event = gateway.journal().event_of("/private");
+    assert!(event["status"].is_null(), "{event}");
+}
+
+#[test]
+fn an_origin_that_leaves_after_an_interim_answer_is_made_up_for() {
+    let origin =
+        Keeper::answering(|_| b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/9\r\n\r\n".to_vec());
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).set("access_log = \"access.log\"").start();
+    let answer = exchange(gateway.address(), b"GET /page HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_eq!(statuses(&answer), [103, 502], "{}", answer.escape_ascii());
+    assert!(lines(&gateway, 1)[0].contains("\"status\":502"));
 }
 
 #[test]

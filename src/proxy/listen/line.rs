@@ -52,6 +52,8 @@ pub(in crate::proxy) struct Line {
     /// Requests that are not over yet.
     open: AtomicU32,
     is_answered: AtomicBool,
+    /// Whether the origin has taken an upgrade.
+    is_tunnel: AtomicBool,
     /// The status that the guard told the client at the end; 0 for none.
     told: AtomicU16,
     /// Told when a connection of HTTP/2 has carried as many requests as it may.
@@ -79,6 +81,7 @@ impl Line {
             requests: AtomicU32::new(0),
             open: AtomicU32::new(0),
             is_answered: AtomicBool::new(false),
+            is_tunnel: AtomicBool::new(false),
             told: AtomicU16::new(0),
             farewell: Notify::new(),
             bodies: Mutex::default(),
@@ -109,10 +112,12 @@ impl Line {
         self.enter(Phase::Busy);
     }
 
-    /// The first octets of a next request have come.
-    pub(super) fn head_begins(&self) {
-        self.is_answered.store(false, Ordering::Relaxed);
-        self.enter(Phase::Head);
+    /// Some of a next request is there.
+    pub(in crate::proxy) fn head_begins(&self) {
+        if self.phase() == Phase::Idle {
+            self.is_answered.store(false, Ordering::Relaxed);
+            self.enter(Phase::Head);
+        }
     }
 
     /// A request's head has arrived; its number on this connection, from 1.
@@ -165,6 +170,15 @@ impl Line {
         let most =
             self.limits.requests_per_connection.saturating_add(self.limits.h2_streams.saturating_mul(2));
         self.is_multiplexed && self.requests() > most
+    }
+
+    /// From here on the connection is no HTTP.
+    pub(in crate::proxy) fn open_tunnel(&self) {
+        self.is_tunnel.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_tunnel(&self) -> bool {
+        self.is_tunnel.load(Ordering::Relaxed)
     }
 
     /// Whether this was the last request that a connection of HTTP/1.1 may carry.
@@ -255,6 +269,11 @@ impl Line {
         self.timeouts.client_header
     }
 
+    /// How long the client may take nothing of what is sent.
+    pub(super) const fn write_patience(&self) -> Duration {
+        self.timeouts.client_write
+    }
+
     /// How long a body of HTTP/2 may bring nothing. While the origin takes its time the client is not asked
     /// for more, so that time is allowed for as well.
     fn body_silence(&self) -> Duration {
@@ -329,12 +348,12 @@ impl Drop for BodyWatch {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::places::Requests;
     use super::*;
     use crate::config::{Arguments, Config};
 
-    fn line(is_multiplexed: bool, body_size: Option<u64>) -> Arc<Line> {
+    pub(in super::super) fn line(is_multiplexed: bool, body_size: Option<u64>) -> Arc<Line> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = Limits { body_size, requests_per_connection: 2, ..config.limits };
