@@ -231,7 +231,10 @@ impl Gate {
             }
             match self.check_held() {
                 Ok(true) => {}
-                Ok(false) if self.ended => return Poll::Ready(Ok(false)),
+                Ok(false) if self.ended => {
+                    self.tell_of_end(None);
+                    return Poll::Ready(Ok(false));
+                }
                 Ok(false) => {
                     ready!(self.read_ahead(cx))?;
                 }
@@ -248,7 +251,8 @@ impl Gate {
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let mut piece = [MaybeUninit::uninit(); PIECE];
         let mut piece = ReadBuf::uninit(&mut piece);
-        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece)).inspect_err(|_| self.tell_of_end())?;
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))
+            .inspect_err(|error| self.tell_of_end(Some(error.kind())))?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
         Poll::Ready(Ok(!piece.filled().is_empty()))
