@@ -348,12 +348,12 @@ impl Drop for BodyWatch {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::super::places::Requests;
     use super::*;
     use crate::config::{Arguments, Config};
 
-    pub(in super::super) fn line(is_multiplexed: bool, body_size: Option<u64>) -> Arc<Line> {
+    fn line(is_multiplexed: bool, body_size: Option<u64>) -> Arc<Line> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = Limits { body_size, requests_per_connection: 2, ..config.limits };

@@ -126,10 +126,17 @@ impl Outgoing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::tests::line;
     use super::*;
+    use crate::config::{Arguments, Config};
     use std::future::poll_fn;
+    use std::sync::Arc;
     use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
+
+    fn line() -> Line {
+        let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
+        let config = Config::load(&arguments).unwrap();
+        Line::new(config.limits, config.timeouts, None, Arc::default())
+    }
 
     fn write(outgoing: &mut Outgoing, wire: &mut DuplexStream, line: &Line) {
         let mut context = Context::from_waker(std::task::Waker::noop());
@@ -141,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn in_a_tunnel_nothing_is_held_back() {
         let (mut client, mut wire) = duplex(64);
-        let line = line(false, None);
+        let line = line();
         let mut outgoing = Outgoing::of(&line);
         write(&mut outgoing, &mut wire, &line);
         let heard = tokio::time::timeout(Duration::from_millis(20), client.read_u8()).await;
@@ -157,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_nothing_has_its_time_and_one_that_takes_something_has_it_again() {
         let (mut client, mut wire) = duplex(4);
-        let line = line(false, None);
+        let line = line();
         let mut outgoing = Outgoing { patience: Duration::from_millis(30), ..Outgoing::of(&line) };
         write(&mut outgoing, &mut wire, &line);
         let flushed = poll_fn(|context| outgoing.poll_flush(&mut wire, context)).await;
