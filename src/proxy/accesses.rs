@@ -1,7 +1,7 @@
 //! A finished session → one line of the access log.
 
 use super::context::RequestContext;
-use super::{facts, wire};
+use super::{facts, respond, wire};
 use crate::record::{Access, AccessLog};
 use crate::request::message::Fault;
 use http::{HeaderValue, Version, header};
@@ -13,7 +13,7 @@ pub(super) fn record(log: &AccessLog, session: &Session, context: &RequestContex
     let request = session.req_header();
     let field = |name: header::HeaderName| request.headers.get(name).map(HeaderValue::as_bytes);
     let authority = request.uri.authority().map_or("", http::uri::Authority::as_str);
-    let answered = session.response_written().map(|response| response.status.as_u16());
+    let answered = respond::final_status(session);
     // What the guard told the client, the request's own failure knows nothing of.
     let told = context.line.as_ref().and_then(|line| line.told());
     let fault = context.fault.or_else(|| wire::gate(session).and_then(wire::Gate::fault));

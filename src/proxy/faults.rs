@@ -1,7 +1,7 @@
 //! What a client is told when a request fails: a status and a sentence, nothing of our insides.
 
 use super::answer::Answer;
-use super::respond::respond;
+use super::respond::{final_status, respond};
 use super::wire;
 use crate::request::message::Fault;
 use pingora::proxy::{FailToProxy, Session};
@@ -59,7 +59,7 @@ pub(super) async fn answer(
     if status >= 500 {
         origins.note(site, status, error);
     }
-    if status != CLIENT_GONE && session.response_written().is_none() {
+    if status != CLIENT_GONE && final_status(session).is_none() {
         session.set_keepalive(None);
         if let Err(error) = respond(
             session,

@@ -26,7 +26,7 @@ const REQUEST_ID: Field = Field { name: HeaderName::from_static("x-request-id"),
 
 /// Fields by which a client would tell the origin who it is, or that it asks for another page than the one that was
 /// judged.
-const CLAIMS: [&str; 12] = [
+const CLAIMS: [&str; 13] = [
     "x-forwarded-for",
     "x-forwarded-host",
     "x-forwarded-proto",
@@ -39,6 +39,7 @@ const CLAIMS: [&str; 12] = [
     "x-forwarded-server",
     "x-original-url",
     "x-rewrite-url",
+    "x-request-id",
 ];
 
 /// The longest id that is taken from a proxy.
@@ -53,9 +54,7 @@ pub(super) fn forward(
     let config = &context.policy.config;
     let peer = facts::peer(session);
     let is_trusted = peer.is_some_and(|peer| config.trusted_proxies.contain(peer));
-    if !is_trusted {
-        labels::remove(request, |name| CLAIMS.contains(&name));
-    }
+    labels::remove(request, |name| is_claim(name, is_trusted));
     name_host(request, context)?;
     if let Some(peer) = peer {
         chain(session, request, peer)?;
@@ -79,6 +78,12 @@ pub(super) fn forward(
         request.insert_header(header::MAX_FORWARDS, left.saturating_sub(1))?;
     }
     Ok(())
+}
+
+/// Whether a field is a claim, in any spelling that an origin may take for the same. What a trusted proxy says is none,
+/// where it is spelled as proxies do: it may have passed on what a client spelled otherwise.
+fn is_claim(name: &str, is_trusted: bool) -> bool {
+    CLAIMS.iter().any(|claim| labels::is_spelled(name, claim) && !(is_trusted && name == *claim))
 }
 
 /// HTTP/1.0 knows requests without a host, and HTTP/1.1, which the origin is spoken to in, does not

@@ -37,8 +37,9 @@ pub(super) fn remove(request: &mut RequestHeader, unwanted: impl Fn(&str) -> boo
     }
 }
 
-/// Whether a gateway interface could take `name` for `own`: it writes `-` and `_` alike.
-fn is_spelled(name: &str, own: &str) -> bool {
+/// Whether a gateway interface could take `name` for `own`: it writes `-` and `_` alike (RFC 3875 §4.1.18). Nearly
+/// always the lengths differ, or the first octets that are looked at.
+pub(super) fn is_spelled(name: &str, own: &str) -> bool {
     let alike = |(octet, own): (u8, u8)| octet == own || (octet == b'_' && own == b'-');
     name.len() == own.len() && name.bytes().zip(own.bytes()).all(alike)
 }

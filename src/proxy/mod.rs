@@ -41,6 +41,7 @@ pub use serve::{ServeError, Server};
 pub use sockets::{BindError, ControlSocket, bind};
 pub use workers::Workers;
 
+use crate::config::Config;
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AccessLog, AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
 use async_trait::async_trait;
@@ -122,7 +123,7 @@ impl ProxyHttp for Gateway {
             Step::Answer { answer, read } => {
                 respond::respond(session, answer).await?;
                 if let Some(read) = read {
-                    self.note(session, *read, context.policy.config.addresses).await;
+                    self.note(session, *read, &context.policy.config).await;
                 }
                 Ok(true)
             }
@@ -209,8 +210,7 @@ impl ProxyHttp for Gateway {
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut RequestContext) {
         if let Some(event) = context.event.take() {
-            let status = session.response_written().map(|response| response.status.as_u16());
-            self.guarded(|| event.answered(status));
+            self.guarded(|| event.answered(respond::final_status(session)));
         }
         bounds::end(context);
         if let Some(log) = &self.access_log {
@@ -253,10 +253,9 @@ impl Gateway {
     }
 
     /// Notes a read of robots.txt whose answer has arrived.
-    async fn note(&self, session: &Session, read: context::PendingRead, addresses: AddressDetail) {
-        let socket = session.digest().and_then(|digest| digest.socket_digest.clone());
-        if delivery::delivered(socket.as_deref()).await {
-            self.guarded(|| self.recorder.read(&complete(&read, addresses)));
+    async fn note(&self, session: &mut Session, read: context::PendingRead, config: &Config) {
+        if delivery::is_delivered(session, &config.timeouts).await {
+            self.guarded(|| self.recorder.read(&complete(&read, config.addresses)));
             self.guarded(|| self.reads.note(read.reader, read.version, read.in_force, read.at));
         }
     }

@@ -46,6 +46,14 @@ pub(super) async fn send(session: &mut Session, answer: Answer) -> Result<()> {
     Ok(())
 }
 
+/// The status that the client was answered with, if it was. Interim answers are none (RFC 9110 §15.2), but for the one
+/// that opens a tunnel.
+pub(super) fn final_status(session: &Session) -> Option<u16> {
+    let status = session.response_written()?.status;
+    let is_final = !status.is_informational() || status == http::StatusCode::SWITCHING_PROTOCOLS;
+    is_final.then_some(status.as_u16())
+}
+
 /// Reads what is left of the request body, up to a limit. A client that waits to be asked for its body
 /// (`Expect: 100-continue`) is not asked (RFC 9110 §10.1.1).
 async fn drained(session: &mut Session) -> bool {

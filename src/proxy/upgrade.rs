@@ -3,6 +3,7 @@
 //! Only a WebSocket handshake (RFC 6455 §4.1) is one. Any other `Upgrade` is an offer that an origin may
 //! ignore, and the gateway does so in its place: a protocol that it cannot read would carry unjudged requests.
 
+use super::listen::Line;
 use super::wire;
 use http::header;
 use pingora::http::ResponseHeader;
@@ -40,6 +41,9 @@ pub(super) fn answered(session: &Session, response: &ResponseHeader) -> Result<(
     match wire::gate(session) {
         Some(gate) if session.req_header().headers.contains_key(header::UPGRADE) => {
             gate.upgrade();
+            if let Some(line) = Line::of(session) {
+                line.open_tunnel();
+            }
             Ok(())
         }
         _ => Error::e_explain(ErrorType::InvalidHTTPHeader, "switched protocols without being asked")

@@ -73,6 +73,36 @@ fn a_head_that_drips_has_an_end_on_the_first_request_and_on_the_next() {
     assert_eq!(counted(&gateway, "header_timeouts"), 2);
 }
 
+/// What came along with the request before is no pause between two requests.
+#[test]
+fn half_a_head_behind_a_whole_one_has_the_time_of_a_head() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS)
+        .at(&origin.url())
+        .table("[timeouts]\nclient_header = \"1s\"\nkeepalive = \"60s\"")
+        .start();
+    let mut stream = open(gateway.address());
+    let whole = "GET /page HTTP/1.1\r\nHost: a\r\n\r\n";
+    let start = Instant::now();
+    stream.write_all(format!("{whole}{whole}GET /half HTTP/1.1\r\nHost: a\r\n").as_bytes()).expect("sent");
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).expect("answers, and the end");
+    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 2, "{answers}");
+    assert!(answers.contains("HTTP/1.1 408 "), "{answers}");
+    assert!((900..4_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+    is_counted(&gateway, "header_timeouts", 1);
+
+    // Empty lines behind a body, as some clients send them, are no head (RFC 9112 §2.2).
+    let mut stream = open(gateway.address());
+    stream.write_all(format!("{whole}\r\n").as_bytes()).expect("sent");
+    std::thread::sleep(Duration::from_millis(1_500));
+    stream.write_all(whole.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").as_bytes()).expect("sent");
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).expect("answers, and the end");
+    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 2, "{answers}");
+    assert_eq!(counted(&gateway, "header_timeouts"), 1);
+}
+
 #[test]
 fn silence_has_an_end_before_the_first_request_and_after_it() {
     let origin = Nginx::start();

@@ -40,4 +40,5 @@ mod shutdown;
 mod sites;
 mod support;
 mod tls;
+mod undelivered;
 mod variants;

@@ -3,9 +3,11 @@
 use crate::keeper::Keeper;
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Builder, Daemon, RawOrigin, get, until};
-use crate::wire::{connect, exchange};
+use crate::wire::{connect, exchange, read_until, rest, statuses};
 use serde_json::Value;
 use std::io::Write;
+use std::net::Shutdown;
+use std::time::Duration;
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
@@ -96,6 +98,46 @@ fn what_is_no_request_is_told_of_with_its_reason() {
     assert!(line["fault"].is_null() && line["status"] == 200, "{line}");
 }
 
+/// Whoever leaves in the middle of a head has a line, as those have who are too slow; empty lines and connections that
+/// say nothing are no head.
+#[test]
+fn who_leaves_in_the_middle_of_a_head_is_told_of() {
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).set("access_log = \"access.log\"").start();
+    let whole = "GET /whole HTTP/1.1\r\nHost: a\r\n\r\n";
+    for nothing in ["", "\r\n", "\r\n\r"] {
+        let mut client = connect(gateway.address());
+        client.write_all(nothing.as_bytes()).expect("sent");
+        client.shutdown(Shutdown::Write).expect("ended");
+        rest(&mut client);
+    }
+    let cases = [
+        (String::new(), "GET /half HTTP/1.1\r\nHost: a\r\n", "GET /half HTTP/1.1"),
+        (String::new(), "GE", "GE"),
+        (whole.to_owned(), "POST /behind HTTP/1.1\r\nHo", "POST /behind HTTP/1.1"),
+    ];
+    let mut count = 0;
+    for is_reset in [false, true] {
+        for (before, half, target) in &cases {
+            let mut client = connect(gateway.address());
+            client.write_all(format!("{before}{half}").as_bytes()).expect("sent");
+            if !before.is_empty() {
+                read_until(&mut client, b"origin: ");
+                count += 1;
+            }
+            if is_reset {
+                socket2::SockRef::from(&client).set_linger(Some(Duration::ZERO)).expect("a reset");
+            }
+            drop(client);
+            count += 1;
+            let line: Value = serde_json::from_str(&lines(&gateway, count)[count - 1]).expect("JSON");
+            assert_eq!((&line["status"], &line["fault"]), (&499.into(), &"unfinished".into()), "{line}");
+            assert_eq!((&line["target"], line["method"].is_null()), (&(*target).into(), true), "{line}");
+        }
+    }
+    assert_eq!(lines(&gateway, count).len(), count);
+}
+
 /// Such a request has a method, and its line the reason all the same.
 #[test]
 fn what_was_understood_and_then_went_wrong_is_told_of_too() {
@@ -156,6 +198,33 @@ fn failures_are_told_apart() {
     until("the request is at the origin", || (!frozen.heads().is_empty()).then_some(()));
     drop(client);
     assert!(lines(&gateway, 1)[0].contains("\"status\":499"));
+}
+
+/// An interim answer is not the answer (RFC 9110 §15.2).
+#[test]
+fn who_leaves_after_an_interim_answer_left_before_the_answer() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+    let origin = RawOrigin::answering(hints);
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).set("access_log = \"access.log\"").start();
+    let mut client = connect(gateway.address());
+    let request = format!("GET /private HTTP/1.1\r\nHost: a\r\nUser-Agent: {GPTBOT}\r\n\r\n");
+    client.write_all(request.as_bytes()).expect("sent");
+    assert!(read_until(&mut client, b"\r\n\r\n").starts_with(b"HTTP/1.1 103 "));
+    drop(client);
+    let line: Value = serde_json::from_str(&lines(&gateway, 1)[0]).expect("JSON");
+    assert_eq!(line["status"], 499, "{line}");
+    let event = gateway.journal().event_of("/private");
+    assert!(event["status"].is_null(), "{event}");
+}
+
+#[test]
+fn an_origin_that_leaves_after_an_interim_answer_is_made_up_for() {
+    let origin =
+        Keeper::answering(|_| b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/9\r\n\r\n".to_vec());
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).set("access_log = \"access.log\"").start();
+    let answer = exchange(gateway.address(), b"GET /page HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_eq!(statuses(&answer), [103, 502], "{}", answer.escape_ascii());
+    assert!(lines(&gateway, 1)[0].contains("\"status\":502"));
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use crate::keeper::{Keeper, Kept};
 use crate::support::agents::{CHROME, GPTBOT};
-use crate::support::{Daemon, get, head};
+use crate::support::{Daemon, get, head, until};
 use crate::wire::{connect, exchange, read_until, rest, statuses};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -92,6 +94,49 @@ fn who_waits_to_be_asked_is_asked_by_the_origin() {
 }
 
 /// Server-sent events and the like: nothing waits for the end.
+/// RFC 9110 §10.1.1, RFC 9112 §9.3: an origin may answer before it has read the body. Where it does not read on, the
+/// library hears its answer once it has given up writing, which is bounded.
+#[test]
+fn an_early_answer_arrives_though_the_origin_does_not_read_on() {
+    const PIECE: usize = 64 * 1024;
+    const LENGTH: usize = 1_024 * PIECE;
+    let (address, streams) = led();
+    let gateway = Daemon::with(ROBOTS)
+        .at(&format!("http://{address}"))
+        .table("[timeouts]\norigin_write = \"1s\"")
+        .set("access_log = \"access.log\"")
+        .start();
+    let mut client = connect(gateway.address());
+    let mut writer = client.try_clone().expect("another handle");
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&taken);
+    let sender = std::thread::spawn(move || {
+        writer.write_all(post("/upload", CHROME, LENGTH).as_bytes())?;
+        for _ in 0..LENGTH / PIECE {
+            writer.write_all(&[b'x'; PIECE])?;
+            counter.fetch_add(PIECE, Ordering::Relaxed);
+        }
+        Ok::<(), std::io::Error>(())
+    });
+    let mut origin = accepted(&streams);
+    read_until(&mut origin, b"\r\n\r\n");
+    let mut last = 0;
+    until("every buffer on the way is full", || {
+        std::thread::sleep(Duration::from_millis(200));
+        let before = std::mem::replace(&mut last, taken.load(Ordering::Relaxed));
+        (last > 0 && last == before).then_some(())
+    });
+    let start = Instant::now();
+    origin
+        .write_all(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n")
+        .expect("sent");
+    let answer = read_until(&mut client, b"no\n");
+    eprintln!("the early answer took {:?}", start.elapsed());
+    assert!(answer.starts_with(b"HTTP/1.1 413 "), "{}", answer.escape_ascii());
+    drop(client);
+    drop(sender.join().expect("no panic"));
+}
+
 #[test]
 fn answers_are_streamed() {
     let (address, streams) = led();

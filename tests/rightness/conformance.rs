@@ -95,7 +95,7 @@ fn in_order(section: &str) -> Vec<u32> {
 
 /// Fails the test unless the page says this; with `GOLDEN=write` it is written there.
 #[track_caller]
-fn is_told(subject: &str, part: &str) {
+pub(crate) fn is_told(subject: &str, part: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conformance.md");
     let page = std::fs::read_to_string(&path).expect("the page");
     let begin = format!("<!-- {subject} -->\n");

@@ -62,6 +62,31 @@ fn what_a_client_claims_is_replaced() {
     }
 }
 
+/// A gateway interface writes `-` and `_` alike (RFC 3875 §4.1.18, PEP 3333), so that such a claim would stand beside
+/// what the gateway says, or in its place.
+#[test]
+fn no_claim_gets_through_by_another_spelling() {
+    let spelled = |name: &str| [name.replace('-', "_"), name.to_lowercase().replacen('-', "_", 1)];
+    for trusted in [None, Some(TRUSTED)] {
+        let origin = Keeper::start();
+        let builder = gateway(&origin);
+        let gateway = trusted.into_iter().fold(builder, Builder::set).start();
+        let mut request = get("/page").by(CHROME).with("X_Forwarded", "1").with("X_Real_IP_Too", "1");
+        for (name, value) in CLAIMS.iter().filter(|(name, _)| name.contains('-')) {
+            for name in spelled(name) {
+                request = request.with(&name, value);
+            }
+        }
+        gateway.send(&request);
+        let kept = kept(&origin);
+        for name in CLAIMS.iter().filter(|(name, _)| name.contains('-')).flat_map(|(name, _)| spelled(name)) {
+            assert!(kept.field(&name).is_empty(), "{name}: {kept:?}");
+        }
+        assert_eq!(kept.field("X-Forwarded-For"), ["127.0.0.1"]);
+        assert_eq!((kept.field("X_Forwarded").len(), kept.field("X_Real_IP_Too").len()), (1, 1));
+    }
+}
+
 #[test]
 fn what_a_trusted_proxy_says_is_continued() {
     let origin = Keeper::start();

@@ -1,6 +1,6 @@
 //! The table, row by row, each on a connection of its own, over TCP and over TLS.
 
-use crate::conformance::is_told_of;
+use crate::conformance::{is_told, is_told_of};
 use crate::keeper::{Keeper, Kept};
 use crate::support::tls::{Authority, LISTENER, tls_address};
 use crate::support::{Daemon, until};
@@ -121,4 +121,48 @@ fn octet_by_octet_is_the_same() {
             assert!(!origin.so_far().iter().any(|kept| matches!(kept, Kept::Whole { .. })), "{said}");
         }
     }
+}
+
+/// Octets that RFC 3986 §2 lets no target hold as they are, but clients send; and a percent sign that begins nothing.
+const RAW: [(&str, &[u8]); 14] = [
+    ("`\"`", b"\""),
+    ("`#`", b"#"),
+    ("`%` and no digits", b"%g"),
+    ("`<`", b"<"),
+    ("`>`", b">"),
+    ("`[`", b"["),
+    ("`\\`", b"\\"),
+    ("`]`", b"]"),
+    ("`^`", b"^"),
+    ("a backtick", b"`"),
+    ("`{`", b"{"),
+    ("a vertical bar", b"|"),
+    ("`}`", b"}"),
+    ("UTF-8", "\u{e9}".as_bytes()),
+];
+
+/// What the standard leaves open: 400, or as they are (RFC 9112 §3.2). They never arrive as something else.
+#[test]
+fn conformance_of_octets_that_no_uri_may_hold() {
+    let origin = Keeper::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    let became = |target: &[u8]| {
+        let request = [b"GET ", target, b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"].concat();
+        let answer = exchange(gateway.address(), &request);
+        let seen: Vec<String> = origin.take().iter().map(Kept::request_line).collect();
+        match (&statuses(&answer)[..], &seen[..]) {
+            ([200], [line]) => {
+                assert_eq!(*line, format!("GET {} HTTP/1.1", target.escape_ascii()));
+                "as it is"
+            }
+            ([400], []) => "400",
+            other => panic!("{}: {other:?}", target.escape_ascii()),
+        }
+    };
+    let rows = RAW.map(|(name, octets)| {
+        let (path, query) = ([b"/a", octets, b"b"].concat(), [b"/a?", octets, b"b"].concat());
+        format!("| {name} | {} | {} |\n", became(&path), became(&query))
+    });
+    let heads = "| What is sent | In the path | In the query |\n|---|---|---|\n";
+    is_told("octets", &format!("{heads}{}", rows.concat()));
 }

@@ -7,6 +7,8 @@ use crate::support::{Daemon, until};
 use crate::wire::{connect, exchange, read_until, rest, statuses};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
@@ -159,4 +161,49 @@ fn when_one_side_leaves_the_tunnel_the_other_hears_of_it() {
     client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
     read_until(&mut client, b"bye");
     until("the tunnel ends", || matches!(client.read(&mut [0]), Ok(0)).then_some(()));
+}
+
+/// The origin takes a little at a time of what its client floods it with, and tells the time meanwhile.
+fn tell_the_time(mut stream: TcpStream, _: Vec<u8>) {
+    stream.write_all(SWITCH.as_bytes()).expect("sent");
+    stream.set_nodelay(true).expect("no delay");
+    let mut reader = stream.try_clone().expect("another handle");
+    std::thread::spawn(move || {
+        let mut octets = vec![0; 64 * 1024];
+        while matches!(reader.read(&mut octets), Ok(1..)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    while stream.write_all(&now().to_be_bytes()).is_ok() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// In milliseconds.
+fn now() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_millis().try_into().expect("a short time")
+}
+
+/// Few octets do not wait for more of an answer there, nor does the client keep the origin from being heard.
+#[test]
+fn small_pieces_leave_the_tunnel_at_once_while_the_client_floods_it() {
+    let gateway = in_front_of(origin(tell_the_time));
+    let mut client = connect(gateway.address());
+    client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
+    read_until(&mut client, b"\r\n\r\n");
+    let mut flood = client.try_clone().expect("another handle");
+    let flooding = std::thread::spawn(move || while flood.write_all(&[0; 64 * 1024]).is_ok() {});
+    let mut late: Vec<u64> = std::iter::repeat_with(|| {
+        let mut told = [0; 8];
+        client.read_exact(&mut told).expect("the time");
+        now() - u64::from_be_bytes(told)
+    })
+    .take(60)
+    .collect();
+    client.shutdown(std::net::Shutdown::Both).expect("the end");
+    flooding.join().expect("no panic");
+    late.sort_unstable();
+    // Of sixty the fifth latest: the machine may be busy.
+    assert!(late[55] < 1_000, "{late:?}");
 }

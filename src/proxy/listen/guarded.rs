@@ -7,7 +7,8 @@ use super::admission::Permit;
 use super::frames::FrameMeter;
 use super::last_word;
 use super::line::{Line, Phase};
-use super::outbox::Outbox;
+use super::meters::{BodyClock, HeadMeter};
+use super::outgoing::Outgoing;
 use super::places::Backlog;
 use crate::proxy::farewell::Farewell;
 use crate::record::ConnectionEvent;
@@ -40,24 +41,14 @@ pub(super) struct Guarded<S> {
     permit: Permit,
     timer: Option<Pin<Box<Sleep>>>,
     meter: Option<FrameMeter>,
-    /// HTTP/2 gathers its frames itself.
-    outbox: Option<Outbox>,
+    outgoing: Outgoing,
     backlog: Backlog,
-    /// Octets of the head so far, and whether there was any octet at all.
-    head: usize,
+    /// Octets of the head so far.
+    head: HeadMeter,
+    /// Whether there was any octet at all.
     has_spoken: bool,
     body: BodyClock,
     end: Option<Farewell>,
-}
-
-/// How long a body of HTTP/1.1 has been waited for: only time in which the client was asked for more.
-#[derive(Debug, Default)]
-struct BodyClock {
-    /// The request it belongs to.
-    request: u32,
-    octets: u64,
-    waited: Duration,
-    waiting: Option<Instant>,
 }
 
 impl<S: IO> Guarded<S> {
@@ -72,9 +63,9 @@ impl<S: IO> Guarded<S> {
             permit,
             timer: None,
             meter,
-            outbox: (!line.is_multiplexed).then(Outbox::default),
+            outgoing: Outgoing::of(&line),
             backlog: Backlog::default(),
-            head: 0,
+            head: HeadMeter::default(),
             has_spoken: false,
             body: BodyClock::default(),
             end: None,
@@ -92,17 +83,10 @@ impl<S: IO> Guarded<S> {
         match self.line.phase() {
             Phase::Busy => {}
             Phase::Body => self.body.came(&self.line, octets.len()),
-            Phase::Idle => {
+            Phase::Idle | Phase::Fresh | Phase::Head => {
                 self.line.head_begins();
-                self.head = octets.len();
+                return self.head.came(&self.line, octets.len());
             }
-            Phase::Fresh | Phase::Head => self.head += octets.len(),
-        }
-        let is_head = matches!(self.line.phase(), Phase::Fresh | Phase::Head);
-        // Pingora doubles its buffer, so the read that completes a head may bring as much again of what
-        // follows. Exactly is the size looked at when the head is complete.
-        if is_head && self.head > 2 * self.line.limits.header_size + 4_096 {
-            return Err(ConnectionEvent::HeaderTooLarge);
         }
         Ok(())
     }
@@ -163,31 +147,6 @@ impl<S: IO> Guarded<S> {
     }
 }
 
-impl BodyClock {
-    fn of_request(&mut self, line: &Line) -> &mut Self {
-        if self.request != line.requests() {
-            *self = Self { request: line.requests(), ..Self::default() };
-        }
-        self
-    }
-
-    fn came(&mut self, line: &Line, octets: usize) {
-        let clock = self.of_request(line);
-        clock.octets = clock.octets.saturating_add(octets as u64);
-        if let Some(since) = clock.waiting.take() {
-            clock.waited += since.elapsed();
-        }
-    }
-
-    /// When the client will have been too slow, if it goes on like this.
-    fn deadline(&mut self, line: &Line) -> Option<Instant> {
-        let clock = self.of_request(line);
-        let waiting = *clock.waiting.get_or_insert_with(Instant::now);
-        let earned = clock.octets.saturating_mul(1_000).checked_div(line.limits.body_rate)?;
-        Some(waiting + (line.body_grace() + Duration::from_millis(earned)).saturating_sub(clock.waited))
-    }
-}
-
 impl<S: IO> AsyncRead for Guarded<S> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -215,11 +174,7 @@ impl<S: IO> AsyncRead for Guarded<S> {
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => {
                 // Both sides are waited for: what came of an answer so far is not held back for the rest.
-                if let Some(outbox) = &mut this.outbox
-                    && let Poll::Ready(Err(error)) = outbox.poll_send(&mut this.inner, context)
-                {
-                    return Poll::Ready(Err(error));
-                }
+                this.outgoing.send_held(&mut this.inner, context)?;
                 ready!(this.poll_silence(context))
             }
         };
@@ -231,39 +186,19 @@ impl<S: IO> AsyncRead for Guarded<S> {
 
 impl<S: IO> AsyncWrite for Guarded<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        if this.end.is_some() {
-            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
-        }
-        this.line.answer();
-        let written = match &mut this.outbox {
-            Some(outbox) => outbox.poll_write(&mut this.inner, context, octets),
-            None => Pin::new(&mut this.inner).poll_write(context, octets),
-        };
-        if written.is_pending() {
-            this.backlog.note(this.line.places.as_ref(), context, true);
-        }
-        let written = ready!(written)?;
-        this.wrote([octets].into_iter(), written);
-        Poll::Ready(Ok(written))
+        self.poll_write_vectored(context, &[io::IoSlice::new(octets)])
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if let Some(outbox) = &mut this.outbox {
-            return outbox.poll_flush(&mut this.inner, context);
-        }
-        let flushed = Pin::new(&mut this.inner).poll_flush(context);
+        let flushed = this.outgoing.poll_flush(&mut this.inner, context);
         this.backlog.note(this.line.places.as_ref(), context, flushed.is_pending());
         flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        match &mut this.outbox {
-            Some(outbox) => outbox.poll_shutdown(&mut this.inner, context),
-            None => Pin::new(&mut this.inner).poll_shutdown(context),
-        }
+        this.outgoing.poll_shutdown(&mut this.inner, context)
     }
 
     fn poll_write_vectored(
@@ -276,14 +211,7 @@ impl<S: IO> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         this.line.answer();
-        let written = match &mut this.outbox {
-            // As any writer does that takes one piece at a time.
-            Some(outbox) => {
-                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
-                outbox.poll_write(&mut this.inner, context, first)
-            }
-            None => Pin::new(&mut this.inner).poll_write_vectored(context, slices),
-        };
+        let written = this.outgoing.poll_write(&mut this.inner, context, &this.line, slices);
         if written.is_pending() {
             this.backlog.note(this.line.places.as_ref(), context, true);
         }
@@ -293,7 +221,7 @@ impl<S: IO> AsyncWrite for Guarded<S> {
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.outbox.is_none() && self.inner.is_write_vectored()
+        self.outgoing.is_vectored() && self.inner.is_write_vectored()
     }
 }
 
@@ -324,9 +252,9 @@ impl<S> std::fmt::Debug for Guarded<S> {
 impl<S: IO> Shutdown for Guarded<S> {
     async fn shutdown(&mut self) {
         if self.end.is_none() {
-            // Nobody is left to hear of an error.
+            // Nobody is left to hear of an error, or may be there and take nothing.
             let _ = self.flush().await;
-            self.inner.shutdown().await;
+            let _ = tokio::time::timeout(self.line.write_patience(), self.inner.shutdown()).await;
         }
     }
 }

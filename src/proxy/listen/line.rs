@@ -52,6 +52,8 @@ pub(in crate::proxy) struct Line {
     /// Requests that are not over yet.
     open: AtomicU32,
     is_answered: AtomicBool,
+    /// Whether the origin has taken an upgrade.
+    is_tunnel: AtomicBool,
     /// The status that the guard told the client at the end; 0 for none.
     told: AtomicU16,
     /// Told when a connection of HTTP/2 has carried as many requests as it may.
@@ -79,6 +81,7 @@ impl Line {
             requests: AtomicU32::new(0),
             open: AtomicU32::new(0),
             is_answered: AtomicBool::new(false),
+            is_tunnel: AtomicBool::new(false),
             told: AtomicU16::new(0),
             farewell: Notify::new(),
             bodies: Mutex::default(),
@@ -109,10 +112,12 @@ impl Line {
         self.enter(Phase::Busy);
     }
 
-    /// The first octets of a next request have come.
-    pub(super) fn head_begins(&self) {
-        self.is_answered.store(false, Ordering::Relaxed);
-        self.enter(Phase::Head);
+    /// Some of a next request is there.
+    pub(in crate::proxy) fn head_begins(&self) {
+        if self.phase() == Phase::Idle {
+            self.is_answered.store(false, Ordering::Relaxed);
+            self.enter(Phase::Head);
+        }
     }
 
     /// A request's head has arrived; its number on this connection, from 1.
@@ -165,6 +170,15 @@ impl Line {
         let most =
             self.limits.requests_per_connection.saturating_add(self.limits.h2_streams.saturating_mul(2));
         self.is_multiplexed && self.requests() > most
+    }
+
+    /// From here on the connection is no HTTP.
+    pub(in crate::proxy) fn open_tunnel(&self) {
+        self.is_tunnel.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_tunnel(&self) -> bool {
+        self.is_tunnel.load(Ordering::Relaxed)
     }
 
     /// Whether this was the last request that a connection of HTTP/1.1 may carry.
@@ -253,6 +267,11 @@ impl Line {
     /// for `100 Continue`, and a first window of TCP is small.
     pub(super) fn body_grace(&self) -> Duration {
         self.timeouts.client_header
+    }
+
+    /// How long the client may take nothing of what is sent.
+    pub(super) const fn write_patience(&self) -> Duration {
+        self.timeouts.client_write
     }
 
     /// How long a body of HTTP/2 may bring nothing. While the origin takes its time the client is not asked

@@ -3,7 +3,8 @@
 //! Pingora reads the answer of an origin while it still passes on the (empty) body of the request. A `101`
 //! that comes first makes it take the end of that body for the end of the tunnel. So after each write the
 //! next few reads say "nothing yet": pingora polls the other side in between, and has passed the body on
-//! before the answer can be seen. No time is waited; nothing else changes.
+//! before the answer can be seen. No time is waited; nothing else changes. Once the answer has begun that is over: in
+//! the tunnel a client that goes on sending would keep the origin from being heard.
 
 use async_trait::async_trait;
 use pingora::connectors::l4::Connect;
@@ -46,11 +47,11 @@ async fn connected(address: &SocketAddr) -> io::Result<Box<dyn VirtualSocket>> {
         SocketAddr::Inet(address) => {
             let socket = TcpStream::connect(address).await?;
             socket.set_nodelay(true)?;
-            Ok(Box::new(Patient { socket, blind: 0 }))
+            Ok(Box::new(Patient::of(socket)))
         }
         SocketAddr::Unix(address) => {
             let path = address.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
-            Ok(Box::new(Patient { socket: UnixStream::connect(path).await?, blind: 0 }))
+            Ok(Box::new(Patient::of(UnixStream::connect(path).await?)))
         }
     }
 }
@@ -60,6 +61,14 @@ struct Patient<S> {
     socket: S,
     /// How many reads are still to see nothing.
     blind: u8,
+    /// Whether anything of the answer has been read.
+    is_answered: bool,
+}
+
+impl<S> Patient<S> {
+    const fn of(socket: S) -> Self {
+        Self { socket, blind: 0, is_answered: false }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
@@ -73,13 +82,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        Pin::new(&mut self.socket).poll_read(cx, out)
+        let read = Pin::new(&mut self.socket).poll_read(cx, out);
+        self.is_answered |= read.is_ready();
+        read
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        self.blind = BLIND_READS;
+        if !self.is_answered {
+            self.blind = BLIND_READS;
+        }
         Pin::new(&mut self.socket).poll_write(cx, octets)
     }
 

@@ -4,10 +4,11 @@
 //! §9.3.2), an upgrade is no way around judging (RFC 9110 §7.8), and gateway and origin cannot disagree on
 //! where a request ends. Only a head is copied; bodies pass through.
 
-use super::malformed::{self, Fragment, Malformed};
+mod telling;
+
+use super::malformed::{self, Malformed};
 use crate::proxy::farewell::Farewell;
 use crate::proxy::listen::Line;
-use crate::record::ConnectionEvent;
 use crate::request::message::{Body, Chunks, Fault, HeadLimits, HeadReader, Progress};
 use bytes::{Buf as _, BytesMut};
 use pingora::protocols::Stream;
@@ -158,7 +159,7 @@ impl Gate {
     fn head(&mut self, octets: &[u8]) -> Result<Option<(usize, usize)>, Fault> {
         let Phase::Head(reader) = &mut self.phase else { return Ok(None) };
         let Progress::Whole(head) = reader.read(octets)? else {
-            self.since.get_or_insert_with(Instant::now);
+            self.begins(octets);
             return Ok(None);
         };
         self.since = None;
@@ -174,6 +175,18 @@ impl Gate {
             self.phase = Phase::Head(HeadReader::new(self.limits));
         })?;
         Ok(Some((head.skipped, head.end + body)))
+    }
+
+    /// Notes when a head begins. One that came along with the request before it began while that was answered, where
+    /// the guard of the connection does not tell requests apart. Empty lines are no head (RFC 9112 §2.2).
+    fn begins(&mut self, octets: &[u8]) {
+        if self.since.is_some() || octets.iter().all(|octet| matches!(octet, b'\r' | b'\n')) {
+            return;
+        }
+        self.since = Some(Instant::now());
+        if let Some(line) = Line::behind(&*self.inner) {
+            line.head_begins();
+        }
     }
 
     /// Reads on in a body, into the caller's memory.
@@ -218,7 +231,10 @@ impl Gate {
             }
             match self.check_held() {
                 Ok(true) => {}
-                Ok(false) if self.ended => return Poll::Ready(Ok(false)),
+                Ok(false) if self.ended => {
+                    self.tell_of_end(None);
+                    return Poll::Ready(Ok(false));
+                }
                 Ok(false) => {
                     ready!(self.read_ahead(cx))?;
                 }
@@ -235,7 +251,8 @@ impl Gate {
     fn read_ahead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let mut piece = [MaybeUninit::uninit(); PIECE];
         let mut piece = ReadBuf::uninit(&mut piece);
-        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece)).inspect_err(|_| self.tell_of_end())?;
+        ready!(Pin::new(&mut self.inner).poll_read(cx, &mut piece))
+            .inspect_err(|error| self.tell_of_end(Some(error.kind())))?;
         self.held.extend_from_slice(piece.filled());
         self.ended |= piece.filled().is_empty();
         Poll::Ready(Ok(!piece.filled().is_empty()))
@@ -281,37 +298,6 @@ impl Gate {
         }
         self.phase = Phase::Broken(fault);
         Poll::Ready(Err(malformed(fault)))
-    }
-
-    fn tell(&self, octets: &[u8], status: u16, bytes: usize, fault: &'static str) {
-        let fragment = Fragment { octets, since: self.since, status, bytes, fault };
-        self.malformed.tell(&self.inner, &fragment);
-    }
-
-    /// Tells of a head that did not come to its end, where the guard has said so to the client.
-    fn tell_of_end(&self) {
-        let told = Line::behind(&*self.inner).and_then(|line| line.told());
-        if let (Phase::Head(_), Some(status)) = (&self.phase, told) {
-            let fault = if status == 431 { Fault::HeadSize.as_str() } else { "late" };
-            self.tell(&self.held, status, 0, fault);
-        }
-    }
-
-    fn count(&self, fault: Fault) {
-        let line = Line::behind(&*self.inner);
-        match &line {
-            Some(line) if matches!(fault, Fault::HeadSize | Fault::LineSize) => {
-                line.count(ConnectionEvent::HeaderTooLarge);
-            }
-            Some(line) if line.awaits_request() => {
-                line.count(ConnectionEvent::NoRequest);
-                self.malformed.count();
-            }
-            _ => self.malformed.count(),
-        }
-        if let Some(line) = line {
-            line.give_up();
-        }
     }
 
     /// Behind a message: waits until its request is over, and sees whether the client leaves meanwhile.
