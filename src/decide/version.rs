@@ -39,12 +39,23 @@ impl VersionId {
         let [_, _, id @ ..] = number.to_be_bytes();
         Some(Self(id))
     }
+
+    /// The id as it is written: 12 hexadecimal digits. A refusal writes it twice, and formatting a number would cost
+    /// several times as much.
+    #[must_use]
+    pub fn digits(self) -> [u8; 12] {
+        let digit = |half: u8| b"0123456789abcdef".get(usize::from(half)).copied().unwrap_or(b'0');
+        let mut digits = [0; 12];
+        for (pair, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [digit(octet >> 4), digit(octet & 15)];
+        }
+        digits
+    }
 }
 
 impl fmt::Display for VersionId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.0.iter().fold(0, |number: u64, octet| number << 8 | u64::from(*octet));
-        write!(out, "{number:012x}")
+        out.write_str(std::str::from_utf8(&self.digits()).unwrap_or_default())
     }
 }
 

@@ -3,7 +3,7 @@
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
 use crate::decide::{Verdict, VersionId};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
 /// What a client is told whose address is not one of the crawler's it says it is.
@@ -35,8 +35,18 @@ pub struct Refusal<'a> {
     line: Option<u32>,
     rule: Option<Cow<'a, str>>,
     robots: &'a str,
-    robots_version: Option<String>,
+    robots_version: Option<Shown>,
     contact: Option<&'a str>,
+}
+
+/// A version as it is written.
+#[derive(Clone, Copy, Debug)]
+struct Shown(VersionId);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
 }
 
 /// A refusal ready to be sent: a status, header fields and a body.
@@ -70,7 +80,7 @@ impl<'a> Refusal<'a> {
             line: rule.map(|rule| rule.line),
             rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
             robots,
-            robots_version: verdict.version.as_ref().map(VersionId::to_string),
+            robots_version: verdict.version.map(Shown),
             contact,
         }
     }
@@ -107,19 +117,24 @@ impl<'a> Refusal<'a> {
 
     fn text(&self) -> String {
         let mut body = String::with_capacity(USUAL);
-        let mut field = |name: &str, value: &str| {
-            body.extend([name, ": ", value, "\n"]);
-        };
-        field("error", self.error);
-        self.crawler.iter().for_each(|crawler| field("crawler", crawler));
-        if !self.group.is_empty() {
-            field("group", &self.group.join(", "));
+        body.extend(["error: ", self.error, "\n"]);
+        self.crawler.iter().for_each(|crawler| body.extend(["crawler: ", crawler, "\n"]));
+        for (place, value) in self.group.iter().enumerate() {
+            body.extend([if place == 0 { "group: " } else { ", " }, value]);
         }
-        self.line.iter().for_each(|line| field("line", &line.to_string()));
-        self.rule.iter().for_each(|rule| field("rule", rule));
-        field("robots", self.robots);
-        self.robots_version.iter().for_each(|version| field("robots_version", version));
-        self.contact.iter().for_each(|contact| field("contact", contact));
+        if !self.group.is_empty() {
+            body.push('\n');
+        }
+        if let Some(line) = self.line {
+            body.extend(["line: ", &line.to_string(), "\n"]);
+        }
+        self.rule.iter().for_each(|rule| body.extend(["rule: ", rule, "\n"]));
+        body.extend(["robots: ", self.robots, "\n"]);
+        if let Some(Shown(version)) = self.robots_version {
+            let digits = version.digits();
+            body.extend(["robots_version: ", std::str::from_utf8(&digits).unwrap_or_default(), "\n"]);
+        }
+        self.contact.iter().for_each(|contact| body.extend(["contact: ", contact, "\n"]));
         body
     }
 }

@@ -9,7 +9,7 @@ use super::classify::{Outcome, Rules, Silent, Trace};
 use super::client::Client;
 use super::find::Found;
 use super::header;
-use super::identity::{Basis, Identity};
+use super::identity::{Basis, Identity, Recognised};
 use super::scan::{BuildError, Scanner};
 use super::user_agent::SecondOpinion;
 use super::words::{Knowledge, Words};
@@ -53,7 +53,7 @@ pub struct Identifier {
     opinion: SecondOpinion,
     cache: Cache<Arc<Identity>>,
     /// What the tokens of sites made of the same headers.
-    refinements: Cache<Arc<Identity>>,
+    refinements: Cache<Recognised>,
 }
 
 impl Identifier {
@@ -146,7 +146,7 @@ impl Identifier {
         self.scanner.memory()
     }
 
-    pub(super) fn refinements(&self) -> &Cache<Arc<Identity>> {
+    pub(super) fn refinements(&self) -> &Cache<Recognised> {
         &self.refinements
     }
 

@@ -182,6 +182,15 @@ pub struct Identity {
     pub basis: Basis,
 }
 
+/// Who sent a request, before and after the site's own robots.txt was asked.
+#[derive(Debug, Clone)]
+pub struct Recognised {
+    /// By the catalogue and the signs alone.
+    pub at_first: Arc<Identity>,
+    /// With the tokens that the site's robots.txt names.
+    pub identity: Arc<Identity>,
+}
+
 impl Identity {
     /// The longest name, in bytes.
     pub const MAX_NAME: usize = 64;

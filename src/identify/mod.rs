@@ -34,7 +34,7 @@ mod words;
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
 pub use client::{Client, Proof, UnknownClient};
 pub use identifier::{Identifier, Step};
-pub use identity::{Basis, Identity, Purpose, UnknownPurpose};
+pub use identity::{Basis, Identity, Purpose, Recognised, UnknownPurpose};
 pub use operator_tokens::OperatorTokens;
 pub use scan::BuildError;
 pub use sign::{Sign, SignError};

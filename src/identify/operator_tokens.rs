@@ -13,7 +13,7 @@ use super::client::Client;
 use super::find::Hit;
 use super::header;
 use super::identifier::{Identifier, Step};
-use super::identity::{Basis, Identity};
+use super::identity::{Basis, Identity, Recognised};
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,6 +60,22 @@ impl OperatorTokens {
         &self.tokens
     }
 
+    /// Who sends this header, before and after the site's own tokens are asked. Both are remembered together: one
+    /// look for a header that is known.
+    #[must_use]
+    pub fn recognise(&self, user_agent: Option<&[u8]>, identifier: &Identifier) -> Recognised {
+        let header = header::prepare(user_agent);
+        let at_first = || identifier.recognise(user_agent);
+        if self.automaton.is_none() || header.is_empty() {
+            let at_first = at_first();
+            return Recognised { identity: Arc::clone(&at_first), at_first };
+        }
+        identifier.refinements().get_or_compute(self.scope, header, || {
+            let at_first = at_first();
+            Recognised { identity: self.refined(&at_first, header, identifier), at_first }
+        })
+    }
+
     /// Adds what the site's own tokens say to `identity`, which `identifier`
     /// gave for this header. Returns the same value when they say nothing.
     #[must_use]
@@ -73,8 +89,11 @@ impl OperatorTokens {
         if self.automaton.is_none() || header.is_empty() {
             return identity;
         }
-        let refined = || self.refined(&identity, header, identifier);
-        identifier.refinements().get_or_compute(self.scope, header, refined)
+        let refined = identifier.refinements().get_or_compute(self.scope, header, || Recognised {
+            identity: self.refined(&identity, header, identifier),
+            at_first: identity,
+        });
+        refined.identity
     }
 
     /// As [`Self::refine`], with the step that changed the answer, if one did.

@@ -6,7 +6,7 @@
 use super::{Policy, Site};
 use crate::decide::{Case, Read, Verdict, decide};
 use crate::enforce::{Action, Mode, enforce};
-use crate::identify::{Identity, Proof};
+use crate::identify::{Identity, Proof, Recognised};
 use crate::request::RequestFacts;
 use crate::request::target::Target;
 use std::sync::Arc;
@@ -27,26 +27,6 @@ pub struct Judged<'p> {
     pub action: Action,
 }
 
-/// Who sent a request, before and after the site's own robots.txt was asked.
-#[derive(Clone, Debug)]
-pub struct Recognised {
-    /// By the catalogue and the signs alone.
-    pub at_first: Arc<Identity>,
-    /// With the tokens that the version in force names.
-    pub identity: Arc<Identity>,
-}
-
-impl Recognised {
-    /// Who sends this header to `site`. Equal headers give equal answers, as long as policy and site are the same.
-    #[must_use]
-    pub fn of(policy: &Policy, site: &Site, user_agent: Option<&[u8]>) -> Self {
-        let at_first = policy.identifier.recognise(user_agent);
-        let tokens = &site.rules.current().tokens;
-        let identity = tokens.refine(Arc::clone(&at_first), user_agent, &policy.identifier);
-        Self { at_first, identity }
-    }
-}
-
 /// Judges a request to `site`. Only where the client is judged, `proof` is asked what supports the name it
 /// gives, and `reads` what it has read.
 pub fn judge<'p>(
@@ -58,7 +38,7 @@ pub fn judge<'p>(
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: SystemTime,
 ) -> Judged<'p> {
-    let recognised = Recognised::of(policy, site, facts.user_agent.as_deref());
+    let recognised = site.recognise(policy, facts.user_agent.as_deref());
     judge_recognised(policy, site, facts, target, recognised, proof, reads, now)
 }
 

@@ -22,7 +22,7 @@ pub use certificates::{Certificates, Shown};
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::CurrentPolicy;
 pub use expiry::Validity;
-pub use judge::{Judged, Recognised, judge, judge_as, judge_recognised};
+pub use judge::{Judged, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
 pub use overrides::{Override, Scope};
 pub use proof::{

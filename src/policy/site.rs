@@ -1,10 +1,12 @@
 //! One site, ready to serve and to judge, and the table that finds a site by host.
 
+use super::Policy;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::{HostPattern, SiteConfig};
 use crate::decide::{SiteRules, Version, VersionId};
 use crate::enforce::Modes;
+use crate::identify::Recognised;
 use crate::robots::{Finding, Limits, Robots, Severity};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,6 +40,12 @@ impl Site {
         self.rules.current().id
     }
 
+    /// Who sends this header. Equal headers give equal answers, as long as policy and site are the same.
+    #[must_use]
+    pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
+        self.rules.current().tokens.recognise(user_agent, &policy.identifier)
+    }
+
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
     /// if" with.
     #[must_use]
@@ -60,7 +68,7 @@ impl Site {
             HostPattern::Exact(name) => Some(name),
             HostPattern::Below(_) => None,
         });
-        exact.map_or_else(|| "/robots.txt".to_owned(), |host| format!("{scheme}://{host}/robots.txt"))
+        exact.map_or_else(|| "/robots.txt".to_owned(), |host| [scheme, "://", host, "/robots.txt"].concat())
     }
 }
 

@@ -101,7 +101,7 @@ impl Drop for PendingEvent {
             if let Some(wanted) = self.wanted.take() {
                 self.recorder.keep(wanted, &event);
             }
-            self.journal.record(event);
+            self.journal.record(&event);
         }
     }
 }
@@ -118,7 +118,7 @@ pub(super) struct VerdictLabels {
 #[derive(Debug)]
 pub(super) struct PendingRead {
     pub(super) identity: Arc<Identity>,
-    pub(super) reader: Reader,
+    pub(super) reader: Reader<'static>,
     pub(super) version: VersionId,
     /// Since when that version has been in force.
     pub(super) in_force: SystemTime,

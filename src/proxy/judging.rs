@@ -131,9 +131,7 @@ impl Gateway {
     ) -> Outcome {
         let now = SystemTime::now();
         let target = Target::new(&facts.target, site.config.path_parameters);
-        let reader =
-            |who: &Identity, proof| Reader::new(&site.config.name, &facts.host, who, proof, facts.address);
-        let reads = |who: &Identity, proof| self.reads.of(&reader(who, proof));
+        let reads = |who: &Identity, proof| self.reads.of(&reader(site, facts, who, proof));
         let proof = |identity: &Identity| {
             let headers = &session.req_header().headers;
             let is_relayed = if policy.config.trusted_proxies.is_empty() {
@@ -149,7 +147,7 @@ impl Gateway {
             let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
             let read = read.map(|version| {
                 Box::new(PendingRead {
-                    reader: reader(&judged.identity, judged.proof),
+                    reader: reader(site, facts, &judged.identity, judged.proof).into_owned(),
                     identity: Arc::clone(&judged.identity),
                     version,
                     in_force: site.since,
@@ -232,6 +230,16 @@ fn unjudged(session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: 
     }
     let question = Question::of(session);
     Step::answer(robots_txt::serve(site, policy.config.robots_max_age, &question).answer)
+}
+
+/// Whom a read of robots.txt counts for.
+fn reader<'a>(
+    site: &'a Site,
+    facts: &'a RequestFacts<'_>,
+    identity: &'a Identity,
+    proof: Proof,
+) -> Reader<'a> {
+    Reader::new(&site.config.name, &facts.host, identity, proof, facts.address)
 }
 
 /// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.

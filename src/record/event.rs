@@ -4,7 +4,6 @@ use super::json::{JsonLine, key};
 use crate::decide::{Notice, Outcome, Verdict};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof, Purpose};
-use crate::record::octets::shown;
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
@@ -133,7 +132,13 @@ impl Event {
     /// Fills in the status the client was answered with; `None` when it left before.
     pub fn answered(&mut self, status: Option<u16>) {
         let Some((at, status)) = self.status.take().zip(status) else { return };
-        self.line.splice(at..at + "null".len(), status.to_string().into_bytes());
+        // A status has three digits (RFC 9110 §15), one octet less than what stands in its place.
+        let digits = [100, 10, 1].map(|place| b'0' + u8::try_from(status / place % 10).unwrap_or_default());
+        self.line.copy_within(at + "null".len().., at + digits.len());
+        self.line.pop();
+        if let Some(place) = self.line.get_mut(at..at + digits.len()) {
+            place.copy_from_slice(&digits);
+        }
     }
 
     /// The event as one JSON line, its newline included.
@@ -168,17 +173,17 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
     line.word_or_null(key!("purpose"), identity.purpose.map(Purpose::as_str));
     line.text_or_null(key!("token"), ruling.map(|ruling| ruling.token));
     line.word(key!("proof"), proof.as_str());
-    line.shown_or_null(key!("address"), addresses.show(facts.address));
+    line.address_or_null(key!("address"), addresses.show(facts.address));
     line.word(key!("scheme"), facts.scheme.as_str());
     line.text(key!("method"), facts.method);
     line.text(key!("host"), &facts.host);
-    line.text(key!("target"), &shown(&facts.target));
-    line.text_or_null(key!("user_agent"), facts.user_agent.as_deref().map(shown).as_deref());
+    line.octets(key!("target"), &facts.target);
+    line.octets_or_null(key!("user_agent"), facts.user_agent.as_deref());
     line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
     line.number_or_null(key!("line"), rule.map(|rule| rule.line));
-    line.text_or_null(key!("rule"), rule.map(|rule| shown(rule.text)).as_deref());
+    line.octets_or_null(key!("rule"), rule.map(|rule| rule.text));
     line.word(key!("reason"), verdict.reason.as_str());
-    line.shown_or_null(key!("robots_version"), verdict.version);
+    line.version_or_null(key!("robots_version"), verdict.version);
     line.word_or_null(key!("notice"), verdict.notice().map(Notice::as_str));
     line.text(key!("request_id"), request_id);
     (line.finish(), status)

@@ -1,16 +1,17 @@
-//! The journal: events as JSON lines, written by one thread behind a bounded queue.
+//! The journal: events as JSON lines, written by one thread behind a bounded buffer.
 //!
-//! [`Journal::record`] never waits. When the queue is full the event's line is dropped and counted; when
+//! [`Journal::record`] never waits. When the buffer is full the event's line is dropped and counted; when
 //! the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
 //! that cannot be opened is a disk that refuses: the site is served all the same.
 
 use super::event::Event;
-use super::rotation::RotatedFile;
+use super::lines::{Lines, Room};
+use super::rotation::{RotatedFile, first_line, whole_lines};
 use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,8 +21,11 @@ const QUEUE: usize = 16_384;
 /// How many octets of lines may wait: targets and headers can be long.
 const QUEUE_BYTES: usize = 64 * 1024 * 1024;
 
-/// How many octets of lines are gathered before they are written.
-const BATCH_BYTES: usize = 256 * 1024;
+/// How many octets of lines are written at once: so many lines at most are counted as dropped for the sake of one.
+const BATCH_BYTES: u64 = 256 * 1024;
+
+/// A buffer that has grown beyond this, while the disk stood still, is given back.
+const USUAL_BYTES: usize = 4 * 1024 * 1024;
 
 /// How long the writer gathers lines before it writes them. Under load a wake-up and a write for each line would
 /// cost more than judging; 20 ms is no wait for a reader, and the queue has room for far more.
@@ -79,20 +83,14 @@ pub struct JournalStatus {
     pub details_dropped: u64,
 }
 
-#[derive(Debug, Default)]
-struct Counters {
-    queued: AtomicUsize,
-    queued_bytes: AtomicUsize,
+#[derive(Debug)]
+struct Shared {
+    lines: Lines,
     dropped: AtomicU64,
     may_rotate: AtomicBool,
 }
 
-impl Counters {
-    fn written_or_lost(&self, count: usize, bytes: usize) {
-        self.queued.fetch_sub(count, Ordering::Relaxed);
-        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
+impl Shared {
     fn lose(&self, count: usize) {
         self.dropped.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -102,8 +100,7 @@ impl Counters {
 #[derive(Debug)]
 pub struct Journal {
     name: &'static str,
-    queue: Mutex<Option<SyncSender<Vec<u8>>>>,
-    counters: Arc<Counters>,
+    shared: Arc<Shared>,
     done: Mutex<Receiver<()>>,
 }
 
@@ -114,67 +111,61 @@ impl Journal {
     /// # Errors
     /// When no thread can be started.
     pub fn open(options: &JournalOptions) -> Result<Self, JournalError> {
-        let (sender, receiver) = sync_channel(QUEUE);
         let (finished, done) = channel();
-        let counters = Arc::new(Counters::default());
+        let lines = Lines::new(Room { lines: QUEUE, octets: QUEUE_BYTES });
+        let shared =
+            Arc::new(Shared { lines, dropped: AtomicU64::new(0), may_rotate: AtomicBool::new(false) });
         let mut writer =
-            Writer { options: options.clone(), sink: None, counters: Arc::clone(&counters), failing: false };
+            Writer { options: options.clone(), sink: None, shared: Arc::clone(&shared), failing: false };
         if let Err(error) = writer.reopened() {
             writer.complain(&error);
         }
         std::thread::Builder::new()
             .name(options.name.to_owned())
             .spawn(move || {
-                writer.run(&receiver);
+                writer.run();
                 // Nobody waits any more when closing took too long.
                 let _ = finished.send(());
             })
             .map_err(JournalError)?;
-        Ok(Self { name: options.name, queue: Mutex::new(Some(sender)), counters, done: Mutex::new(done) })
+        Ok(Self { name: options.name, shared, done: Mutex::new(done) })
     }
 
     /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
-    pub fn record(&self, event: Event) {
-        self.write(event.into_line());
+    pub fn record(&self, event: &Event) {
+        self.write(event.line());
     }
 
     /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
-    pub(super) fn write(&self, line: Vec<u8>) {
-        let bytes = line.len();
-        self.counters.queued.fetch_add(1, Ordering::Relaxed);
-        let waiting = self.counters.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = waiting.saturating_add(bytes) <= QUEUE_BYTES;
-        let sent = has_room && queue.as_ref().is_some_and(|sender| sender.try_send(line).is_ok());
-        if !sent {
-            self.counters.written_or_lost(1, bytes);
-            self.counters.lose(1);
+    pub(super) fn write(&self, line: &[u8]) {
+        if !self.shared.lines.append(line) {
+            self.shared.lose(1);
         }
     }
 
     /// Says whether this process may rotate the file. Of two gateways that write one journal, as during an
     /// upgrade, only one may; the other follows. Until it is said, nothing is rotated.
     pub fn set_rotating(&self, may_rotate: bool) {
-        self.counters.may_rotate.store(may_rotate, Ordering::Relaxed);
+        self.shared.may_rotate.store(may_rotate, Ordering::Relaxed);
     }
 
     /// What the journal is doing now.
     #[must_use]
     pub fn status(&self) -> JournalStatus {
         JournalStatus {
-            queue: self.counters.queued.load(Ordering::Relaxed),
+            queue: self.shared.lines.len(),
             capacity: QUEUE,
-            details_dropped: self.counters.dropped.load(Ordering::Relaxed),
+            details_dropped: self.shared.dropped.load(Ordering::Relaxed),
         }
     }
 
     /// Writes what is waiting and ends the writer, or gives it up after two seconds. Later events
     /// are counted as dropped.
     pub fn close(&self) {
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.shared.lines.close();
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if done.recv_timeout(CLOSE_PATIENCE).is_err() {
-            let lost = self.counters.queued.load(Ordering::Relaxed);
+            let lost = self.shared.lines.len();
             tracing::error!(lost, "the {} could not be written to its end", self.name);
         }
     }
@@ -221,43 +212,34 @@ impl Sink {
 struct Writer {
     options: JournalOptions,
     sink: Option<Sink>,
-    counters: Arc<Counters>,
+    shared: Arc<Shared>,
     failing: bool,
 }
 
 impl Writer {
-    fn run(mut self, queue: &Receiver<Vec<u8>>) {
-        let mut lines = Vec::with_capacity(BATCH_BYTES);
-        let mut has_more = false;
-        while let Ok(first) = queue.recv() {
-            // Whoever records an event while nobody waits for it need not wake anybody.
-            if !has_more {
-                std::thread::sleep(GATHERING);
+    fn run(mut self) {
+        let mut empty = Vec::new();
+        while let Some(mut lines) = self.shared.lines.take(empty, GATHERING) {
+            let mut rest = lines.as_slice();
+            while !rest.is_empty() {
+                let fits = whole_lines(rest, BATCH_BYTES);
+                let (batch, after) = rest.split_at(if fits == 0 { first_line(rest) } else { fits });
+                self.write(batch);
+                rest = after;
             }
-            let mut count = 1;
-            lines.extend_from_slice(&first);
-            has_more = true;
-            while has_more && lines.len() < BATCH_BYTES {
-                match queue.try_recv() {
-                    Ok(line) => {
-                        lines.extend_from_slice(&line);
-                        count += 1;
-                    }
-                    Err(_) => has_more = false,
-                }
-            }
-            self.write(&lines, count);
             lines.clear();
+            empty = if lines.capacity() > USUAL_BYTES { Vec::new() } else { lines };
         }
     }
 
-    fn write(&mut self, lines: &[u8], count: usize) {
-        let may_rotate = self.counters.may_rotate.load(Ordering::Relaxed);
+    fn write(&mut self, lines: &[u8]) {
+        let may_rotate = self.shared.may_rotate.load(Ordering::Relaxed);
         let (written, result) = match self.reopened() {
             Ok(sink) => sink.append(lines, may_rotate),
             Err(error) => (0, Err(error)),
         };
-        self.counters.written_or_lost(count, lines.len());
+        let count = memchr::memchr_iter(b'\n', lines).count();
+        self.shared.lines.settle(count, lines.len());
         match result {
             Ok(()) if self.failing => {
                 self.failing = false;
@@ -266,7 +248,7 @@ impl Writer {
             }
             Ok(()) => {}
             Err(error) => {
-                self.counters.lose(count.saturating_sub(written));
+                self.shared.lose(count.saturating_sub(written));
                 self.sink = None;
                 self.complain(&error);
             }

@@ -3,11 +3,13 @@
 //! A serialiser looks at every octet of every name and word, though most of a line is known when the program is
 //! built. Here only what comes from outside is looked at.
 
-use super::octets::escaped_json;
+use super::octets::{escaped_json, shown};
+use crate::decide::VersionId;
 use jiff::Timestamp;
 use std::cell::Cell;
 use std::fmt;
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 /// Room for a line of usual length; longer ones grow.
@@ -36,18 +38,21 @@ impl JsonLine {
     }
 
     /// A field of no value.
+    #[inline]
     pub(super) fn null(&mut self, key: &'static [u8]) {
         self.octets.extend_from_slice(key);
         self.octets.extend_from_slice(b"null");
     }
 
     /// A word of ours: plain, as names are.
+    #[inline]
     pub(super) fn word(&mut self, key: &'static [u8], word: &'static str) {
         self.octets.extend_from_slice(key);
-        self.push_plain(word);
+        self.push_plain(word.as_bytes());
     }
 
     /// As [`Self::word`], or null.
+    #[inline]
     pub(super) fn word_or_null(&mut self, key: &'static [u8], word: Option<&'static str>) {
         match word {
             Some(word) => self.word(key, word),
@@ -56,15 +61,37 @@ impl JsonLine {
     }
 
     /// Text from anywhere.
+    #[inline]
     pub(super) fn text(&mut self, key: &'static [u8], text: &str) {
         self.octets.extend_from_slice(key);
         self.push_text(text);
     }
 
     /// As [`Self::text`], or null.
+    #[inline]
     pub(super) fn text_or_null(&mut self, key: &'static [u8], text: Option<&str>) {
         match text {
             Some(text) => self.text(key, text),
+            None => self.null(key),
+        }
+    }
+
+    /// Octets from anywhere, as [`shown`] shows them.
+    #[inline]
+    pub(super) fn octets(&mut self, key: &'static [u8], octets: &[u8]) {
+        self.octets.extend_from_slice(key);
+        if is_plain(octets) {
+            self.push_plain(octets);
+        } else {
+            self.push_text(&shown(octets));
+        }
+    }
+
+    /// As [`Self::octets`], or null.
+    #[inline]
+    pub(super) fn octets_or_null(&mut self, key: &'static [u8], octets: Option<&[u8]>) {
+        match octets {
+            Some(octets) => self.octets(key, octets),
             None => self.null(key),
         }
     }
@@ -83,17 +110,37 @@ impl JsonLine {
     }
 
     /// A number, or null.
+    #[inline]
     pub(super) fn number_or_null(&mut self, key: &'static [u8], number: Option<u32>) {
         let Some(number) = number else { return self.null(key) };
         self.octets.extend_from_slice(key);
-        // Writing to memory cannot fail.
-        let _ = write!(self.octets, "{number}");
+        push_decimal(&mut self.octets, number);
+    }
+
+    /// An address, or null.
+    #[inline]
+    pub(super) fn address_or_null(&mut self, key: &'static [u8], address: Option<IpAddr>) {
+        let Some(IpAddr::V4(address)) = address else { return self.shown_or_null(key, address) };
+        self.octets.extend_from_slice(key);
+        for (before, octet) in b"\"...".iter().zip(address.octets()) {
+            self.octets.push(*before);
+            push_decimal(&mut self.octets, u32::from(octet));
+        }
+        self.octets.push(b'"');
+    }
+
+    /// The id of a version, or null.
+    pub(super) fn version_or_null(&mut self, key: &'static [u8], version: Option<VersionId>) {
+        let Some(version) = version else { return self.null(key) };
+        self.octets.extend_from_slice(key);
+        self.push_plain(&version.digits());
     }
 
     /// What is displayed in plain characters, or null.
     pub(super) fn shown_or_null(&mut self, key: &'static [u8], value: Option<impl fmt::Display>) {
         let Some(value) = value else { return self.null(key) };
         self.octets.extend_from_slice(key);
+        // Writing to memory cannot fail.
         let _ = write!(self.octets, "\"{value}\"");
     }
 
@@ -116,15 +163,16 @@ impl JsonLine {
         self.octets.len()
     }
 
-    fn push_plain(&mut self, text: &str) {
+    #[inline]
+    fn push_plain(&mut self, text: &[u8]) {
         self.octets.push(b'"');
-        self.octets.extend_from_slice(text.as_bytes());
+        self.octets.extend_from_slice(text);
         self.octets.push(b'"');
     }
 
     fn push_text(&mut self, text: &str) {
-        if is_plain(text) {
-            return self.push_plain(text);
+        if is_plain(text.as_bytes()) {
+            return self.push_plain(text.as_bytes());
         }
         // A string has a form in JSON always.
         let quoted = serde_json::to_string(text).unwrap_or_default();
@@ -132,11 +180,23 @@ impl JsonLine {
     }
 }
 
-/// Whether `text` is itself in JSON (RFC 8259 §7) and harmless there. All of it is looked at, without a branch for
-/// each octet.
-fn is_plain(text: &str) -> bool {
+/// Whether octets are text that is itself in JSON (RFC 8259 §7) and harmless there. They are looked at sixteen at a
+/// time, without a branch for each.
+fn is_plain(text: &[u8]) -> bool {
     let is_special = |octet: u8| !(b' '..0x7f).contains(&octet) || octet == b'"' || octet == b'\\';
-    !text.bytes().fold(false, |found, octet| found | is_special(octet))
+    let has_special = |octets: &[u8]| octets.iter().fold(false, |found, octet| found | is_special(*octet));
+    let (blocks, rest) = text.as_chunks::<16>();
+    // Of a longer text the last octets are looked at again rather than one by one.
+    let is_end_special = text.last_chunk::<16>().map_or_else(|| has_special(rest), |end| has_special(end));
+    !is_end_special && !blocks.iter().any(|block| has_special(block))
+}
+
+/// Formatting costs several times as much.
+fn push_decimal(octets: &mut Vec<u8>, number: u32) {
+    if number > 9 {
+        push_decimal(octets, number / 10);
+    }
+    octets.push(b'0' + u8::try_from(number % 10).unwrap_or_default());
 }
 
 /// The second that was written last by this thread, and how: in a busy second it is the same a thousand times.

@@ -12,6 +12,7 @@ mod event;
 mod journal;
 mod json;
 mod latency;
+mod lines;
 mod octets;
 mod operational;
 mod reads;

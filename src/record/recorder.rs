@@ -43,7 +43,7 @@ pub struct CompleteRead<'a> {
     /// Who read.
     pub identity: &'a Identity,
     /// Whom it counts for.
-    pub reader: &'a Reader,
+    pub reader: &'a Reader<'a>,
     /// What was read.
     pub version: VersionId,
     /// When that came into force.

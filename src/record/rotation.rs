@@ -110,14 +110,14 @@ impl RotatedFile {
 }
 
 /// How many octets of `lines` are whole lines that fit into `room`.
-fn whole_lines(lines: &[u8], room: u64) -> usize {
+pub(super) fn whole_lines(lines: &[u8], room: u64) -> usize {
     let room = usize::try_from(room).unwrap_or(usize::MAX).min(lines.len());
     let within = lines.get(..room).unwrap_or_default();
     memchr::memrchr(b'\n', within).map_or(0, |end| end + 1)
 }
 
 /// Where the first line ends.
-fn first_line(lines: &[u8]) -> usize {
+pub(super) fn first_line(lines: &[u8]) -> usize {
     memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1)
 }
 

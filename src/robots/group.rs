@@ -46,10 +46,9 @@ impl<'r> Group<'r> {
         let one = self.block;
         let all = robots.naming.blocks(self.number).iter().copied().filter(move |_| one.is_none());
         let mut seen = HashSet::new();
-        one.into_iter()
-            .chain(all)
-            .flat_map(move |block| robots.values(block))
-            .filter(move |value| seen.insert(*value))
+        let of_all = all.flat_map(move |block| robots.values(block));
+        let of_one = one.into_iter().flat_map(move |block| robots.values(block).each_once());
+        of_one.chain(of_all.filter(move |value| seen.insert(*value)))
     }
 
     /// Whether the group lets `target` (path and query as sent) be fetched.
@@ -132,6 +131,13 @@ impl fmt::Debug for Group<'_> {
 pub struct Values<'r> {
     pub(super) source: &'r [u8],
     pub(super) agents: std::slice::Iter<'r, Agent>,
+}
+
+impl<'r> Values<'r> {
+    fn each_once(self) -> impl Iterator<Item = &'r str> {
+        let Self { source, agents } = self;
+        agents.filter(|agent| !agent.is_again).map(|agent| super::readable(agent.value(source)))
+    }
 }
 
 impl<'r> Iterator for Values<'r> {

@@ -8,6 +8,7 @@ use super::finding::{Finding, FindingKind, Severity};
 use super::line::{self, Content, Line, Lines, Name, Record};
 use super::pattern::{self, Shape, index};
 use super::rule::{Kind, RuleRecord};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The user-agent lines and rules between two points where a group begins.
@@ -23,6 +24,8 @@ pub(super) struct Agent {
     pub(super) line: u32,
     pub(super) start: u32,
     pub(super) end: u32,
+    /// Whether its block has named the same value before.
+    pub(super) is_again: bool,
 }
 
 /// A record that is no rule: kept as data.
@@ -128,7 +131,7 @@ impl Findings {
 
 /// Reads `source`, which holds whole lines.
 pub(super) fn parse(source: &[u8]) -> Draft {
-    let mut parser = Parser { draft: Draft::default(), naming: false };
+    let mut parser = Parser { draft: Draft::default(), naming: false, named: HashSet::new() };
     let mark = line::byte_order_mark(source);
     if mark > 0 {
         parser.draft.findings.add(FindingKind::ByteOrderMark, 1, 1, b"");
@@ -139,14 +142,16 @@ pub(super) fn parse(source: &[u8]) -> Draft {
     parser.draft
 }
 
-struct Parser {
+struct Parser<'s> {
     draft: Draft,
     /// The last line that belongs to a group was a user-agent line.
     naming: bool,
+    /// The values of the block so far.
+    named: HashSet<&'s str>,
 }
 
-impl Parser {
-    fn line(&mut self, line: Line<'_>) {
+impl<'s> Parser<'s> {
+    fn line(&mut self, line: Line<'s>) {
         let column = |at: usize| index(at - line.start + 1);
         if let Some(nul) = line.nul {
             self.draft.findings.add(FindingKind::NulOctet, line.number, column(nul), b"");
@@ -160,7 +165,7 @@ impl Parser {
         }
     }
 
-    fn record(&mut self, record: Record<'_>, line: u32, column: impl Fn(usize) -> u32) {
+    fn record(&mut self, record: Record<'s>, line: u32, column: impl Fn(usize) -> u32) {
         let findings = &mut self.draft.findings;
         if record.misspelt {
             findings.add(FindingKind::MisspeltRecord, line, column(record.start), record.key);
@@ -181,14 +186,17 @@ impl Parser {
         }
     }
 
-    fn agent(&mut self, record: Record<'_>, line: u32, column: u32) {
+    fn agent(&mut self, record: Record<'s>, line: u32, column: u32) {
         if !self.naming {
             let agents = index(self.draft.agents.len());
             let rules = index(self.draft.rules.len());
             self.draft.blocks.push(Block { agents: agents..agents, rules: rules..rules });
             self.naming = true;
+            self.named.clear();
         }
-        self.draft.agents.push(Agent { line, start: index(record.value_start), end: index(record.end) });
+        let is_again = !self.named.insert(super::readable(record.value));
+        let (start, end) = (index(record.value_start), index(record.end));
+        self.draft.agents.push(Agent { line, start, end, is_again });
         if let Some(block) = self.draft.blocks.last_mut() {
             block.agents.end = index(self.draft.agents.len());
         }

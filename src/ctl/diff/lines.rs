@@ -4,8 +4,8 @@ use super::Pair;
 use super::flips::{Flips, Said, Word};
 use crate::ctl::access_log::{Agent, Chunk, Entry, parse};
 use crate::ctl::replay::Sites;
-use crate::identify::{Identity, Proof};
-use crate::policy::{Recognised, Site, judge_recognised};
+use crate::identify::{Identity, Proof, Recognised};
+use crate::policy::{Site, judge_recognised};
 use crate::request::target::{Target, origin_form};
 use crate::request::{RequestFacts, Scheme, host};
 use std::borrow::Cow;
@@ -115,7 +115,7 @@ impl<'a> Lines<'a> {
             return known.clone();
         }
         let header = Some(agent).filter(|agent| !agent.is_empty());
-        let by = |site: &Site| Recognised::of(self.pair.policy, site, header);
+        let by = |site: &Site| site.recognise(self.pair.policy, header);
         let both = (by(self.pair.old), by(self.pair.new));
         if agent.len() <= LONGEST_HEADER {
             if self.headers.len() >= HEADERS {

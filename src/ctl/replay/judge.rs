@@ -8,8 +8,8 @@ use super::sites::Sites;
 use crate::ctl::access_log::{Agent, Chunk, Entry, Request, parse};
 use crate::decide::{Notice, Outcome, Reason};
 use crate::enforce::{Action, Mode, Variants};
-use crate::identify::{Client, Identity, Proof};
-use crate::policy::{Judged, Recognised, Site, judge_recognised};
+use crate::identify::{Client, Identity, Proof, Recognised};
+use crate::policy::{Judged, Site, judge_recognised};
 use crate::record::{AddressDetail, Decision, Event, EventKind, Occurrence, ReadBook, Reader, printable};
 use crate::request::target::{Target, origin_form};
 use crate::request::{RequestFacts, Scheme, host};
@@ -164,7 +164,7 @@ impl<'a> Judge<'a> {
         }
         let of = self.sites.all.get(site)?;
         let header = Some(agent).filter(|agent| !agent.is_empty());
-        let recognised = Recognised::of(&self.sites.policy, of, header);
+        let recognised = of.recognise(&self.sites.policy, header);
         // A value of this thread's own: counting its holders would make the threads wait for each other.
         let own = |identity: &Arc<Identity>| Arc::new(Identity::clone(identity));
         let recognised =
@@ -221,8 +221,9 @@ impl<'a> Judge<'a> {
         };
         let target = Target::new(&facts.target, of.config.path_parameters);
         let Sender { recognised, subject } = sender;
-        let reader =
-            |who: &Identity, proof| Reader::new(&of.config.name, &facts.host, who, proof, facts.address);
+        let reads = |who: &Identity, proof| {
+            self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(of, &facts, who, proof)))
+        };
         let judged = judge_recognised(
             &sites.policy,
             of,
@@ -230,7 +231,7 @@ impl<'a> Judge<'a> {
             &target,
             recognised,
             |_| Proof::Unchecked,
-            |who, proof| self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(who, proof))),
+            reads,
             now,
         );
         let mut hit = Hit {
@@ -247,7 +248,12 @@ impl<'a> Judge<'a> {
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
                 if method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     if let (Some(book), Some(version)) = (&self.book, of.version()) {
-                        book.note(reader(&judged.identity, judged.proof), version, UNIX_EPOCH, now);
+                        book.note(
+                            reader(of, &facts, &judged.identity, judged.proof),
+                            version,
+                            UNIX_EPOCH,
+                            now,
+                        );
                     }
                     part.hits.push(hit);
                 }
@@ -300,6 +306,11 @@ impl<'a> Judge<'a> {
                 next
             })
     }
+}
+
+/// Whom a read counts for.
+fn reader<'a>(site: &'a Site, facts: &'a RequestFacts<'_>, who: &'a Identity, proof: Proof) -> Reader<'a> {
+    Reader::new(&site.config.name, &facts.host, who, proof, facts.address)
 }
 
 /// Why a disallowed request would be forwarded. The order is that of the stage that forwards it.

@@ -223,13 +223,10 @@ impl<'a> Ledger<'a> {
         account.first = account.first.min(hit.at);
         account.last = account.last.max(hit.at);
         let host_name = self.hosts.get(host as usize).map_or("", |host| host);
-        let reader = |account: &Account| {
-            Reader::new(&account.subject.site, host_name, &account.identity, Proof::Unchecked, hit.address)
-        };
         let version = self.sites.all.get(account.site).and_then(crate::policy::Site::version);
         let Some(decision) = hit.decision else {
             if let Some(version) = version {
-                self.book.note(reader(account), version, UNIX_EPOCH, instant(hit.at));
+                self.book.note(reader(account, host_name, hit), version, UNIX_EPOCH, instant(hit.at));
             }
             read(account, &mut self.readers, host, hit);
             return;
@@ -242,8 +239,8 @@ impl<'a> Ledger<'a> {
             *self.spared.entry((*reason, number)).or_default() += 1;
         }
         let is_violation = decided.kind == EventKind::Violation;
-        let had_read =
-            is_violation && has_read(&self.book, &reader(account), version, self.period, instant(hit.at));
+        let had_read = is_violation
+            && has_read(&self.book, &reader(account, host_name, hit), version, self.period, instant(hit.at));
         self.after_read += u64::from(had_read);
         if is_violation && matches!(account.subject.client, Client::Crawler | Client::SpecialCase) {
             self.timeline.add(number, hit.at);
@@ -264,10 +261,15 @@ impl<'a> Ledger<'a> {
     }
 }
 
+/// Whom a read counts for.
+fn reader<'a>(account: &'a Account, host: &'a str, hit: &Hit) -> Reader<'a> {
+    Reader::new(&account.subject.site, host, &account.identity, Proof::Unchecked, hit.address)
+}
+
 /// Whether the reader had read robots.txt before, and long enough before. A log does not say which version.
 fn has_read(
     book: &ReadBook,
-    reader: &Reader,
+    reader: &Reader<'_>,
     version: Option<VersionId>,
     period: NoticePeriod,
     now: SystemTime,

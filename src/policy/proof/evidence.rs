@@ -9,7 +9,8 @@ use super::range_list::{Loaded, RangeList};
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, ConfigErrors};
 use crate::identify::{Basis, Catalogue, Crawler, Identity};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ const FOLDER: &str = "ranges";
 /// How crawlers can be proved, compiled.
 #[derive(Debug, Default)]
 pub struct Evidence {
+    /// Asked for each judged request: its hasher is several times as fast as the standard library's.
     methods: HashMap<Arc<str>, Methods>,
     sources: Vec<RangeSource>,
     suffixes: Arc<[Box<str>]>,

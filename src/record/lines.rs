@@ -1,0 +1,163 @@
+//! Lines on their way to their writer: a buffer that many threads append to and one thread takes.
+//!
+//! A line is copied once, into the very octets that are written. In a queue of lines each would be an allocation of its
+//! own that another thread has to free. Appending never waits for a disk: what has no room is refused.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How many lines may wait, and octets of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) lines: usize,
+    pub(super) octets: usize,
+}
+
+/// Lines that nobody has written yet.
+#[derive(Debug)]
+pub(super) struct Lines {
+    room: Room,
+    state: Mutex<State>,
+    /// Tells the writer of the first line, and of the end.
+    news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Lines that wait or are being written, and their octets.
+    lines: usize,
+    octets: usize,
+    /// Whether the writer sleeps until there is a line.
+    is_idle: bool,
+    is_closed: bool,
+}
+
+impl Lines {
+    pub(super) fn new(room: Room) -> Self {
+        Self { room, state: Mutex::default(), news: Condvar::new() }
+    }
+
+    /// Appends a line, its newline included; `false` where there is no room, or no writer any more.
+    pub(super) fn append(&self, line: &[u8]) -> bool {
+        let mut state = self.state();
+        let octets = state.octets.saturating_add(line.len());
+        if state.is_closed || state.lines >= self.room.lines || octets > self.room.octets {
+            return false;
+        }
+        state.waiting.extend_from_slice(line);
+        state.lines += 1;
+        state.octets = octets;
+        // A writer that is awake looks again by itself.
+        let is_awaited = std::mem::take(&mut state.is_idle);
+        drop(state);
+        if is_awaited {
+            self.news.notify_one();
+        }
+        true
+    }
+
+    /// Waits for a line, and for those that follow within `gathering`; then takes them all, in exchange for `empty`.
+    /// `None` when there are none left and there will be no more.
+    pub(super) fn take(&self, empty: Vec<u8>, gathering: Duration) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        state.is_idle = state.waiting.is_empty();
+        let has_none = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
+        state = self.news.wait_while(state, has_none).unwrap_or_else(PoisonError::into_inner);
+        state.is_idle = false;
+        let is_open = |state: &mut State| !state.is_closed;
+        let gathered = self.news.wait_timeout_while(state, gathering, is_open);
+        let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        (!state.waiting.is_empty()).then(|| std::mem::replace(&mut state.waiting, empty))
+    }
+
+    /// Makes room again for lines that were taken, and are written or lost.
+    pub(super) fn settle(&self, lines: usize, octets: usize) {
+        let mut state = self.state();
+        state.lines = state.lines.saturating_sub(lines);
+        state.octets = state.octets.saturating_sub(octets);
+    }
+
+    /// How many lines are not written yet.
+    pub(super) fn len(&self) -> usize {
+        self.state().lines
+    }
+
+    /// Lets the writer come to its end; later lines are refused.
+    pub(super) fn close(&self) {
+        self.state().is_closed = true;
+        self.news.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const ROOM: Room = Room { lines: 1_000, octets: 64 };
+
+    #[test]
+    fn what_has_no_room_is_refused_until_there_is_some_again() {
+        let lines = Lines::new(Room { lines: 3, ..ROOM });
+        assert!(lines.append(b"a\n") && lines.append(&[b'b'; 60]));
+        assert!(!lines.append(b"ccc\n"), "66 octets");
+        assert!(lines.append(b"c\n") && !lines.append(b""), "four lines");
+        let taken = lines.take(Vec::new(), Duration::ZERO).unwrap();
+        assert_eq!(taken.len(), 64);
+        assert!(!lines.append(b"d\n"), "what is being written takes room");
+        assert_eq!(lines.len(), 3);
+        lines.settle(3, taken.len());
+        assert!(lines.append(b"d\n"));
+        assert_eq!(lines.len(), 1);
+    }
+
+    #[test]
+    fn closing_leaves_what_waits_and_takes_no_more() {
+        let lines = Lines::new(ROOM);
+        assert!(lines.append(b"a\n"));
+        lines.close();
+        assert!(!lines.append(b"b\n"));
+        // Nobody who ends waits for lines to come.
+        let long = Duration::from_secs(3_600);
+        assert_eq!(lines.take(Vec::new(), long).as_deref(), Some(&b"a\n"[..]));
+        assert_eq!(lines.take(Vec::new(), long), None);
+    }
+
+    #[test]
+    fn a_writer_misses_no_line_of_many_threads() {
+        let lines = Arc::new(Lines::new(Room { lines: usize::MAX, octets: usize::MAX }));
+        let writer = {
+            let lines = Arc::clone(&lines);
+            std::thread::spawn(move || {
+                let (mut all, mut empty) = (Vec::new(), Vec::new());
+                while let Some(mut taken) = lines.take(empty, Duration::from_micros(50)) {
+                    all.extend_from_slice(&taken);
+                    taken.clear();
+                    empty = taken;
+                }
+                all
+            })
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let lines = &lines;
+                scope.spawn(move || {
+                    (0..1_000).for_each(|number| {
+                        assert!(lines.append(format!("{thread} {number}\n").as_bytes()));
+                    });
+                });
+            }
+        });
+        lines.close();
+        let all = String::from_utf8(writer.join().unwrap()).unwrap();
+        for thread in ["0 ", "1 ", "2 ", "3 "] {
+            let own = all.lines().filter(|line| line.starts_with(thread)).enumerate();
+            assert_eq!(own.filter(|(number, line)| *line == format!("{thread}{number}")).count(), 1_000);
+        }
+    }
+}
