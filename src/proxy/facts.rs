@@ -52,11 +52,9 @@ pub(super) fn read<'a>(session: &'a Session, config: &Config) -> Head<'a> {
 /// All lines of a field, joined; borrowed where there is one, as nearly always.
 pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName, between: &[u8]) -> Option<Cow<'a, [u8]>> {
     let mut lines = headers.get_all(name).iter().map(HeaderValue::as_bytes);
-    let first = lines.next()?;
-    let rest: Vec<&[u8]> = lines.collect();
-    if rest.is_empty() {
-        return Some(Cow::Borrowed(first));
-    }
+    let (first, second) = (lines.next()?, lines.next());
+    let Some(second) = second else { return Some(Cow::Borrowed(first)) };
+    let rest = std::iter::once(second).chain(lines);
     let all: Vec<&[u8]> = std::iter::once(first).chain(rest).collect();
     Some(Cow::Owned(all.join(between)))
 }
@@ -135,6 +133,13 @@ const fn may_stand_in_a_host(octet: u8) -> bool {
 
 /// The scheme the client used: this listener's, or what a trusted proxy says that ended TLS before us.
 pub(super) fn scheme(session: &Session, config: &Config) -> Scheme {
+    if is_tls(session) {
+        return Scheme::Https;
+    }
+    // Nobody else is believed, nor asked.
+    if !peer(session).is_some_and(|peer| config.trusted_proxies.contain(peer)) {
+        return Scheme::Http;
+    }
     let headers = &session.req_header().headers;
     let told = match config.forwarding.field {
         ForwardedField::XForwardedFor => {
@@ -147,8 +152,7 @@ pub(super) fn scheme(session: &Session, config: &Config) -> Scheme {
             .and_then(|line| forwarded::scheme(line.as_bytes())),
     };
     let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
-    let believed = is_https && peer(session).is_some_and(|peer| config.trusted_proxies.contain(peer));
-    if believed || is_tls(session) { Scheme::Https } else { Scheme::Http }
+    if is_https { Scheme::Https } else { Scheme::Http }
 }
 
 /// Whether the client speaks TLS with us.
@@ -162,6 +166,9 @@ pub(super) fn peer(session: &Session) -> Option<IpAddr> {
 }
 
 pub(super) fn address(session: &Session, config: &Config) -> Option<IpAddr> {
+    if config.trusted_proxies.is_empty() {
+        return peer(session);
+    }
     let chain = chain(&session.req_header().headers, config.forwarding.field);
     client_address(peer(session)?, &config.trusted_proxies, chain.iter().map(|line| &**line))
 }

@@ -4,7 +4,7 @@
 
 use super::answer::Answer;
 use super::context::RequestContext;
-use super::{facts, labels};
+use super::{facts, labels, listen};
 use crate::config::HostPattern;
 use http::{HeaderName, HeaderValue, Method, Version, header};
 use pingora::Result;
@@ -57,7 +57,7 @@ pub(super) fn forward(
     labels::remove(request, |name| is_claim(name, is_trusted));
     name_host(request, context)?;
     if let Some(peer) = peer {
-        chain(session, request, peer)?;
+        chain(session, request, context, peer)?;
     }
     let is_told =
         |request: &RequestHeader, field: Field| is_trusted && request.headers.contains_key(field.name);
@@ -106,17 +106,23 @@ fn name_host(request: &mut RequestHeader, context: &RequestContext) -> Result<()
 
 /// Continues the chain of addresses by the one that connected. What is left of an untrusted peer's chain has
 /// been removed before.
-fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result<()> {
-    let shown = peer.to_string();
+fn chain(
+    session: &Session,
+    request: &mut RequestHeader,
+    context: &RequestContext,
+    peer: IpAddr,
+) -> Result<()> {
+    let shown = context.line.as_ref().map_or_else(|| listen::shown(peer), |line| line.shown(peer));
     let headers = &session.req_header().headers;
     let before =
         request.headers.contains_key(FOR.name).then(|| facts::joined(headers, &FOR.name, b", ")).flatten();
-    let chain = before
-        .map_or_else(|| shown.clone().into_bytes(), |before| [&*before, b", ", shown.as_bytes()].concat());
-    request.insert_header(FOR.written, chain)?;
-    if request.headers.contains_key("forwarded") {
+    match before {
+        None => request.insert_header(FOR.written, shown)?,
+        Some(before) => request.insert_header(FOR.written, [&*before, b", ", shown.as_bytes()].concat())?,
+    }
+    if request.headers.contains_key(header::FORWARDED) {
         // An IPv6 address stands in brackets and quotes (RFC 7239 §6).
-        let node = if peer.is_ipv6() { format!("for=\"[{shown}]\"") } else { format!("for={shown}") };
+        let node = if peer.is_ipv6() { format!("for=\"[{peer}]\"") } else { format!("for={peer}") };
         request.append_header("Forwarded", node)?;
     }
     Ok(())
@@ -124,8 +130,10 @@ fn chain(session: &Session, request: &mut RequestHeader, peer: IpAddr) -> Result
 
 /// How many gateways the request may still pass: said of two methods only (RFC 9110 §7.6.2).
 fn max_forwards(request: &RequestHeader) -> Option<u32> {
-    let counts = matches!(request.method, Method::OPTIONS | Method::TRACE);
-    request.headers.get(header::MAX_FORWARDS).filter(|_| counts)?.to_str().ok()?.parse().ok()
+    if !matches!(request.method, Method::OPTIONS | Method::TRACE) {
+        return None;
+    }
+    request.headers.get(header::MAX_FORWARDS)?.to_str().ok()?.parse().ok()
 }
 
 /// The answer to a request that was to come no further than here. What it asks about is then the gateway.
@@ -164,9 +172,8 @@ fn via(session: &Session, request: &mut RequestHeader) -> Result<()> {
 
 /// The id that a trusted proxy gave the request, if it gave one that can be passed on.
 pub(super) fn given_id(session: &Session, context: &RequestContext) -> Option<String> {
-    let is_trusted =
-        facts::peer(session).is_some_and(|peer| context.policy.config.trusted_proxies.contain(peer));
+    facts::peer(session).filter(|peer| context.policy.config.trusted_proxies.contain(*peer))?;
     let given = session.req_header().headers.get(REQUEST_ID.name).map(HeaderValue::as_bytes)?;
     let is_sane = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
-    (is_trusted && is_sane).then(|| String::from_utf8_lossy(given).into_owned())
+    is_sane.then(|| String::from_utf8_lossy(given).into_owned())
 }

@@ -15,6 +15,7 @@ use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
 use pingora::proxy::{HttpProxy, http_proxy};
 use pingora::server::configuration::ServerConf;
+use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -72,6 +73,9 @@ impl Server {
     /// # Errors
     /// When a socket cannot be served.
     pub fn run(self, workers: Workers) -> Result<(), ServeError> {
+        // Pingora's own timers wake a thread a hundred times a second for as long as the process lives, and ask for
+        // the time with each read and write. The workers' timers do neither.
+        set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
         workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
     }
 

@@ -215,7 +215,6 @@ mod tests {
             }
             crew.answer().await;
         });
-        ended.recv()
-        .unwrap_err();
+        ended.recv().unwrap_err();
     }
 }

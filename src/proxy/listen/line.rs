@@ -6,10 +6,12 @@
 use super::places::{Place, Places};
 use crate::config::{Limits, Timeouts};
 use crate::record::{ConnectionEvent, ConnectionTotals};
+use http::HeaderValue;
 use pingora::protocols::{GetProxyDigest, raw_connect::ProxyDigest};
 use pingora::proxy::Session;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -32,6 +34,12 @@ pub(super) enum Phase {
 }
 
 const PHASES: [Phase; 5] = [Phase::Fresh, Phase::Idle, Phase::Head, Phase::Body, Phase::Busy];
+
+/// An address as the value of a field.
+pub(in crate::proxy) fn shown(peer: IpAddr) -> HeaderValue {
+    // An address is digits, letters, dots and colons, so the word of RFC 7239 §6.2 is never said.
+    HeaderValue::try_from(peer.to_string()).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+}
 
 /// One connection as its guard and its requests see it.
 #[derive(Debug)]
@@ -58,6 +66,8 @@ pub(in crate::proxy) struct Line {
     told: AtomicU16,
     /// Told when a connection of HTTP/2 has carried as many requests as it may.
     farewell: Notify,
+    /// The address at the other end as the value of a field, once a request needed it.
+    shown: OnceLock<HeaderValue>,
     /// Bodies of HTTP/2 that are on their way, by the number of their request.
     bodies: Mutex<Vec<(u32, Instant)>>,
 }
@@ -84,6 +94,7 @@ impl Line {
             is_tunnel: AtomicBool::new(false),
             told: AtomicU16::new(0),
             farewell: Notify::new(),
+            shown: OnceLock::new(),
             bodies: Mutex::default(),
         }
     }
@@ -144,6 +155,11 @@ impl Line {
         if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.enter(Phase::Idle);
         }
+    }
+
+    /// The address at the other end as the value of a field.
+    pub(in crate::proxy) fn shown(&self, peer: IpAddr) -> HeaderValue {
+        self.shown.get_or_init(|| shown(peer)).clone()
     }
 
     /// A place for a request, where it needs one, or under what it is counted that there is none.

@@ -19,6 +19,6 @@ mod tls;
 
 pub(super) use admission::Admission;
 pub(super) use front::Front;
-pub(super) use line::{BodyFault, BodyWatch, Line};
+pub(super) use line::{BodyFault, BodyWatch, Line, shown};
 pub(super) use places::Place;
 pub(super) use tls::settings as tls_settings;

@@ -25,9 +25,21 @@ const fn is_tchar(octet: u8) -> bool {
         || matches!(octet, b'^' | b'_' | b'`' | b'|' | b'~')
 }
 
+/// [`is_tchar`] of every octet of ASCII, a bit each: all octets of all names are asked for.
+const TCHARS: u128 = {
+    let (mut bits, mut octet) = (0, 0_u8);
+    while octet < 0x80 {
+        if is_tchar(octet) {
+            bits |= 1 << octet;
+        }
+        octet += 1;
+    }
+    bits
+};
+
 /// A token (RFC 9110 §5.6.2).
 fn is_token(octets: &[u8]) -> bool {
-    !octets.is_empty() && octets.iter().copied().all(is_tchar)
+    !octets.is_empty() && octets.iter().all(|octet| octet.is_ascii() && TCHARS >> octet & 1 == 1)
 }
 
 /// Optional whitespace (RFC 9110 §5.6.3) removed from both ends; other blanks are no whitespace here.
