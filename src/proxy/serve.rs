@@ -98,8 +98,11 @@ impl Server {
         keep(&manager, &self.listeners, &self.heritage)?;
         let (watched, watching) = (Arc::clone(&manager), crew.clone());
         tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
-        let control =
-            tokio::spawn(control(ControlSocket::bind(&path), path, pages, journal, stopped.clone()));
+        let socket = ControlSocket::bind(&path);
+        // Before anything is recorded. A socket that nobody can have would leave the journal to grow for ever.
+        let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
+        journal.set_rotating(!is_held);
+        let control = tokio::spawn(control(socket, path, pages, journal, stopped.clone()));
         for (listener, config) in self.listeners {
             let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
             tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, "listening");
@@ -258,9 +261,6 @@ async fn control(
     journal: Arc<Journal>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    // A socket that nobody can have would leave the journal to grow for ever.
-    let is_held = first.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
-    journal.set_rotating(!is_held);
     let again = || ControlSocket::bind(&path);
     let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
     journal.set_rotating(true);
