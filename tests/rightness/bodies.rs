@@ -112,8 +112,9 @@ fn an_early_answer_arrives_though_the_origin_does_not_read_on() {
     let counter = Arc::clone(&taken);
     let sender = std::thread::spawn(move || {
         writer.write_all(post("/upload", CHROME, LENGTH).as_bytes())?;
+        let piece = vec![b'x'; PIECE];
         for _ in 0..LENGTH / PIECE {
-            writer.write_all(&[b'x'; PIECE])?;
+            writer.write_all(&piece)?;
             counter.fetch_add(PIECE, Ordering::Relaxed);
         }
         Ok::<(), std::io::Error>(())

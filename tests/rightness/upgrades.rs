@@ -193,7 +193,10 @@ fn small_pieces_leave_the_tunnel_at_once_while_the_client_floods_it() {
     client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
     read_until(&mut client, b"\r\n\r\n");
     let mut flood = client.try_clone().expect("another handle");
-    let flooding = std::thread::spawn(move || while flood.write_all(&[0; 64 * 1024]).is_ok() {});
+    let flooding = std::thread::spawn(move || {
+        let piece = vec![0; 64 * 1024];
+        while flood.write_all(&piece).is_ok() {}
+    });
     let mut late: Vec<u64> = std::iter::repeat_with(|| {
         let mut told = [0; 8];
         client.read_exact(&mut told).expect("the time");

@@ -156,7 +156,8 @@ mod tests {
         line.open_tunnel();
         write(&mut outgoing, &mut wire, &line);
         let mut heard = [0; 14];
-        client.read_exact(&mut heard).await.unwrap();
+        let read = tokio::time::timeout(Duration::from_secs(5), client.read_exact(&mut heard));
+        read.await.unwrap().unwrap();
         assert_eq!(&heard, b"a piecea piece");
         assert!(outgoing.is_vectored());
     }
