@@ -160,7 +160,7 @@ fn by_matcher(site: &Site, token: &str, target: &[u8]) -> Answer {
         crawler: None,
         tokens: vec![token.to_owned()],
         token: group.map(|group| group.matched().to_owned()),
-        group: group.map_or_else(Vec::new, |group| group.tokens().map(str::to_owned).collect()),
+        group: group.map_or_else(Vec::new, |group| group.tokens().into_iter().map(str::to_owned).collect()),
         line: judgement.rule.map(|rule| rule.line),
         rule: judgement.rule.map(|rule| printable(rule.text)),
         reason: judgement.reason.as_str(),

@@ -66,10 +66,7 @@ pub struct Ruling<'r> {
 impl<'r> Ruling<'r> {
     pub(super) fn of(judgement: &Judgement<'r>) -> Option<Self> {
         let group = judgement.group.as_ref()?;
-        let mut tokens = Vec::new();
-        // A chain of iterators is run through faster than it is collected.
-        group.tokens().for_each(|token| tokens.push(token));
-        Some(Self { group: tokens, token: group.matched(), rule: judgement.rule })
+        Some(Self { group: group.tokens(), token: group.matched(), rule: judgement.rule })
     }
 }
 

@@ -6,9 +6,11 @@
 
 mod mode;
 mod refusal;
+mod replies;
 
 pub use mode::{ClientModes, Mode, Modes, UnknownMode};
 pub use refusal::{Refusal, RefusalPolicy, Reply};
+pub use replies::{Occasion, Replies};
 
 use crate::decide::{Outcome, Verdict};
 use crate::identify::{Identity, Proof};

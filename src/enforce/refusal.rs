@@ -3,6 +3,7 @@
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
 use crate::decide::{Verdict, VersionId};
+use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
@@ -57,7 +58,7 @@ pub struct Reply {
     /// Header fields in lower case; how long the body is says who sends it.
     pub headers: Vec<(&'static str, Cow<'static, str>)>,
     /// The body; not sent in answer to HEAD.
-    pub body: String,
+    pub body: Bytes,
 }
 
 impl<'a> Refusal<'a> {
@@ -88,10 +89,10 @@ impl<'a> Refusal<'a> {
     /// Renders the refusal for a client that sent `accept`.
     #[must_use]
     pub fn reply(&self, policy: &RefusalPolicy, accept: Option<&[u8]>) -> Reply {
-        let (content_type, body) = if prefers_json(accept) {
-            ("application/json", self.json())
+        let (content_type, body): (_, Bytes) = if prefers_json(accept) {
+            ("application/json", self.json().into())
         } else {
-            ("text/plain; charset=utf-8", self.text())
+            ("text/plain; charset=utf-8", self.text().into())
         };
         let mut headers = vec![
             ("content-type", content_type.into()),
@@ -107,34 +108,36 @@ impl<'a> Refusal<'a> {
         Reply { status: policy.status, headers, body }
     }
 
-    fn json(&self) -> String {
+    fn json(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(USUAL);
         // Nothing here has a form that JSON lacks, and memory does not fail.
         let _ = serde_json::to_writer(&mut body, self);
         body.push(b'\n');
-        String::from_utf8(body).unwrap_or_default()
+        body
     }
 
     fn text(&self) -> String {
         let mut body = String::with_capacity(USUAL);
-        body.extend(["error: ", self.error, "\n"]);
-        self.crawler.iter().for_each(|crawler| body.extend(["crawler: ", crawler, "\n"]));
-        for (place, value) in self.group.iter().enumerate() {
-            body.extend([if place == 0 { "group: " } else { ", " }, value]);
-        }
-        if !self.group.is_empty() {
+        let mut field = |name: &str, value: &str| {
+            body.push_str(name);
+            body.push_str(value);
             body.push('\n');
+        };
+        field("error: ", self.error);
+        self.crawler.iter().for_each(|crawler| field("crawler: ", crawler));
+        match self.group {
+            [] => {}
+            [one] => field("group: ", one),
+            many => field("group: ", &many.join(", ")),
         }
-        if let Some(line) = self.line {
-            body.extend(["line: ", &line.to_string(), "\n"]);
-        }
-        self.rule.iter().for_each(|rule| body.extend(["rule: ", rule, "\n"]));
-        body.extend(["robots: ", self.robots, "\n"]);
+        self.line.iter().for_each(|line| field("line: ", &line.to_string()));
+        self.rule.iter().for_each(|rule| field("rule: ", rule));
+        field("robots: ", self.robots);
         if let Some(Shown(version)) = self.robots_version {
             let digits = version.digits();
-            body.extend(["robots_version: ", std::str::from_utf8(&digits).unwrap_or_default(), "\n"]);
+            field("robots_version: ", std::str::from_utf8(&digits).unwrap_or_default());
         }
-        self.contact.iter().for_each(|contact| body.extend(["contact: ", contact, "\n"]));
+        self.contact.iter().for_each(|contact| field("contact: ", contact));
         body
     }
 }
@@ -143,7 +146,7 @@ impl<'a> Refusal<'a> {
 const USUAL: usize = 256;
 
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
-fn prefers_json(accept: Option<&[u8]>) -> bool {
+pub(super) fn prefers_json(accept: Option<&[u8]>) -> bool {
     let Some(accept) = accept else { return false };
     accept.split(|octet| *octet == b',').any(|range| {
         let mut parts = range.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
@@ -166,11 +169,7 @@ mod tests {
         let verdict = Verdict {
             outcome: Outcome::Violation(Notice::Read),
             reason: Reason::Rule,
-            ruling: Some(Ruling {
-                group: group.tokens().collect(),
-                token: group.matched(),
-                rule: judgement.rule,
-            }),
+            ruling: Some(Ruling { group: group.tokens(), token: group.matched(), rule: judgement.rule }),
             version: Some(VersionId::of(b"")),
         };
         let contact = policy.contact.as_deref();

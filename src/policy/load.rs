@@ -8,6 +8,7 @@ use super::site::{HostTable, Site};
 use super::{Policy, Upstreams};
 use crate::config::{Config, ConfigError, ConfigErrors, SiteConfig, catalogue};
 use crate::decide::{SiteRules, Version};
+use crate::enforce::Replies;
 use crate::identify::Identifier;
 use crate::robots::{Finding, Limits, Robots};
 use std::path::Path;
@@ -242,6 +243,7 @@ impl Loading<'_> {
             since,
             origin,
             findings: fresh.findings,
+            replies: Replies::default(),
             error: None,
         }
     }

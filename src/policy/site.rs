@@ -5,7 +5,7 @@ use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::{HostPattern, SiteConfig};
 use crate::decide::{SiteRules, Version, VersionId};
-use crate::enforce::Modes;
+use crate::enforce::{Modes, Replies};
 use crate::identify::Recognised;
 use crate::robots::{Finding, Limits, Robots, Severity};
 use std::collections::HashMap;
@@ -29,6 +29,8 @@ pub struct Site {
     pub origin: Upstreams,
     /// What is odd in its robots.txt.
     pub findings: Arc<[Finding]>,
+    /// What was told to those who were refused.
+    pub replies: Replies,
     /// Why its robots.txt on disk is not the one in force.
     pub error: Option<String>,
 }

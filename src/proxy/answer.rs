@@ -29,6 +29,6 @@ impl Answer {
 
 impl From<Reply> for Answer {
     fn from(reply: Reply) -> Self {
-        Self { status: reply.status, headers: reply.headers, body: reply.body.into() }
+        Self { status: reply.status, headers: reply.headers, body: reply.body }
     }
 }

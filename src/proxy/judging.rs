@@ -11,7 +11,7 @@ use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
 use super::usage;
 use crate::decide::Reason;
-use crate::enforce::{Action, Contradicted, Mode, Refusal};
+use crate::enforce::{Action, Contradicted, Mode, Occasion, Refusal};
 use crate::identify::{Client, Identity, Proof};
 use crate::policy::{Claim, Judged, Policy, Site, judge};
 use crate::record::{Event, EventKind, Occurrence, Reader, Standing, Wanted};
@@ -274,12 +274,15 @@ fn occurrence<'a>(
 }
 
 fn refusal(session: &Session, facts: &RequestFacts<'_>, site: &Site, judged: &Judged<'_>) -> Answer {
-    let policy = &site.config.refusal;
-    let robots = site.robots_url(facts.scheme.as_str());
+    let (policy, scheme) = (&site.config.refusal, facts.scheme.as_str());
     let crawler = judged.identity.crawler.as_deref();
-    let refusal = Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref());
     let accept = session.req_header().headers.get(http::header::ACCEPT).map(HeaderValue::as_bytes);
-    refusal.reply(policy, accept).into()
+    let occasion = Occasion::new(&judged.verdict, crawler, scheme, accept);
+    let reply = site.replies.get_or_write(occasion, || {
+        let robots = site.robots_url(scheme);
+        Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
+    });
+    reply.into()
 }
 
 fn labels(judged: &Judged<'_>) -> VerdictLabels {

@@ -1,9 +1,10 @@
 //! One event, as it is written to the journal: field names and their order are public API.
 
 use super::json::{JsonLine, key};
-use crate::decide::{Notice, Outcome, Verdict};
+use super::phrases;
+use crate::decide::{Outcome, Verdict};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Identity, Proof, Purpose};
+use crate::identify::{Identity, Proof};
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
@@ -107,7 +108,7 @@ pub struct Occurrence<'a> {
 /// One line of the journal, in the form in which it is written. Every field is always present, null where empty.
 ///
 /// It is written once, from what the stages before still hold: a copy of each field would cost more than the
-/// line.
+/// line. What many lines have in common is not even written once for each ([`phrases`]).
 #[derive(Clone, Debug)]
 pub struct Event {
     line: Vec<u8>,
@@ -156,37 +157,24 @@ impl Event {
 
 /// The fields in their order, and where the status is to stand.
 fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
-    let Occurrence { facts, identity, proof, verdict, mode, action, site, now, request_id, addresses } =
-        *occurrence;
-    let ruling = verdict.ruling.as_ref();
-    let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+    let Occurrence { facts, now, request_id, addresses, .. } = *occurrence;
     let mut line = JsonLine::new(SCHEMA);
     line.time(key!("time"), now);
-    line.word(key!("event"), kind.as_str());
-    line.text(key!("site"), site);
-    line.word(key!("mode"), mode.as_str());
-    line.word(key!("action"), action.as_str());
-    line.null(key!("status"));
-    let status = line.len() - "null".len();
-    line.word(key!("client"), identity.client.as_str());
-    line.text_or_null(key!("crawler"), identity.crawler.as_deref());
-    line.word_or_null(key!("purpose"), identity.purpose.map(Purpose::as_str));
-    line.text_or_null(key!("token"), ruling.map(|ruling| ruling.token));
-    line.word(key!("proof"), proof.as_str());
-    line.address_or_null(key!("address"), addresses.show(facts.address));
-    line.word(key!("scheme"), facts.scheme.as_str());
-    line.text(key!("method"), facts.method);
-    line.text(key!("host"), &facts.host);
-    line.octets(key!("target"), &facts.target);
-    line.octets_or_null(key!("user_agent"), facts.user_agent.as_deref());
-    line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
-    line.number_or_null(key!("line"), rule.map(|rule| rule.line));
-    line.octets_or_null(key!("rule"), rule.map(|rule| rule.text));
-    line.word(key!("reason"), verdict.reason.as_str());
-    line.version_or_null(key!("robots_version"), verdict.version);
-    line.word_or_null(key!("notice"), verdict.notice().map(Notice::as_str));
-    line.text(key!("request_id"), request_id);
-    (line.finish(), status)
+    phrases::with(kind, occurrence, |phrases| {
+        line.fields(phrases.outcome());
+        line.null(key!("status"));
+        let status = line.len() - "null".len();
+        line.fields(phrases.client());
+        line.address_or_null(key!("address"), addresses.show(facts.address));
+        line.word(key!("scheme"), facts.scheme.as_str());
+        line.text(key!("method"), facts.method);
+        line.text(key!("host"), &facts.host);
+        line.octets(key!("target"), &facts.target);
+        line.octets_or_null(key!("user_agent"), facts.user_agent.as_deref());
+        line.fields(phrases.ruling());
+        line.text(key!("request_id"), request_id);
+        (line.finish(), status)
+    })
 }
 
 /// A time in UTC, RFC 3339, to the millisecond.

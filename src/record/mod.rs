@@ -15,6 +15,7 @@ mod latency;
 mod lines;
 mod octets;
 mod operational;
+mod phrases;
 mod reads;
 mod recorder;
 mod rotation;

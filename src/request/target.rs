@@ -261,7 +261,7 @@ fn next_folded(path: &[u8]) -> Option<(u8, &[u8])> {
 }
 
 fn names_robots_txt(target: &[u8]) -> bool {
-    let (mut path, _) = split_query(target);
+    let mut path = target;
     for expected in ROBOTS_TXT {
         let (octet, rest) = match path {
             [b'%', high, low, rest @ ..] => match hex_octet(*high, *low) {
@@ -276,7 +276,7 @@ fn names_robots_txt(target: &[u8]) -> bool {
         }
         path = rest;
     }
-    path.is_empty()
+    matches!(path, [] | [b'?', ..])
 }
 
 fn hex_octet(high: u8, low: u8) -> Option<u8> {

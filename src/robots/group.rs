@@ -41,14 +41,15 @@ impl<'r> Group<'r> {
     ///
     /// Taken from a [`Judgement`] with a rule, these are the values above that rule; otherwise those
     /// of every part of the file that the group combines.
-    pub fn tokens(&self) -> impl Iterator<Item = &'r str> + use<'r> {
+    #[must_use]
+    pub fn tokens(&self) -> Vec<&'r str> {
         let robots = self.robots;
-        let one = self.block;
-        let all = robots.naming.blocks(self.number).iter().copied().filter(move |_| one.is_none());
+        if let Some(block) = self.block {
+            return robots.values(block).each_once().collect();
+        }
         let mut seen = HashSet::new();
-        let of_all = all.flat_map(move |block| robots.values(block));
-        let of_one = one.into_iter().flat_map(move |block| robots.values(block).each_once());
-        of_one.chain(of_all.filter(move |value| seen.insert(*value)))
+        let all = robots.naming.blocks(self.number).iter().flat_map(|block| robots.values(*block));
+        all.filter(|value| seen.insert(*value)).collect()
     }
 
     /// Whether the group lets `target` (path and query as sent) be fetched.

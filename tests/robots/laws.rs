@@ -191,7 +191,7 @@ fn the_rule_of_an_answer_stands_in_the_file() {
             let mut values: Vec<&str> = values.collect();
             let mut known = std::collections::HashSet::new();
             values.retain(|value| known.insert(*value));
-            assert_eq!(group.tokens().collect::<Vec<_>>(), values);
+            assert_eq!(group.tokens(), values);
             assert!(rule.text.ends_with(rule.pattern));
         }
     }

@@ -138,7 +138,11 @@ impl Account {
     /// Notes when the subject was there; `count` is not used.
     pub(super) fn see(&mut self, seen: Seen) {
         let day = start_of(seen.first, DAY);
-        self.presence.entry(day).and_modify(|known| known.add(seen)).or_insert(seen);
+        if let Some(known) = self.presence.get_mut(&day) {
+            known.add(seen);
+        } else {
+            self.presence.insert(day, seen);
+        }
     }
 
     pub(super) fn add_path(&mut self, target: &[u8], day: i64, counts: &PathCounts, room: &mut Room) {

@@ -83,24 +83,20 @@ impl From<&DecisionRef<'_>> for Decision {
     }
 }
 
-/// The text of a rule and its group follow from version and line almost always, so they are compared but
-/// not hashed.
-fn hash_key<H: Hasher>(
-    key: (EventKind, Action, Option<Notice>, Option<VersionId>, Option<u32>),
-    state: &mut H,
-) {
+/// The rest follows from these almost always, as long as a file is in force, so it is compared but not hashed.
+fn hash_key<H: Hasher>(key: (EventKind, Action, Option<u32>), state: &mut H) {
     key.hash(state);
 }
 
 impl Hash for Decision {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        hash_key((self.kind, self.action, self.notice, self.version, self.line), state);
+        hash_key((self.kind, self.action, self.line), state);
     }
 }
 
 impl Hash for DecisionRef<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        hash_key((self.kind, self.action, self.notice, self.version, self.line()), state);
+        hash_key((self.kind, self.action, self.line()), state);
     }
 }
 

@@ -56,7 +56,7 @@ impl Gaps {
 }
 
 fn bucket(gap: Duration) -> u16 {
-    let millis = u64::try_from(gap.as_millis()).unwrap_or(LONGEST).min(LONGEST);
+    let millis = gap.as_secs().saturating_mul(1_000).saturating_add(gap.subsec_millis().into()).min(LONGEST);
     let octave = millis.max(1).ilog2().saturating_sub(STEPS_LOG2);
     let index = if millis < STEPS { millis } else { u64::from(octave) * STEPS + (millis >> octave) };
     u16::try_from(index).unwrap_or(u16::MAX)

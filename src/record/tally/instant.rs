@@ -15,7 +15,8 @@ const MICROS: i64 = 1_000_000;
 /// Microseconds since 1970; times before that are its first moment.
 pub(in crate::record) fn micros(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    seconds.saturating_mul(MICROS).saturating_add(i64::from(since.subsec_micros()))
 }
 
 /// The inverse of [`micros`].

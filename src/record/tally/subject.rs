@@ -2,12 +2,13 @@
 
 use crate::identify::{Basis, Client, Identity, Proof, Purpose};
 use hashbrown::Equivalent;
+use std::hash::{Hash, Hasher};
 
 /// The name that stands for all names beyond the first 1,000 strangers of a day.
 pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
 /// Who a count is for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     /// The site.
     pub site: Box<str>,
@@ -22,7 +23,7 @@ pub struct Subject {
 }
 
 /// A [`Subject`] that borrows its names, to look one up without a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::record) struct SubjectRef<'a> {
     pub(in crate::record) site: &'a str,
     pub(in crate::record) client: Client,
@@ -69,6 +70,19 @@ impl From<&SubjectRef<'_>> for Subject {
             purpose: subject.purpose,
             proof: subject.proof,
         }
+    }
+}
+
+/// Client and purpose follow from the name almost always, so they are compared but not hashed.
+impl Hash for SubjectRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.site, self.crawler, self.proof).hash(state);
+    }
+}
+
+impl Hash for Subject {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.borrowed().hash(state);
     }
 }
 

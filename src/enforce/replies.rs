@@ -1,0 +1,145 @@
+//! Refusals that were written before: a crawler that is refused a thousand times breaks the same few rules, and is told
+//! the same each time.
+
+use super::refusal::{Reply, prefers_json};
+use crate::decide::Verdict;
+use hashbrown::{Equivalent, HashMap};
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+/// How many are kept. With one more all are forgotten: names that clients make up have no end.
+const KEPT: usize = 256;
+
+/// The longest that is kept, in octets. A rule may be as long as a file.
+const LONGEST: usize = 4_096;
+
+/// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
+/// it is made to change one of them.
+#[derive(Debug, Default)]
+pub struct Replies(Mutex<HashMap<(Option<Box<str>>, Plain), Reply>>);
+
+/// What a reply of one site follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Occasion<'a> {
+    crawler: Option<&'a str>,
+    plain: Plain,
+}
+
+/// The same without the name. Group and rule follow from the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Plain {
+    line: Option<u32>,
+    is_borrowed: bool,
+    is_json: bool,
+    scheme: &'static str,
+}
+
+impl<'a> Occasion<'a> {
+    /// When `crawler` is refused that came by `scheme` and sent `accept`.
+    #[must_use]
+    pub fn new(
+        verdict: &Verdict<'_>,
+        crawler: Option<&'a str>,
+        scheme: &'static str,
+        accept: Option<&[u8]>,
+    ) -> Self {
+        let line = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
+        let (is_borrowed, is_json) = (verdict.allows(), prefers_json(accept));
+        Self { crawler, plain: Plain { line, is_borrowed, is_json, scheme } }
+    }
+}
+
+impl Hash for Occasion<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.crawler, self.plain).hash(state);
+    }
+}
+
+impl Equivalent<(Option<Box<str>>, Plain)> for Occasion<'_> {
+    fn equivalent(&self, (crawler, plain): &(Option<Box<str>>, Plain)) -> bool {
+        self.plain == *plain && self.crawler == crawler.as_deref()
+    }
+}
+
+impl Replies {
+    /// The reply to an occasion: as it was written before, or as `write` writes it now.
+    pub fn get_or_write(&self, occasion: Occasion<'_>, write: impl FnOnce() -> Reply) -> Reply {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reply) = known().get(&occasion) {
+            return reply.clone();
+        }
+        let reply = write();
+        if reply.body.len() <= LONGEST {
+            let mut known = known();
+            if known.len() >= KEPT {
+                known.clear();
+            }
+            known.insert((occasion.crawler.map(Into::into), occasion.plain), reply.clone());
+        }
+        reply
+    }
+}
+
+impl Clone for Replies {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::{Notice, Outcome, Reason, Ruling};
+    use crate::robots::{Kind, Rule};
+    use std::cell::Cell;
+
+    fn verdict(outcome: Outcome, line: u32) -> Verdict<'static> {
+        let rule = Rule { kind: Kind::Disallow, line, text: b"Disallow: /", pattern: b"/", octets: 1 };
+        let ruling = Ruling { group: vec!["*"], token: "*", rule: Some(rule) };
+        Verdict { outcome, reason: Reason::Rule, ruling: Some(ruling), version: None }
+    }
+
+    fn reply(body: impl Into<bytes::Bytes>) -> Reply {
+        Reply { status: 403, headers: Vec::new(), body: body.into() }
+    }
+
+    #[test]
+    fn each_occasion_is_written_once_and_has_its_own_reply() {
+        let replies = Replies::default();
+        let writes = Cell::new(0);
+        let (breach, json) = (Outcome::Violation(Notice::Lapsed), Some(&b"application/json"[..]));
+        let verdicts = [verdict(breach, 3), verdict(breach, 4), verdict(Outcome::Allow, 3)];
+        for round in 0..2 {
+            for (number, verdict) in verdicts.iter().enumerate() {
+                for crawler in [None, Some(""), Some("a"), Some("b")] {
+                    for (scheme, accept) in [("http", None), ("https", None), ("http", json)] {
+                        let occasion = Occasion::new(verdict, crawler, scheme, accept);
+                        let text = format!("{number} {crawler:?} {scheme} {accept:?}");
+                        let told = replies.get_or_write(occasion, || {
+                            writes.set(writes.get() + 1);
+                            reply(text.clone())
+                        });
+                        assert_eq!(told.body, text, "round {round}");
+                    }
+                }
+            }
+        }
+        assert_eq!(writes.get(), 3 * 4 * 3);
+        assert!(replies.clone().0.lock().unwrap().is_empty(), "a copy begins anew");
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let replies = Replies::default();
+        let verdict = verdict(Outcome::Stale, 1);
+        for number in 0..2 * KEPT {
+            let name = number.to_string();
+            replies.get_or_write(Occasion::new(&verdict, Some(&name), "http", None), || reply(""));
+            assert!(replies.0.lock().unwrap().len() <= KEPT);
+        }
+        let before = replies.0.lock().unwrap().len();
+        let long = || reply(vec![b' '; LONGEST + 1]);
+        replies.get_or_write(Occasion::new(&verdict, Some("long"), "http", None), long);
+        assert_eq!(replies.0.lock().unwrap().len(), before);
+    }
+}

@@ -1,0 +1,147 @@
+//! The fields of an event that are the same in all lines of one client under one rule.
+//!
+//! Each thread remembers a few sets of them as they are written: a crawler that is refused a thousand times breaks the
+//! same few rules. Nothing depends on what is remembered but the time it takes.
+
+use super::event::{EventKind, Occurrence};
+use super::json::{JsonLine, key};
+use crate::decide::{Notice, Reason, VersionId};
+use crate::enforce::{Action, Mode};
+use crate::identify::{Client, Proof, Purpose};
+use std::cell::RefCell;
+
+/// How many sets a thread remembers. Two that want one place take turns.
+const REMEMBERED: usize = 32;
+
+/// Fields as they are written, each with a comma before it.
+#[derive(Debug)]
+pub(super) struct Phrases {
+    of: Plain,
+    site: Box<str>,
+    crawler: Option<Box<str>>,
+    token: Option<Box<str>>,
+    /// All three parts, one after the other.
+    octets: Vec<u8>,
+    /// Where the second part begins, and the third.
+    cuts: [usize; 2],
+}
+
+/// What the fields follow from, names apart. Group and rule follow from version, token and line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plain {
+    kind: EventKind,
+    mode: Mode,
+    action: Action,
+    client: Client,
+    purpose: Option<Purpose>,
+    proof: Proof,
+    line: Option<u32>,
+    reason: Reason,
+    version: Option<VersionId>,
+    notice: Option<Notice>,
+}
+
+impl Plain {
+    fn new(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
+        let Occurrence { identity, proof, verdict, mode, action, .. } = *occurrence;
+        let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
+        Self {
+            kind,
+            mode,
+            action,
+            client: identity.client,
+            purpose: identity.purpose,
+            proof,
+            line: rule.map(|rule| rule.line),
+            reason: verdict.reason,
+            version: verdict.version,
+            notice: verdict.notice(),
+        }
+    }
+
+    /// Where they are remembered.
+    fn place(&self, crawler: Option<&str>) -> usize {
+        let name = crawler.map_or(0, |crawler| {
+            crawler.len() + usize::from(crawler.as_bytes().first().copied().unwrap_or(0))
+        });
+        (name + self.line.unwrap_or(0) as usize) % REMEMBERED
+    }
+}
+
+/// Calls `write` with the phrases of an occurrence.
+pub(super) fn with<T>(kind: EventKind, occurrence: &Occurrence<'_>, write: impl FnOnce(&Phrases) -> T) -> T {
+    thread_local! {
+        static KNOWN: RefCell<[Option<Phrases>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
+    }
+    let of = Plain::new(kind, occurrence);
+    KNOWN.with_borrow_mut(|known| {
+        let place = known.get_mut(of.place(occurrence.identity.crawler.as_deref()));
+        match place {
+            Some(Some(phrases)) if phrases.fit(of, occurrence) => write(phrases),
+            Some(place) => write(place.insert(Phrases::new(of, occurrence))),
+            None => write(&Phrases::new(of, occurrence)),
+        }
+    })
+}
+
+impl Phrases {
+    fn new(of: Plain, occurrence: &Occurrence<'_>) -> Self {
+        let Occurrence { identity, verdict, site, .. } = *occurrence;
+        let ruling = verdict.ruling.as_ref();
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        let crawler = identity.crawler.as_deref();
+        let token = ruling.map(|ruling| ruling.token);
+        let mut line = JsonLine::after(Vec::new());
+        line.word(key!("event"), of.kind.as_str());
+        line.text(key!("site"), site);
+        line.word(key!("mode"), of.mode.as_str());
+        line.word(key!("action"), of.action.as_str());
+        let client = line.len();
+        line.word(key!("client"), of.client.as_str());
+        line.text_or_null(key!("crawler"), crawler);
+        line.word_or_null(key!("purpose"), of.purpose.map(Purpose::as_str));
+        line.text_or_null(key!("token"), token);
+        line.word(key!("proof"), of.proof.as_str());
+        let group = line.len();
+        line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
+        line.number_or_null(key!("line"), of.line);
+        line.octets_or_null(key!("rule"), rule.map(|rule| rule.text));
+        line.word(key!("reason"), of.reason.as_str());
+        line.version_or_null(key!("robots_version"), of.version);
+        line.word_or_null(key!("notice"), of.notice.map(Notice::as_str));
+        Self {
+            of,
+            site: site.into(),
+            crawler: crawler.map(Into::into),
+            token: token.map(Into::into),
+            octets: line.into_octets(),
+            cuts: [client, group],
+        }
+    }
+
+    fn fit(&self, of: Plain, occurrence: &Occurrence<'_>) -> bool {
+        let token = occurrence.verdict.ruling.as_ref().map(|ruling| ruling.token);
+        self.of == of
+            && self.crawler.as_deref() == occurrence.identity.crawler.as_deref()
+            && *self.site == *occurrence.site
+            && self.token.as_deref() == token
+    }
+
+    /// `event` to `action`.
+    pub(super) fn outcome(&self) -> &[u8] {
+        let [client, _] = self.cuts;
+        self.octets.get(..client).unwrap_or_default()
+    }
+
+    /// `client` to `proof`.
+    pub(super) fn client(&self) -> &[u8] {
+        let [client, group] = self.cuts;
+        self.octets.get(client..group).unwrap_or_default()
+    }
+
+    /// `group` to `notice`.
+    pub(super) fn ruling(&self) -> &[u8] {
+        let [_, group] = self.cuts;
+        self.octets.get(group..).unwrap_or_default()
+    }
+}
