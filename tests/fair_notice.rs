@@ -139,8 +139,8 @@ impl World {
                 rules = rules.replaced_by(Arc::clone(&self.versions[next]), time(tick), notice);
             }
         }
-        let (book, reader) =
-            (ReadBook::default(), Reader::new("site", "host", &self.recognised(), Proof::Confirmed, None));
+        let (book, identity) = (ReadBook::default(), self.recognised());
+        let reader = Reader::new("site", "host", &identity, Proof::Confirmed, None);
         let mut reads: Vec<u64> = history.reads.iter().copied().filter(|at| *at <= now).collect();
         reads.sort_unstable();
         for at in reads {

@@ -8,10 +8,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 /// How many are kept. With one more all are forgotten: names that clients make up have no end.
-const KEPT: usize = 256;
+const KEPT: usize = 64;
 
 /// The longest that is kept, in octets. A rule may be as long as a file.
-const LONGEST: usize = 4_096;
+const LONGEST: usize = 1_024;
 
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.

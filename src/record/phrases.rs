@@ -13,6 +13,9 @@ use std::cell::RefCell;
 /// How many sets a thread remembers. Two that want one place take turns.
 const REMEMBERED: usize = 32;
 
+/// The longest that is remembered, in octets: a rule may be as long as a file.
+const LONGEST: usize = 4_096;
+
 /// Fields as they are written, each with a comma before it.
 #[derive(Debug)]
 pub(super) struct Phrases {
@@ -20,13 +23,15 @@ pub(super) struct Phrases {
     site: Box<str>,
     crawler: Option<Box<str>>,
     token: Option<Box<str>>,
+    group: Vec<Box<str>>,
+    rule: Option<Box<[u8]>>,
     /// All three parts, one after the other.
     octets: Vec<u8>,
     /// Where the second part begins, and the third.
     cuts: [usize; 2],
 }
 
-/// What the fields follow from, names apart. Group and rule follow from version, token and line.
+/// What the fields follow from, texts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plain {
     kind: EventKind,
@@ -76,11 +81,17 @@ pub(super) fn with<T>(kind: EventKind, occurrence: &Occurrence<'_>, write: impl 
     let of = Plain::new(kind, occurrence);
     KNOWN.with_borrow_mut(|known| {
         let place = known.get_mut(of.place(occurrence.identity.crawler.as_deref()));
-        match place {
-            Some(Some(phrases)) if phrases.fit(of, occurrence) => write(phrases),
-            Some(place) => write(place.insert(Phrases::new(of, occurrence))),
-            None => write(&Phrases::new(of, occurrence)),
+        if let Some(Some(phrases)) = &place
+            && phrases.fit(of, occurrence)
+        {
+            return write(phrases);
         }
+        let phrases = Phrases::new(of, occurrence);
+        let written = write(&phrases);
+        if let Some(place) = place.filter(|_| phrases.octets.len() <= LONGEST) {
+            *place = Some(phrases);
+        }
+        written
     })
 }
 
@@ -114,17 +125,28 @@ impl Phrases {
             site: site.into(),
             crawler: crawler.map(Into::into),
             token: token.map(Into::into),
+            group: ruling
+                .map_or(&[][..], |ruling| &ruling.group)
+                .iter()
+                .map(|token| (*token).into())
+                .collect(),
+            rule: rule.map(|rule| rule.text.into()),
             octets: line.into_octets(),
             cuts: [client, group],
         }
     }
 
+    /// Whether an occurrence has all of it in common.
     fn fit(&self, of: Plain, occurrence: &Occurrence<'_>) -> bool {
-        let token = occurrence.verdict.ruling.as_ref().map(|ruling| ruling.token);
+        let ruling = occurrence.verdict.ruling.as_ref();
+        let group = ruling.map_or(&[][..], |ruling| &ruling.group);
         self.of == of
             && self.crawler.as_deref() == occurrence.identity.crawler.as_deref()
             && *self.site == *occurrence.site
-            && self.token.as_deref() == token
+            && self.token.as_deref() == ruling.map(|ruling| ruling.token)
+            && self.rule.as_deref() == ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.text)
+            && self.group.len() == group.len()
+            && self.group.iter().zip(group).all(|(ours, theirs)| **ours == **theirs)
     }
 
     /// `event` to `action`.
@@ -143,5 +165,85 @@ impl Phrases {
     pub(super) fn ruling(&self) -> &[u8] {
         let [_, group] = self.cuts;
         self.octets.get(group..).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::{Outcome, Ruling, Verdict};
+    use crate::identify::{Basis, Identity};
+    use crate::record::event::{AddressDetail, Event};
+    use crate::request::{RequestFacts, Scheme};
+    use crate::robots::{Kind, Rule};
+    use std::borrow::Cow;
+    use std::sync::Arc;
+    use std::time::SystemTime;
+
+    /// The line of a request that differs from others in the given texts.
+    fn line(crawler: &str, site: &str, [token, group, rule]: [&str; 3], outcome: Outcome) -> String {
+        let facts = RequestFacts {
+            scheme: Scheme::Http,
+            method: "GET",
+            host: Cow::Borrowed("h"),
+            target: Cow::Borrowed(b"/"),
+            user_agent: None,
+            address: None,
+        };
+        let (crawler, tokens) = (Some(crawler.into()), Arc::new([]));
+        let client = Client::Crawler;
+        let identity =
+            Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue };
+        let text = rule.as_bytes();
+        let rule = Some(Rule { kind: Kind::Disallow, line: 3, text, pattern: b"/", octets: 1 });
+        let ruling = Some(Ruling { group: vec![group], token, rule });
+        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version: None };
+        let event = Event::new(&Occurrence {
+            facts: &facts,
+            identity: &identity,
+            proof: Proof::Unchecked,
+            verdict: &verdict,
+            mode: Mode::Enforce,
+            action: Action::Refuse,
+            site,
+            now: SystemTime::UNIX_EPOCH,
+            request_id: "1",
+            addresses: AddressDetail::Full,
+        });
+        String::from_utf8(event.into_line()).unwrap()
+    }
+
+    #[test]
+    fn what_is_remembered_is_told_of_nobody_else() {
+        let long = "Disallow: /".to_owned() + &"x".repeat(LONGEST);
+        let outcomes =
+            [Outcome::Violation(Notice::Read), Outcome::Violation(Notice::Lapsed), Outcome::Variant];
+        for _ in 0..2 {
+            for outcome in outcomes {
+                for [crawler, site] in [["a", "s"], ["b", "s"], ["a", "t"]] {
+                    for texts in [
+                        ["*", "*", "Disallow: /"],
+                        ["a", "*", "Disallow: /"],
+                        ["*", "a", "Disallow: /"],
+                        ["*", "*", "Disallow: /*"],
+                        ["*", "*", &long],
+                    ] {
+                        let told: serde_json::Value =
+                            serde_json::from_str(&line(crawler, site, texts, outcome)).unwrap();
+                        assert_eq!((&told["crawler"], &told["site"]), (&crawler.into(), &site.into()));
+                        let [token, group, rule] = texts;
+                        assert_eq!((&told["token"], &told["group"][0]), (&token.into(), &group.into()));
+                        assert_eq!(told["rule"], rule);
+                        let is_violation = matches!(outcome, Outcome::Violation(_));
+                        assert_eq!(told["event"], if is_violation { "violation" } else { "variant" });
+                        let notice = match outcome {
+                            Outcome::Violation(notice) => Some(notice.as_str()),
+                            _ => None,
+                        };
+                        assert_eq!(told["notice"].as_str(), notice);
+                    }
+                }
+            }
+        }
     }
 }
