@@ -16,7 +16,10 @@ const LONGEST: usize = 1_024;
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<(Option<Box<str>>, Plain), Reply>>);
+pub struct Replies(Mutex<HashMap<Known, Reply>>);
+
+/// An [`Occasion`] that is kept: the name, and the rest.
+type Known = (Option<Box<str>>, Plain);
 
 /// What a reply of one site follows from.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +58,8 @@ impl Hash for Occasion<'_> {
     }
 }
 
-impl Equivalent<(Option<Box<str>>, Plain)> for Occasion<'_> {
-    fn equivalent(&self, (crawler, plain): &(Option<Box<str>>, Plain)) -> bool {
+impl Equivalent<Known> for Occasion<'_> {
+    fn equivalent(&self, (crawler, plain): &Known) -> bool {
         self.plain == *plain && self.crawler == crawler.as_deref()
     }
 }

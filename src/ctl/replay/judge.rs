@@ -224,16 +224,8 @@ impl<'a> Judge<'a> {
         let reads = |who: &Identity, proof| {
             self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(of, &facts, who, proof)))
         };
-        let judged = judge_recognised(
-            &sites.policy,
-            of,
-            &facts,
-            &target,
-            recognised,
-            |_| Proof::Unchecked,
-            reads,
-            now,
-        );
+        let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked);
+        let judged = judge_recognised(policy, of, &facts, &target, recognised, proof, reads, now);
         let mut hit = Hit {
             at: entry.at,
             subject,
@@ -248,12 +240,8 @@ impl<'a> Judge<'a> {
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
                 if method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     if let (Some(book), Some(version)) = (&self.book, of.version()) {
-                        book.note(
-                            reader(of, &facts, &judged.identity, judged.proof),
-                            version,
-                            UNIX_EPOCH,
-                            now,
-                        );
+                        let reader = reader(of, &facts, &judged.identity, judged.proof);
+                        book.note(reader, version, UNIX_EPOCH, now);
                     }
                     part.hits.push(hit);
                 }
