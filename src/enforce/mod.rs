@@ -6,11 +6,9 @@
 
 mod mode;
 mod refusal;
-mod replies;
 
 pub use mode::{ClientModes, Mode, Modes, UnknownMode};
-pub use refusal::{Refusal, RefusalPolicy, Reply};
-pub use replies::{Occasion, Replies};
+pub use refusal::{Refusal, RefusalPolicy, Reply, prefers_json};
 
 use crate::decide::{Outcome, Verdict};
 use crate::identify::{Identity, Proof};

@@ -146,7 +146,8 @@ impl<'a> Refusal<'a> {
 const USUAL: usize = 256;
 
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
-pub(super) fn prefers_json(accept: Option<&[u8]>) -> bool {
+#[must_use]
+pub fn prefers_json(accept: Option<&[u8]>) -> bool {
     let Some(accept) = accept else { return false };
     accept.split(|octet| *octet == b',').any(|range| {
         let mut parts = range.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);

@@ -3,12 +3,12 @@
 use super::certificates::Certificates;
 use super::overrides::configured;
 use super::proof::Evidence;
+use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit};
 use super::site::{HostTable, Site};
 use super::{Policy, Upstreams};
 use crate::config::{Config, ConfigError, ConfigErrors, SiteConfig, catalogue};
 use crate::decide::{SiteRules, Version};
-use crate::enforce::Replies;
 use crate::identify::Identifier;
 use crate::robots::{Finding, Limits, Robots};
 use std::path::Path;

@@ -13,6 +13,7 @@ mod load;
 mod overrides;
 mod proof;
 mod reload;
+mod replies;
 mod robots_file;
 mod site;
 mod upstream;
@@ -30,6 +31,7 @@ pub use proof::{
     Refreshed, examine, refresh_regularly,
 };
 pub use reload::{LastReload, ModeError, ReloadCounts, Reloader, Trigger};
+pub use replies::{Occasion, Replies};
 pub use robots_file::{RobotsFile, Unfit};
 pub use site::{HostTable, Site};
 pub use upstream::{Upstream, Upstreams};

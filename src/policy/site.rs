@@ -1,11 +1,12 @@
 //! One site, ready to serve and to judge, and the table that finds a site by host.
 
 use super::Policy;
+use super::replies::Replies;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::{HostPattern, SiteConfig};
 use crate::decide::{SiteRules, Version, VersionId};
-use crate::enforce::{Modes, Replies};
+use crate::enforce::Modes;
 use crate::identify::Recognised;
 use crate::robots::{Finding, Limits, Robots, Severity};
 use std::collections::HashMap;

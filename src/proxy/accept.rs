@@ -66,7 +66,7 @@ pub(super) struct Connections {
 }
 
 /// One open connection; closing it is dropping this.
-struct Open(Arc<Connections>);
+pub(super) struct Open(Arc<Connections>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -76,7 +76,7 @@ impl Drop for Open {
 }
 
 impl Connections {
-    fn open(self: &Arc<Self>) -> Open {
+    pub(super) fn open(self: &Arc<Self>) -> Open {
         self.open.fetch_add(1, Ordering::Relaxed);
         Open(Arc::clone(self))
     }
@@ -106,8 +106,10 @@ pub(super) async fn accept<S: Serve>(
     let mut failing = false;
     loop {
         let accepted = tokio::select! {
-            accepted = next(&listener) => accepted,
+            // Who comes now is left to whoever listens next.
+            biased;
             _ = shutdown.wait_for(|stop| *stop) => return,
+            accepted = next(&listener) => accepted,
         };
         match accepted {
             Ok(newcomer) => {
@@ -141,9 +143,9 @@ fn give<S: Serve>(
     let newcomer = if share.stays() { Ok(newcomer) } else { newcomer.leave() };
     let runtime = share.runtime().clone();
     runtime.spawn(async move {
-        // What cannot be had any more its client has closed.
-        if let Ok(accepted) = newcomer.and_then(Newcomer::arrive) {
-            service.serve(accepted, shutdown).await;
+        match newcomer.and_then(Newcomer::arrive) {
+            Ok(accepted) => service.serve(accepted, shutdown).await,
+            Err(error) => tracing::warn!("cannot wait for an accepted connection: {error}"),
         }
         drop((open, share));
     });
@@ -178,7 +180,7 @@ enum Socket {
 }
 
 impl Newcomer {
-    /// Takes the connection out of this thread's runtime.
+    /// Takes the connection out of this thread's runtime. Those of Unix sockets are served where they are accepted.
     fn leave(self) -> io::Result<Self> {
         let socket = match self.socket {
             Socket::Tcp(stream) => Socket::Leaving(stream.into_std()?),

@@ -23,9 +23,10 @@ pub(super) fn settle(response: &mut ResponseHeader) {
     if response.status == StatusCode::SWITCHING_PROTOCOLS {
         return;
     }
-    if let Some(options) = response.headers.get(header::CONNECTION) {
+    let mut options = response.headers.get_all(header::CONNECTION).iter().peekable();
+    if options.peek().is_some() {
         // What nearly every origin says names no field.
-        let is_plain = options == "keep-alive" || options == "close";
+        let is_plain = options.all(|option| option == "keep-alive" || option == "close");
         for name in if is_plain { Vec::new() } else { named(response) } {
             response.remove_header(&name);
         }
@@ -65,6 +66,10 @@ mod tests {
         let fields =
             [("connection", "X-Hop , close"), ("x-hop", "1"), ("keep-alive", "5"), ("etag", "\"a\"")];
         assert_eq!(settled(200, &fields), ["etag"]);
+        for lines in [["keep-alive", "x-hop"], ["x-hop", "keep-alive"]] {
+            let [first, second] = lines.map(|line| ("connection", line));
+            assert_eq!(settled(200, &[first, second, ("x-hop", "1"), ("etag", "\"a\"")]), ["etag"]);
+        }
         let framing = [("connection", "transfer-encoding"), ("transfer-encoding", "chunked")];
         assert_eq!(settled(200, &framing), ["transfer-encoding"]);
         let switch = [("connection", "upgrade"), ("upgrade", "websocket")];

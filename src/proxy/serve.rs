@@ -24,8 +24,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How many idle connections to origins each worker keeps.
+/// How many idle connections to origins are kept, by all workers together, and how many each worker may keep at least.
 const UPSTREAM_POOL: usize = 512;
+const OWN_POOL: usize = 32;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -73,8 +74,9 @@ impl Server {
     /// # Errors
     /// When a socket cannot be served.
     pub fn run(self, workers: Workers) -> Result<(), ServeError> {
-        // Pingora's own timers wake a thread a hundred times a second for as long as the process lives, and ask for
-        // the time with each read and write. The workers' timers do neither.
+        // Pingora's own timers ask for the time with each read and write, and once used wake a thread a hundred times a
+        // second. The workers' timers do neither; they take every limit of a second and more. What is left are shorter
+        // ones and the idle time of HTTP/2.
         set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
         workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
     }
@@ -140,7 +142,7 @@ fn proxies(gateway: &Gateway, workers: usize) -> Vec<Arc<Proxy>> {
     let conf = Arc::new(ServerConf {
         threads: 1,
         max_retries: origin::ATTEMPTS,
-        upstream_keepalive_pool_size: UPSTREAM_POOL,
+        upstream_keepalive_pool_size: (UPSTREAM_POOL / workers.max(1)).max(OWN_POOL),
         ..ServerConf::default()
     });
     let proxy = |_| {

@@ -132,7 +132,13 @@ impl Crew {
         let Some(first) = self.workers.first() else { return Ok(()) };
         let _inside = first.runtime.enter();
         let listener = Listener::Tcp(TcpListener::from_std(listener)?);
-        first.runtime.spawn(accept(listener, self.clone(), services, stopped, connections));
+        // As one that is open itself, so that nobody is cut off whom it has just accepted.
+        let open = connections.open();
+        let accepting = accept(listener, self.clone(), services, stopped, connections);
+        first.runtime.spawn(async move {
+            accepting.await;
+            drop(open);
+        });
         Ok(())
     }
 

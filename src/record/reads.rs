@@ -108,7 +108,8 @@ struct History {
     last: Option<SystemTime>,
 }
 
-/// Asked for each judged request; its hasher is seeded, as the standard library's, and several times as fast.
+/// Asked for each judged request; its hasher is seeded, and several times as fast as the standard library's. How many
+/// readers there are is bounded.
 type Readers = HashMap<Reader<'static>, History>;
 
 /// The reads of all sites.

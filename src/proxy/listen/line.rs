@@ -220,8 +220,8 @@ impl Line {
     }
 
     pub(super) fn phase(&self) -> Phase {
-        // Requests of HTTP/2 begin and end on any thread; where one ends just as another begins, the number
-        // of those that are open is right, whoever spoke last.
+        // Requests of HTTP/2 overlap: where one ends just as another begins, the number of those that are open is right,
+        // whoever spoke last.
         if self.is_multiplexed && self.open.load(Ordering::Relaxed) > 0 {
             return Phase::Busy;
         }

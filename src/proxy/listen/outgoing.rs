@@ -19,7 +19,7 @@ pub(super) struct Outgoing {
     /// HTTP/2 gathers its frames itself, and what comes through a tunnel waits for nothing.
     outbox: Option<Outbox>,
     patience: Duration,
-    /// Since when the client has taken nothing.
+    /// Since when a write or flush of all that is held has been waited for.
     stalled: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }

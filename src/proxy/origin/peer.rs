@@ -21,6 +21,9 @@ use std::time::Duration;
 /// attempt is safe for every method.
 pub(in crate::proxy) const ATTEMPTS: usize = 2;
 
+/// How long a connection of a handshake that was not taken is kept. Nobody asks for it.
+const UNUSED: Duration = Duration::from_secs(1);
+
 /// Tells the connections of handshakes apart.
 static HANDSHAKES: AtomicU64 = AtomicU64::new(1 << 32);
 
@@ -70,9 +73,9 @@ pub(in crate::proxy) fn peer(
     if session.req_header().headers.contains_key(http::header::UPGRADE) {
         let timeout = peer.options.connection_timeout.unwrap_or(Duration::from_secs(1));
         peer.options.custom_l4 = Some(Arc::new(Handshakes { timeout }));
-        // Such a connection is nobody else's, and is not kept.
+        // Such a connection is nobody else's.
         peer.group_key = HANDSHAKES.fetch_add(1, Ordering::Relaxed);
-        peer.options.idle_timeout = Some(Duration::ZERO);
+        peer.options.idle_timeout = Some(UNUSED);
     }
     Ok(Box::new(peer))
 }

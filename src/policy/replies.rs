@@ -1,8 +1,8 @@
 //! Refusals that were written before: a crawler that is refused a thousand times breaks the same few rules, and is told
 //! the same each time.
 
-use super::refusal::{Reply, prefers_json};
-use crate::decide::Verdict;
+use crate::decide::{Verdict, VersionId};
+use crate::enforce::{Reply, prefers_json};
 use hashbrown::{Equivalent, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -16,21 +16,28 @@ const LONGEST: usize = 1_024;
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<Known, Reply>>);
+pub struct Replies(Mutex<HashMap<Kept, Reply>>);
 
-/// An [`Occasion`] that is kept: the name, and the rest.
-type Known = (Option<Box<str>>, Plain);
+/// An occasion that is remembered.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Kept {
+    crawler: Option<Box<str>>,
+    token: Option<Box<str>>,
+    plain: Plain,
+}
 
 /// What a reply of one site follows from.
 #[derive(Clone, Copy, Debug)]
 pub struct Occasion<'a> {
     crawler: Option<&'a str>,
+    token: Option<&'a str>,
     plain: Plain,
 }
 
-/// The same without the name. Group and rule follow from the line.
+/// The same without the names. The rule follows from the version and the line, the group from those and the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Plain {
+    version: Option<VersionId>,
     line: Option<u32>,
     is_borrowed: bool,
     is_json: bool,
@@ -41,26 +48,37 @@ impl<'a> Occasion<'a> {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
     #[must_use]
     pub fn new(
-        verdict: &Verdict<'_>,
+        verdict: &'a Verdict<'_>,
         crawler: Option<&'a str>,
         scheme: &'static str,
         accept: Option<&[u8]>,
     ) -> Self {
-        let line = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
+        let ruling = verdict.ruling.as_ref();
+        let line = ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
         let (is_borrowed, is_json) = (verdict.allows(), prefers_json(accept));
-        Self { crawler, plain: Plain { line, is_borrowed, is_json, scheme } }
+        let plain = Plain { version: verdict.version, line, is_borrowed, is_json, scheme };
+        Self { crawler, token: ruling.map(|ruling| ruling.token), plain }
     }
 }
 
 impl Hash for Occasion<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.crawler, self.plain).hash(state);
+        (self.crawler, self.token, self.plain).hash(state);
     }
 }
 
-impl Equivalent<Known> for Occasion<'_> {
-    fn equivalent(&self, (crawler, plain): &Known) -> bool {
-        self.plain == *plain && self.crawler == crawler.as_deref()
+impl Equivalent<Kept> for Occasion<'_> {
+    fn equivalent(&self, kept: &Kept) -> bool {
+        self.plain == kept.plain
+            && self.crawler == kept.crawler.as_deref()
+            && self.token == kept.token.as_deref()
+    }
+}
+
+impl Occasion<'_> {
+    fn kept(&self) -> Kept {
+        let Self { crawler, token, plain } = *self;
+        Kept { crawler: crawler.map(Into::into), token: token.map(Into::into), plain }
     }
 }
 
@@ -77,7 +95,7 @@ impl Replies {
             if known.len() >= KEPT {
                 known.clear();
             }
-            known.insert((occasion.crawler.map(Into::into), occasion.plain), reply.clone());
+            known.insert(occasion.kept(), reply.clone());
         }
         reply
     }
@@ -100,6 +118,19 @@ mod tests {
         let rule = Rule { kind: Kind::Disallow, line, text: b"Disallow: /", pattern: b"/", octets: 1 };
         let ruling = Ruling { group: vec!["*"], token: "*", rule: Some(rule) };
         Verdict { outcome, reason: Reason::Rule, ruling: Some(ruling), version: None }
+    }
+
+    #[test]
+    fn another_version_and_another_token_are_other_occasions() {
+        let replies = Replies::default();
+        let mut verdicts = [(); 3].map(|()| verdict(Outcome::Violation(Notice::Lapsed), 3));
+        verdicts[1].version = Some(VersionId::of(b"Disallow: /"));
+        verdicts[2].ruling.as_mut().unwrap().token = "a";
+        for (number, verdict) in verdicts.iter().enumerate() {
+            let occasion = Occasion::new(verdict, Some("a"), "http", None);
+            let told = replies.get_or_write(occasion, || reply(number.to_string()));
+            assert_eq!(told.body, number.to_string());
+        }
     }
 
     fn reply(body: impl Into<bytes::Bytes>) -> Reply {
