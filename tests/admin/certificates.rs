@@ -94,7 +94,11 @@ fn what_was_turned_away_is_shown_by_its_reason() {
     let origin = Nginx::start();
     let builder = Daemon::with("User-agent: *\nDisallow:\n").in_front_of(&origin);
     let watched = Watched::start(builder.table("[limits]\nconnections_per_address = 2"));
-    let kept = [watched.gateway.client(), watched.gateway.client()];
+    // Answered, they have their places; before that another one may come first.
+    let mut kept = [watched.gateway.client(), watched.gateway.client()];
+    for client in &mut kept {
+        client.send(&crate::support::get("/page"));
+    }
     until("one more is turned away", || {
         let mut client = watched.gateway.client();
         let refused = client.try_send(&crate::support::get("/page")).is_err();

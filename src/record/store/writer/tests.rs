@@ -95,10 +95,13 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
                 writer.turn(&tally);
                 saw_error |= writer.status.lock().unwrap().error.is_some();
             }
+            // How many statements two rounds take depends on the clock; the last may not come.
+            let is_ill = fate.statements() >= nth;
             for _ in 0..40 {
                 writer.turn(&tally);
             }
-            assert!(saw_error, "{ill:?} at {nth} of {whole} was not told");
+            assert!(saw_error || !is_ill, "{ill:?} at {nth} of {whole} was not told");
+            assert!(is_ill || nth > 100, "only {} statements", fate.statements());
             assert_eq!(stored(&folder), ledger, "{ill:?} at {nth} of {whole}");
             let status = writer.status.lock().unwrap();
             assert_eq!((status.error.as_ref(), status.counts_lost), (None, 0), "{ill:?} at {nth}");
