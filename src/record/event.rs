@@ -108,7 +108,7 @@ pub struct Occurrence<'a> {
 /// One line of the journal, in the form in which it is written. Every field is always present, null where empty.
 ///
 /// It is written once, from what the stages before still hold: a copy of each field would cost more than the
-/// line. What many lines have in common is not even written once for each ([`phrases`]).
+/// line. What many lines have in common is not even written once for each (`phrases`).
 #[derive(Clone, Debug)]
 pub struct Event {
     line: Vec<u8>,
