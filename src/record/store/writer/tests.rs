@@ -95,13 +95,14 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
                 writer.turn(&tally);
                 saw_error |= writer.status.lock().unwrap().error.is_some();
             }
-            // How many statements two rounds take depends on the clock; the last may not come.
+            // Now and then two rounds take a statement or two less than they did when they were counted; what does not
+            // come cannot fail.
             let is_ill = fate.statements() >= nth;
             for _ in 0..40 {
                 writer.turn(&tally);
             }
             assert!(saw_error || !is_ill, "{ill:?} at {nth} of {whole} was not told");
-            assert!(is_ill || nth > 100, "only {} statements", fate.statements());
+            assert!(is_ill || nth + 8 > whole, "only {} of {whole} statements", fate.statements());
             assert_eq!(stored(&folder), ledger, "{ill:?} at {nth} of {whole}");
             let status = writer.status.lock().unwrap();
             assert_eq!((status.error.as_ref(), status.counts_lost), (None, 0), "{ill:?} at {nth}");
