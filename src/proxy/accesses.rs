@@ -1,22 +1,31 @@
-//! A finished session → one line of the access log.
+//! A request that is over → one line of the access log.
 
+use super::asked::Asked;
 use super::context::RequestContext;
-use super::{facts, respond, wire};
+use super::facts;
 use crate::record::{Access, AccessLog};
 use crate::request::message::Fault;
 use http::{HeaderValue, Version, header};
-use pingora::proxy::Session;
+
+/// What has become of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    /// The status that the client was answered with, if it was.
+    pub(super) status: Option<u16>,
+    /// Octets of the answer's body that were sent.
+    pub(super) bytes: usize,
+    /// What was wrong with the request's body.
+    pub(super) fault: Option<Fault>,
+}
 
 /// Writes the line of a request that is over.
-pub(super) fn record(log: &AccessLog, session: &Session, context: &RequestContext) {
+pub(super) fn record(log: &AccessLog, asked: Asked<'_>, ending: Ending, context: &RequestContext) {
     let config = &context.policy.config;
-    let request = session.req_header();
+    let request = asked.head;
     let field = |name: header::HeaderName| request.headers.get(name).map(HeaderValue::as_bytes);
     let authority = request.uri.authority().map_or("", http::uri::Authority::as_str);
-    let answered = respond::final_status(session);
     // What the guard told the client, the request's own failure knows nothing of.
     let told = context.line.as_ref().and_then(|line| line.told());
-    let fault = context.fault.or_else(|| wire::gate(session).and_then(wire::Gate::fault));
     let server = context.site.as_deref().and_then(|site| {
         let index = context.tried.last()?;
         site.config.origin.servers.get(*index).map(|server| server.url.to_string())
@@ -24,20 +33,20 @@ pub(super) fn record(log: &AccessLog, session: &Session, context: &RequestContex
     log.record(&Access {
         time: context.began,
         duration: context.clock.elapsed(),
-        address: facts::address(session, config),
+        address: facts::address(asked, config),
         addresses: config.addresses,
-        scheme: facts::scheme(session, config).as_str(),
+        scheme: facts::scheme(asked, config).as_str(),
         method: Some(request.method.as_str()),
         target: request.raw_path(),
         version: Some(version(request.version)),
         host: Some(field(header::HOST).unwrap_or(authority.as_bytes())),
-        status: answered.or(told).or(context.failure).unwrap_or(super::faults::CLIENT_GONE),
-        bytes: session.body_bytes_sent(),
+        status: ending.status.or(told).or(context.failure).unwrap_or(super::faults::CLIENT_GONE),
+        bytes: ending.bytes,
         referer: field(header::REFERER),
         user_agent: field(header::USER_AGENT),
         site: context.site.as_deref().map(|site| site.config.name.as_str()),
         origin: server.as_deref(),
-        fault: fault.map(Fault::as_str),
+        fault: context.fault.or(ending.fault).map(Fault::as_str),
         request_id: &context.request_id,
     });
 }

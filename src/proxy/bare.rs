@@ -5,6 +5,7 @@
 
 use super::Gateway;
 use super::answer::Answer;
+use super::asked::Asked;
 use super::context::RequestContext;
 use super::facts::{self, Head};
 use super::judging::Step;
@@ -31,7 +32,7 @@ impl Gateway {
     /// What becomes of a request where nobody is judged.
     pub(super) fn pass(&self, bare: &Bare, session: &Session, context: &mut RequestContext) -> Step {
         let policy = Arc::clone(&context.policy);
-        let facts = match facts::read(session, &policy.config) {
+        let facts = match facts::read(Asked::of(session), &policy.config) {
             Head::Request(facts) | Head::Server(facts) => facts,
             Head::Malformed(fault) => {
                 return Step::answer(Answer::page(fault.status(), fault.sentence()));

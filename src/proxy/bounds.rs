@@ -93,7 +93,7 @@ pub(super) fn refusal(session: &mut Session, context: &RequestContext) -> Option
 /// What a client reads whose body is too large, announced or not.
 pub(super) const TOO_LARGE: &str = "the body of the request is larger than this server takes";
 
-fn is_head_too_large(request: &RequestHeader, limits: &Limits) -> bool {
+pub(super) fn is_head_too_large(request: &RequestHeader, limits: &Limits) -> bool {
     let line = request.method.as_str().len() + request.raw_path().len();
     let fields =
         request.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());

@@ -1,5 +1,6 @@
-//! Session → [`RequestFacts`]. The only place that reads a request's head for judging.
+//! What was asked → [`RequestFacts`]. The only place that reads a request's head for judging.
 
+use super::asked::Asked;
 use super::wire;
 use crate::config::Config;
 use crate::request::address::client_address;
@@ -8,7 +9,7 @@ use crate::request::message::Fault;
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use pingora::proxy::Session;
+use pingora::http::RequestHeader;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
@@ -24,21 +25,21 @@ pub(super) enum Head<'a> {
 }
 
 /// Reads the head of the request.
-pub(super) fn read<'a>(session: &'a Session, config: &Config) -> Head<'a> {
-    let request = session.req_header();
+pub(super) fn read<'a>(asked: Asked<'a>, config: &Config) -> Head<'a> {
+    let request = asked.head;
     if let Some(fault) = wire::fault(request) {
         return Head::Malformed(fault);
     }
-    let Some(host) = requested_host(session) else {
+    let Some(host) = requested_host(request) else {
         return Head::Malformed(Fault::Host);
     };
     let facts = RequestFacts {
-        scheme: scheme(session, config),
+        scheme: scheme(asked, config),
         method: request.method.as_str(),
         host,
         target: Cow::Borrowed(request.raw_path()),
         user_agent: joined(&request.headers, &header::USER_AGENT, b" "),
-        address: address(session, config),
+        address: address(asked, config),
     };
     if request.method == http::Method::OPTIONS && request.raw_path() == b"*" {
         return Head::Server(facts);
@@ -109,8 +110,7 @@ pub const fn is_near(address: IpAddr) -> bool {
 /// The host of the request in its normal form. Pingora has seen to it that there is one `Host` at most
 /// and that an absolute-form target agrees with it (RFC 9112 §3.2.2). HTTP/1.0 needs none: then it is
 /// the empty name, which only the default site answers to.
-fn requested_host(session: &Session) -> Option<Cow<'_, str>> {
-    let request = session.req_header();
+fn requested_host(request: &RequestHeader) -> Option<Cow<'_, str>> {
     let named = match request.headers.get(header::HOST) {
         Some(field) => field.to_str().ok()?,
         None => request.uri.authority().map_or("", http::uri::Authority::as_str),
@@ -132,15 +132,15 @@ const fn may_stand_in_a_host(octet: u8) -> bool {
 }
 
 /// The scheme the client used: this listener's, or what a trusted proxy says that ended TLS before us.
-pub(super) fn scheme(session: &Session, config: &Config) -> Scheme {
-    if is_tls(session) {
+pub(super) fn scheme(asked: Asked<'_>, config: &Config) -> Scheme {
+    if asked.is_tls {
         return Scheme::Https;
     }
     // Nobody else is believed, nor asked.
-    if !peer(session).is_some_and(|peer| config.trusted_proxies.contain(peer)) {
+    if !asked.peer.is_some_and(|peer| config.trusted_proxies.contain(peer)) {
         return Scheme::Http;
     }
-    let headers = &session.req_header().headers;
+    let headers = &asked.head.headers;
     let told = match config.forwarding.field {
         ForwardedField::XForwardedFor => {
             headers.get("x-forwarded-proto").map(|scheme| scheme.as_bytes().to_vec())
@@ -155,22 +155,13 @@ pub(super) fn scheme(session: &Session, config: &Config) -> Scheme {
     if is_https { Scheme::Https } else { Scheme::Http }
 }
 
-/// Whether the client speaks TLS with us.
-pub(super) fn is_tls(session: &Session) -> bool {
-    session.digest().is_some_and(|digest| digest.ssl_digest.is_some())
-}
-
-/// The address that connected to us.
-pub(super) fn peer(session: &Session) -> Option<IpAddr> {
-    Some(session.client_addr()?.as_inet()?.ip().to_canonical())
-}
-
-pub(super) fn address(session: &Session, config: &Config) -> Option<IpAddr> {
+/// The client's address, as far as it is known.
+pub(super) fn address(asked: Asked<'_>, config: &Config) -> Option<IpAddr> {
     if config.trusted_proxies.is_empty() {
-        return peer(session);
+        return asked.peer;
     }
-    let chain = chain(&session.req_header().headers, config.forwarding.field);
-    client_address(peer(session)?, &config.trusted_proxies, chain.iter().map(|line| &**line))
+    let chain = chain(&asked.head.headers, config.forwarding.field);
+    client_address(asked.peer?, &config.trusted_proxies, chain.iter().map(|line| &**line))
 }
 
 #[cfg(test)]

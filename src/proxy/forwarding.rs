@@ -3,6 +3,7 @@
 //! What a trusted proxy says is continued; what anybody else says of itself is a claim, and is replaced.
 
 use super::answer::Answer;
+use super::asked::Asked;
 use super::context::RequestContext;
 use super::{facts, labels, listen};
 use crate::config::HostPattern;
@@ -52,7 +53,8 @@ pub(super) fn forward(
     context: &RequestContext,
 ) -> Result<()> {
     let config = &context.policy.config;
-    let peer = facts::peer(session);
+    let asked = Asked::of(session);
+    let peer = asked.peer;
     let is_trusted = peer.is_some_and(|peer| config.trusted_proxies.contain(peer));
     labels::remove(request, |name| is_claim(name, is_trusted));
     name_host(request, context)?;
@@ -62,7 +64,7 @@ pub(super) fn forward(
     let is_told =
         |request: &RequestHeader, field: Field| is_trusted && request.headers.contains_key(field.name);
     if !is_told(request, PROTO) {
-        request.insert_header(PROTO.written, facts::scheme(session, config).as_str())?;
+        request.insert_header(PROTO.written, facts::scheme(asked, config).as_str())?;
     }
     if !is_told(request, HOST)
         && let Some(host) = request.headers.get(header::HOST).cloned()
@@ -171,9 +173,9 @@ fn via(session: &Session, request: &mut RequestHeader) -> Result<()> {
 }
 
 /// The id that a trusted proxy gave the request, if it gave one that can be passed on.
-pub(super) fn given_id(session: &Session, context: &RequestContext) -> Option<String> {
-    facts::peer(session).filter(|peer| context.policy.config.trusted_proxies.contain(*peer))?;
-    let given = session.req_header().headers.get(REQUEST_ID.name).map(HeaderValue::as_bytes)?;
+pub(super) fn given_id(asked: Asked<'_>, context: &RequestContext) -> Option<String> {
+    asked.peer.filter(|peer| context.policy.config.trusted_proxies.contain(*peer))?;
+    let given = asked.head.headers.get(REQUEST_ID.name).map(HeaderValue::as_bytes)?;
     let is_sane = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
     is_sane.then(|| String::from_utf8_lossy(given).into_owned())
 }

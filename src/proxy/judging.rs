@@ -6,6 +6,7 @@
 
 use super::Gateway;
 use super::answer::Answer;
+use super::asked::Asked;
 use super::context::{PendingEvent, PendingRead, RequestContext, VerdictLabels};
 use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
@@ -18,7 +19,6 @@ use crate::record::{Event, EventKind, Occurrence, Reader, Standing, Wanted};
 use crate::request::target::Target;
 use crate::request::{RequestFacts, Scheme};
 use http::HeaderValue;
-use pingora::proxy::Session;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,8 +38,19 @@ impl Step {
     }
 }
 
+/// A request of a site, and under which policy and when it is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hearing<'a> {
+    pub(super) asked: Asked<'a>,
+    pub(super) facts: &'a RequestFacts<'a>,
+    pub(super) policy: &'a Policy,
+    pub(super) site: &'a Site,
+    pub(super) target: &'a Target<'a>,
+    pub(super) now: SystemTime,
+}
+
 /// What the stages came to: the step, and what is to be told of it.
-struct Outcome {
+pub(super) struct Outcome {
     step: Step,
     client: Client,
     proof: Proof,
@@ -52,9 +63,9 @@ struct Outcome {
 
 impl Gateway {
     /// Reads the head, finds the site, judges, and says what to do.
-    pub(super) fn judge(&self, session: &Session, context: &mut RequestContext) -> Step {
+    pub(super) fn judge(&self, asked: Asked<'_>, context: &mut RequestContext) -> Step {
         let policy = Arc::clone(&context.policy);
-        let facts = match facts::read(session, &policy.config) {
+        let facts = match facts::read(asked, &policy.config) {
             Head::Request(facts) => facts,
             Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
             Head::Malformed(fault) => {
@@ -63,25 +74,31 @@ impl Gateway {
                 return Step::answer(Answer::page(fault.status(), fault.sentence()));
             }
         };
-        self.look_for_unnamed_proxy(session, &policy);
+        self.look_for_unnamed_proxy(asked, &policy);
         let step = self.routed(&policy, &facts, context, Step::Forward);
         let Some(site) = context.site.clone() else { return step };
         if let Some(answer) = redirect(&facts, &site) {
             return Step::answer(answer);
         }
         let begun = Instant::now();
-        let outcome = self.guarded(|| self.stages(session, &facts, &policy, &site, &context.request_id));
+        let outcome = self.guarded(|| {
+            let target = Target::new(&facts.target, site.config.path_parameters);
+            let now = SystemTime::now();
+            let hearing =
+                Hearing { asked, facts: &facts, policy: &policy, site: &site, target: &target, now };
+            self.stages(hearing, &context.request_id)
+        });
         self.totals.judging.observe(begun.elapsed());
         match outcome {
             Some(outcome) => self.told(outcome, &site, context),
-            None => unjudged(session, &facts, &policy, &site),
+            None => unjudged(asked, &facts, &policy, &site),
         }
     }
 
     /// Whether a request will be answered with robots.txt. What cannot be read will not.
-    pub(super) fn wants_robots_txt(&self, session: &Session, context: &RequestContext) -> bool {
+    pub(super) fn wants_robots_txt(&self, asked: Asked<'_>, context: &RequestContext) -> bool {
         let wants = || {
-            let Head::Request(facts) = facts::read(session, &context.policy.config) else { return false };
+            let Head::Request(facts) = facts::read(asked, &context.policy.config) else { return false };
             let site = context.policy.site(&facts.host);
             site.is_some_and(|site| Target::new(&facts.target, site.config.path_parameters).is_robots_txt())
         };
@@ -89,13 +106,12 @@ impl Gateway {
     }
 
     /// Says once that a proxy nobody named stands in front: every client then seems to be that proxy.
-    fn look_for_unnamed_proxy(&self, session: &Session, policy: &Policy) {
+    pub(super) fn look_for_unnamed_proxy(&self, asked: Asked<'_>, policy: &Policy) {
         if !policy.config.trusted_proxies.is_empty() || self.has_warned.load(Ordering::Relaxed) {
             return;
         }
-        let Some(peer) = facts::peer(session).filter(|peer| facts::is_near(*peer)) else { return };
-        if facts::is_relayed(&session.req_header().headers) && !self.has_warned.swap(true, Ordering::Relaxed)
-        {
+        let Some(peer) = asked.peer.filter(|peer| facts::is_near(*peer)) else { return };
+        if facts::is_relayed(&asked.head.headers) && !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 %peer,
                 "a proxy sends X-Forwarded-For and is not in `trusted_proxies`: its own address is taken for \
@@ -121,19 +137,20 @@ impl Gateway {
         step
     }
 
-    fn stages(
-        &self,
-        session: &Session,
-        facts: &RequestFacts<'_>,
-        policy: &Policy,
-        site: &Site,
-        request_id: &str,
-    ) -> Outcome {
-        let now = SystemTime::now();
-        let target = Target::new(&facts.target, site.config.path_parameters);
+    fn stages(&self, hearing: Hearing<'_>, request_id: &str) -> Outcome {
+        let judged = self.judged(hearing);
+        if judged.verdict.reason == Reason::RobotsTxt {
+            return served(hearing, &judged);
+        }
+        self.concluded(hearing, &judged, request_id)
+    }
+
+    /// What the pure stages make of a request.
+    pub(super) fn judged<'a>(&self, hearing: Hearing<'a>) -> Judged<'a> {
+        let Hearing { asked, facts, policy, site, target, now } = hearing;
         let reads = |who: &Identity, proof| self.reads.of(&reader(site, facts, who, proof));
         let proof = |identity: &Identity| {
-            let headers = &session.req_header().headers;
+            let headers = &asked.head.headers;
             let is_relayed = if policy.config.trusted_proxies.is_empty() {
                 facts::is_relayed(headers)
             } else {
@@ -141,55 +158,37 @@ impl Gateway {
             };
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
-        let judged = judge(policy, site, facts, &target, proof, reads, now);
-        if judged.verdict.reason == Reason::RobotsTxt {
-            let served = robots_txt::serve(site, policy.config.robots_max_age, &Question::of(session));
-            let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
-            let read = read.map(|version| {
-                Box::new(PendingRead {
-                    reader: reader(site, facts, &judged.identity, judged.proof).into_owned(),
-                    identity: Arc::clone(&judged.identity),
-                    version,
-                    in_force: site.since,
-                    at: now,
-                })
-            });
-            let standing = Standing::RobotsTxt(served.answer.status);
-            let step = Step::Answer { answer: served.answer, read };
-            let (client, proof) = (judged.identity.client, judged.proof);
-            return Outcome {
-                step,
-                client,
-                proof,
-                standing,
-                event: None,
-                wanted: None,
-                labels: None,
-                usage: None,
-            };
-        }
+        judge(policy, site, facts, target, proof, reads, now)
+    }
+
+    /// What follows from a judgement. Counting comes last.
+    pub(super) fn concluded(&self, hearing: Hearing<'_>, judged: &Judged<'_>, request_id: &str) -> Outcome {
+        let Hearing { policy, site, target, .. } = hearing;
         let step = match judged.action {
             Action::Forward => Step::Forward,
-            Action::Refuse => Step::answer(refusal(session, facts, site, &judged)),
+            Action::Refuse => Step::answer(refusal(hearing, judged)),
         };
         let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
-        let kind = recorded.then(|| kind(&judged, site));
-        let labels = policy.config.verdict_headers.then(|| labels(&judged));
-        let occurrence = occurrence(facts, policy, site, &judged, now, request_id);
-        let wanted = kind.and_then(|kind| self.recorder.count(&occurrence, kind));
+        let kind = recorded.then(|| kind(judged, site));
+        let labels = policy.config.verdict_headers.then(|| labels(judged));
+        let (client, proof) = (judged.identity.client, judged.proof);
+        let usage =
+            policy.config.content_usage.then(|| usage::preference(site, &judged.identity, target.judged()));
+        let occurrence = occurrence(hearing, judged, request_id);
         let event = kind
             .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
             .map(|kind| Event::of(kind, &occurrence));
         let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
-        let (client, proof) = (judged.identity.client, judged.proof);
-        let usage =
-            policy.config.content_usage.then(|| usage::preference(site, &judged.identity, target.judged()));
+        let wanted = kind.and_then(|kind| self.recorder.count(&occurrence, kind));
         Outcome { step, client, proof, standing, event, wanted, labels, usage: usage.flatten() }
     }
 
     /// Counts what was judged and keeps what is to be recorded.
-    fn told(&self, outcome: Outcome, site: &Site, context: &mut RequestContext) -> Step {
+    pub(super) fn told(&self, outcome: Outcome, site: &Site, context: &mut RequestContext) -> Step {
         self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
+        if let (Standing::Judged(_, Action::Refuse), Some(line)) = (outcome.standing, &context.line) {
+            line.refuses();
+        }
         let wanted = outcome.wanted;
         context.event =
             outcome.event.map(|event| PendingEvent::new(event, wanted, &self.journal, &self.recorder));
@@ -202,7 +201,7 @@ impl Gateway {
 /// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
 /// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
 /// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
-fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Answer> {
+pub(super) fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Answer> {
     if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
         return None;
     }
@@ -224,11 +223,11 @@ fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Answer> {
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
-fn unjudged(session: &Session, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Step {
+fn unjudged(asked: Asked<'_>, facts: &RequestFacts<'_>, policy: &Policy, site: &Site) -> Step {
     if !Target::new(&facts.target, site.config.path_parameters).is_robots_txt() {
         return Step::Forward;
     }
-    let question = Question::of(session);
+    let question = Question::of(asked.head);
     Step::answer(robots_txt::serve(site, policy.config.robots_max_age, &question).answer)
 }
 
@@ -251,32 +250,52 @@ fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
 }
 
 /// What there is to count and to tell.
-fn occurrence<'a>(
-    facts: &'a RequestFacts<'a>,
-    policy: &Policy,
-    site: &'a Site,
-    judged: &'a Judged<'a>,
-    now: SystemTime,
-    request_id: &'a str,
-) -> Occurrence<'a> {
+fn occurrence<'a>(hearing: Hearing<'a>, judged: &'a Judged<'a>, request_id: &'a str) -> Occurrence<'a> {
     Occurrence {
-        facts,
+        facts: hearing.facts,
         identity: &judged.identity,
         proof: judged.proof,
         verdict: &judged.verdict,
         mode: judged.mode,
         action: judged.action,
-        site: &site.config.name,
-        now,
+        site: &hearing.site.config.name,
+        now: hearing.now,
         request_id,
-        addresses: policy.config.addresses,
+        addresses: hearing.policy.config.addresses,
     }
 }
 
-fn refusal(session: &Session, facts: &RequestFacts<'_>, site: &Site, judged: &Judged<'_>) -> Answer {
+/// The answer to a request for robots.txt.
+fn served(hearing: Hearing<'_>, judged: &Judged<'_>) -> Outcome {
+    let Hearing { asked, facts, policy, site, now, .. } = hearing;
+    let served = robots_txt::serve(site, policy.config.robots_max_age, &Question::of(asked.head));
+    let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
+    let read = read.map(|version| {
+        Box::new(PendingRead {
+            reader: reader(site, facts, &judged.identity, judged.proof).into_owned(),
+            identity: Arc::clone(&judged.identity),
+            version,
+            in_force: site.since,
+            at: now,
+        })
+    });
+    Outcome {
+        standing: Standing::RobotsTxt(served.answer.status),
+        step: Step::Answer { answer: served.answer, read },
+        client: judged.identity.client,
+        proof: judged.proof,
+        event: None,
+        wanted: None,
+        labels: None,
+        usage: None,
+    }
+}
+
+fn refusal(hearing: Hearing<'_>, judged: &Judged<'_>) -> Answer {
+    let Hearing { asked, facts, site, .. } = hearing;
     let (policy, scheme) = (&site.config.refusal, facts.scheme.as_str());
     let crawler = judged.identity.crawler.as_deref();
-    let accept = session.req_header().headers.get(http::header::ACCEPT).map(HeaderValue::as_bytes);
+    let accept = asked.head.headers.get(http::header::ACCEPT).map(HeaderValue::as_bytes);
     let occasion = Occasion::new(&judged.verdict, crawler, scheme, accept);
     let reply = site.replies.get_or_write(occasion, || {
         let robots = site.robots_url(scheme);

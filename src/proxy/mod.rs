@@ -6,11 +6,13 @@
 mod accept;
 mod accesses;
 mod answer;
+mod asked;
 mod bare;
 mod bounds;
 mod context;
 mod delivery;
 mod demo;
+mod early;
 mod facts;
 mod farewell;
 mod faults;
@@ -44,6 +46,8 @@ pub use workers::Workers;
 use crate::config::Config;
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{AccessLog, AddressDetail, CompleteRead, Journal, ReadBook, Recorder, Totals};
+use accesses::Ending;
+use asked::Asked;
 use async_trait::async_trait;
 use bytes::Bytes;
 use judging::Step;
@@ -96,14 +100,15 @@ impl ProxyHttp for Gateway {
         bounds::begin(session, context);
         upgrade::settle(session);
         bounds::keep_to_1_0(session);
-        context.request_id =
-            forwarding::given_id(session, context).unwrap_or_else(labels::request_id).into_boxed_str();
+        context.request_id = forwarding::given_id(Asked::of(session), context)
+            .unwrap_or_else(labels::request_id)
+            .into_boxed_str();
         Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut RequestContext) -> Result<bool> {
         if let Err(event) = bounds::take_place(context) {
-            if !self.wants_robots_txt(session, context) {
+            if !self.wants_robots_txt(Asked::of(session), context) {
                 respond::send(session, bounds::turn_away(context, event)).await?;
                 return Ok(true);
             }
@@ -115,7 +120,7 @@ impl ProxyHttp for Gateway {
             return Ok(true);
         }
         let step = match &self.bare {
-            None => self.judge(session, context),
+            None => self.judge(Asked::of(session), context),
             Some(bare) => self.pass(bare, session, context),
         };
         match step {
@@ -209,13 +214,12 @@ impl ProxyHttp for Gateway {
     }
 
     async fn logging(&self, session: &mut Session, _: Option<&Error>, context: &mut RequestContext) {
-        if let Some(event) = context.event.take() {
-            self.guarded(|| event.answered(respond::final_status(session)));
-        }
-        bounds::end(context);
-        if let Some(log) = &self.access_log {
-            self.guarded(|| accesses::record(log, session, context));
-        }
+        let ending = Ending {
+            status: respond::final_status(session),
+            bytes: session.body_bytes_sent(),
+            fault: wire::gate(session).and_then(wire::Gate::fault),
+        };
+        self.over(Asked::of(session), ending, context);
         if let Some(gate) = wire::gate(session) {
             gate.release();
         }
@@ -245,6 +249,17 @@ impl Gateway {
             access_log: None,
             has_warned: Arc::default(),
             bare: None,
+        }
+    }
+
+    /// Tells of a request that is over.
+    fn over(&self, asked: Asked<'_>, ending: Ending, context: &mut RequestContext) {
+        if let Some(event) = context.event.take() {
+            self.guarded(|| event.answered(ending.status));
+        }
+        bounds::end(context);
+        if let Some(log) = &self.access_log {
+            self.guarded(|| accesses::record(log, asked, ending, context));
         }
     }
 

@@ -1,9 +1,10 @@
 //! Answer → Session: one way for everything the gateway says itself.
 
 use super::answer::Answer;
-use http::HeaderValue;
+use http::{HeaderValue, StatusCode};
 use pingora::Result;
 use pingora::http::ResponseHeader;
+use pingora::protocols::http::date::get_cached_date;
 use pingora::proxy::Session;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,6 +12,9 @@ use std::time::Duration;
 /// How much of an unwanted request body is read so that the answer arrives and the connection lives on.
 /// A larger body costs its sender the connection.
 const DRAIN_BYTES: usize = 256 * 1024;
+
+/// What the head of an answer takes at most, mostly.
+const HEAD_OCTETS: usize = 512;
 
 /// How long such a body may take.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
@@ -46,11 +50,39 @@ pub(super) async fn send(session: &mut Session, answer: Answer) -> Result<()> {
     Ok(())
 }
 
+/// `answer` in the octets of HTTP/1.1, as it is sent on a connection that lives on; its body, where that is wanted.
+pub(super) fn octets(answer: &Answer, has_body: bool) -> Vec<u8> {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::FORBIDDEN);
+    let mut octets = Vec::with_capacity(HEAD_OCTETS + answer.body.len());
+    let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| octets.extend_from_slice(piece));
+    let reason = status.canonical_reason().unwrap_or_default();
+    put(&[b"HTTP/1.1 ", status.as_str().as_bytes(), b" ", reason.as_bytes(), b"\r\n"]);
+    for (name, value) in &answer.headers {
+        put(&[capitalised(name).as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+    }
+    let length = answer.body.len().to_string();
+    put(&[b"Content-Length: ", length.as_bytes(), b"\r\nDate: ", get_cached_date().as_bytes()]);
+    put(&[b"\r\nConnection: keep-alive\r\n\r\n"]);
+    if has_body {
+        put(&[&answer.body]);
+    }
+    octets
+}
+
+/// The name of a field as pingora writes it.
+fn capitalised(name: &'static str) -> &'static str {
+    match name {
+        "content-type" => "Content-Type",
+        "cache-control" => "Cache-Control",
+        other => other,
+    }
+}
+
 /// The status that the client was answered with, if it was. Interim answers are none (RFC 9110 §15.2), but for the one
 /// that opens a tunnel.
 pub(super) fn final_status(session: &Session) -> Option<u16> {
     let status = session.response_written()?.status;
-    let is_final = !status.is_informational() || status == http::StatusCode::SWITCHING_PROTOCOLS;
+    let is_final = !status.is_informational() || status == StatusCode::SWITCHING_PROTOCOLS;
     is_final.then_some(status.as_u16())
 }
 

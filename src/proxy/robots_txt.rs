@@ -8,7 +8,7 @@ use super::facts;
 use crate::policy::{RobotsFile, Site};
 use bytes::Bytes;
 use http::header;
-use pingora::proxy::Session;
+use pingora::http::RequestHeader;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,8 +24,7 @@ pub(super) struct Question<'a> {
 
 impl<'a> Question<'a> {
     /// Reads a request for robots.txt.
-    pub(super) fn of(session: &'a Session) -> Self {
-        let request = session.req_header();
+    pub(super) fn of(request: &'a RequestHeader) -> Self {
         let since = request.headers.get(header::IF_MODIFIED_SINCE);
         Self {
             method: request.method.as_str(),

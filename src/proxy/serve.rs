@@ -146,10 +146,9 @@ fn proxies(gateway: &Gateway, workers: usize) -> Vec<Arc<Proxy>> {
         ..ServerConf::default()
     });
     let proxy = |_| {
-        let (current, totals) = (Arc::clone(&gateway.current), Arc::clone(&gateway.totals));
         let mut proxy = http_proxy(&conf, gateway.clone());
-        bound(&mut proxy, &current.get().config);
-        Arc::new(wire::Checked::new(proxy, current, totals, gateway.access_log.clone()))
+        bound(&mut proxy, &gateway.current.get().config);
+        Arc::new(wire::Checked::new(proxy, gateway.clone()))
     };
     (0..workers).map(proxy).collect()
 }

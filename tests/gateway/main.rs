@@ -17,6 +17,7 @@ mod connections;
 mod control;
 mod corpus;
 mod demo;
+mod early;
 mod enforce;
 mod exceptions;
 mod faults;

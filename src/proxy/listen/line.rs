@@ -60,6 +60,7 @@ pub(in crate::proxy) struct Line {
     /// Requests that are not over yet.
     open: AtomicU32,
     is_answered: AtomicBool,
+    has_refused: AtomicBool,
     /// Whether the origin has taken an upgrade.
     is_tunnel: AtomicBool,
     /// The status that the guard told the client at the end; 0 for none.
@@ -91,6 +92,7 @@ impl Line {
             requests: AtomicU32::new(0),
             open: AtomicU32::new(0),
             is_answered: AtomicBool::new(false),
+            has_refused: AtomicBool::new(false),
             is_tunnel: AtomicBool::new(false),
             told: AtomicU16::new(0),
             farewell: Notify::new(),
@@ -200,6 +202,21 @@ impl Line {
     /// Whether this was the last request that a connection of HTTP/1.1 may carry.
     pub(in crate::proxy) fn is_used_up(&self) -> bool {
         !self.is_multiplexed && self.requests() >= self.limits.requests_per_connection
+    }
+
+    /// Whether the next request of a connection of HTTP/1.1 will be the last one that it may carry.
+    pub(in crate::proxy) fn ends_with_next(&self) -> bool {
+        !self.is_multiplexed && self.requests() + 1 >= self.limits.requests_per_connection
+    }
+
+    /// Notes that a request was refused: its client's next ones may be, too.
+    pub(in crate::proxy) fn refuses(&self) {
+        self.has_refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one was since this was last asked.
+    pub(in crate::proxy) fn has_refused(&self) -> bool {
+        self.has_refused.swap(false, Ordering::Relaxed)
     }
 
     /// Watches a body of HTTP/2, where octets of many requests arrive on one connection.

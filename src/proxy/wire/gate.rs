@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
 /// How much is read ahead of pingora while a request is answered: a few requests in a row. More stays in the
 /// kernel, where it holds up its sender.
@@ -93,6 +93,19 @@ impl Gate {
     /// The request that passed last is answered; what follows it may pass.
     pub(in crate::proxy) fn release(&self) {
         self.released.store(true, Ordering::Release);
+    }
+
+    /// The octets of a whole head that no body follows, where one is next.
+    pub(super) fn whole_head(&self) -> Option<&[u8]> {
+        let is_whole = self.ready > 0 && self.is_without_body && matches!(self.phase, Phase::Over);
+        self.held.get(..self.ready).filter(|_| is_whole)
+    }
+
+    /// Sends `octets` as the answer to the request whose head is next. Pingora will not see it.
+    pub(super) async fn answer(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.take(self.ready);
+        self.inner.write_all(octets).await?;
+        self.inner.flush().await
     }
 
     /// The connection is a tunnel from here on.
@@ -262,8 +275,13 @@ impl Gate {
     fn hand_on(&mut self, out: &mut ReadBuf<'_>) {
         let here = self.ready.min(out.remaining());
         out.put_slice(self.held.get(..here).unwrap_or_default());
-        self.held.advance(here);
-        self.ready -= here;
+        self.take(here);
+    }
+
+    /// Takes so much of what is held and checked.
+    fn take(&mut self, octets: usize) {
+        self.held.advance(octets);
+        self.ready -= octets;
         if self.held.is_empty() {
             // An idle connection holds no memory.
             self.held = BytesMut::new();

@@ -13,9 +13,9 @@ mod stream;
 pub(super) use gate::Gate;
 pub(super) use multiplexed::fault;
 
+use super::Gateway;
+use super::asked::peer;
 use super::listen::Line;
-use crate::policy::CurrentPolicy;
-use crate::record::{AccessLog, Totals};
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
 use malformed::Malformed;
@@ -25,6 +25,8 @@ use pingora::protocols::{ALPN, Stream};
 use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
 use std::future::poll_fn;
+use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -35,7 +37,8 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(super) struct Checked<A> {
     app: Arc<A>,
-    current: Arc<CurrentPolicy>,
+    /// Refuses what it can before `app` begins a request.
+    gateway: Gateway,
     malformed: Arc<Malformed>,
     /// Whether connections between two requests are to be closed.
     closing: watch::Sender<bool>,
@@ -43,20 +46,34 @@ pub(super) struct Checked<A> {
 
 impl<A> Checked<A> {
     /// Stands in front of `app`, counts what it refuses, and tells of it in the access log.
-    pub(super) fn new(
-        app: A,
-        current: Arc<CurrentPolicy>,
-        totals: Arc<Totals>,
-        log: Option<Arc<AccessLog>>,
-    ) -> Self {
-        let malformed = Arc::new(Malformed::new(Arc::clone(&current), totals, log));
-        Self { app: Arc::new(app), current, malformed, closing: watch::Sender::new(false) }
+    pub(super) fn new(app: A, gateway: Gateway) -> Self {
+        let (current, totals) = (Arc::clone(&gateway.current), Arc::clone(&gateway.totals));
+        let malformed = Arc::new(Malformed::new(current, totals, gateway.access_log.clone()));
+        Self { app: Arc::new(app), gateway, malformed, closing: watch::Sender::new(false) }
     }
 
     /// How large the heads of a new connection may be.
     fn limits(&self) -> HeadLimits {
-        let limits = self.current.get().config.limits;
+        let limits = self.gateway.current.get().config.limits;
         HeadLimits { octets: limits.header_size, fields: limits.header_fields }
+    }
+}
+
+/// What is known of a connection before its requests.
+#[derive(Debug)]
+pub(super) struct Caller {
+    /// The address that connected to us.
+    pub(super) peer: Option<IpAddr>,
+    /// Whether TLS is spoken.
+    pub(super) is_tls: bool,
+    pub(super) line: Arc<Line>,
+}
+
+impl Caller {
+    fn of(stream: &Stream) -> Option<Self> {
+        let socket = stream.get_socket_digest();
+        let is_tls = stream.get_ssl_digest().is_some();
+        Some(Self { peer: socket.as_deref().and_then(peer), is_tls, line: Line::behind(&**stream)? })
     }
 }
 
@@ -84,6 +101,17 @@ fn session(stream: Stream, kept: Option<HttpPersistentSettings>, shutdown: &Shut
 }
 
 impl<A: HttpServerApp + Send + Sync + 'static> Checked<A> {
+    /// Refuses the request whose head is next, where that can be done without `app`; whether it was, or the error of its
+    /// client's connection.
+    async fn refuses(&self, gate: &mut Gate, caller: &Caller) -> io::Result<bool> {
+        let refusal = gate.whole_head().and_then(|head| self.gateway.refuse_early(head, caller));
+        let Some(refusal) = refusal else { return Ok(false) };
+        let sent = gate.answer(refusal.octets()).await;
+        self.gateway.refused(refusal, caller, sent.is_ok());
+        gate.release();
+        sent.map(|()| true)
+    }
+
     /// Serves a connection of HTTP/2. Pingora bounds its requests only by saying goodbye when the whole gateway
     /// stops; so each connection is told of a stop of its own.
     async fn multiplexed(&self, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
@@ -113,13 +141,22 @@ impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
         if matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
             return self.multiplexed(stream, shutdown).await;
         }
+        let caller = Caller::of(&stream);
         let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed)));
         let (mut closing, mut kept) = (self.closing.subscribe(), None);
+        // A client's next request is mostly like its last one: after one that was not refused, nobody looks.
+        let mut is_suspect = true;
         while has_head(&mut gate, &mut closing).await {
+            if let Some(caller) = caller.as_ref().filter(|_| is_suspect && !*shutdown.borrow())
+                && self.refuses(&mut gate, caller).await.ok()?
+            {
+                continue;
+            }
             let answered = self.app.process_new_http(session(gate, kept, shutdown), shutdown);
             let (stream, settings) = answered.await?.consume();
             gate = stream.into_any().downcast().ok()?;
             kept = settings;
+            is_suspect = caller.as_ref().is_some_and(|caller| caller.line.has_refused());
         }
         None
     }

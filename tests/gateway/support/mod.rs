@@ -16,7 +16,7 @@ pub(crate) mod raw_origin;
 pub(crate) mod tls;
 pub(crate) mod wait;
 
-pub(crate) use client::{Client, Response, get, head, request};
+pub(crate) use client::{Client, Request, Response, get, head, request};
 pub(crate) use command::Ended;
 pub(crate) use daemon::{Builder, Daemon, configured};
 pub(crate) use folder::Folder;

@@ -1,0 +1,147 @@
+//! Refusals that are made before pingora begins a request.
+//!
+//! A session of pingora's costs more than a refusal, and a crawler that is refused has nothing of it: no body is read,
+//! and no origin is asked. So where the head of a request says by itself that it will be refused, it is answered as it
+//! stands at the gate. It goes through the same stages, is told with the same words, and is recorded in the same way.
+//! Whatever is not plain is left alone, uncounted, to the callbacks: so is every request that is not refused.
+
+use super::accesses::Ending;
+use super::answer::Answer;
+use super::asked::Asked;
+use super::bounds;
+use super::context::RequestContext;
+use super::facts::{self, Head};
+use super::judging::{Hearing, Step, redirect};
+use super::wire::Caller;
+use super::{Gateway, forwarding, labels, respond};
+use crate::decide::Reason;
+use crate::enforce::Action;
+use crate::request::target::Target;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, header};
+use pingora::http::RequestHeader;
+use pingora::proxy::ProxyHttp as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// More fields than these make no plain request.
+const FIELDS: usize = 48;
+
+/// An answer that waits to be sent, and what is to be told of it.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    octets: Vec<u8>,
+    status: u16,
+    /// Octets of its body.
+    body: usize,
+    head: RequestHeader,
+    context: RequestContext,
+}
+
+impl Refusal {
+    /// The answer as it is sent.
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.octets
+    }
+}
+
+impl Gateway {
+    /// The refusal of a request whose whole head `octets` is, and which has no body; `None` for any other, of which
+    /// nothing is counted or recorded.
+    pub(super) fn refuse_early(&self, octets: &[u8], caller: &Caller) -> Option<Refusal> {
+        if self.bare.is_some() || caller.line.ends_with_next() {
+            return None;
+        }
+        // What panics here does so in the callbacks, too, where it is counted.
+        catch_unwind(AssertUnwindSafe(|| self.refusal_of(plain(octets)?, caller))).ok()?
+    }
+
+    fn refusal_of(&self, head: RequestHeader, caller: &Caller) -> Option<Refusal> {
+        let mut context = self.new_ctx();
+        let answer = self.judged_early(&head, caller, &mut context)?;
+        let body = if head.method == Method::HEAD { 0 } else { answer.body.len() };
+        let octets = respond::octets(&answer, body > 0);
+        Some(Refusal { octets, status: answer.status, body, head, context })
+    }
+
+    /// The answer to a request that is refused. It is counted, and what is to be told of it is in `context`.
+    fn judged_early(
+        &self,
+        head: &RequestHeader,
+        caller: &Caller,
+        context: &mut RequestContext,
+    ) -> Option<Answer> {
+        let policy = Arc::clone(&context.policy);
+        let asked = Asked { head, peer: caller.peer, is_tls: caller.is_tls };
+        if bounds::is_head_too_large(head, &policy.config.limits) {
+            return None;
+        }
+        let Head::Request(facts) = facts::read(asked, &policy.config) else { return None };
+        let site = policy.site(&facts.host)?;
+        if redirect(&facts, site).is_some() {
+            return None;
+        }
+        let target = Target::new(&facts.target, site.config.path_parameters);
+        let hearing =
+            Hearing { asked, facts: &facts, policy: &policy, site, target: &target, now: context.began };
+        let judged = self.judged(hearing);
+        if judged.action != Action::Refuse || judged.verdict.reason == Reason::RobotsTxt {
+            return None;
+        }
+        context.request_id =
+            forwarding::given_id(asked, context).unwrap_or_else(labels::request_id).into_boxed_str();
+        let outcome = self.concluded(hearing, &judged, &context.request_id);
+        // From here on it is a request like any other.
+        self.look_for_unnamed_proxy(asked, &policy);
+        caller.line.begin(false);
+        context.line = Some(Arc::clone(&caller.line));
+        self.totals.request();
+        context.site = Some(Arc::clone(site));
+        let step = self.told(outcome, site, context);
+        self.totals.judging.observe(context.clock.elapsed());
+        match step {
+            Step::Answer { answer, .. } => Some(answer),
+            Step::Forward => None,
+        }
+    }
+
+    /// A refusal was sent, or its client has left.
+    pub(super) fn refused(&self, refusal: Refusal, caller: &Caller, is_sent: bool) {
+        let Refusal { status, body, head, mut context, .. } = refusal;
+        let status = is_sent.then_some(status);
+        let ending = Ending { status, bytes: if is_sent { body } else { 0 }, fault: None };
+        self.over(Asked { head: &head, peer: caller.peer, is_tls: caller.is_tls }, ending, &mut context);
+    }
+}
+
+/// The head of a request that leaves nothing to settle: its connection lives on, it has no body, and asks for none of
+/// what only callbacks know.
+fn plain(octets: &[u8]) -> Option<RequestHeader> {
+    let whole = Bytes::copy_from_slice(octets);
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    // By the grammar that the gate has checked already.
+    request.parse(&whole).ok().filter(httparse::Status::is_complete)?;
+    let method = request.method.filter(|method| matches!(*method, "GET" | "HEAD"))?;
+    if request.version != Some(1) || !request.headers.iter().all(is_plain) {
+        return None;
+    }
+    let count = Some(request.headers.len());
+    let mut head = RequestHeader::build_no_case(method, request.path?.as_bytes(), count).ok()?;
+    for field in &*request.headers {
+        let value = HeaderValue::from_maybe_shared(whole.slice_ref(field.value)).ok()?;
+        head.append_header(whole.slice_ref(field.name.as_bytes()), value).ok()?;
+    }
+    Some(head)
+}
+
+/// Fields that say something of the connection or the body.
+const SETTLED_ELSEWHERE: [HeaderName; 5] =
+    [header::UPGRADE, header::EXPECT, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::TRAILER];
+
+fn is_plain(field: &httparse::Header<'_>) -> bool {
+    if field.name.eq_ignore_ascii_case("connection") {
+        return field.value.eq_ignore_ascii_case(b"keep-alive");
+    }
+    !SETTLED_ELSEWHERE.iter().any(|name| field.name.eq_ignore_ascii_case(name.as_str()))
+}

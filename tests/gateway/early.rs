@@ -1,0 +1,173 @@
+//! Refusals that are made before a request begins: nobody can tell them from others by the answer, the journal, the
+//! counts or the access log.
+
+use crate::support::agents::{CHATGPT_USER, CHROME, CLAUDEBOT, GPTBOT};
+use crate::support::{Builder, Daemon, Nginx, Request, Response, get, head, request, until};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::net::TcpStream;
+
+const ROBOTS: &str = "\
+User-agent: GPTBot
+Disallow: /private # not for training
+
+User-agent: *
+Disallow: /
+Allow: /open
+";
+
+/// What nobody sends with a request that has no body: such a request takes the long way, and means the same.
+const LONG_WAY: (&str, &str) = ("Content-Length", "0");
+
+fn gateway(origin: &Nginx, more: impl Fn(Builder) -> Builder) -> Daemon {
+    more(Daemon::with(ROBOTS).in_mode("enforce").in_front_of(origin)).start()
+}
+
+/// What a client sees of an answer, but for the time.
+fn seen(response: &Response) -> (u16, Vec<(String, String)>, Vec<u8>) {
+    let is_date = |(name, _): &&(String, String)| !name.eq_ignore_ascii_case("date");
+    (response.status, response.headers.iter().filter(is_date).cloned().collect(), response.body.clone())
+}
+
+/// The last two lines, without what differs between any two requests.
+fn last_two(mut lines: Vec<Value>) -> (Value, Value) {
+    for line in &mut lines {
+        for own in ["time", "request_id", "duration_ms"] {
+            let removed = line.as_object_mut().and_then(|line| line.remove(own));
+            assert!(removed.is_some() || own == "duration_ms", "{line}");
+        }
+    }
+    let last = lines.pop().expect("two lines");
+    (lines.pop().expect("two lines"), last)
+}
+
+fn asked(target: &str) -> Vec<Request> {
+    let image = "Mozilla/5.0 (compatible; GPTBot-Image/1.2)";
+    vec![
+        get(target).by(GPTBOT),
+        head(target).by(GPTBOT),
+        get(target).by(CLAUDEBOT).with("Accept", "application/json"),
+        get(target).by(GPTBOT).with("Connection", "Keep-Alive"),
+        get(target).by(GPTBOT).with("X-Forwarded-For", "203.0.113.9").with("X-Request-Id", "given"),
+        get(target).by("GPTBot/1.0").by("and more of it").with("Referer", "http://example.com/"),
+        get(target).by(image).with("Accept-Encoding", "gzip").with("Cookie", "a=b").with("X-Odd", b"\xe4"),
+        get(target).by(GPTBOT).for_host("LOCALHOST:80"),
+        get(format!("http://localhost{target}")).by(GPTBOT),
+        get([target, "/%7euser/../x?q=1;2"].concat()).by(GPTBOT),
+        get([target, "/%c3%a4/a|b?q=[1]"].concat()).by(GPTBOT),
+    ]
+}
+
+#[test]
+fn both_ways_lead_to_the_same() {
+    let origin = Nginx::start();
+    for (name, proxy) in [("stranger", "192.0.2.1"), ("trusted", "127.0.0.1")] {
+        let gateway = gateway(&origin, |builder| {
+            let log = builder.folder().join("access.log");
+            builder.set(&format!("access_log = {log:?}")).arg("--trusted-proxy").arg(proxy)
+        });
+        let log = gateway.folder().join("access.log");
+        let target = format!("/private/{name}");
+        for (index, asked) in asked(&target).into_iter().enumerate() {
+            let mut client = gateway.client();
+            let early = client.send(&asked);
+            let late = client.send(&asked.clone().with(LONG_WAY.0, LONG_WAY.1));
+            assert_eq!(early.status, 403, "{asked:?}: {early:?}");
+            assert_eq!(seen(&early), seen(&late), "{asked:?}");
+            let many = 2 * (index + 1);
+            let events = until("two events", || {
+                let events = gateway.journal().events();
+                (events.len() == many).then_some(events)
+            });
+            let (early, late) = last_two(events);
+            assert_eq!(early, late, "{asked:?}");
+            assert_eq!(early["status"], 403, "{early}");
+            let lines = until("two lines", || {
+                let text = std::fs::read_to_string(&log).unwrap_or_default();
+                let lines: Option<Vec<Value>> =
+                    text.lines().map(|line| serde_json::from_str(line).ok()).collect();
+                lines.filter(|lines| lines.len() == many)
+            });
+            let (early, late) = last_two(lines);
+            assert_eq!(early, late, "{asked:?}");
+        }
+    }
+}
+
+#[test]
+fn requests_in_a_row_are_answered_in_turn_whoever_answers() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin, |builder| builder);
+    let mut client = gateway.client();
+    let refused = format!("GET /private HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\n\r\n");
+    let allowed = format!("GET /open HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {CLAUDEBOT}\r\n\r\n");
+    let rules = format!("GET /robots.txt HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\n\r\n");
+    client.write([&*refused, &*refused, &*allowed, &*refused, &*rules, &*refused].concat().as_bytes());
+    let statuses: Vec<u16> = (0..6).map(|_| client.read(false).expect("an answer").status).collect();
+    assert_eq!(statuses, [403, 403, 200, 403, 200, 403]);
+    // A head that comes octet by octet.
+    for octet in refused.as_bytes() {
+        client.write(&[*octet]);
+    }
+    assert_eq!(client.read(false).expect("an answer").status, 403);
+}
+
+#[test]
+fn only_who_is_refused_is_refused() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin, |builder| builder);
+    let mut client = gateway.client();
+    for _ in 0..3 {
+        assert_eq!(client.send(&get("/private").by(GPTBOT)).status, 403);
+        client.send(&get("/private").by(CHROME)).came_from_origin();
+        assert_eq!(client.send(&get("/private").by(GPTBOT)).status, 403);
+        client.send(&get("/public").by(GPTBOT)).came_from_origin();
+        client.send(&get("/open").by(CLAUDEBOT)).came_from_origin();
+        assert_eq!(client.send(&get("/robots.txt").by(GPTBOT)).text(), ROBOTS);
+        assert_eq!(client.send(&get("/private").by(GPTBOT).for_host("")).status, 400);
+        client = gateway.client();
+        client.send(&get("/private").by(CHATGPT_USER)).came_from_origin();
+        assert_eq!(client.send(&request("POST", "/private").by(GPTBOT).body(b"a body".to_vec())).status, 403);
+    }
+}
+
+#[test]
+fn a_connection_that_is_to_end_ends_with_its_refusal() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin, |builder| builder.table("[limits]\nrequests_per_connection = 3"));
+    let mut client = gateway.client();
+    let answers: Vec<Response> = (0..3).map(|_| client.send(&get("/private").by(GPTBOT))).collect();
+    let told: Vec<Option<&str>> = answers.iter().map(|answer| answer.header("Connection")).collect();
+    assert_eq!(told, [Some("keep-alive"), Some("keep-alive"), Some("close")]);
+    assert!(client.is_closed());
+    let mut client = gateway.client();
+    let answer = client.send(&get("/private").by(GPTBOT).with("Connection", "close"));
+    assert_eq!((answer.status, answer.header("Connection")), (403, Some("close")));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_refusal_that_nobody_waits_for_is_recorded_without_a_status_or_with_it() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin, |builder| builder);
+    let many = 50;
+    for _ in 0..many {
+        let mut stream = TcpStream::connect(gateway.address()).expect("the gateway listens");
+        let head = format!("GET /private HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("it reads");
+    }
+    let events = until("all events", || {
+        let events = gateway.journal().events();
+        (events.len() == many).then_some(events)
+    });
+    for event in events {
+        assert!([json!(403), Value::Null].contains(&event["status"]), "{event}");
+    }
+    let state = gateway.folder().join("state");
+    let state = state.to_str().expect("UTF-8");
+    let refused = until("all counts", || {
+        let report = gateway.ctl(&["report", "--state-dir", state, "--format", "json"]).exits(0).json();
+        report["crawlers"][0]["refused"].as_u64().filter(|refused| *refused == 50)
+    });
+    assert_eq!(refused, 50);
+}
