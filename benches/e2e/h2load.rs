@@ -23,6 +23,7 @@ const STREAMS: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct H2load {
     log: PathBuf,
+    place: Place,
 }
 
 impl H2load {
@@ -30,14 +31,19 @@ impl H2load {
         if !is_installed("h2load") {
             return Err("h2load is not installed (Debian: apt-get install nghttp2-client)".into());
         }
-        Ok(Self { log: folder.join("h2load.log") })
+        Ok(Self { log: folder.join("h2load.log"), place: Place::Load })
+    }
+
+    /// The same from elsewhere.
+    pub(crate) fn at(self, place: Place) -> Self {
+        Self { place, ..self }
     }
 
     pub(crate) fn run(&self, request: Request<'_>) -> Result<Load, Box<dyn Error>> {
         // It appends to what is there.
         let _ = std::fs::remove_file(&self.log);
         let Request { url, user_agent, seconds, connections, rate } = request;
-        let mut h2load = command("h2load", Place::Load);
+        let mut h2load = command("h2load", self.place);
         h2load.args(["-t", "1", "-c", &connections.to_string(), "-D", &seconds.to_string()]);
         match rate {
             Some(rate) => h2load.args(["--h1", "--rps", &(rate / connections).to_string()]),

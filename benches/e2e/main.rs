@@ -26,6 +26,7 @@ mod process;
 mod rate;
 mod rounds;
 mod scenario;
+mod workers;
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -39,6 +40,9 @@ use std::process::ExitCode;
 /// The daemon's, for the bare proxy.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Requests per second while the latency is measured.
+const LATENCY_RATE: u32 = 8_000;
 
 /// The gateway end to end, beside other servers
 #[derive(Debug, Parser)]
@@ -63,9 +67,9 @@ struct Options {
     /// Measure two workers beside one at the same rate, in place of the scenarios
     #[arg(long)]
     workers: bool,
-    /// Requests per second of those two
-    #[arg(long, value_name = "N", default_value_t = 8_000)]
-    rate: u32,
+    /// Requests per second of those two [default: 8000, and three quarters of what one worker answers at most]
+    #[arg(long, value_name = "N")]
+    rate: Option<u32>,
     /// Measure a well-behaved client while others attack, in place of the scenarios; --scenario chooses attacks by name
     #[arg(long)]
     attack: bool,
@@ -125,10 +129,10 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         return attack::measure(options.seconds, options.rounds, &options.scenario, folder.path());
     }
     if options.latency {
-        return rate::latency(options.rate, options.seconds, folder.path());
+        return rate::latency(options.rate.unwrap_or(LATENCY_RATE), options.seconds, folder.path());
     }
     if options.workers {
-        return rate::workers(options.rate, options.seconds, folder.path());
+        return workers::measure(options.rate, options.seconds, folder.path());
     }
     let named = |kind: &Kind| options.peer.is_empty() || options.peer.iter().any(|word| word == kind.word());
     let scenarios = SCENARIOS.into_iter().filter(|scenario| scenario.name.contains(&options.scenario));

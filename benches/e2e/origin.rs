@@ -21,13 +21,17 @@ pub(crate) struct Origin(Running);
 
 impl Origin {
     pub(crate) fn start(folder: &Path) -> Result<Self, Box<dyn Error>> {
+        Self::start_at(Place::Load, folder)
+    }
+
+    pub(crate) fn start_at(place: Place, folder: &Path) -> Result<Self, Box<dyn Error>> {
         let address = free_address()?;
         let root = folder.join("www");
         std::fs::create_dir_all(&root)?;
         std::fs::write(root.join("large"), "l".repeat(LARGE))?;
         let config = folder.join("origin.conf");
         std::fs::write(&config, text(folder, address))?;
-        let mut nginx = command("nginx", Place::Load);
+        let mut nginx = command("nginx", place);
         nginx.arg("-p").arg(folder).arg("-c").arg(&config).args(["-e", "stderr"]);
         Ok(Self(Running::start(nginx, address, &folder.join("origin.log"))?))
     }

@@ -29,7 +29,7 @@ const FIELDS: usize = 48;
 
 /// An answer that waits to be sent, and what is to be told of it.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct EarlyRefusal {
     octets: Vec<u8>,
     status: u16,
     /// Octets of its body.
@@ -38,7 +38,7 @@ pub(super) struct Refusal {
     context: RequestContext,
 }
 
-impl Refusal {
+impl EarlyRefusal {
     /// The answer as it is sent.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
@@ -48,7 +48,7 @@ impl Refusal {
 impl Gateway {
     /// The refusal of a request whose whole head `octets` is, and which has no body; `None` for any other, of which
     /// nothing is counted or recorded.
-    pub(super) fn refuse_early(&self, octets: &[u8], caller: &Caller) -> Option<Refusal> {
+    pub(super) fn refuse_early(&self, octets: &[u8], caller: &Caller) -> Option<EarlyRefusal> {
         if self.bare.is_some() || caller.line.ends_with_next() {
             return None;
         }
@@ -56,12 +56,12 @@ impl Gateway {
         catch_unwind(AssertUnwindSafe(|| self.refusal_of(plain(octets)?, caller))).ok()?
     }
 
-    fn refusal_of(&self, head: RequestHeader, caller: &Caller) -> Option<Refusal> {
+    fn refusal_of(&self, head: RequestHeader, caller: &Caller) -> Option<EarlyRefusal> {
         let mut context = self.new_ctx();
         let answer = self.judged_early(&head, caller, &mut context)?;
         let body = if head.method == Method::HEAD { 0 } else { answer.body.len() };
         let octets = respond::octets(&answer, body > 0);
-        Some(Refusal { octets, status: answer.status, body, head, context })
+        Some(EarlyRefusal { octets, status: answer.status, body, head, context })
     }
 
     /// The answer to a request that is refused. It is counted, and what is to be told of it is in `context`.
@@ -106,8 +106,8 @@ impl Gateway {
     }
 
     /// A refusal was sent, or its client has left.
-    pub(super) fn refused(&self, refusal: Refusal, caller: &Caller, is_sent: bool) {
-        let Refusal { status, body, head, mut context, .. } = refusal;
+    pub(super) fn refused(&self, refusal: EarlyRefusal, caller: &Caller, is_sent: bool) {
+        let EarlyRefusal { status, body, head, mut context, .. } = refusal;
         let status = is_sent.then_some(status);
         let ending = Ending { status, bytes: if is_sent { body } else { 0 }, fault: None };
         self.over(Asked { head: &head, peer: caller.peer, is_tls: caller.is_tls }, ending, &mut context);
@@ -144,4 +144,101 @@ fn is_plain(field: &httparse::Header<'_>) -> bool {
         return field.value.eq_ignore_ascii_case(b"keep-alive");
     }
     !SETTLED_ELSEWHERE.iter().any(|name| field.name.eq_ignore_ascii_case(name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::listen::Line;
+    use super::*;
+    use crate::config::{Arguments, Config};
+    use crate::policy::{CurrentPolicy, Prover};
+    use crate::record::{Journal, ReadBook, Recorder, Totals};
+    use std::time::SystemTime;
+
+    const GPTBOT: &str = "GPTBot/1.2";
+
+    /// A gateway that enforces a file, and the folder of its state.
+    fn gateway(more: &str) -> (Gateway, Caller, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let (robots, path) = (folder.path().join("robots.txt"), folder.path().join("gateway.toml"));
+        std::fs::write(&robots, "User-agent: *\nDisallow: /\nAllow: /open\n").unwrap();
+        let state = folder.path().join("state");
+        let text = format!(
+            "mode = \"enforce\"\nstate_dir = {state:?}\n{more}[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = {robots:?}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let config = Config::load(&Arguments { config: Some(path), ..Arguments::default() }).unwrap();
+        let (limits, timeouts) = (config.limits, config.timeouts);
+        let (journal, store) = (config.journal.clone(), config.store.clone());
+        let policy = crate::policy::check(config, SystemTime::now()).unwrap();
+        let gateway = Gateway::new(
+            Arc::new(CurrentPolicy::new(policy)),
+            Arc::new(Journal::open(&journal).unwrap()),
+            Arc::new(Recorder::start(&store).unwrap()),
+            Arc::new(Totals::default()),
+            Arc::new(ReadBook::default()),
+            Arc::new(Prover::start().unwrap()),
+        );
+        let line = Line::alone(limits, timeouts);
+        (gateway, Caller { peer: "192.0.2.1".parse().ok(), is_tls: false, line }, folder)
+    }
+
+    fn asks(line: &str, fields: &str) -> Vec<u8> {
+        format!("{line}\r\nHost: a.example\r\nUser-Agent: {GPTBOT}\r\n{fields}\r\n").into_bytes()
+    }
+
+    #[test]
+    fn a_plain_request_is_refused_and_counted_once() {
+        let (gateway, caller, _folder) = gateway("");
+        for (line, has_body) in [("GET /private HTTP/1.1", true), ("HEAD /private HTTP/1.1", false)] {
+            let before = gateway.totals.snapshot();
+            let refusal = gateway.refuse_early(&asks(line, ""), &caller).unwrap();
+            let text = String::from_utf8_lossy(refusal.octets()).into_owned();
+            assert!(text.starts_with("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain"), "{text}");
+            assert_eq!(text.contains("\r\n\r\nerror: disallowed"), has_body, "{text}");
+            gateway.refused(refusal, &caller, true);
+            let after = gateway.totals.snapshot();
+            assert_eq!((after.requests - before.requests, after.refused - before.refused), (1, 1));
+        }
+        gateway.journal.close();
+        gateway.recorder.close();
+    }
+
+    #[test]
+    fn what_is_not_plain_or_not_refused_is_left_alone() {
+        let (gateway, caller, _folder) = gateway("");
+        let plain = "GET /private HTTP/1.1";
+        for (line, fields) in [
+            ("POST /private HTTP/1.1", ""),
+            ("OPTIONS /private HTTP/1.1", ""),
+            ("GET /private HTTP/1.0", ""),
+            ("GET /open HTTP/1.1", ""),
+            ("GET /robots.txt HTTP/1.1", ""),
+            (plain, "Connection: close\r\n"),
+            (plain, "connection: keep-alive, upgrade\r\n"),
+            (plain, "Upgrade: websocket\r\n"),
+            (plain, "Expect: 100-continue\r\n"),
+            (plain, "content-length: 0\r\n"),
+            (plain, "Transfer-Encoding: chunked\r\n"),
+            (plain, "Trailer: x\r\n"),
+            (plain, &"X: y\r\n".repeat(FIELDS)),
+        ] {
+            assert!(gateway.refuse_early(&asks(line, fields), &caller).is_none(), "{line} {fields}");
+        }
+        let person = b"GET /private HTTP/1.1\r\nHost: a.example\r\nUser-Agent: curl/8.0\r\n\r\n";
+        for octets in [&person[..], b"GET /private HTTP/1.1\r\nHost: a.example\r\n", b"", b"\r\n\r\n"] {
+            assert!(gateway.refuse_early(octets, &caller).is_none());
+        }
+        assert_eq!(gateway.totals.snapshot().requests, 0);
+        assert_eq!(gateway.totals.snapshot().faults, 0);
+    }
+
+    #[test]
+    fn the_last_request_of_a_connection_is_left_alone() {
+        let (gateway, caller, _folder) = gateway("[limits]\nrequests_per_connection = 2\n");
+        let octets = asks("GET /private HTTP/1.1", "");
+        let first = gateway.refuse_early(&octets, &caller).unwrap();
+        gateway.refused(first, &caller, false);
+        assert!(gateway.refuse_early(&octets, &caller).is_none());
+    }
 }

@@ -101,6 +101,12 @@ impl Line {
         }
     }
 
+    /// One of HTTP/1.1 without a connection.
+    #[cfg(test)]
+    pub(in crate::proxy) fn alone(limits: Limits, timeouts: Timeouts) -> Arc<Self> {
+        Arc::new(Self::new(limits, timeouts, None, Arc::default()))
+    }
+
     /// The line of a request's connection; none where pingora was given the connection by others.
     pub(in crate::proxy) fn of(session: &Session) -> Option<Arc<Self>> {
         Self::in_digest(session.digest()?.proxy_digest.as_ref()?)
