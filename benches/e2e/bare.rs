@@ -1,5 +1,6 @@
 //! The gateway's own proxy without its judgement: accepting, limits, time limits, routing, forwarding headers and
-//! answers are the daemon's code; nothing is recognised, judged or recorded.
+//! answers are the daemon's code; nothing is recognised, judged or recorded. It refuses as applications of pingora do, from
+//! a callback; the daemon refuses plain requests before pingora begins them.
 
 use crate::peers::{Addresses, Gateway};
 use crate::scenario::REFUSED_CRAWLER;

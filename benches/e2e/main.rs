@@ -49,12 +49,12 @@ const LATENCY_RATE: u32 = 8_000;
 #[command(name = "e2e")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
-    /// Seconds of each load
-    #[arg(long, default_value_t = 4)]
-    seconds: u32,
-    /// Rounds; in each every peer has its turn in every scenario
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    /// Seconds of each load [default: 1 for the scenarios, 4 for all others]
+    #[arg(long)]
+    seconds: Option<u32>,
+    /// Rounds; in each every peer has its turn in every scenario [default: 15, and 5 of attacks]
+    #[arg(long)]
+    rounds: Option<usize>,
     /// Only these peers; may be repeated
     #[arg(long, value_name = "PEER", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::word)))]
     peer: Vec<String>,
@@ -122,23 +122,25 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         );
     }
     let folder = tempfile::tempdir()?;
+    let seconds = options.seconds.unwrap_or(4);
     if let Some(minutes) = options.memory {
         return memory::measure(minutes, &options.plot, folder.path());
     }
     if options.attack {
-        return attack::measure(options.seconds, options.rounds, &options.scenario, folder.path());
+        return attack::measure(seconds, options.rounds.unwrap_or(5), &options.scenario, folder.path());
     }
     if options.latency {
-        return rate::latency(options.rate.unwrap_or(LATENCY_RATE), options.seconds, folder.path());
+        return rate::latency(options.rate.unwrap_or(LATENCY_RATE), seconds, folder.path());
     }
     if options.workers {
-        return workers::measure(options.rate, options.seconds, folder.path());
+        return workers::measure(options.rate, seconds, folder.path());
     }
     let named = |kind: &Kind| options.peer.is_empty() || options.peer.iter().any(|word| word == kind.word());
     let scenarios = SCENARIOS.into_iter().filter(|scenario| scenario.name.contains(&options.scenario));
     let plan = Plan {
-        seconds: options.seconds,
-        rounds: options.rounds,
+        // Many short turns: what the machine does meanwhile comes to all peers alike.
+        seconds: options.seconds.unwrap_or(1),
+        rounds: options.rounds.unwrap_or(15),
         kinds: Kind::ALL.into_iter().filter(named).collect(),
         scenarios: scenarios.collect(),
     };

@@ -34,6 +34,8 @@ pub(super) struct EarlyRefusal {
     status: u16,
     /// Octets of its body.
     body: usize,
+    /// Whether the connection ends with it.
+    pub(super) is_last: bool,
     head: RequestHeader,
     context: RequestContext,
 }
@@ -47,21 +49,30 @@ impl EarlyRefusal {
 
 impl Gateway {
     /// The refusal of a request whose whole head `octets` is, and which has no body; `None` for any other, of which
-    /// nothing is counted or recorded.
-    pub(super) fn refuse_early(&self, octets: &[u8], caller: &Caller) -> Option<EarlyRefusal> {
-        if self.bare.is_some() || caller.line.ends_with_next() {
+    /// nothing is counted or recorded. `is_stopping` says that no connection is to go on.
+    pub(super) fn refuse_early(
+        &self,
+        octets: &[u8],
+        caller: &Caller,
+        is_stopping: bool,
+    ) -> Option<EarlyRefusal> {
+        if self.bare.is_some() {
             return None;
         }
         // What panics here does so in the callbacks, too, where it is counted.
-        catch_unwind(AssertUnwindSafe(|| self.refusal_of(plain(octets)?, caller))).ok()?
+        catch_unwind(AssertUnwindSafe(|| self.refusal_of(plain(octets)?, caller, is_stopping))).ok()?
     }
 
-    fn refusal_of(&self, head: RequestHeader, caller: &Caller) -> Option<EarlyRefusal> {
+    fn refusal_of(&self, plain: Plain, caller: &Caller, is_stopping: bool) -> Option<EarlyRefusal> {
         let mut context = self.new_ctx();
+        let head = plain.head;
         let answer = self.judged_early(&head, caller, &mut context)?;
+        caller.line.begin(false);
+        context.line = Some(Arc::clone(&caller.line));
+        let is_last = plain.is_last || is_stopping || caller.line.is_used_up();
         let body = if head.method == Method::HEAD { 0 } else { answer.body.len() };
-        let octets = respond::octets(&answer, body > 0);
-        Some(EarlyRefusal { octets, status: answer.status, body, head, context })
+        let octets = respond::octets(&answer, body > 0, !is_last);
+        Some(EarlyRefusal { octets, status: answer.status, body, is_last, head, context })
     }
 
     /// The answer to a request that is refused. It is counted, and what is to be told of it is in `context`.
@@ -93,8 +104,6 @@ impl Gateway {
         let outcome = self.concluded(hearing, &judged, &context.request_id);
         // From here on it is a request like any other.
         self.look_for_unnamed_proxy(asked, &policy);
-        caller.line.begin(false);
-        context.line = Some(Arc::clone(&caller.line));
         self.totals.request();
         context.site = Some(Arc::clone(site));
         let step = self.told(outcome, site, context);
@@ -114,17 +123,26 @@ impl Gateway {
     }
 }
 
-/// The head of a request that leaves nothing to settle: its connection lives on, it has no body, and asks for none of
-/// what only callbacks know.
-fn plain(octets: &[u8]) -> Option<RequestHeader> {
+/// A request that leaves nothing to settle: it has no body, and asks for none of what only callbacks know.
+struct Plain {
+    head: RequestHeader,
+    /// Whether its client wants no other answer on the connection.
+    is_last: bool,
+}
+
+fn plain(octets: &[u8]) -> Option<Plain> {
     let whole = Bytes::copy_from_slice(octets);
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     // By the grammar that the gate has checked already.
     request.parse(&whole).ok().filter(httparse::Status::is_complete)?;
     let method = request.method.filter(|method| matches!(*method, "GET" | "HEAD"))?;
-    if request.version != Some(1) || !request.headers.iter().all(is_plain) {
+    if request.version != Some(1) {
         return None;
+    }
+    let mut is_last = false;
+    for field in &*request.headers {
+        is_last |= option(field)?;
     }
     let count = Some(request.headers.len());
     let mut head = RequestHeader::build_no_case(method, request.path?.as_bytes(), count).ok()?;
@@ -132,18 +150,21 @@ fn plain(octets: &[u8]) -> Option<RequestHeader> {
         let value = HeaderValue::from_maybe_shared(whole.slice_ref(field.value)).ok()?;
         head.append_header(whole.slice_ref(field.name.as_bytes()), value).ok()?;
     }
-    Some(head)
+    Some(Plain { head, is_last })
 }
 
 /// Fields that say something of the connection or the body.
 const SETTLED_ELSEWHERE: [HeaderName; 5] =
     [header::UPGRADE, header::EXPECT, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::TRAILER];
 
-fn is_plain(field: &httparse::Header<'_>) -> bool {
-    if field.name.eq_ignore_ascii_case("connection") {
-        return field.value.eq_ignore_ascii_case(b"keep-alive");
+/// Whether a field ends the connection (RFC 9112 §9.6); `None` for one that is not plain.
+fn option(field: &httparse::Header<'_>) -> Option<bool> {
+    if !field.name.eq_ignore_ascii_case("connection") {
+        let is_plain = !SETTLED_ELSEWHERE.iter().any(|name| field.name.eq_ignore_ascii_case(name.as_str()));
+        return is_plain.then_some(false);
     }
-    !SETTLED_ELSEWHERE.iter().any(|name| field.name.eq_ignore_ascii_case(name.as_str()))
+    let is_close = field.value.eq_ignore_ascii_case(b"close");
+    (is_close || field.value.eq_ignore_ascii_case(b"keep-alive")).then_some(is_close)
 }
 
 #[cfg(test)]
@@ -192,7 +213,7 @@ mod tests {
         let (gateway, caller, _folder) = gateway("");
         for (line, has_body) in [("GET /private HTTP/1.1", true), ("HEAD /private HTTP/1.1", false)] {
             let before = gateway.totals.snapshot();
-            let refusal = gateway.refuse_early(&asks(line, ""), &caller).unwrap();
+            let refusal = gateway.refuse_early(&asks(line, ""), &caller, false).unwrap();
             let text = String::from_utf8_lossy(refusal.octets()).into_owned();
             assert!(text.starts_with("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain"), "{text}");
             assert_eq!(text.contains("\r\n\r\nerror: disallowed"), has_body, "{text}");
@@ -214,7 +235,6 @@ mod tests {
             ("GET /private HTTP/1.0", ""),
             ("GET /open HTTP/1.1", ""),
             ("GET /robots.txt HTTP/1.1", ""),
-            (plain, "Connection: close\r\n"),
             (plain, "connection: keep-alive, upgrade\r\n"),
             (plain, "Upgrade: websocket\r\n"),
             (plain, "Expect: 100-continue\r\n"),
@@ -223,22 +243,30 @@ mod tests {
             (plain, "Trailer: x\r\n"),
             (plain, &"X: y\r\n".repeat(FIELDS)),
         ] {
-            assert!(gateway.refuse_early(&asks(line, fields), &caller).is_none(), "{line} {fields}");
+            assert!(gateway.refuse_early(&asks(line, fields), &caller, false).is_none(), "{line} {fields}");
         }
         let person = b"GET /private HTTP/1.1\r\nHost: a.example\r\nUser-Agent: curl/8.0\r\n\r\n";
         for octets in [&person[..], b"GET /private HTTP/1.1\r\nHost: a.example\r\n", b"", b"\r\n\r\n"] {
-            assert!(gateway.refuse_early(octets, &caller).is_none());
+            assert!(gateway.refuse_early(octets, &caller, false).is_none());
         }
         assert_eq!(gateway.totals.snapshot().requests, 0);
         assert_eq!(gateway.totals.snapshot().faults, 0);
     }
 
     #[test]
-    fn the_last_request_of_a_connection_is_left_alone() {
-        let (gateway, caller, _folder) = gateway("[limits]\nrequests_per_connection = 2\n");
-        let octets = asks("GET /private HTTP/1.1", "");
-        let first = gateway.refuse_early(&octets, &caller).unwrap();
-        gateway.refused(first, &caller, false);
-        assert!(gateway.refuse_early(&octets, &caller).is_none());
+    fn who_says_that_a_request_is_the_last_is_told_so() {
+        let (gateway, caller, _folder) = gateway("[limits]\nrequests_per_connection = 4\n");
+        let lasts = |fields: &str, is_stopping| {
+            let octets = asks("GET /private HTTP/1.1", fields);
+            let refusal = gateway.refuse_early(&octets, &caller, is_stopping).unwrap();
+            let says_so = String::from_utf8_lossy(refusal.octets()).contains("\r\nConnection: close\r\n\r\n");
+            assert_eq!(says_so, refusal.is_last);
+            gateway.refused(refusal, &caller, true);
+            says_so
+        };
+        assert!(!lasts("Connection: Keep-Alive\r\n", false));
+        assert!(lasts("connection: Close\r\n", false));
+        assert!(lasts("", true));
+        assert!(lasts("", false), "the fourth of four");
     }
 }

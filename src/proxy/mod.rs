@@ -1,7 +1,7 @@
 //! The only folder that names pingora: sessions in, stages called, answers and origins out.
 //!
-//! [`Gateway`] is pingora's view of one request's life; each callback does one step of the flow. The
-//! stages themselves live elsewhere and know nothing of sessions.
+//! [`Gateway`] is pingora's view of one request's life; each callback does one step of the flow. What is refused mostly
+//! never gets so far (`early`). The stages themselves live elsewhere and know nothing of sessions.
 
 mod accept;
 mod accesses;

@@ -50,8 +50,8 @@ pub(super) async fn send(session: &mut Session, answer: Answer) -> Result<()> {
     Ok(())
 }
 
-/// `answer` in the octets of HTTP/1.1, as it is sent on a connection that lives on; its body, where that is wanted.
-pub(super) fn octets(answer: &Answer, has_body: bool) -> Vec<u8> {
+/// `answer` in the octets of HTTP/1.1; its body, where that is wanted, and what becomes of the connection.
+pub(super) fn octets(answer: &Answer, has_body: bool, lives_on: bool) -> Vec<u8> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::FORBIDDEN);
     let mut octets = Vec::with_capacity(HEAD_OCTETS + answer.body.len());
     let mut put = |pieces: &[&[u8]]| pieces.iter().for_each(|piece| octets.extend_from_slice(piece));
@@ -62,7 +62,7 @@ pub(super) fn octets(answer: &Answer, has_body: bool) -> Vec<u8> {
     }
     let length = answer.body.len().to_string();
     put(&[b"Content-Length: ", length.as_bytes(), b"\r\nDate: ", get_cached_date().as_bytes()]);
-    put(&[b"\r\nConnection: keep-alive\r\n\r\n"]);
+    put(&[b"\r\nConnection: ", if lives_on { &b"keep-alive"[..] } else { b"close" }, b"\r\n\r\n"]);
     if has_body {
         put(&[&answer.body]);
     }

@@ -48,6 +48,7 @@ fn asked(target: &str) -> Vec<Request> {
         head(target).by(GPTBOT),
         get(target).by(CLAUDEBOT).with("Accept", "application/json"),
         get(target).by(GPTBOT).with("Connection", "Keep-Alive"),
+        get(target).by(GPTBOT).with("connection", "close"),
         get(target).by(GPTBOT).with("X-Forwarded-For", "203.0.113.9").with("X-Request-Id", "given"),
         get(target).by("GPTBot/1.0").by("and more of it").with("Referer", "http://example.com/"),
         get(target).by(image).with("Accept-Encoding", "gzip").with("Cookie", "a=b").with("X-Odd", b"\xe4"),
@@ -69,9 +70,8 @@ fn both_ways_lead_to_the_same() {
         let log = gateway.folder().join("access.log");
         let target = format!("/private/{name}");
         for (index, asked) in asked(&target).into_iter().enumerate() {
-            let mut client = gateway.client();
-            let early = client.send(&asked);
-            let late = client.send(&asked.clone().with(LONG_WAY.0, LONG_WAY.1));
+            let early = gateway.send(&asked);
+            let late = gateway.send(&asked.clone().with(LONG_WAY.0, LONG_WAY.1));
             assert_eq!(early.status, 403, "{asked:?}: {early:?}");
             assert_eq!(seen(&early), seen(&late), "{asked:?}");
             let many = 2 * (index + 1);

@@ -210,11 +210,6 @@ impl Line {
         !self.is_multiplexed && self.requests() >= self.limits.requests_per_connection
     }
 
-    /// Whether the next request of a connection of HTTP/1.1 will be the last one that it may carry.
-    pub(in crate::proxy) fn ends_with_next(&self) -> bool {
-        !self.is_multiplexed && self.requests() + 1 >= self.limits.requests_per_connection
-    }
-
     /// Notes that a request was refused: its client's next ones may be, too.
     pub(in crate::proxy) fn refuses(&self) {
         self.has_refused.store(true, Ordering::Relaxed);

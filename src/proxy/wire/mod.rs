@@ -21,11 +21,10 @@ use async_trait::async_trait;
 use malformed::Malformed;
 use pingora::apps::{HttpPersistentSettings, HttpServerApp, ServerApp};
 use pingora::protocols::http::ServerSession;
-use pingora::protocols::{ALPN, Stream};
+use pingora::protocols::{ALPN, Shutdown, Stream};
 use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
 use std::future::poll_fn;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -77,6 +76,16 @@ impl Caller {
     }
 }
 
+/// What has become of a request whose head is whole.
+enum Turn {
+    /// It is answered.
+    Answered,
+    /// The same, and the connection is over.
+    Over,
+    /// It is left to others.
+    Others,
+}
+
 /// Waits until a whole head is there; `false` when none will come, or the connection is to be closed. A head that
 /// has begun by then is in flight, and answered still: its own time limit and the grace of the stop bound it.
 async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
@@ -101,15 +110,20 @@ fn session(stream: Stream, kept: Option<HttpPersistentSettings>, shutdown: &Shut
 }
 
 impl<A: HttpServerApp + Send + Sync + 'static> Checked<A> {
-    /// Refuses the request whose head is next, where that can be done without `app`; whether it was, or the error of its
-    /// client's connection.
-    async fn refuses(&self, gate: &mut Gate, caller: &Caller) -> io::Result<bool> {
-        let refusal = gate.whole_head().and_then(|head| self.gateway.refuse_early(head, caller));
-        let Some(refusal) = refusal else { return Ok(false) };
+    /// Refuses the request whose head is next, where that can be done without `app`.
+    async fn refuses(&self, gate: &mut Gate, caller: &Caller, shutdown: &ShutdownWatch) -> Turn {
+        let refused =
+            gate.whole_head().and_then(|head| self.gateway.refuse_early(head, caller, *shutdown.borrow()));
+        let Some(refusal) = refused else { return Turn::Others };
         let sent = gate.answer(refusal.octets()).await;
+        let is_over = refusal.is_last || sent.is_err();
         self.gateway.refused(refusal, caller, sent.is_ok());
         gate.release();
-        sent.map(|()| true)
+        if is_over {
+            Shutdown::shutdown(gate).await;
+            return Turn::Over;
+        }
+        Turn::Answered
     }
 
     /// Serves a connection of HTTP/2. Pingora bounds its requests only by saying goodbye when the whole gateway
@@ -147,10 +161,12 @@ impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
         // A client's next request is mostly like its last one: after one that was not refused, nobody looks.
         let mut is_suspect = true;
         while has_head(&mut gate, &mut closing).await {
-            if let Some(caller) = caller.as_ref().filter(|_| is_suspect && !*shutdown.borrow())
-                && self.refuses(&mut gate, caller).await.ok()?
-            {
-                continue;
+            if let Some(caller) = caller.as_ref().filter(|_| is_suspect) {
+                match self.refuses(&mut gate, caller, shutdown).await {
+                    Turn::Answered => continue,
+                    Turn::Over => return None,
+                    Turn::Others => {}
+                }
             }
             let answered = self.app.process_new_http(session(gate, kept, shutdown), shutdown);
             let (stream, settings) = answered.await?.consume();
