@@ -9,9 +9,13 @@ use crate::peers::{Kind, Peer};
 use crate::scenario::Scenario;
 use std::error::Error;
 use std::path::Path;
+use std::time::Duration;
 
 /// Seconds of load before the first figure of a peer is taken: caches fill, connections to the origin open.
 const WARM_UP: u32 = 1;
+
+/// How long a peer is left alone before its costs are read: what it records may be written a moment later.
+const SETTLING: Duration = Duration::from_millis(400);
 
 /// What to measure.
 #[derive(Debug)]
@@ -65,6 +69,7 @@ impl Plan {
                     let before = peer.running.cpu()?;
                     let load = loads.run(scenario, peer.addresses, self.seconds)?;
                     scenario.judge(peer.kind, &load)?;
+                    std::thread::sleep(SETTLING);
                     let (after, memory) = (peer.running.cpu()?, peer.running.memory()?);
                     figures.add(scenario.name, peer.kind, Figure::new(before, after, load, memory));
                 }

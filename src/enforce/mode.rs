@@ -77,6 +77,14 @@ impl Modes {
         self.of_crawler(identity).or_else(|| self.clients.of(identity.client)).unwrap_or(self.site)
     }
 
+    /// Whether anybody could be refused.
+    #[must_use]
+    pub fn may_refuse(&self) -> bool {
+        let ClientModes { crawler, special_case, fetcher, tool, monitor, unnamed } = self.clients;
+        let clients = [crawler, special_case, fetcher, tool, monitor, unnamed].into_iter().flatten();
+        clients.chain(self.crawlers.values().copied()).chain([self.site]).any(|mode| mode == Mode::Enforce)
+    }
+
     fn of_crawler(&self, identity: &Identity) -> Option<Mode> {
         if self.crawlers.is_empty() {
             return None;
@@ -166,6 +174,17 @@ mod tests {
         modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
         assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Enforce);
         assert_eq!(mode(&modes, Client::Crawler, Some("bingbot")), Mode::Off);
+    }
+
+    #[test]
+    fn anybody_who_is_enforced_for_could_be_refused() {
+        assert!(modes(Mode::Enforce).may_refuse());
+        assert!(!modes(Mode::Audit).may_refuse() && !modes(Mode::Off).may_refuse());
+        let of_crawler =
+            Modes { crawlers: [("gptbot".to_owned(), Mode::Enforce)].into(), ..modes(Mode::Off) };
+        assert!(of_crawler.may_refuse());
+        let clients = ClientModes { unnamed: Some(Mode::Enforce), ..ClientModes::default() };
+        assert!(Modes { clients, ..modes(Mode::Audit) }.may_refuse());
     }
 
     #[test]

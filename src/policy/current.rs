@@ -21,6 +21,12 @@ impl CurrentPolicy {
         self.0.load_full()
     }
 
+    /// Whether the policy in force could refuse anybody anything.
+    #[must_use]
+    pub fn may_refuse(&self) -> bool {
+        self.0.load().may_refuse()
+    }
+
     pub(super) fn replace(&self, next: Policy) {
         self.0.store(Arc::new(next));
     }

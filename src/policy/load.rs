@@ -108,6 +108,7 @@ pub(super) fn load(
         certificates,
         evidence,
         catalogue,
+        may_refuse: super::may_refuse(&sites),
         sites,
         hosts,
     };

@@ -62,6 +62,13 @@ pub struct Policy {
     catalogue: Option<String>,
     sites: Vec<Arc<Site>>,
     hosts: HostTable,
+    /// Whether any site could refuse anybody.
+    may_refuse: bool,
+}
+
+/// Whether any of `sites` could refuse anybody.
+fn may_refuse(sites: &[Arc<Site>]) -> bool {
+    sites.iter().any(|site| site.modes.may_refuse())
 }
 
 impl Policy {
@@ -76,6 +83,12 @@ impl Policy {
     #[must_use]
     pub fn sites(&self) -> &[Arc<Site>] {
         &self.sites
+    }
+
+    /// Whether anybody could be refused anything.
+    #[must_use]
+    pub const fn may_refuse(&self) -> bool {
+        self.may_refuse
     }
 
     /// The site that `next` follows: one that shares a host with it or else, for hosts that were nobody's

@@ -177,6 +177,7 @@ impl Policy {
                 *site = Arc::new(Site { modes, ..(**site).clone() });
             }
         }
+        self.may_refuse = super::may_refuse(&self.sites);
         self
     }
 
@@ -192,6 +193,7 @@ impl Policy {
             catalogue: self.catalogue.clone(),
             sites: self.sites.clone(),
             hosts: self.hosts.clone(),
+            may_refuse: self.may_refuse,
         }
     }
 }

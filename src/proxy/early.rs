@@ -11,7 +11,7 @@ use super::asked::Asked;
 use super::bounds;
 use super::context::RequestContext;
 use super::facts::{self, Head};
-use super::judging::{Hearing, Step, redirect};
+use super::judging::{Hearing, Step, concluded, redirect};
 use super::wire::Caller;
 use super::{Gateway, forwarding, labels, respond};
 use crate::decide::Reason;
@@ -30,10 +30,7 @@ const FIELDS: usize = 48;
 /// An answer that waits to be sent, and what is to be told of it.
 #[derive(Debug)]
 pub(super) struct EarlyRefusal {
-    octets: Vec<u8>,
-    status: u16,
-    /// Octets of its body.
-    body: usize,
+    answer: Written,
     /// Whether the connection ends with it.
     pub(super) is_last: bool,
     head: RequestHeader,
@@ -43,7 +40,23 @@ pub(super) struct EarlyRefusal {
 impl EarlyRefusal {
     /// The answer as it is sent.
     pub(super) fn octets(&self) -> &[u8] {
-        &self.octets
+        &self.answer.octets
+    }
+}
+
+/// An answer in octets.
+#[derive(Debug)]
+struct Written {
+    octets: Vec<u8>,
+    status: u16,
+    /// How many of the octets are its body.
+    body: usize,
+}
+
+impl Written {
+    fn of(answer: &Answer, head: &RequestHeader, is_last: bool) -> Self {
+        let body = if head.method == Method::HEAD { 0 } else { answer.body.len() };
+        Self { octets: respond::octets(answer, body > 0, !is_last), status: answer.status, body }
     }
 }
 
@@ -55,33 +68,35 @@ impl Gateway {
         octets: &[u8],
         caller: &Caller,
         is_stopping: bool,
-    ) -> Option<EarlyRefusal> {
-        if self.bare.is_some() {
+    ) -> Option<Box<EarlyRefusal>> {
+        // In audit nobody looks at all.
+        if self.bare.is_some() || !self.current.may_refuse() {
             return None;
         }
         // What panics here does so in the callbacks, too, where it is counted.
         catch_unwind(AssertUnwindSafe(|| self.refusal_of(plain(octets)?, caller, is_stopping))).ok()?
     }
 
-    fn refusal_of(&self, plain: Plain, caller: &Caller, is_stopping: bool) -> Option<EarlyRefusal> {
+    fn refusal_of(&self, plain: Plain, caller: &Caller, is_stopping: bool) -> Option<Box<EarlyRefusal>> {
+        let Plain { head, is_last } = plain;
+        let is_last = is_last || is_stopping || caller.line.ends_with_next();
         let mut context = self.new_ctx();
-        let head = plain.head;
-        let answer = self.judged_early(&head, caller, &mut context)?;
+        let answer = self.answer_early(&head, is_last, caller, &mut context)?;
         caller.line.begin(false);
         context.line = Some(Arc::clone(&caller.line));
-        let is_last = plain.is_last || is_stopping || caller.line.is_used_up();
-        let body = if head.method == Method::HEAD { 0 } else { answer.body.len() };
-        let octets = respond::octets(&answer, body > 0, !is_last);
-        Some(EarlyRefusal { octets, status: answer.status, body, is_last, head, context })
+        // On the heap: while it is sent it would take its room in every connection, idle ones too.
+        Some(Box::new(EarlyRefusal { answer, is_last, head, context }))
     }
 
-    /// The answer to a request that is refused. It is counted, and what is to be told of it is in `context`.
-    fn judged_early(
+    /// The answer to a request that is refused. It is counted then, after all that could go wrong, and what is to be
+    /// told of it is in `context`.
+    fn answer_early(
         &self,
         head: &RequestHeader,
+        is_last: bool,
         caller: &Caller,
         context: &mut RequestContext,
-    ) -> Option<Answer> {
+    ) -> Option<Written> {
         let policy = Arc::clone(&context.policy);
         let asked = Asked { head, peer: caller.peer, is_tls: caller.is_tls };
         if bounds::is_head_too_large(head, &policy.config.limits) {
@@ -101,24 +116,24 @@ impl Gateway {
         }
         context.request_id =
             forwarding::given_id(asked, context).unwrap_or_else(labels::request_id).into_boxed_str();
-        let outcome = self.concluded(hearing, &judged, &context.request_id);
+        let mut outcome = concluded(hearing, &judged, &context.request_id);
+        let Step::Answer { answer, .. } = &outcome.step else { return None };
+        let written = Written::of(answer, head, is_last);
         // From here on it is a request like any other.
+        self.count(hearing, &judged, &context.request_id, &mut outcome);
         self.look_for_unnamed_proxy(asked, &policy);
         self.totals.request();
         context.site = Some(Arc::clone(site));
-        let step = self.told(outcome, site, context);
+        self.told(outcome, site, context);
         self.totals.judging.observe(context.clock.elapsed());
-        match step {
-            Step::Answer { answer, .. } => Some(answer),
-            Step::Forward => None,
-        }
+        Some(written)
     }
 
     /// A refusal was sent, or its client has left.
-    pub(super) fn refused(&self, refusal: EarlyRefusal, caller: &Caller, is_sent: bool) {
-        let EarlyRefusal { status, body, head, mut context, .. } = refusal;
-        let status = is_sent.then_some(status);
-        let ending = Ending { status, bytes: if is_sent { body } else { 0 }, fault: None };
+    pub(super) fn refused(&self, refusal: Box<EarlyRefusal>, caller: &Caller, is_sent: bool) {
+        let EarlyRefusal { answer, head, mut context, .. } = *refusal;
+        let status = is_sent.then_some(answer.status);
+        let ending = Ending { status, bytes: if is_sent { answer.body } else { 0 }, fault: None };
         self.over(Asked { head: &head, peer: caller.peer, is_tls: caller.is_tls }, ending, &mut context);
     }
 }
@@ -140,10 +155,7 @@ fn plain(octets: &[u8]) -> Option<Plain> {
     if request.version != Some(1) {
         return None;
     }
-    let mut is_last = false;
-    for field in &*request.headers {
-        is_last |= option(field)?;
-    }
+    let is_last = is_last(request.headers)?;
     let count = Some(request.headers.len());
     let mut head = RequestHeader::build_no_case(method, request.path?.as_bytes(), count).ok()?;
     for field in &*request.headers {
@@ -157,35 +169,54 @@ fn plain(octets: &[u8]) -> Option<Plain> {
 const SETTLED_ELSEWHERE: [HeaderName; 5] =
     [header::UPGRADE, header::EXPECT, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::TRAILER];
 
-/// Whether a field ends the connection (RFC 9112 §9.6); `None` for one that is not plain.
-fn option(field: &httparse::Header<'_>) -> Option<bool> {
-    if !field.name.eq_ignore_ascii_case("connection") {
-        let is_plain = !SETTLED_ELSEWHERE.iter().any(|name| field.name.eq_ignore_ascii_case(name.as_str()));
-        return is_plain.then_some(false);
+/// Whether the connection ends with the request (RFC 9112 §9.6); `None` where the fields are not plain.
+fn is_last(fields: &[httparse::Header<'_>]) -> Option<bool> {
+    let mut option = None;
+    for field in fields {
+        let is = |name: &HeaderName| field.name.eq_ignore_ascii_case(name.as_str());
+        let is_second = is(&header::CONNECTION) && option.replace(field.value).is_some();
+        if is_second || SETTLED_ELSEWHERE.iter().any(is) {
+            return None;
+        }
     }
-    let is_close = field.value.eq_ignore_ascii_case(b"close");
-    (is_close || field.value.eq_ignore_ascii_case(b"keep-alive")).then_some(is_close)
+    match option {
+        None => Some(false),
+        Some(option) if option.eq_ignore_ascii_case(b"keep-alive") => Some(false),
+        Some(option) => option.eq_ignore_ascii_case(b"close").then_some(true),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::listen::Line;
+    use super::super::wire::Checked;
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::policy::{CurrentPolicy, Prover};
     use crate::record::{Journal, ReadBook, Recorder, Totals};
+    use async_trait::async_trait;
+    use pingora::apps::{HttpServerApp, ReusedHttpStream, ServerApp as _};
+    use pingora::http::ResponseHeader;
+    use pingora::protocols::GetProxyDigest as _;
+    use pingora::protocols::http::ServerSession;
+    use pingora::protocols::l4::stream::Stream as L4Stream;
+    use pingora::protocols::raw_connect::ProxyDigest;
+    use pingora::server::ShutdownWatch;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::SystemTime;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     const GPTBOT: &str = "GPTBot/1.2";
 
     /// A gateway that enforces a file, and the folder of its state.
-    fn gateway(more: &str) -> (Gateway, Caller, tempfile::TempDir) {
+    fn gateway(settings: &str) -> (Gateway, Caller, tempfile::TempDir) {
+        let mode = if settings.contains("mode = ") { "" } else { "mode = \"enforce\"\n" };
         let folder = tempfile::tempdir().unwrap();
         let (robots, path) = (folder.path().join("robots.txt"), folder.path().join("gateway.toml"));
         std::fs::write(&robots, "User-agent: *\nDisallow: /\nAllow: /open\n").unwrap();
         let state = folder.path().join("state");
         let text = format!(
-            "mode = \"enforce\"\nstate_dir = {state:?}\n{more}[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = {robots:?}\n"
+            "state_dir = {state:?}\n{mode}{settings}[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = {robots:?}\n"
         );
         std::fs::write(&path, text).unwrap();
         let config = Config::load(&Arguments { config: Some(path), ..Arguments::default() }).unwrap();
@@ -268,5 +299,85 @@ mod tests {
         assert!(lasts("connection: Close\r\n", false));
         assert!(lasts("", true));
         assert!(lasts("", false), "the fourth of four");
+    }
+
+    #[test]
+    fn a_refusal_that_did_not_arrive_has_no_status() {
+        let (mut gateway, caller, folder) = gateway("");
+        let log = folder.path().join("access.log");
+        let target = crate::record::JournalTarget::File(log.clone());
+        let file = crate::record::JournalOptions { name: "access log", target, max_bytes: 1 << 20, keep: 1 };
+        let format = crate::record::AccessFormat::Json;
+        let lines =
+            crate::record::AccessLog::open(&crate::record::AccessLogOptions { file, format }).unwrap();
+        gateway.access_log = Some(Arc::new(lines));
+        let octets = asks("GET /private HTTP/1.1", "");
+        for is_sent in [true, false] {
+            let refusal = gateway.refuse_early(&octets, &caller, false).unwrap();
+            gateway.refused(refusal, &caller, is_sent);
+        }
+        gateway.journal.close();
+        gateway.access_log.as_ref().unwrap().close();
+        let statuses = |path: &std::path::Path| -> Vec<serde_json::Value> {
+            let text = std::fs::read_to_string(path).unwrap();
+            let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            lines.map(|line| line["status"].clone()).collect()
+        };
+        assert_eq!(statuses(&log), [403, 499]);
+        let journal = statuses(&folder.path().join("state").join("journal.jsonl"));
+        assert_eq!(journal, [serde_json::json!(403), serde_json::Value::Null]);
+    }
+
+    /// Pingora's place in the flow: counts the requests that get so far.
+    #[derive(Default)]
+    struct Behind(AtomicUsize);
+
+    #[async_trait]
+    impl HttpServerApp for Behind {
+        async fn process_new_http(
+            self: &Arc<Self>,
+            _: ServerSession,
+            _: &ShutdownWatch,
+        ) -> Option<ReusedHttpStream> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+
+    /// How many requests get as far as pingora when a client asks `octets` on one connection, and what it is answered.
+    fn asked(mode: &str, octets: &[u8]) -> (usize, String) {
+        let (gateway, caller, _folder) = gateway(mode);
+        let behind = Arc::new(Behind::default());
+        let checked = Arc::new(Checked::new(Arc::clone(&behind), gateway));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answer = runtime.block_on(async {
+            let (mut client, served) = tokio::net::UnixStream::pair().unwrap();
+            client.write_all(octets).await.unwrap();
+            client.shutdown().await.unwrap();
+            let mut stream = L4Stream::from(served);
+            let header = Box::new(ResponseHeader::build(200, None).unwrap());
+            stream.set_proxy_digest(ProxyDigest::new(header, Some(Box::new(caller.line))));
+            let (_stop, shutdown) = tokio::sync::watch::channel(false);
+            assert!(checked.process_new(Box::new(stream), &shutdown).await.is_none());
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            answer
+        });
+        (behind.0.load(Ordering::Relaxed), answer)
+    }
+
+    #[test]
+    fn only_what_is_refused_spares_pingora_its_request() {
+        let refused = asks("GET /private HTTP/1.1", "");
+        let (forwarded, rules) = (asks("GET /open HTTP/1.1", ""), asks("GET /robots.txt HTTP/1.1", ""));
+        let (passed, answer) = asked("", &[&*refused, &refused, &refused].concat());
+        assert_eq!((passed, answer.matches("HTTP/1.1 403 Forbidden\r\n").count()), (0, 3), "{answer}");
+        for other in [&forwarded, &rules] {
+            assert_eq!(asked("", other), (1, String::new()));
+        }
+        let (passed, answer) = asked("", &[&*refused, &forwarded].concat());
+        assert_eq!((passed, answer.matches("HTTP/1.1 ").count()), (1, 1), "{answer}");
+        // In audit nobody is refused.
+        assert_eq!(asked("mode = \"audit\"\n", &refused), (1, String::new()));
     }
 }

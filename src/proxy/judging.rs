@@ -51,7 +51,7 @@ pub(super) struct Hearing<'a> {
 
 /// What the stages came to: the step, and what is to be told of it.
 pub(super) struct Outcome {
-    step: Step,
+    pub(super) step: Step,
     client: Client,
     proof: Proof,
     standing: Standing,
@@ -142,7 +142,9 @@ impl Gateway {
         if judged.verdict.reason == Reason::RobotsTxt {
             return served(hearing, &judged);
         }
-        self.concluded(hearing, &judged, request_id)
+        let mut outcome = concluded(hearing, &judged, request_id);
+        self.count(hearing, &judged, request_id, &mut outcome);
+        outcome
     }
 
     /// What the pure stages make of a request.
@@ -161,26 +163,17 @@ impl Gateway {
         judge(policy, site, facts, target, proof, reads, now)
     }
 
-    /// What follows from a judgement. Counting comes last.
-    pub(super) fn concluded(&self, hearing: Hearing<'_>, judged: &Judged<'_>, request_id: &str) -> Outcome {
-        let Hearing { policy, site, target, .. } = hearing;
-        let step = match judged.action {
-            Action::Forward => Step::Forward,
-            Action::Refuse => Step::answer(refusal(hearing, judged)),
-        };
-        let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
-        let kind = recorded.then(|| kind(judged, site));
-        let labels = policy.config.verdict_headers.then(|| labels(judged));
-        let (client, proof) = (judged.identity.client, judged.proof);
-        let usage =
-            policy.config.content_usage.then(|| usage::preference(site, &judged.identity, target.judged()));
-        let occurrence = occurrence(hearing, judged, request_id);
-        let event = kind
-            .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
-            .map(|kind| Event::of(kind, &occurrence));
-        let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
-        let wanted = kind.and_then(|kind| self.recorder.count(&occurrence, kind));
-        Outcome { step, client, proof, standing, event, wanted, labels, usage: usage.flatten() }
+    /// Counts what a judgement came to, where it is recorded.
+    pub(super) fn count(
+        &self,
+        hearing: Hearing<'_>,
+        judged: &Judged<'_>,
+        request_id: &str,
+        outcome: &mut Outcome,
+    ) {
+        if let Standing::Judged(kind, _) = outcome.standing {
+            outcome.wanted = self.recorder.count(&occurrence(hearing, judged, request_id), kind);
+        }
     }
 
     /// Counts what was judged and keeps what is to be recorded.
@@ -196,6 +189,27 @@ impl Gateway {
         context.usage = outcome.usage;
         outcome.step
     }
+}
+
+/// What follows from a judgement. Nothing of it is counted yet.
+pub(super) fn concluded(hearing: Hearing<'_>, judged: &Judged<'_>, request_id: &str) -> Outcome {
+    let Hearing { policy, site, target, .. } = hearing;
+    let step = match judged.action {
+        Action::Forward => Step::Forward,
+        Action::Refuse => Step::answer(refusal(hearing, judged)),
+    };
+    let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
+    let kind = recorded.then(|| kind(judged, site));
+    let labels = policy.config.verdict_headers.then(|| labels(judged));
+    let (client, proof) = (judged.identity.client, judged.proof);
+    let usage =
+        policy.config.content_usage.then(|| usage::preference(site, &judged.identity, target.judged()));
+    let occurrence = occurrence(hearing, judged, request_id);
+    let event = kind
+        .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
+        .map(|kind| Event::of(kind, &occurrence));
+    let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
+    Outcome { step, client, proof, standing, event, wanted: None, labels, usage: usage.flatten() }
 }
 
 /// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.

@@ -89,7 +89,8 @@ impl ProxyHttp for Gateway {
     type CTX = RequestContext;
 
     fn new_ctx(&self) -> RequestContext {
-        // The one time that a request asks which policy is in force.
+        // The one time that a request asks which policy is in force. What is looked at early and not refused has asked
+        // before, and nothing came of that.
         RequestContext::new(self.current.get())
     }
 

@@ -148,7 +148,7 @@ fn proxies(gateway: &Gateway, workers: usize) -> Vec<Arc<Proxy>> {
     let proxy = |_| {
         let mut proxy = http_proxy(&conf, gateway.clone());
         bound(&mut proxy, &gateway.current.get().config);
-        Arc::new(wire::Checked::new(proxy, gateway.clone()))
+        Arc::new(wire::Checked::new(Arc::new(proxy), gateway.clone()))
     };
     (0..workers).map(proxy).collect()
 }

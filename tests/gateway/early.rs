@@ -2,6 +2,7 @@
 //! counts or the access log.
 
 use crate::support::agents::{CHATGPT_USER, CHROME, CLAUDEBOT, GPTBOT};
+use crate::support::tls::{Authority, HTTP_1, LISTENER, exchange, tls_address};
 use crate::support::{Builder, Daemon, Nginx, Request, Response, get, head, request, until};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -92,6 +93,87 @@ fn both_ways_lead_to_the_same() {
             assert_eq!(early, late, "{asked:?}");
         }
     }
+}
+
+#[test]
+fn both_ways_lead_to_the_same_over_tls_behind_a_balancer() {
+    let (authority, origin) = (Authority::new(), Nginx::start());
+    let builder = Daemon::with(ROBOTS).in_mode("enforce").in_front_of(&origin);
+    authority.save(builder.folder(), "site", &["a.example"]);
+    let listener = LISTENER.replacen("tls = true", "tls = true\nproxy_protocol = true", 1);
+    let gateway = builder.set("trusted_proxies = [\"127.0.0.1\"]").table(&listener).start();
+    let answer = |more: &str| {
+        let mut socket = TcpStream::connect(tls_address(&gateway)).expect("connected");
+        socket.write_all(b"PROXY TCP4 203.0.113.9 192.0.2.2 56324 443\r\n").expect("sent");
+        let mut stream = authority.over(socket, "a.example", HTTP_1).expect("a handshake");
+        let head = format!("GET /private HTTP/1.1\r\nHost: a.example\r\nUser-Agent: {GPTBOT}\r\n{more}\r\n");
+        let answer = exchange(&mut stream, &head).expect("an answer");
+        answer.lines().filter(|line| !line.starts_with("Date: ")).collect::<Vec<_>>().join("\n")
+    };
+    let early = answer("");
+    assert!(early.starts_with("HTTP/1.1 403 ") && early.contains("robots: "), "{early}");
+    assert_eq!(early, answer(&format!("{}: {}\r\n", LONG_WAY.0, LONG_WAY.1)));
+    let events = until("two events", || Some(gateway.journal().events()).filter(|events| events.len() == 2));
+    let (early, late) = last_two(events);
+    assert_eq!(early, late);
+    assert_eq!((&early["scheme"], &early["address"]), (&json!("https"), &json!("203.0.113.9")));
+}
+
+/// Parts of requests, the odd ones among them.
+const TARGETS: [&[u8]; 9] = [
+    b"/private",
+    b"/private/%7Ex?a=1",
+    b"/p%72ivate",
+    b"/open/../private",
+    b"/open",
+    b"/robots.txt",
+    b"*",
+    b"//private",
+    b"/\xff\xe4",
+];
+const FIELDS: [(&str, &[u8]); 12] = [
+    ("Accept", b"application/json"),
+    ("accept", b"text/html, */*;q=0.1"),
+    ("X-Forwarded-For", b"203.0.113.9, 198.51.100.7"),
+    ("X-Forwarded-Proto", b"https"),
+    ("Connection", b"keep-alive"),
+    ("Connection", b"close"),
+    ("Connection", b"x-odd"),
+    ("Via", b"1.1 proxy"),
+    ("X-Odd", b"\xe4 \t\xff"),
+    ("User-Agent", b"and/2.0 more"),
+    ("Cookie", b""),
+    ("Host", b"other.example"),
+];
+
+#[test]
+fn no_request_shows_which_way_it_took() {
+    let origin = Nginx::start();
+    let gateway = gateway(&origin, |builder| builder.arg("--trusted-proxy").arg("127.0.0.1"));
+    // The same requests in each run (a linear congruential generator, by Knuth's numbers).
+    let mut state: u64 = 9309;
+    let mut any = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).expect("31 bits") % below
+    };
+    let mut refused = 0;
+    for _ in 0..400 {
+        let mut asked = request(["GET", "HEAD", "GET"][any(3)], TARGETS[any(TARGETS.len())]);
+        asked = asked.by([GPTBOT, CLAUDEBOT, GPTBOT, CHROME][any(4)]);
+        for _ in 0..any(4) {
+            let (name, value) = FIELDS[any(FIELDS.len())];
+            asked = asked.with(name, value);
+        }
+        let early = gateway.send(&asked);
+        let late = gateway.send(&asked.clone().with(LONG_WAY.0, LONG_WAY.1));
+        refused += usize::from(early.status == 403);
+        assert_eq!(early.status, late.status, "{asked:?}");
+        // What the origin says tells of the fields that it was sent.
+        if early.status == 403 {
+            assert_eq!(seen(&early), seen(&late), "{asked:?}");
+        }
+    }
+    assert!(refused > 100, "{refused} of 400 were refused");
 }
 
 #[test]

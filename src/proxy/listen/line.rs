@@ -3,6 +3,10 @@
 //! The guard sees octets and knows nothing of requests; the callbacks see requests and nothing of what
 //! comes before one. A [`Line`] says in which part of its life a connection is, and since when.
 
+mod body;
+
+pub(in crate::proxy) use body::{BodyFault, BodyWatch};
+
 use super::places::{Place, Places};
 use crate::config::{Limits, Timeouts};
 use crate::record::{ConnectionEvent, ConnectionTotals};
@@ -210,6 +214,11 @@ impl Line {
         !self.is_multiplexed && self.requests() >= self.limits.requests_per_connection
     }
 
+    /// Whether the next request of a connection of HTTP/1.1 will be the last one that it may carry.
+    pub(in crate::proxy) fn ends_with_next(&self) -> bool {
+        !self.is_multiplexed && self.requests() + 1 >= self.limits.requests_per_connection
+    }
+
     /// Notes that a request was refused: its client's next ones may be, too.
     pub(in crate::proxy) fn refuses(&self) {
         self.has_refused.store(true, Ordering::Relaxed);
@@ -312,72 +321,6 @@ impl Line {
     /// for more, so that time is allowed for as well.
     fn body_silence(&self) -> Duration {
         self.timeouts.client_read + self.timeouts.origin_write
-    }
-}
-
-/// One request's body on its way; dropping it ends the watch.
-#[derive(Debug)]
-pub(in crate::proxy) struct BodyWatch {
-    line: Arc<Line>,
-    number: u32,
-    start: Instant,
-    octets: u64,
-}
-
-/// Why a body is not taken any further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::proxy) enum BodyFault {
-    /// It is larger than it may be (RFC 9110 §15.5.14).
-    TooLarge,
-    /// It comes too slowly (RFC 9110 §15.5.9).
-    TooSlow,
-}
-
-impl BodyWatch {
-    /// Notes a piece of the body.
-    pub(in crate::proxy) fn piece(&mut self, octets: usize, is_last: bool) -> Result<(), BodyFault> {
-        self.octets = self.octets.saturating_add(octets as u64);
-        let line = &self.line;
-        if line.limits.body_size.is_some_and(|most| self.octets > most) {
-            line.count(ConnectionEvent::BodyTooLarge);
-            return Err(BodyFault::TooLarge);
-        }
-        if is_last {
-            line.body_ended();
-            self.forget();
-        } else if line.is_multiplexed && octets > 0 {
-            let now = Instant::now();
-            if self.is_too_slow(now) {
-                line.count(ConnectionEvent::BodyTooSlow);
-                return Err(BodyFault::TooSlow);
-            }
-            let mut bodies = line.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, last)) = bodies.iter_mut().find(|(number, _)| *number == self.number) {
-                *last = now;
-            }
-        }
-        Ok(())
-    }
-
-    /// On HTTP/2 the time that the origin took cannot be told from the client's own; it is allowed as much
-    /// as the origin may take at once.
-    fn is_too_slow(&self, now: Instant) -> bool {
-        let allowed = self.line.body_grace() + self.line.timeouts.origin_write;
-        let counted = now.duration_since(self.start).saturating_sub(allowed);
-        self.octets < counted.as_secs().saturating_mul(self.line.limits.body_rate)
-    }
-
-    fn forget(&self) {
-        if self.line.is_multiplexed {
-            let mut bodies = self.line.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-            bodies.retain(|(number, _)| *number != self.number);
-        }
-    }
-}
-
-impl Drop for BodyWatch {
-    fn drop(&mut self) {
-        self.forget();
     }
 }
 

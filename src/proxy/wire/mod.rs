@@ -45,10 +45,10 @@ pub(super) struct Checked<A> {
 
 impl<A> Checked<A> {
     /// Stands in front of `app`, counts what it refuses, and tells of it in the access log.
-    pub(super) fn new(app: A, gateway: Gateway) -> Self {
+    pub(super) fn new(app: Arc<A>, gateway: Gateway) -> Self {
         let (current, totals) = (Arc::clone(&gateway.current), Arc::clone(&gateway.totals));
         let malformed = Arc::new(Malformed::new(current, totals, gateway.access_log.clone()));
-        Self { app: Arc::new(app), gateway, malformed, closing: watch::Sender::new(false) }
+        Self { app, gateway, malformed, closing: watch::Sender::new(false) }
     }
 
     /// How large the heads of a new connection may be.
