@@ -52,7 +52,7 @@ struct Options {
     /// Seconds of each load [default: 1 for the scenarios, 4 for all others]
     #[arg(long)]
     seconds: Option<u32>,
-    /// Rounds; in each every peer has its turn in every scenario [default: 15, and 5 of attacks]
+    /// Rounds; in each every peer has its turn in every scenario [default: 11, and 5 of attacks]
     #[arg(long)]
     rounds: Option<usize>,
     /// Only these peers; may be repeated
@@ -140,7 +140,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let plan = Plan {
         // Many short turns: what the machine does meanwhile comes to all peers alike.
         seconds: options.seconds.unwrap_or(1),
-        rounds: options.rounds.unwrap_or(15),
+        rounds: options.rounds.unwrap_or(11),
         kinds: Kind::ALL.into_iter().filter(named).collect(),
         scenarios: scenarios.collect(),
     };
