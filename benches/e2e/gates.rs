@@ -28,9 +28,9 @@ const GATES: [Gate; 8] = [
     gate(PROXIED, Kind::NginxList, 0.75),
     goal(PROXIED, Kind::NginxFour, 1.15),
     gate(REFUSED, Kind::Bare, 1.05),
-    goal(REFUSED, Kind::Minimal, 1.10),
-    // The bare proxy's refusal has pingora's whole request in it: this one is what refusing may cost by itself.
-    gate(REFUSED, Kind::NginxFour, 1.15),
+    // Which refuses without recording anything, and has none of the gateway's limits.
+    gate(REFUSED, Kind::Minimal, 1.10),
+    goal(REFUSED, Kind::NginxFour, 1.15),
     goal(REFUSED, Kind::NginxList, 1.0),
 ];
 

@@ -58,7 +58,7 @@ struct Options {
     /// Only these peers; may be repeated
     #[arg(long, value_name = "PEER", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::word)))]
     peer: Vec<String>,
-    /// Only scenarios whose name holds this
+    /// Only the scenario of this name, or those whose name holds it
     #[arg(long, value_name = "TEXT", default_value = "")]
     scenario: String,
     /// Measure the latency that judging adds at a fixed rate, over nine alternating rounds, in place of the scenarios
@@ -136,7 +136,10 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         return workers::measure(options.rate, seconds, folder.path());
     }
     let named = |kind: &Kind| options.peer.is_empty() || options.peer.iter().any(|word| word == kind.word());
-    let scenarios = SCENARIOS.into_iter().filter(|scenario| scenario.name.contains(&options.scenario));
+    let is_name = SCENARIOS.iter().any(|scenario| scenario.name == options.scenario);
+    let scenarios = SCENARIOS.into_iter().filter(|scenario| {
+        scenario.name.contains(&options.scenario) && (!is_name || scenario.name == options.scenario)
+    });
     let plan = Plan {
         // Many short turns: what the machine does meanwhile comes to all peers alike.
         seconds: options.seconds.unwrap_or(1),

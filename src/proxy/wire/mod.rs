@@ -24,9 +24,11 @@ use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Shutdown, Stream};
 use pingora::proxy::Session;
 use pingora::server::ShutdownWatch;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::net::IpAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::watch;
 
 /// An application that sees only well-formed requests, and of HTTP/1 only whole heads.
@@ -86,16 +88,28 @@ enum Turn {
     Others,
 }
 
-/// Waits until a whole head is there; `false` when none will come, or the connection is to be closed. A head that
-/// has begun by then is in flight, and answered still: its own time limit and the grace of the stop bound it.
-async fn has_head(gate: &mut Gate, closing: &mut watch::Receiver<bool>) -> bool {
-    tokio::select! {
+/// Waits until a whole head is there; `false` when none will come, or the connection is to be closed, which `closing`
+/// says. A head that has begun by then is in flight, and answered still: its own time limit and the grace of the stop
+/// bound it.
+async fn has_head(gate: &mut Gate, closing: &mut Option<Pin<&mut impl Future<Output = ()>>>) -> bool {
+    let head = poll_fn(|cx| {
         // What has come already is looked at first.
-        biased;
-        head = poll_fn(|cx| gate.poll_head(cx)) => return matches!(head, Ok(true)),
-        _ = closing.wait_for(|closing| *closing) => {}
+        if let Poll::Ready(head) = gate.poll_head(cx) {
+            return Poll::Ready(Some(head));
+        }
+        match closing.as_mut().map(|closing| closing.as_mut().poll(cx)) {
+            Some(Poll::Ready(())) => {
+                *closing = None;
+                Poll::Ready(None)
+            }
+            _ if closing.is_none() && !gate.has_begun() => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    });
+    match head.await {
+        Some(head) => matches!(head, Ok(true)),
+        None => gate.has_begun() && matches!(poll_fn(|cx| gate.poll_head(cx)).await, Ok(true)),
     }
-    gate.has_begun() && matches!(poll_fn(|cx| gate.poll_head(cx)).await, Ok(true))
 }
 
 /// A request on `stream`, with what pingora keeps of the one before it.
@@ -157,7 +171,10 @@ impl<A: HttpServerApp + Send + Sync + 'static> ServerApp for Checked<A> {
         }
         let caller = Caller::of(&stream);
         let mut gate = Box::new(Gate::new(stream, self.limits(), Arc::clone(&self.malformed)));
-        let (mut closing, mut kept) = (self.closing.subscribe(), None);
+        // One wait for all requests: to begin and end it each time would cost more than to look at it.
+        let mut stop = self.closing.subscribe();
+        let closing = pin!(async { drop(stop.wait_for(|closing| *closing).await) });
+        let (mut closing, mut kept) = (Some(closing), None);
         // A client's next request is mostly like its last one: after one that was not refused, nobody looks.
         let mut is_suspect = true;
         while has_head(&mut gate, &mut closing).await {
