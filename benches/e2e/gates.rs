@@ -28,8 +28,7 @@ const GATES: [Gate; 8] = [
     gate(PROXIED, Kind::NginxList, 0.75),
     goal(PROXIED, Kind::NginxFour, 1.15),
     gate(REFUSED, Kind::Bare, 1.05),
-    // Which refuses without recording anything, and has none of the gateway's limits.
-    gate(REFUSED, Kind::Minimal, 1.10),
+    goal(REFUSED, Kind::Minimal, 1.10),
     goal(REFUSED, Kind::NginxFour, 1.15),
     goal(REFUSED, Kind::NginxList, 1.0),
 ];
