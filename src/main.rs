@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 
 fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let (started, started_at) = (Instant::now(), SystemTime::now());
-    let demo = demo(&mut arguments)?;
+    let demo = demo(&mut arguments)?.map(Arc::new);
     let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
     start_log(&config.log);
     ControlSocket::check_place(&config.control).map_err(|error| Failure::Configuration(error.into()))?;
@@ -92,13 +92,15 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         heritage,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
-        demo,
+        demo: demo.clone(),
         reloader,
     };
     let served = whole.run(workers);
     journal.close();
     access_log.inspect(|log| log.close());
     recorder.close();
+    // Its folder goes with it, and what was recorded is written there.
+    drop(demo);
     served.map_err(running)
 }
 

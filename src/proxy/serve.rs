@@ -63,7 +63,7 @@ pub struct Server {
     /// Where the control socket is wanted, and its pages.
     pub control: (PathBuf, Pages),
     /// The built-in origin, if it is wanted.
-    pub demo: Option<DemoOrigin>,
+    pub demo: Option<Arc<DemoOrigin>>,
     /// Asked to reload on SIGHUP.
     pub reloader: Arc<Reloader>,
 }

@@ -6,7 +6,8 @@ use crate::support::log::Log;
 use crate::support::wait::within;
 use crate::support::{Client, get};
 use std::net::SocketAddr;
-use std::process::Child;
+use std::path::Path;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// The demonstration, killed on drop.
@@ -69,4 +70,26 @@ fn the_printed_commands_show_what_is_said_of_them() {
     let before: Vec<u16> = statuses.iter().map(|(_, status)| *status).collect();
     let changed = within(Duration::from_secs(5), || (seen(&lines) != before).then_some(()));
     assert!(changed.is_some(), "`echo '{rule}'` changes no answer of the printed commands:\n{text}");
+}
+
+#[test]
+fn it_ends_without_an_error_and_leaves_nothing_behind() {
+    let mut command = daemon();
+    command.args(["--demo", "--listen", "127.0.0.1:0", "--admin", "off"]);
+    let mut demo = Demo(command.spawn().expect("the gateway can be started"));
+    let output = Log::of(demo.0.stdout.take().expect("piped"));
+    let log = Log::of(demo.0.stderr.take().expect("piped"));
+    output.line_with(&["echo '"]);
+    let text = output.text();
+    let of_crawler = |(agent, ..): &(String, SocketAddr, String)| agent.contains("GPTBot");
+    let (agent, address, path) = text.lines().filter_map(parse).find(of_crawler).expect("a command");
+    assert_eq!(Client::to(address).send(&get(path).by(agent)).status, 403);
+    let file = text.lines().find_map(|line| line.trim().split_once("' >> ")).expect("a change to try").1;
+    let folder = Path::new(file).parent().expect("a folder");
+    assert!(folder.exists());
+    let killed = Command::new("kill").arg(demo.0.id().to_string()).status().expect("kill");
+    assert!(killed.success() && demo.0.wait().expect("it ends").success());
+    let said = log.to_end();
+    assert!(!said.contains("ERROR"), "{said}");
+    assert!(!folder.exists());
 }
