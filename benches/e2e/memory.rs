@@ -20,7 +20,7 @@ const CONTENTS: u32 = 8;
 /// Minutes in which memory may still grow: caches fill, the store's pages too.
 const SETTLING: u32 = 5;
 
-/// How much more it may be at the end than after that.
+/// How much more it may be at the end than after that: what one sample differs from the next by.
 const GROWTH: f64 = 1.05;
 
 /// Half browsers, half crawlers, each with a version and a target of its own.
@@ -112,20 +112,17 @@ fn generation(folder: &Path) -> Result<u64, Box<dyn Error>> {
     status.get("generation").and_then(serde_json::Value::as_u64).ok_or_else(|| "no generation".into())
 }
 
-/// Compares the thirds of the time after settling, by their medians: memory goes up and down by more than one minute
-/// with what waits to be written, and a leak rises from third to third.
+/// Compares the first minute after settling with the last.
 fn is_flat(samples: &[(f64, u64)], minutes: u32) -> bool {
     let settling = f64::from(SETTLING.min(minutes / 2) * 60);
-    let third = (f64::from(minutes * 60) - settling) / 3.0;
-    let [first, middle, last] = [0.0, 1.0, 2.0].map(|number| {
-        let from = settling + number * third;
-        let within = samples.iter().filter(|(second, _)| (from..from + third).contains(second));
+    let end = f64::from(minutes * 60);
+    let between = |from: f64, to: f64| {
+        let within = samples.iter().filter(|(second, _)| (from..to).contains(second));
         median(within.map(|(_, bytes)| mebibytes(*bytes)).collect()).unwrap_or_default()
-    });
+    };
+    let (first, last) = (between(settling, settling + 60.0), between(end - 60.0, end + 60.0));
     let is_flat = last <= first * GROWTH;
     let word = if is_flat { "pass" } else { "FAIL" };
-    println!(
-        "{word:<12} memory from {settling:.0} s on, medians of thirds: {first:.1}, {middle:.1} and {last:.1} MiB"
-    );
+    println!("{word:<12} memory: {first:.1} MiB after {settling:.0} s, {last:.1} MiB at the end");
     is_flat
 }
