@@ -185,10 +185,24 @@ pub struct Identity {
 /// Who sent a request, before and after the site's own robots.txt was asked.
 #[derive(Debug, Clone)]
 pub struct Recognised {
-    /// By the catalogue and the signs alone.
-    pub at_first: Arc<Identity>,
+    /// By the catalogue and the signs alone; `None` where that is `identity`.
+    at_first: Option<Arc<Identity>>,
     /// With the tokens that the site's robots.txt names.
     pub identity: Arc<Identity>,
+}
+
+impl Recognised {
+    /// Who it was `at_first`, and who with the tokens that the site's robots.txt names.
+    #[must_use]
+    pub fn new(at_first: Arc<Identity>, identity: Arc<Identity>) -> Self {
+        Self { at_first: Some(at_first).filter(|first| !Arc::ptr_eq(first, &identity)), identity }
+    }
+
+    /// By the catalogue and the signs alone.
+    #[must_use]
+    pub fn at_first(&self) -> &Arc<Identity> {
+        self.at_first.as_ref().unwrap_or(&self.identity)
+    }
 }
 
 impl Identity {

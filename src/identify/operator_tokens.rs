@@ -68,11 +68,12 @@ impl OperatorTokens {
         let at_first = || identifier.recognise(user_agent);
         if self.automaton.is_none() || header.is_empty() {
             let at_first = at_first();
-            return Recognised { identity: Arc::clone(&at_first), at_first };
+            return Recognised::new(Arc::clone(&at_first), at_first);
         }
         identifier.refinements().get_or_compute(self.scope, header, || {
             let at_first = at_first();
-            Recognised { identity: self.refined(&at_first, header, identifier), at_first }
+            let identity = self.refined(&at_first, header, identifier);
+            Recognised::new(at_first, identity)
         })
     }
 
@@ -89,9 +90,9 @@ impl OperatorTokens {
         if self.automaton.is_none() || header.is_empty() {
             return identity;
         }
-        let refined = identifier.refinements().get_or_compute(self.scope, header, || Recognised {
-            identity: self.refined(&identity, header, identifier),
-            at_first: identity,
+        let refined = identifier.refinements().get_or_compute(self.scope, header, || {
+            let refined = self.refined(&identity, header, identifier);
+            Recognised::new(identity, refined)
         });
         refined.identity
     }

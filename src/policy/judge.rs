@@ -54,8 +54,7 @@ pub fn judge_recognised<'p>(
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: SystemTime,
 ) -> Judged<'p> {
-    let Recognised { at_first, identity } = recognised;
-    Subject { policy, site, facts, target, recognised: at_first, identity, now }.judged(proof, reads)
+    Subject { policy, site, facts, target, recognised, now }.judged(proof, reads)
 }
 
 /// Judges a request as if `identity` were beyond doubt. Nobody has read anything.
@@ -69,8 +68,8 @@ pub fn judge_as<'p>(
     proof: Proof,
     now: SystemTime,
 ) -> Judged<'p> {
-    let (recognised, identity) = (Arc::clone(identity), Arc::clone(identity));
-    Subject { policy, site, facts, target, recognised, identity, now }.judged(|_| proof, |_, _| Vec::new())
+    let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
+    Subject { policy, site, facts, target, recognised, now }.judged(|_| proof, |_, _| Vec::new())
 }
 
 /// A request whose sender is known.
@@ -79,8 +78,7 @@ struct Subject<'p, 'a> {
     site: &'p Site,
     facts: &'a RequestFacts<'a>,
     target: &'a Target<'a>,
-    recognised: Arc<Identity>,
-    identity: Arc<Identity>,
+    recognised: Recognised,
     now: SystemTime,
 }
 
@@ -90,24 +88,25 @@ impl<'p> Subject<'p, '_> {
         proof: impl FnOnce(&Identity) -> Proof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     ) -> Judged<'p> {
-        let Self { policy, site, facts, target, recognised, identity, now } = self;
+        let Self { policy, site, facts, target, recognised, now } = self;
+        let identity = &recognised.identity;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
-        let proof = if is_judged { proof(&identity) } else { Proof::Unchecked };
-        let reads = if is_judged { reads(&identity, proof) } else { Vec::new() };
+        let proof = if is_judged { proof(identity) } else { Proof::Unchecked };
+        let reads = if is_judged { reads(identity, proof) } else { Vec::new() };
         let case = Case {
             target,
             user_agent: facts.user_agent.as_deref(),
             identifier: &policy.identifier,
-            recognised: &recognised,
-            identity: &identity,
+            recognised: recognised.at_first(),
+            identity,
             exempt,
             reads: &reads,
             now,
         };
         let verdict = decide(&site.rules, policy.config.period, &case);
-        let mode = site.modes.of(&identity);
-        let action = enforce(mode, site.config.choices, &verdict, &identity, proof, target);
-        Judged { identity, proof, verdict, mode, action }
+        let mode = site.modes.of(identity);
+        let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
+        Judged { identity: recognised.identity, proof, verdict, mode, action }
     }
 }

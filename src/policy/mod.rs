@@ -21,7 +21,7 @@ mod watch;
 
 pub use certificates::{Certificates, Shown};
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
-pub use current::CurrentPolicy;
+pub use current::{CurrentPolicy, HeldPolicy};
 pub use expiry::Validity;
 pub use judge::{Judged, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
@@ -76,7 +76,13 @@ impl Policy {
     /// default site.
     #[must_use]
     pub fn site(&self, host: &str) -> Option<&Arc<Site>> {
-        self.sites.get(self.hosts.find(host)?)
+        self.sites.get(self.site_index(host)?)
+    }
+
+    /// Where the site that serves `host` stands among [`Self::sites`].
+    #[must_use]
+    pub fn site_index(&self, host: &str) -> Option<usize> {
+        self.hosts.find(host)
     }
 
     /// All sites in the order of the configuration.

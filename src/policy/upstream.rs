@@ -4,7 +4,7 @@
 //! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
 
 use crate::config::{ConfigError, HealthCheck, Origin, OriginServer, OriginUrl};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -53,8 +53,8 @@ impl Upstream {
 
     /// Its addresses as last resolved; none for a socket, and for a name that has not been resolved yet.
     #[must_use]
-    pub fn addresses(&self) -> Arc<Vec<SocketAddr>> {
-        self.addresses.load_full()
+    pub fn addresses(&self) -> Guard<Arc<Vec<SocketAddr>>> {
+        self.addresses.load()
     }
 
     /// Whether it is taken to be well.
@@ -138,6 +138,10 @@ impl Upstreams {
     /// the others count too, since a check may be wrong and an error page helps nobody.
     #[must_use]
     pub fn next(&self, tried: &[usize]) -> Option<usize> {
+        // One server is the common case, and there is nothing to choose.
+        if self.servers.len() == 1 {
+            return Some(0);
+        }
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let candidates = |is_fit: fn(&Upstream) -> bool| {
             let all = self.servers.iter().enumerate();
@@ -146,10 +150,6 @@ impl Upstreams {
         };
         let sets: [fn(&Upstream) -> bool; 2] =
             [|server| server.server.weight > 0 && server.is_up(), |server| server.server.weight > 0];
-        // One server is the common case, and there is nothing to choose.
-        if self.servers.len() == 1 {
-            return Some(0);
-        }
         let chosen = sets.into_iter().map(candidates).find(|set| !set.is_empty());
         let Some(chosen) = chosen else { return tried.first().copied() };
         let total: usize = chosen.iter().map(|(_, weight)| weight).sum();

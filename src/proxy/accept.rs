@@ -94,7 +94,7 @@ impl Connections {
 }
 
 /// Accepts connections until `shutdown` says so, and gives each to one of `crew`, and to that one's own of `services`;
-/// the socket is closed then.
+/// the socket is closed then. The connections go on until the crew is told.
 pub(super) async fn accept<S: Serve>(
     listener: Listener,
     crew: Crew,
@@ -102,7 +102,6 @@ pub(super) async fn accept<S: Serve>(
     mut shutdown: watch::Receiver<bool>,
     connections: Arc<Connections>,
 ) {
-    let for_sessions = shutdown.clone();
     let mut failing = false;
     loop {
         let accepted = tokio::select! {
@@ -114,8 +113,7 @@ pub(super) async fn accept<S: Serve>(
         match accepted {
             Ok(newcomer) => {
                 failing = false;
-                let (shutdown, open) = (for_sessions.clone(), connections.open());
-                give(newcomer, &crew, &services, shutdown, open);
+                give(newcomer, &crew, &services, connections.open());
             }
             // The client gave up while it waited; the next one is fine.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -131,17 +129,11 @@ pub(super) async fn accept<S: Serve>(
 }
 
 /// Has `newcomer` served by whose turn it is.
-fn give<S: Serve>(
-    newcomer: Newcomer,
-    crew: &Crew,
-    services: &[Arc<S>],
-    shutdown: watch::Receiver<bool>,
-    open: Open,
-) {
+fn give<S: Serve>(newcomer: Newcomer, crew: &Crew, services: &[Arc<S>], open: Open) {
     let Some(share) = crew.share() else { return };
     let Some(service) = services.get(share.index).map(Arc::clone) else { return };
     let newcomer = if share.stays() { Ok(newcomer) } else { newcomer.leave() };
-    let runtime = share.runtime().clone();
+    let (runtime, shutdown) = (share.runtime().clone(), share.stopped());
     runtime.spawn(async move {
         match newcomer.and_then(Newcomer::arrive) {
             Ok(accepted) => service.serve(accepted, shutdown).await,

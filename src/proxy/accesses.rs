@@ -26,7 +26,7 @@ pub(super) fn record(log: &AccessLog, asked: Asked<'_>, ending: Ending, context:
     let authority = request.uri.authority().map_or("", http::uri::Authority::as_str);
     // What the guard told the client, the request's own failure knows nothing of.
     let told = context.line.as_ref().and_then(|line| line.told());
-    let server = context.site.as_deref().and_then(|site| {
+    let server = context.site().and_then(|site| {
         let index = context.tried.last()?;
         site.config.origin.servers.get(*index).map(|server| server.url.to_string())
     });
@@ -44,7 +44,7 @@ pub(super) fn record(log: &AccessLog, asked: Asked<'_>, ending: Ending, context:
         bytes: ending.bytes,
         referer: field(header::REFERER),
         user_agent: field(header::USER_AGENT),
-        site: context.site.as_deref().map(|site| site.config.name.as_str()),
+        site: context.site().map(|site| site.config.name.as_str()),
         origin: server.as_deref(),
         fault: context.fault.or(ending.fault).map(Fault::as_str),
         request_id: &context.request_id,

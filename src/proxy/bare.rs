@@ -42,6 +42,6 @@ impl Gateway {
         if facts.user_agent.as_deref().is_some_and(holds) {
             return Step::answer(bare.refusal.clone());
         }
-        self.routed(&policy, &facts, context, Step::Forward)
+        self.routed(&facts, context, Step::Forward)
     }
 }

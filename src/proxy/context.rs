@@ -3,7 +3,7 @@
 use super::listen::{BodyWatch, Line, Place};
 use crate::decide::VersionId;
 use crate::identify::Identity;
-use crate::policy::{Policy, Site};
+use crate::policy::{HeldPolicy, Site};
 use crate::record::{Event, Journal, Reader, Recorder, Wanted};
 use crate::request::message::Fault;
 use http::HeaderValue;
@@ -14,9 +14,9 @@ use std::time::{Instant, SystemTime};
 #[derive(Debug)]
 pub struct RequestContext {
     /// The policy in force when the request began.
-    pub(super) policy: Arc<Policy>,
-    /// Where it goes, once its host is known.
-    pub(super) site: Option<Arc<Site>>,
+    pub(super) policy: Arc<HeldPolicy>,
+    /// Where it goes, once its host is known, by its index among the sites of the policy.
+    pub(super) site_index: Option<usize>,
     /// The event, waiting for the status of the answer.
     pub(super) event: Option<PendingEvent>,
     /// What the origin may be told.
@@ -45,10 +45,10 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    pub(super) fn new(policy: Arc<Policy>) -> Self {
+    pub(super) fn new(policy: Arc<HeldPolicy>) -> Self {
         Self {
             policy,
-            site: None,
+            site_index: None,
             event: None,
             labels: None,
             line: None,
@@ -63,6 +63,11 @@ impl RequestContext {
             attempts: 0,
             tried: Vec::new(),
         }
+    }
+
+    /// Where it goes, once its host is known.
+    pub(super) fn site(&self) -> Option<&Site> {
+        self.policy.sites().get(self.site_index?).map(|site| &**site)
     }
 }
 

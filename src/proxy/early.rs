@@ -103,7 +103,8 @@ impl Gateway {
             return None;
         }
         let Head::Request(facts) = facts::read(asked, &policy.config) else { return None };
-        let site = policy.site(&facts.host)?;
+        let index = policy.site_index(&facts.host)?;
+        let site = policy.sites().get(index)?;
         if redirect(&facts, site).is_some() {
             return None;
         }
@@ -123,7 +124,7 @@ impl Gateway {
         self.count(hearing, &judged, &context.request_id, &mut outcome);
         self.look_for_unnamed_proxy(asked, &policy);
         self.totals.request();
-        context.site = Some(Arc::clone(site));
+        context.site_index = Some(index);
         self.told(outcome, site, context);
         self.totals.judging.observe(context.clock.elapsed());
         Some(written)

@@ -94,7 +94,7 @@ fn name_host(request: &mut RequestHeader, context: &RequestContext) -> Result<()
     if request.headers.contains_key(header::HOST) || request.uri.authority().is_some() {
         return Ok(());
     }
-    let Some(site) = &context.site else { return Ok(()) };
+    let Some(site) = context.site() else { return Ok(()) };
     let exact = site.config.hosts.iter().find_map(|host| match host {
         HostPattern::Exact(name) => Some(name.to_string()),
         HostPattern::Below(_) => None,

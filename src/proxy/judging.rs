@@ -67,7 +67,7 @@ impl Gateway {
         let policy = Arc::clone(&context.policy);
         let facts = match facts::read(asked, &policy.config) {
             Head::Request(facts) => facts,
-            Head::Server(facts) => return self.routed(&policy, &facts, context, Step::Forward),
+            Head::Server(facts) => return self.routed(&facts, context, Step::Forward),
             Head::Malformed(fault) => {
                 self.totals.malformed();
                 context.fault = Some(fault);
@@ -75,23 +75,24 @@ impl Gateway {
             }
         };
         self.look_for_unnamed_proxy(asked, &policy);
-        let step = self.routed(&policy, &facts, context, Step::Forward);
-        let Some(site) = context.site.clone() else { return step };
-        if let Some(answer) = redirect(&facts, &site) {
+        let step = self.routed(&facts, context, Step::Forward);
+        let Some(site) = context.site_index.and_then(|index| policy.sites().get(index)) else {
+            return step;
+        };
+        if let Some(answer) = redirect(&facts, site) {
             return Step::answer(answer);
         }
         let begun = Instant::now();
         let outcome = self.guarded(|| {
             let target = Target::new(&facts.target, site.config.path_parameters);
             let now = SystemTime::now();
-            let hearing =
-                Hearing { asked, facts: &facts, policy: &policy, site: &site, target: &target, now };
+            let hearing = Hearing { asked, facts: &facts, policy: &policy, site, target: &target, now };
             self.stages(hearing, &context.request_id)
         });
         self.totals.judging.observe(begun.elapsed());
         match outcome {
-            Some(outcome) => self.told(outcome, &site, context),
-            None => unjudged(asked, &facts, &policy, &site),
+            Some(outcome) => self.told(outcome, site, context),
+            None => unjudged(asked, &facts, &policy, site),
         }
     }
 
@@ -121,19 +122,13 @@ impl Gateway {
     }
 
     /// Finds the site of the request; `step` where there is one, else the answer that there is none.
-    pub(super) fn routed(
-        &self,
-        policy: &Policy,
-        facts: &RequestFacts<'_>,
-        context: &mut RequestContext,
-        step: Step,
-    ) -> Step {
-        let Some(site) = policy.site(&facts.host) else {
+    pub(super) fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext, step: Step) -> Step {
+        context.site_index = context.policy.site_index(&facts.host);
+        if context.site_index.is_none() {
             self.totals.no_site();
             return Step::answer(Answer::page(421, "no site of this name is served here"));
-        };
+        }
         self.totals.request();
-        context.site = Some(Arc::clone(site));
         step
     }
 

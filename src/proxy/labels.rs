@@ -3,6 +3,7 @@
 use super::context::RequestContext;
 use pingora::Result;
 use pingora::http::RequestHeader;
+use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -44,20 +45,41 @@ pub(super) fn is_spelled(name: &str, own: &str) -> bool {
     name.len() == own.len() && name.bytes().zip(own.bytes()).all(alike)
 }
 
-/// An id that tells this request from every other of this gateway: when the process began, and which of its
-/// requests this is, in hexadecimal digits.
+/// How many numbers a thread takes at once. Those that all threads took in common, one for each request, would go to and
+/// fro between their processors.
+const NUMBERS: u64 = 1 << 12;
+
+thread_local! {
+    /// The next number of this thread, and the first that is not its own.
+    static OWN: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
+}
+
+/// A number that no other request of this process has.
+fn number() -> u64 {
+    static TAKEN: AtomicU64 = AtomicU64::new(0);
+    OWN.with(|own| {
+        let [mut next, mut end] = own.get();
+        if next == end {
+            next = TAKEN.fetch_add(NUMBERS, Ordering::Relaxed);
+            end = next + NUMBERS;
+        }
+        own.set([next + 1, end]);
+        next
+    })
+}
+
+/// An id that tells this request from every other of this gateway: when the process began, and a number, in hexadecimal
+/// digits.
 pub(super) fn request_id() -> String {
     static PROCESS: LazyLock<String> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let start = u64::try_from(since.as_micros()).unwrap_or_default();
         format!("{:016x}-", start ^ (u64::from(std::process::id()) << 48))
     });
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mut id = String::with_capacity(PROCESS.len() + 16);
     id.push_str(&PROCESS);
     // By hand: formatting costs more than everything else here, and this is done for each request.
-    push_hexadecimal(&mut id, count);
+    push_hexadecimal(&mut id, number());
     id
 }
 
@@ -82,6 +104,18 @@ mod tests {
         let ((length, start, first), (_, same, second)) = (parts(&one).unwrap(), parts(&other).unwrap());
         assert_eq!((length, &start), (16, &same));
         assert_ne!(first, second);
+    }
+
+    #[test]
+    fn no_two_requests_of_any_threads_have_one_number() {
+        let each = usize::try_from(NUMBERS).unwrap() * 2 + 1;
+        let threads =
+            (0..4).map(|_| std::thread::spawn(move || (0..each).map(|_| number()).collect::<Vec<_>>()));
+        let threads: Vec<_> = threads.collect();
+        let mut numbers: Vec<u64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), each * 4);
     }
 
     #[test]

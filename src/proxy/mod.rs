@@ -91,7 +91,7 @@ impl ProxyHttp for Gateway {
     fn new_ctx(&self) -> RequestContext {
         // The one time that a request asks which policy is in force. What is looked at early and not refused has asked
         // before, and nothing came of that.
-        RequestContext::new(self.current.get())
+        RequestContext::new(self.current.held())
     }
 
     /// None: pingora's own, which compresses, is on every request's way even where it is off.
@@ -208,7 +208,7 @@ impl ProxyHttp for Gateway {
         error: &Error,
         context: &mut RequestContext,
     ) -> FailToProxy {
-        let site = context.site.as_deref().map_or("", |site| &site.config.name);
+        let site = context.site().map_or("", |site| &site.config.name);
         let failed = faults::answer(session, error, site, &self.origin_faults).await;
         context.failure = Some(failed.error_code);
         failed

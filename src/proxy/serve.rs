@@ -9,7 +9,7 @@ use super::sockets::{BindError, ControlSocket, bind};
 use super::workers::{Crew, Workers};
 use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
-use crate::policy::Reloader;
+use crate::policy::{CurrentPolicy, Reloader};
 use crate::record::{ConnectionTotals, Journal};
 use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
@@ -27,6 +27,9 @@ use tokio::sync::watch;
 /// How many idle connections to origins are kept, by all workers together, and how many each worker may keep at least.
 const UPSTREAM_POOL: usize = 512;
 const OWN_POOL: usize = 32;
+
+/// How soon a worker without requests lets go of a policy that was replaced.
+const RENEWAL: Duration = Duration::from_secs(1);
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -100,6 +103,7 @@ impl Server {
         keep(&manager, &self.listeners, &self.heritage)?;
         let (watched, watching) = (Arc::clone(&manager), crew.clone());
         tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
+        tokio::spawn(renew(Arc::clone(&current), crew.clone()));
         let socket = ControlSocket::bind(&path);
         // Before anything is recorded. A socket that nobody can have would leave the journal to grow for ever.
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
@@ -126,6 +130,7 @@ impl Server {
         manager.leaving(stop_for);
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
+        crew.stop();
         let grace = current.get().config.grace;
         drain(&proxies, stop_for, &connections, grace, &mut signals).await;
         // The control socket's file goes with its task.
@@ -174,6 +179,19 @@ fn keep(
     }
     heritage.stale.iter().for_each(|address| manager.forget(*address));
     Ok(())
+}
+
+/// Has each worker let go of a policy that was replaced, in case no request of its own does.
+async fn renew(current: Arc<CurrentPolicy>, crew: Crew) {
+    let mut known = current.get().generation;
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        let generation = current.get().generation;
+        if std::mem::replace(&mut known, generation) != generation {
+            let current = Arc::clone(&current);
+            crew.each(move || drop(current.held())).await;
+        }
+    }
 }
 
 /// Lets what is open come to its end.
@@ -296,8 +314,9 @@ async fn admin(
 
 /// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
 async fn show_pages(listener: Listener, pages: Pages, stopped: watch::Receiver<bool>) {
-    let pages = vec![Arc::new(Direct(Arc::new(pages.app())))];
-    accept(listener, Crew::here(), pages, stopped, Arc::default()).await;
+    let (pages, crew) = (vec![Arc::new(Direct(Arc::new(pages.app())))], Crew::here());
+    accept(listener, crew.clone(), pages, stopped, Arc::default()).await;
+    crew.stop();
 }
 
 /// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What

@@ -95,6 +95,9 @@ struct Worker {
     runtime: Handle,
     /// Connections that it has.
     load: AtomicUsize,
+    /// Tells them of a stop. Each request looks there: what all workers look at in common would go to and fro between
+    /// their processors.
+    stop: watch::Sender<bool>,
 }
 
 /// A connection's place with a worker, until it is dropped.
@@ -107,9 +110,11 @@ pub(super) struct Share {
 
 impl Crew {
     fn of(runtimes: Vec<Handle>) -> Self {
-        let workers =
-            runtimes.into_iter().map(|runtime| Arc::new(Worker { runtime, load: AtomicUsize::new(0) }));
-        Self { workers: workers.collect(), turn: Arc::default() }
+        let worker = |runtime| {
+            let (load, stop) = (AtomicUsize::new(0), watch::Sender::new(false));
+            Arc::new(Worker { runtime, load, stop })
+        };
+        Self { workers: runtimes.into_iter().map(worker).collect(), turn: Arc::default() }
     }
 
     /// The thread that this is called on, alone.
@@ -155,11 +160,24 @@ impl Crew {
         Some(Share { worker: Arc::clone(worker), index })
     }
 
+    /// Tells every connection, of all workers, that there is to be no next request.
+    pub(super) fn stop(&self) {
+        for worker in &*self.workers {
+            worker.stop.send_replace(true);
+        }
+    }
+
     /// Waits until every worker has had a turn.
     pub(super) async fn answer(&self) {
+        self.each(|| ()).await;
+    }
+
+    /// Has one worker after the other do the same.
+    pub(super) async fn each(&self, job: impl Fn() + Clone + Send + 'static) {
         for worker in &*self.workers {
-            // One that is gone has nothing left to say.
-            let _ = worker.runtime.spawn(async {}).await;
+            let job = job.clone();
+            // One that is gone has nothing left to do.
+            let _ = worker.runtime.spawn(async move { job() }).await;
         }
     }
 }
@@ -167,6 +185,11 @@ impl Crew {
 impl Share {
     pub(super) fn runtime(&self) -> &Handle {
         &self.worker.runtime
+    }
+
+    /// Whether the connection is to come to its end.
+    pub(super) fn stopped(&self) -> watch::Receiver<bool> {
+        self.worker.stop.subscribe()
     }
 
     /// Whether the connection stays on the thread that has accepted it.
@@ -184,7 +207,7 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, HashSet};
 
     fn crew(threads: usize) -> (Crew, Vec<Runtime>) {
         let runtimes: Vec<Runtime> =
@@ -205,6 +228,28 @@ mod tests {
         shares.retain(|share| share.index != 1);
         let next: Vec<Share> = (0..3).filter_map(|_| crew.share()).collect();
         assert_eq!(next.iter().map(|share| share.index).collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn every_connection_hears_of_a_stop() {
+        let (crew, _runtimes) = crew(3);
+        let shares: Vec<Share> = (0..3).filter_map(|_| crew.share()).collect();
+        let mut told: Vec<_> = shares.iter().map(Share::stopped).collect();
+        assert!(told.iter_mut().all(|told| !*told.borrow()));
+        crew.stop();
+        // Whoever comes only now, too.
+        told.extend(shares.iter().map(Share::stopped));
+        assert!(told.len() == 6 && told.iter_mut().all(|told| *told.borrow()));
+    }
+
+    #[test]
+    fn each_worker_does_its_job_once() {
+        let (done, jobs) = channel();
+        Workers::start(3).unwrap().run(|crew, _| async move {
+            crew.each(move || done.send(std::thread::current().id()).unwrap()).await;
+        });
+        let threads: Vec<_> = jobs.into_iter().collect();
+        assert_eq!((threads.len(), threads.iter().collect::<HashSet<_>>().len()), (3, 3));
     }
 
     #[test]

@@ -167,8 +167,7 @@ impl<'a> Judge<'a> {
         let recognised = of.recognise(&self.sites.policy, header);
         // A value of this thread's own: counting its holders would make the threads wait for each other.
         let own = |identity: &Arc<Identity>| Arc::new(Identity::clone(identity));
-        let recognised =
-            Recognised { at_first: own(&recognised.at_first), identity: own(&recognised.identity) };
+        let recognised = Recognised::new(own(recognised.at_first()), own(&recognised.identity));
         let subject = if recognised.identity.client.is_judged() {
             self.subject(site, &recognised, part)
         } else {

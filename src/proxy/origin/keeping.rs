@@ -80,7 +80,7 @@ impl Due {
 fn resolved(server: &Upstream, site: &str) {
     let url = &server.server.url;
     match server.resolve() {
-        Ok(true) => tracing::info!(site, addresses = ?server.addresses(), "the origin {url} has moved"),
+        Ok(true) => tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has moved"),
         Ok(false) => {}
         Err(error) => {
             tracing::debug!(

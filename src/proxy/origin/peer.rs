@@ -57,7 +57,7 @@ pub(in crate::proxy) fn peer(
     context: &mut RequestContext,
     authorities: &Authorities,
 ) -> Result<Box<HttpPeer>> {
-    let Some(site) = context.site.clone() else {
+    let Some(site) = context.site_index.and_then(|index| context.policy.sites().get(index)) else {
         return Error::e_explain(ErrorType::InternalError, "the request has no site");
     };
     context.attempts += 1;
@@ -69,7 +69,7 @@ pub(in crate::proxy) fn peer(
     let before = context.tried.iter().filter(|tried| **tried == index).count();
     context.tried.push(index);
     let timeouts = context.policy.config.timeouts;
-    let mut peer = reached(server, before, &site, &timeouts, authorities)?;
+    let mut peer = reached(server, before, site, &timeouts, authorities)?;
     if session.req_header().headers.contains_key(http::header::UPGRADE) {
         let timeout = peer.options.connection_timeout.unwrap_or(Duration::from_secs(1));
         peer.options.custom_l4 = Some(Arc::new(Handshakes { timeout }));
