@@ -24,8 +24,8 @@ const QUEUE_BYTES: usize = 64 * 1024 * 1024;
 /// How many octets of lines are written at once: so many lines at most are counted as dropped for the sake of one.
 const BATCH_BYTES: u64 = 256 * 1024;
 
-/// A buffer that has grown beyond this, while the disk stood still, is given back.
-const USUAL_BYTES: usize = 4 * 1024 * 1024;
+/// A buffer that has grown beyond this, while the disk stood still, is given back. Lines of [`GATHERING`] take far less.
+const USUAL_BYTES: usize = 1024 * 1024;
 
 /// How long the writer gathers lines before it writes them. Under load a wake-up and a write for each line would
 /// cost more than judging; 20 ms is no wait for a reader, and the queue has room for far more.

@@ -113,11 +113,8 @@ impl Tally {
 
     /// Takes all that was counted.
     pub(super) fn take(&self) -> Batch {
-        let mut whole = Batch::new(WAITING);
-        for shard in self.shards() {
-            let part = shard.lock().unwrap_or_else(PoisonError::into_inner).batch.take();
-            whole.merge(part);
-        }
+        let part = |shard: &Mutex<Shard>| shard.lock().unwrap_or_else(PoisonError::into_inner).batch.take();
+        let mut whole = Batch::of(self.shards().map(part).collect(), WAITING);
         whole.reads_are_partial = self.reads_are_partial.load(Ordering::Relaxed);
         whole
     }
@@ -237,7 +234,7 @@ mod tests {
         tally.take();
         count(&tally, "slow", "/", 100_000_000);
         let batch = tally.take();
-        let gaps = &batch.accounts.get(&subject("slow")).unwrap().gaps[&0];
+        let gaps = &batch.accounts.get(&subject("slow")).unwrap().gaps[0].1;
         assert_eq!(gaps.count(), 1, "the last request is remembered when all is taken");
         assert!((9.6..10.4).contains(&gaps.median().unwrap().as_secs_f64()));
     }

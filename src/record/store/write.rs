@@ -119,7 +119,8 @@ impl<D: Database> Writing<'_, D> {
     }
 
     fn account(&mut self, subject: &Subject, account: &Account) -> Result<(), StoreError> {
-        let today = account.presence.keys().next_back().copied().unwrap_or_else(|| start_of(self.now, DAY));
+        let today =
+            account.presence.iter().map(|(day, _)| *day).max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, today)?;
         let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
         let id = self.subject(named)?;

@@ -3,12 +3,11 @@
 use super::decision::Decision;
 use super::gaps::Gaps;
 use super::instant::{DAY, HOUR, start_of};
-use super::room::Room;
+use super::room::{Room, Sizes};
 use crate::decide::VersionId;
 use crate::enforce::Action;
 use crate::record::event::{Event, EventKind};
 use hashbrown::HashMap;
-use std::collections::BTreeMap;
 
 /// Longer targets, in octets, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
@@ -122,14 +121,15 @@ pub(in crate::record) struct Uses {
 pub(in crate::record) struct Account {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
-    /// By day: first and last seen.
-    pub(in crate::record) presence: BTreeMap<i64, Seen>,
+    /// By day: first and last seen. A day or two, but where the store has long been broken.
+    pub(in crate::record) presence: Vec<(i64, Seen)>,
     pub(in crate::record) decisions: Map<Decision, Uses>,
     /// By target, raw octets.
     pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
-    pub(in crate::record) gaps: BTreeMap<i64, Gaps>,
+    /// By day.
+    pub(in crate::record) gaps: Vec<(i64, Gaps)>,
     pub(in crate::record) events: Vec<KeptEvent>,
     pub(in crate::record) reads: Map<ReadKey, Seen>,
 }
@@ -138,10 +138,42 @@ impl Account {
     /// Notes when the subject was there; `count` is not used.
     pub(super) fn see(&mut self, seen: Seen) {
         let day = start_of(seen.first, DAY);
-        if let Some(known) = self.presence.get_mut(&day) {
+        match self.presence.iter_mut().find(|(known, _)| *known == day) {
+            Some((_, known)) => known.add(seen),
+            None => push(&mut self.presence, (day, seen)),
+        }
+    }
+
+    /// Adds to the gaps of a day.
+    pub(super) fn add_gaps(&mut self, day: i64, add: impl FnOnce(&mut Gaps)) {
+        if let Some((_, known)) = self.gaps.iter_mut().find(|(known, _)| *known == day) {
+            return add(known);
+        }
+        let mut gaps = Gaps::default();
+        add(&mut gaps);
+        push(&mut self.gaps, (day, gaps));
+    }
+
+    pub(super) fn add_read(&mut self, key: ReadKey, seen: Seen, room: &mut Room) {
+        if let Some(known) = self.reads.get_mut(&key) {
             known.add(seen);
+        } else if room.sizes.reads < room.bounds.reads {
+            room.sizes.reads += 1;
+            self.reads.insert(key, seen);
         } else {
-            self.presence.insert(day, seen);
+            room.drop_details(seen.count);
+        }
+    }
+
+    /// How much room it takes in a batch.
+    pub(super) fn sizes(&self) -> Sizes {
+        Sizes {
+            rollups: self.decisions.values().map(|uses| uses.periods.len()).sum(),
+            paths: self.paths.len(),
+            strangers: usize::from(!self.is_known),
+            samples: self.events.len(),
+            reads: self.reads.len(),
+            robots: 0,
         }
     }
 
@@ -158,6 +190,14 @@ impl Account {
             add(&mut self.other_paths, day, counts);
         }
     }
+}
+
+/// Adds to a list that mostly stays at one entry, and so takes no more room than for one before there is a second.
+pub(super) fn push<T>(list: &mut Vec<T>, entry: T) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.push(entry);
 }
 
 pub(super) fn add(days: &mut PathDays, day: i64, counts: &PathCounts) {
@@ -184,6 +224,6 @@ impl Uses {
         }
         room.sizes.rollups += 1;
         let [_, period] = candidates;
-        self.periods.push((period, count));
+        push(&mut self.periods, (period, count));
     }
 }

@@ -5,11 +5,11 @@
 //! is a count lost, and then it is counted as lost.
 
 use super::account::{
-    Account, KeptEvent, Map, PathCounts, Period, ReadKey, SAMPLES_PER_DECISION, Seen, Uses, add,
+    Account, KeptEvent, Map, PathCounts, Period, ReadKey, SAMPLES_PER_DECISION, Seen, Uses, add, push,
 };
 use super::decision::DecisionRef;
 use super::instant::{DAY, MINUTE, start_of};
-use super::room::{Bounds, Losses, Room};
+use super::room::{Bounds, Losses, Room, Sizes};
 use super::subject::{Subject, SubjectRef};
 use crate::record::event::EventKind;
 use hashbrown::hash_map::EntryRef;
@@ -25,6 +25,7 @@ pub(in crate::record) struct InForce {
 
 /// Counts that are not written yet.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(in crate::record) struct Batch {
     pub(in crate::record) accounts: Map<Subject, Account>,
     pub(in crate::record) versions: Vec<InForce>,
@@ -79,7 +80,7 @@ impl Batch {
             (start_of(entry.at, DAY), PathCounts::one(entry.decision.kind, entry.decision.action));
         account.add_path(entry.target, day, &counts, room);
         if let Some(gap) = entry.gap {
-            account.gaps.entry(day).or_default().add(gap);
+            account.add_gaps(day, |gaps| gaps.add(gap));
         }
         let uses = match account.decisions.entry_ref(&entry.decision) {
             EntryRef::Occupied(known) => known.into_mut(),
@@ -99,7 +100,7 @@ impl Batch {
             return;
         }
         self.room.sizes.samples += 1;
-        account(&mut self.accounts, &mut self.room, subject, is_known).events.push(event);
+        push(&mut account(&mut self.accounts, &mut self.room, subject, is_known).events, event);
     }
 
     /// Notes reads of one version by one reader.
@@ -113,14 +114,7 @@ impl Batch {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, subject, is_known);
         account.see(seen);
-        if let Some(known) = account.reads.get_mut(&key) {
-            known.add(seen);
-        } else if room.sizes.reads < room.bounds.reads {
-            room.sizes.reads += 1;
-            account.reads.insert(key, seen);
-        } else {
-            room.drop_details(seen.count);
-        }
+        account.add_read(key, seen, room);
     }
 
     /// Notes that a version came into force.
@@ -139,18 +133,45 @@ impl Batch {
         self.room.losses = self.losses().plus(other.losses());
         self.reads_are_partial |= other.reads_are_partial;
         other.versions.into_iter().for_each(|version| self.in_force(version));
+        let accounts = Sizes { robots: 0, ..other.room.sizes };
+        let is_table_of_use =
+            self.accounts.is_empty() && self.accounts.capacity() < other.accounts.capacity();
+        if is_table_of_use && self.room.take(accounts) {
+            self.accounts = other.accounts;
+            return;
+        }
         for (subject, theirs) in other.accounts {
-            self.merge_account(subject.borrowed(), theirs);
+            self.merge_account(subject, theirs);
         }
     }
 
-    fn merge_account(&mut self, subject: SubjectRef<'_>, theirs: Account) {
+    /// The sum of `parts`, under bounds of its own.
+    pub(in crate::record) fn of(parts: Vec<Self>, bounds: Bounds) -> Self {
+        let mut whole = Self::new(bounds);
+        // In one piece: a table that grows leaves every size it had behind.
+        whole.accounts.reserve(parts.iter().map(|part| part.accounts.len()).sum());
+        for part in parts {
+            whole.merge(part);
+        }
+        whole
+    }
+
+    fn merge_account(&mut self, subject: Subject, theirs: Account) {
+        // Most are new here, and are moved as they are.
+        if !self.accounts.contains_key(&subject) && self.room.take(theirs.sizes()) {
+            self.accounts.insert(subject, theirs);
+        } else {
+            self.add_account(subject.borrowed(), theirs);
+        }
+    }
+
+    fn add_account(&mut self, subject: SubjectRef<'_>, theirs: Account) {
         let is_known = theirs.is_known;
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
-        theirs.presence.into_values().for_each(|seen| ours.see(seen));
+        theirs.presence.into_iter().for_each(|(_, seen)| ours.see(seen));
         for (day, gaps) in theirs.gaps {
-            ours.gaps.entry(day).or_default().merge(&gaps);
+            ours.add_gaps(day, |ours| ours.merge(&gaps));
         }
         for (decision, uses) in theirs.decisions {
             let known = ours.decisions.entry(decision).or_default();
@@ -165,10 +186,8 @@ impl Batch {
             }
         }
         theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
+        theirs.reads.into_iter().for_each(|(key, seen)| ours.add_read(key, seen, room));
         theirs.events.into_iter().for_each(|event| self.keep(subject, is_known, event));
-        for (key, seen) in theirs.reads {
-            self.read(subject, is_known, key, seen);
-        }
     }
 }
 

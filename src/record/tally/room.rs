@@ -59,6 +59,29 @@ impl Room {
         Self { bounds, sizes: Sizes::default(), losses: Losses::default() }
     }
 
+    /// Takes room for all of `sizes`, or for none of it; `false` where there is too little.
+    pub(super) const fn take(&mut self, more: Sizes) -> bool {
+        let (bounds, had) = (&self.bounds, self.sizes);
+        let all = Sizes {
+            rollups: had.rollups + more.rollups,
+            paths: had.paths + more.paths,
+            strangers: had.strangers + more.strangers,
+            samples: had.samples + more.samples,
+            reads: had.reads + more.reads,
+            robots: had.robots + more.robots,
+        };
+        let fits = all.rollups <= bounds.rollups
+            && all.paths <= bounds.paths
+            && all.strangers <= bounds.strangers
+            && all.samples <= bounds.samples
+            && all.reads <= bounds.reads
+            && all.robots <= bounds.robots;
+        if fits {
+            self.sizes = all;
+        }
+        fits
+    }
+
     /// Details that are missing, by the number of requests they were of.
     pub(super) const fn drop_details(&mut self, count: u64) {
         self.losses.details_dropped = self.losses.details_dropped.saturating_add(count);

@@ -4,6 +4,7 @@ use super::*;
 use crate::decide::{Notice, Outcome, Reason, Verdict, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
+use std::time::Duration;
 
 const ROOMY: Bounds =
     Bounds { rollups: 1_000, paths: 1_000, strangers: 100, samples: 100, reads: 100, robots: 100_000 };
@@ -36,6 +37,15 @@ fn count(batch: &mut Batch, crawler: &str, is_known: bool, target: &str, minute:
     })
 }
 
+fn key(host: &str) -> ReadKey {
+    ReadKey {
+        version: VersionId::of(b"a"),
+        in_force: 5,
+        host: host.into(),
+        network: Some("192.0.2.0/24".into()),
+    }
+}
+
 fn path_requests(batch: &Batch) -> u64 {
     let of = |account: &Account| {
         let days = account.paths.values().flatten().chain(&account.other_paths);
@@ -63,6 +73,113 @@ fn merging_adds_up() {
     assert_eq!(one.accounts.len(), 2);
     assert_eq!(one.room.sizes.rollups, 10);
     assert_eq!(one.room.sizes.paths, 14);
+}
+
+/// What a batch holds, in an order of its own.
+fn contents(batch: &Batch) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (subject, account) in &batch.accounts {
+        let name = subject.crawler.as_deref().unwrap_or_default();
+        let mut add = |entry: &dyn std::fmt::Debug| all.push(format!("{name} {entry:?}"));
+        add(&account.is_known);
+        account.presence.iter().for_each(|day| add(day));
+        account.gaps.iter().for_each(|day| add(day));
+        account.decisions.values().flat_map(|uses| &uses.periods).for_each(|period| add(period));
+        for (target, days) in &account.paths {
+            for day in days {
+                add(&(target, day));
+            }
+        }
+        account.reads.iter().for_each(|read| add(&read));
+    }
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn parts_come_to_what_one_batch_would_have_counted() {
+    let mut whole = Batch::new(ROOMY);
+    let mut parts = vec![Batch::new(ROOMY); 3];
+    let verdict = verdict(GUILTY);
+    for number in 0..780_i64 {
+        // Even subjects are of one part alone, odd ones of all.
+        let crawler = number % 26;
+        let part = if crawler % 2 == 0 { crawler / 2 } else { number / 26 } % 3;
+        let (name, target) = (format!("bot{crawler}"), format!("/{}", number % 11));
+        let (is_known, at) = (crawler % 3 == 0, number / 390 * DAY * 1_000_000);
+        for batch in [&mut whole, &mut parts[usize::try_from(part).unwrap()]] {
+            batch.count(&Entry {
+                subject: subject(&name),
+                is_known,
+                decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
+                target: target.as_bytes(),
+                at,
+                gap: Some(Duration::from_millis(number.unsigned_abs())),
+            });
+            if number % 5 == 0 {
+                let seen = Seen { first: at, last: at, count: 1 };
+                batch.read(subject(&name), is_known, key("example.org"), seen);
+            }
+        }
+    }
+    assert!(parts.iter().all(|part| (17..=18).contains(&part.accounts.len())), "13 of all and a third of 13");
+    let merged = Batch::of(parts, ROOMY);
+    assert_eq!(contents(&merged), contents(&whole));
+    assert_eq!(format!("{:?}", merged.room), format!("{:?}", whole.room));
+    assert_eq!(merged.losses(), Losses::default());
+}
+
+/// A part with requests of one crawler for so many targets.
+fn part(crawler: &str, targets: usize) -> Batch {
+    let mut batch = Batch::new(ROOMY);
+    for number in 0..targets {
+        count(&mut batch, crawler, true, &format!("/{number}"), 0);
+    }
+    batch
+}
+
+#[test]
+fn an_account_that_does_not_fit_whole_is_added_as_far_as_it_goes() {
+    let merged = Batch::of(vec![part("a", 8), part("b", 8)], Bounds { paths: 10, ..ROOMY });
+    let [first, second] = ["a", "b"].map(|name| merged.accounts[&Subject::from(&subject(name))].paths.len());
+    assert_eq!((first, second), (8, 2));
+    assert_eq!((merged.requests(), path_requests(&merged)), (16, 16));
+    assert_eq!((merged.room.sizes.paths, merged.losses().details_dropped), (10, 6));
+}
+
+#[test]
+fn a_table_is_taken_whole_where_all_of_it_fits_and_takes_its_room() {
+    let mut batch = Batch::new(Bounds { paths: 30, ..ROOMY });
+    batch.merge(part("a", 20));
+    assert_eq!((batch.room.sizes.paths, batch.room.sizes.rollups), (20, 1));
+    batch.merge(part("b", 20));
+    assert_eq!((batch.room.sizes.paths, batch.losses().details_dropped), (30, 10));
+    assert_eq!((batch.requests(), path_requests(&batch)), (40, 40));
+    let mut small = Batch::new(Bounds { paths: 10, ..ROOMY });
+    small.merge(part("a", 20));
+    assert_eq!((small.room.sizes.paths, small.losses().details_dropped), (10, 10));
+    assert_eq!((small.requests(), path_requests(&small)), (20, 20));
+}
+
+#[test]
+fn made_up_names_of_several_parts_find_room_in_all() {
+    let strangers = |part: usize, bounds| {
+        let mut batch = Batch::new(bounds);
+        (0..4).for_each(|number| {
+            count(&mut batch, &format!("made-up-{part}-{number}"), false, "/", 0);
+        });
+        batch
+    };
+    let of_rest = |batch: &Batch| {
+        let rest = batch.accounts.get(&Subject::from(&subject(super::super::OTHER_CRAWLERS)));
+        rest.map_or(0, |rest| rest.paths[&b"/"[..]][0].1.violations)
+    };
+    let few = Bounds { strangers: 2, ..ROOMY };
+    let merged = Batch::of(vec![strangers(0, few), strangers(1, few)], ROOMY);
+    assert_eq!((merged.accounts.len(), merged.room.sizes.strangers, of_rest(&merged)), (5, 4, 4));
+    let merged = Batch::of(vec![strangers(0, ROOMY), strangers(1, ROOMY)], Bounds { strangers: 5, ..ROOMY });
+    assert_eq!((merged.accounts.len(), merged.room.sizes.strangers, of_rest(&merged)), (6, 5, 3));
+    assert_eq!((merged.requests(), merged.losses()), (8, Losses::default()));
 }
 
 #[test]
@@ -122,19 +239,13 @@ fn a_few_events_of_a_batch_are_wanted_in_full() {
 #[test]
 fn reads_of_one_reader_are_one() {
     let mut batch = Batch::new(Bounds { reads: 1, ..ROOMY });
-    let key = |host: &str| ReadKey {
-        version: VersionId::of(b"a"),
-        in_force: 5,
-        host: host.into(),
-        network: Some("192.0.2.0/24".into()),
-    };
     for at in [30, 10, 20] {
         batch.read(subject("a"), true, key("example.org"), Seen { first: at, last: at, count: 1 });
     }
     batch.read(subject("a"), true, key("www.example.org"), Seen { first: 1, last: 1, count: 1 });
     let account = &batch.accounts[&Subject::from(&subject("a"))];
     assert_eq!(account.reads[&key("example.org")], Seen { first: 10, last: 30, count: 3 });
-    assert_eq!(account.presence[&0], Seen { first: 1, last: 30, count: 4 });
+    assert_eq!(account.presence[0].1, Seen { first: 1, last: 30, count: 4 });
     assert_eq!(batch.losses().details_dropped, 1);
 }
 
