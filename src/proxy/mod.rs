@@ -24,6 +24,7 @@ mod life;
 mod listen;
 mod mount;
 mod origin;
+mod renewal;
 mod respond;
 mod returning;
 mod robots_txt;

@@ -5,11 +5,12 @@ use super::demo::DemoOrigin;
 use super::life::{Handover, Heritage, Predecessor, ServiceManager, Signals, Stop, path_beside};
 use super::listen::{Admission, Front, tls_settings};
 use super::mount::Pages;
+use super::renewal::renew;
 use super::sockets::{BindError, ControlSocket, bind};
 use super::workers::{Crew, Workers};
 use super::{Gateway, origin, wire};
 use crate::config::{Config, ListenerConfig};
-use crate::policy::{CurrentPolicy, Reloader};
+use crate::policy::Reloader;
 use crate::record::{ConnectionTotals, Journal};
 use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
@@ -27,9 +28,6 @@ use tokio::sync::watch;
 /// How many idle connections to origins are kept, by all workers together, and how many each worker may keep at least.
 const UPSTREAM_POOL: usize = 512;
 const OWN_POOL: usize = 32;
-
-/// How soon a worker without requests lets go of a policy that was replaced.
-const RENEWAL: Duration = Duration::from_secs(1);
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -179,19 +177,6 @@ fn keep(
     }
     heritage.stale.iter().for_each(|address| manager.forget(*address));
     Ok(())
-}
-
-/// Has each worker let go of a policy that was replaced, in case no request of its own does.
-async fn renew(current: Arc<CurrentPolicy>, crew: Crew) {
-    let mut known = current.get().generation;
-    loop {
-        tokio::time::sleep(RENEWAL).await;
-        let generation = current.get().generation;
-        if std::mem::replace(&mut known, generation) != generation {
-            let current = Arc::clone(&current);
-            crew.each(move || drop(current.held())).await;
-        }
-    }
 }
 
 /// Lets what is open come to its end.
