@@ -49,7 +49,7 @@ const LATENCY_RATE: u32 = 8_000;
 #[command(name = "e2e")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
-    /// Seconds of each load [default: 1 for the scenarios, 4 for all others]
+    /// Seconds of each load [default: 1 for the scenarios, 2 for the workers, 4 for all others]
     #[arg(long)]
     seconds: Option<u32>,
     /// Rounds; in each every peer has its turn in every scenario [default: 11, and 5 of attacks]
@@ -133,7 +133,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         return rate::latency(options.rate.unwrap_or(LATENCY_RATE), seconds, folder.path());
     }
     if options.workers {
-        return workers::measure(options.rate, seconds, folder.path());
+        return workers::measure(options.rate, options.seconds.unwrap_or(2), folder.path());
     }
     let named = |kind: &Kind| options.peer.is_empty() || options.peer.iter().any(|word| word == kind.word());
     let is_name = SCENARIOS.iter().any(|scenario| scenario.name == options.scenario);
