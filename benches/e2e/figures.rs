@@ -38,8 +38,10 @@ impl Figure {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     measured: BTreeMap<(&'static str, Kind), Vec<Figure>>,
-    /// Loads that only warmed a peer up; their requests count, their figures do not.
+    /// Loads that are in no table: that warmed a peer up, or two peers at once. Their requests count.
     unmeasured: BTreeMap<(&'static str, Kind), Vec<Load>>,
+    /// Ratios of processor time for each request, of two peers at once.
+    both: BTreeMap<(&'static str, Kind, Kind), Vec<f64>>,
 }
 
 impl Figures {
@@ -49,6 +51,25 @@ impl Figures {
 
     pub(crate) fn add_unmeasured(&mut self, scenario: &'static str, kind: Kind, load: Load) {
         self.unmeasured.entry((scenario, kind)).or_default().push(load);
+    }
+
+    /// Adds what two peers cost that were under load at once: their ratio, and the requests.
+    pub(crate) fn add_both(
+        &mut self,
+        scenario: &'static str,
+        (one, ours): (Kind, Figure),
+        (other, theirs): (Kind, Figure),
+    ) {
+        self.add_unmeasured(scenario, one, ours.load);
+        self.add_unmeasured(scenario, other, theirs.load);
+        self.both.entry((scenario, one, other)).or_default().push(ours.cpu() / theirs.cpu());
+    }
+
+    /// The ratios of two peers at once in ascending order.
+    pub(crate) fn ratios(&self, scenario: &'static str, one: Kind, other: Kind) -> Vec<f64> {
+        let mut ratios = self.both.get(&(scenario, one, other)).cloned().unwrap_or_default();
+        ratios.sort_by(f64::total_cmp);
+        ratios
     }
 
     /// The median over the rounds of what `of` takes from a figure.

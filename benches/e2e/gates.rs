@@ -1,6 +1,6 @@
-//! What the figures have to show. Ratios of processor time for each request, to peers of the same run.
+//! What the figures have to show. Ratios of processor time for each request, to a peer under the same load at once.
 
-use crate::figures::Figures;
+use crate::figures::{Figures, median};
 use crate::peers::Kind;
 use crate::scenario::{PROXIED, REFUSED};
 
@@ -33,11 +33,17 @@ const GATES: [Gate; 8] = [
     goal(REFUSED, Kind::NginxList, 1.0),
 ];
 
+/// Which peers the gates of a scenario compare.
+pub(crate) fn pairs(scenario: &str) -> impl Iterator<Item = (Kind, Kind)> {
+    GATES.iter().filter(move |gate| gate.scenario == scenario).map(|gate| (gate.kind, gate.other))
+}
+
 /// Prints every gate whose peers were measured; `false` when one did not pass.
 pub(crate) fn print(figures: &Figures) -> bool {
     let mut passed = true;
     for gate in GATES {
-        let Some(ratio) = figures.ratio(gate.scenario, gate.kind, gate.other) else { continue };
+        let ratios = figures.ratios(gate.scenario, gate.kind, gate.other);
+        let Some(ratio) = median(ratios.clone()) else { continue };
         let is_met = ratio <= gate.most;
         let word = match (gate.is_goal, is_met) {
             (true, true) => "goal met",
@@ -47,7 +53,11 @@ pub(crate) fn print(figures: &Figures) -> bool {
         };
         passed &= is_met || gate.is_goal;
         let (kind, other) = (gate.kind.name(), gate.other.name());
-        println!("{word:<12} {}: {kind} / {other} = {ratio:.3}, at most {:.2}", gate.scenario, gate.most);
+        let (least, greatest) = (ratios.first().unwrap_or(&ratio), ratios.last().unwrap_or(&ratio));
+        println!(
+            "{word:<12} {}: {kind} / {other} = {ratio:.3}, at most {:.2} (rounds from {least:.3} to {greatest:.3})",
+            gate.scenario, gate.most
+        );
     }
     passed
 }

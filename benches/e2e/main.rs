@@ -3,7 +3,8 @@
 //! nginx is the origin; in front of it stand, in turn, the gateway, its own proxy without judging, pingora's minimal
 //! example, and nginx, `HAProxy` and Caddy with lists of crawlers. wrk asks each for the same things. What is printed
 //! is processor time for each request, from the system's own books, so that a slow load does not flatter a slow
-//! server; and medians over several rounds in rotating order, so that a busy machine hurts all alike.
+//! server; and medians over several rounds in rotating order, so that a busy machine hurts all alike. The two peers of a
+//! gate have one more turn in each round, both at once.
 //!
 //! Exit code 0: every gate passed; 1: one did not; 2: nothing was measured, or a peer did not do what it was asked.
 
@@ -11,6 +12,7 @@
 
 mod attack;
 mod bare;
+mod beside;
 mod certificate;
 mod exactness;
 mod figures;

@@ -1,5 +1,6 @@
 //! All scenarios with all peers, round after round.
 
+use crate::beside;
 use crate::exactness;
 use crate::figures::{Figure, Figures};
 use crate::gates;
@@ -15,7 +16,7 @@ use std::time::Duration;
 const WARM_UP: u32 = 1;
 
 /// How long a peer is left alone before its costs are read: what it records may be written a moment later.
-const SETTLING: Duration = Duration::from_millis(400);
+pub(crate) const SETTLING: Duration = Duration::from_millis(400);
 
 /// What to measure.
 #[derive(Debug)]
@@ -73,6 +74,7 @@ impl Plan {
                     let (after, memory) = (peer.running.cpu()?, peer.running.memory()?);
                     figures.add(scenario.name, peer.kind, Figure::new(before, after, load, memory));
                 }
+                beside::measure(scenario, peers, loads, self.seconds, &mut figures)?;
             }
             // Who was first is last in the next round.
             peers.rotate_left(1);
