@@ -4,15 +4,16 @@
 //! second. The system shares a processor out in slices of milliseconds, so that both peers have the same pace. What a
 //! peer costs by itself is in the table of the turns.
 
-use crate::figures::{Figure, Figures};
+use crate::figures::Figures;
 use crate::gates;
 use crate::load::{Load, Loads};
 use crate::peers::{Kind, Peer};
-use crate::rounds::SETTLING;
-use crate::scenario::Scenario;
+use crate::process::settle;
+use crate::scenario::{Protocol, Scenario};
 use std::error::Error;
 
-/// Measures the ratio of each gate of `scenario` whose peers are there.
+/// Measures the ratio of each gate of `scenario` whose peers are there, so long that each of both has as much of the
+/// processor as in a turn of its own.
 pub(crate) fn measure(
     scenario: &Scenario,
     peers: &[Peer],
@@ -24,14 +25,12 @@ pub(crate) fn measure(
     for (one, other) in gates::pairs(scenario.name) {
         let (Some(one), Some(other)) = (find(one), find(other)) else { continue };
         let before = (one.running.cpu()?, other.running.cpu()?);
-        let loaded = both(scenario, (one, other), loads, seconds)?;
-        std::thread::sleep(SETTLING);
-        let of = |peer: &Peer, before, load: Load| -> Result<Figure, Box<dyn Error>> {
-            scenario.judge(peer.kind, &load)?;
-            Ok(Figure::new(before, peer.running.cpu()?, load, peer.running.memory()?))
-        };
-        let (ours, theirs) = (of(one, before.0, loaded.0)?, of(other, before.1, loaded.1)?);
-        figures.add_both(scenario.name, (one.kind, ours), (other.kind, theirs));
+        let (ours, theirs) = both(scenario, (one, other), loads, 2 * seconds)?;
+        settle();
+        let spent = (one.running.cpu()?.since(before.0), other.running.cpu()?.since(before.1));
+        scenario.judge(one.kind, &ours)?;
+        scenario.judge(other.kind, &theirs)?;
+        figures.add_both(scenario.name, (one.kind, ours, spent.0), (other.kind, theirs, spent.1));
     }
     Ok(())
 }
@@ -43,7 +42,13 @@ fn both(
     loads: &Loads,
     seconds: u32,
 ) -> Result<(Load, Load), Box<dyn Error>> {
-    let run = |peer: &Peer| loads.run(scenario, peer.addresses, seconds).map_err(|error| error.to_string());
+    if scenario.protocol != Protocol::Http1 {
+        return Err("two runs of h2load would write to one log".into());
+    }
+    let run = |peer: &Peer| {
+        let load = loads.run(scenario, peer.addresses, seconds);
+        load.map_err(|error| format!("{}: {error}", peer.kind.name()))
+    };
     std::thread::scope(|scope| {
         let beside = scope.spawn(|| run(other));
         let load = run(one)?;

@@ -18,12 +18,9 @@ pub(crate) struct Figure {
 
 impl Figure {
     pub(crate) fn new(before: Cpu, after: Cpu, load: Load, memory: u64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "fewer than 2^52 requests")]
-        let requests = load.requests.max(1) as f64;
-        let each = |seconds: f64| seconds * 1e6 / requests;
         Self {
-            user: each(after.user - before.user),
-            system: each(after.system - before.system),
+            user: each(after.user - before.user, &load),
+            system: each(after.system - before.system, &load),
             load,
             memory,
         }
@@ -32,6 +29,12 @@ impl Figure {
     pub(crate) const fn cpu(&self) -> f64 {
         self.user + self.system
     }
+}
+
+/// Microseconds for each request of a load, where all of them took so many seconds.
+#[expect(clippy::cast_precision_loss, reason = "fewer than 2^52 requests")]
+fn each(seconds: f64, load: &Load) -> f64 {
+    seconds * 1e6 / load.requests.max(1) as f64
 }
 
 /// All figures by scenario and peer, in the order of the rounds.
@@ -53,16 +56,17 @@ impl Figures {
         self.unmeasured.entry((scenario, kind)).or_default().push(load);
     }
 
-    /// Adds what two peers cost that were under load at once: their ratio, and the requests.
+    /// Adds what two peers spent, in seconds, that were under load at once.
     pub(crate) fn add_both(
         &mut self,
         scenario: &'static str,
-        (one, ours): (Kind, Figure),
-        (other, theirs): (Kind, Figure),
+        (one, ours, spent): (Kind, Load, f64),
+        (other, theirs, theirs_spent): (Kind, Load, f64),
     ) {
-        self.add_unmeasured(scenario, one, ours.load);
-        self.add_unmeasured(scenario, other, theirs.load);
-        self.both.entry((scenario, one, other)).or_default().push(ours.cpu() / theirs.cpu());
+        self.add_unmeasured(scenario, one, ours);
+        self.add_unmeasured(scenario, other, theirs);
+        let ratio = each(spent, &ours) / each(theirs_spent, &theirs);
+        self.both.entry((scenario, one, other)).or_default().push(ratio);
     }
 
     /// The ratios of two peers at once in ascending order.
@@ -82,8 +86,8 @@ impl Figures {
         median(self.measured.get(&(scenario, kind))?.iter().map(of).collect())
     }
 
-    /// The median over the rounds of the ratio of processor time to that of `other` in the same round: what the
-    /// machine did meanwhile falls out of it.
+    /// The median over the rounds of the ratio of processor time to that of `other` in the same round, each in a turn
+    /// of its own; for the table.
     pub(crate) fn ratio(&self, scenario: &'static str, kind: Kind, other: Kind) -> Option<f64> {
         let (ours, theirs) = (self.measured.get(&(scenario, kind))?, self.measured.get(&(scenario, other))?);
         median(ours.iter().zip(theirs).map(|(one, other)| one.cpu() / other.cpu()).collect())

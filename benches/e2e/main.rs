@@ -31,7 +31,7 @@ mod scenario;
 mod workers;
 
 use clap::Parser;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use peers::{Addresses, Kind};
 use rounds::Plan;
 use scenario::SCENARIOS;
@@ -51,11 +51,11 @@ const LATENCY_RATE: u32 = 8_000;
 #[command(name = "e2e")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
-    /// Seconds of each load [default: 1 for the scenarios, 2 for the workers, 4 for all others]
+    /// Seconds of each turn [default: 1 for the scenarios, 2 for the workers, 4 for all others]
     #[arg(long)]
     seconds: Option<u32>,
     /// Rounds; in each every peer has its turn in every scenario [default: 11, and 5 of attacks]
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     rounds: Option<usize>,
     /// Only these peers; may be repeated
     #[arg(long, value_name = "PEER", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::word)))]

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+/// How long a server is left alone before its costs are read: what it records may be written a moment later.
+const SETTLING: Duration = Duration::from_millis(400);
+
 /// How long a server may take to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -121,6 +124,11 @@ impl Drop for Running {
     }
 }
 
+/// Waits until servers have done what they owe to the load that has ended.
+pub(crate) fn settle() {
+    std::thread::sleep(SETTLING);
+}
+
 fn ticks_per_second() -> f64 {
     static TICKS: OnceLock<f64> = OnceLock::new();
     *TICKS.get_or_init(|| {
@@ -154,15 +162,23 @@ pub(crate) enum Place {
     Anywhere,
 }
 
+/// Whether [`Place`]s can be told apart here.
+pub(crate) fn has_places() -> bool {
+    processors() > 1 && is_installed("taskset")
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// A command for `program` at `place`.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, place: Place) -> Command {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let list = match place {
         Place::Server => "0".to_owned(),
-        Place::Load => format!("1-{}", processors.saturating_sub(1)),
+        Place::Load => format!("1-{}", processors().saturating_sub(1)),
         Place::Anywhere => String::new(),
     };
-    let mut command = if list.is_empty() || processors < 2 || !is_installed("taskset") {
+    let mut command = if list.is_empty() || !has_places() {
         Command::new(program)
     } else {
         let mut pinned = Command::new("taskset");

@@ -7,16 +7,13 @@ use crate::gates;
 use crate::load::Loads;
 use crate::origin::Origin;
 use crate::peers::{Kind, Peer};
+use crate::process::{has_places, settle};
 use crate::scenario::Scenario;
 use std::error::Error;
 use std::path::Path;
-use std::time::Duration;
 
 /// Seconds of load before the first figure of a peer is taken: caches fill, connections to the origin open.
 const WARM_UP: u32 = 1;
-
-/// How long a peer is left alone before its costs are read: what it records may be written a moment later.
-pub(crate) const SETTLING: Duration = Duration::from_millis(400);
 
 /// What to measure.
 #[derive(Debug)]
@@ -30,6 +27,12 @@ pub(crate) struct Plan {
 impl Plan {
     /// Measures, prints, and says whether every gate passed.
     pub(crate) fn run(&self, folder: &Path) -> Result<bool, Box<dyn Error>> {
+        if self.scenarios.is_empty() {
+            return Err("no scenario has such a name".into());
+        }
+        if !has_places() {
+            eprintln!("e2e: servers and loads share all processors: that takes two of them, and taskset");
+        }
         let (origin, loads) = (Origin::start(folder)?, Loads::new(folder)?);
         let mut peers = Vec::new();
         for kind in &self.kinds {
@@ -70,7 +73,7 @@ impl Plan {
                     let before = peer.running.cpu()?;
                     let load = loads.run(scenario, peer.addresses, self.seconds)?;
                     scenario.judge(peer.kind, &load)?;
-                    std::thread::sleep(SETTLING);
+                    settle();
                     let (after, memory) = (peer.running.cpu()?, peer.running.memory()?);
                     figures.add(scenario.name, peer.kind, Figure::new(before, after, load, memory));
                 }

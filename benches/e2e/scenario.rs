@@ -174,6 +174,9 @@ impl Scenario {
 
     /// Whether every request of a load had the expected answer.
     pub(crate) fn judge(&self, kind: Kind, load: &Load) -> Result<(), Box<dyn Error>> {
+        if load.requests == 0 {
+            return Err(format!("{}: {}: it answered nothing", kind.name(), self.name).into());
+        }
         let wanted = if self.expected == Expected::Refusal { load.requests } else { 0 };
         // A connection that the load itself cut off at its end may count as one error.
         if load.statuses_above_399 != wanted || load.socket_errors > load.requests / 1_000 {

@@ -28,8 +28,9 @@ const SECOND_WORKER: f64 = 1.1;
 /// More than any server answers.
 const ANY_RATE: u32 = 1_000_000;
 
-/// For so many seconds one worker is asked for as much as it answers.
-const LONG: u32 = 4;
+/// For so many seconds one worker is asked for as much as it answers. Both rates follow from that, so it is longer than
+/// a turn.
+const FINDING: u32 = 4;
 
 /// Loads on each crew.
 const LOADS: u32 = 2;
@@ -132,9 +133,9 @@ pub(crate) fn measure(rate: Option<u32>, seconds: u32, folder: &Path) -> Result<
     for crew in &crews {
         crew.asked(ANY_RATE, 1)?;
     }
-    let most = one.asked(ANY_RATE, LONG)?;
-    let bears = u32::try_from(most.requests)? / LONG;
-    let busy = most.spent / f64::from(LONG) * 100.0;
+    let most = one.asked(ANY_RATE, FINDING)?;
+    let bears = u32::try_from(most.requests)? / FINDING;
+    let busy = most.spent / f64::from(FINDING) * 100.0;
     let rate = rate.unwrap_or(bears / 4 * 3);
     println!("one worker answers {bears}/s at most, and is busy {busy:.0} % of the time then");
     let mut passed = true;
