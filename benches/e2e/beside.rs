@@ -1,4 +1,4 @@
-//! Two peers under the same load at the same time, on one processor: what a gate compares.
+//! Two peers under the same load at the same time, on one processor: what a gate holds beside the turns.
 //!
 //! One turn differs from the next by more than a gate allows, since a shared machine changes its pace from second to
 //! second. The system shares a processor out in slices of milliseconds, so that both peers have the same pace. What a

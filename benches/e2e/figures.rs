@@ -87,7 +87,7 @@ impl Figures {
     }
 
     /// The median over the rounds of the ratio of processor time to that of `other` in the same round, each in a turn
-    /// of its own; for the table.
+    /// of its own.
     pub(crate) fn ratio(&self, scenario: &'static str, kind: Kind, other: Kind) -> Option<f64> {
         let (ours, theirs) = (self.measured.get(&(scenario, kind))?, self.measured.get(&(scenario, other))?);
         median(ours.iter().zip(theirs).map(|(one, other)| one.cpu() / other.cpu()).collect())
