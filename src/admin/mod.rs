@@ -90,7 +90,10 @@ impl Admin {
 
     fn reload(&self, request: &Request<()>) -> Response<Vec<u8>> {
         let accept_empty = request.uri().query() == Some("accept-empty");
-        json(StatusCode::OK, &self.reloader.reload(Trigger::Control, accept_empty))
+        match self.reloader.reload(Trigger::Control, accept_empty) {
+            Ok(report) => json(StatusCode::OK, &report),
+            Err(busy) => text(StatusCode::SERVICE_UNAVAILABLE, &busy.to_string()),
+        }
     }
 }
 

@@ -89,7 +89,7 @@ pub struct SiteStatus {
     pub error: Option<String>,
     /// How many findings of the version in force deserve a look; `gatewayctl check` prints them.
     pub findings: usize,
-    /// From when on the version in force is enforced for everyone, and who has read it.
+    /// From when on the version in force binds everyone, and who has read it.
     pub notice: String,
 }
 

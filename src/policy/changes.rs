@@ -47,7 +47,7 @@ pub struct SiteChange {
     pub removed: usize,
     /// What is odd in the version in force, as `path:line:column: message`.
     pub warnings: Vec<String>,
-    /// From when on the version in force is enforced for everyone, and who has read it already.
+    /// From when on the version in force binds everyone, and who has read it already.
     pub notice: String,
 }
 

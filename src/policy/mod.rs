@@ -15,7 +15,9 @@ mod proof;
 mod reload;
 mod replies;
 mod robots_file;
+mod setting;
 mod site;
+mod turn;
 mod upstream;
 mod watch;
 
@@ -30,9 +32,10 @@ pub use proof::{
     Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
     Refreshed, examine, refresh_regularly,
 };
-pub use reload::{LastReload, ModeError, ReloadCounts, Reloader, Trigger};
+pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Occasion, Replies};
 pub use robots_file::{RobotsFile, Unfit};
+pub use setting::ModeError;
 pub use site::{HostTable, Site};
 pub use upstream::{Upstream, Upstreams};
 pub use watch::watch;

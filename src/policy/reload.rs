@@ -1,17 +1,23 @@
 //! Replacing the policy of a running gateway: one at a time, whole, or not at all.
+//!
+//! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`setting`), and what is
+//! in force is told, meanwhile.
 
 use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 use super::load::{Loaded, Manner, Names, load};
-use super::overrides::{Override, Overrides, Scope};
+use super::overrides::Overrides;
+use super::turn::Turn;
 use super::{CurrentPolicy, Policy, Site};
 use crate::config::{Arguments, Config, ConfigErrors};
 use crate::record::{ReadBook, Recorder, timestamp};
 use serde::Serialize;
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// How long a reload waits for another one to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What set a reload off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -37,46 +43,45 @@ pub struct LastReload {
 /// Rebuilds the policy from the files it came from.
 #[derive(Debug)]
 pub struct Reloader {
-    current: Arc<CurrentPolicy>,
+    pub(super) current: Arc<CurrentPolicy>,
     arguments: Arguments,
     reads: Arc<ReadBook>,
     recorder: Arc<Recorder>,
-    history: Mutex<History>,
+    /// Whose turn it is to read files and to look names up, which may take its time.
+    turn: Turn,
+    /// Whose turn it is to write the modes that are kept.
+    pub(super) keeping: Turn,
+    known: Mutex<Known>,
     counts: Counts,
 }
 
-/// What the operator knows already.
+/// What is known apart from the policy. Its lock is held for no longer than it takes to read or change it, and to
+/// swap the policy: neither for a file, nor for a name, nor while a policy is built.
 #[derive(Debug, Default)]
-struct History {
+pub(super) struct Known {
     last: Option<LastReload>,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
-    told: Option<Arc<Policy>>,
+    pub(super) told: Option<Arc<Policy>>,
     /// Modes that were set while the gateway ran.
-    overrides: Overrides,
+    pub(super) overrides: Overrides,
 }
 
-/// Why a mode could not be set.
+/// Another reload is under way, and takes its time.
 #[derive(Debug)]
-pub enum ModeError {
-    /// No site has this name.
-    NoSite(String),
-    /// It cannot be kept for the next start.
-    NotKept(io::Error),
-}
+pub struct Busy;
 
-impl fmt::Display for ModeError {
+impl fmt::Display for Busy {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSite(name) => {
-                write!(out, "no site is called `{name}`; `gatewayctl status` shows their names")
-            }
-            Self::NotKept(error) => write!(out, "the mode cannot be kept in the state folder: {error}"),
-        }
+        write!(
+            out,
+            "another reload is under way, and was not done within {} s; the policy is as it was, try again later",
+            PATIENCE.as_secs()
+        )
     }
 }
 
-impl std::error::Error for ModeError {}
+impl std::error::Error for Busy {}
 
 /// Attempts since the start, readable while one is under way.
 #[derive(Debug, Default)]
@@ -134,8 +139,9 @@ impl Reloader {
         if !overrides.in_force().is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
-        let history = History { told: Some(current.get()), overrides, ..History::default() };
-        Self { current, arguments, reads, recorder, history: Mutex::new(history), counts: Counts::default() }
+        let known = Mutex::new(Known { told: Some(current.get()), overrides, ..Known::default() });
+        let (turn, keeping) = (Turn::default(), Turn::default());
+        Self { current, arguments, reads, recorder, turn, keeping, known, counts: Counts::default() }
     }
 
     /// The policy in force.
@@ -147,7 +153,11 @@ impl Reloader {
     /// The last reload that was asked for, or that changed or refused something.
     #[must_use]
     pub fn last(&self) -> Option<LastReload> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).last.clone()
+        self.known().last.clone()
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many reloads there were since the start.
@@ -161,107 +171,64 @@ impl Reloader {
     /// Reads every file again and, if anything changed, puts one new policy in force.
     ///
     /// Asked for by an operator (`Trigger::Control`), it tells what changed since the operator last asked.
-    /// Waits for a reload that is under way: two never interleave.
-    pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> ReloadReport {
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        let previous = self.current.get();
+    ///
+    /// # Errors
+    /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
+    pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
+        let _turn = self.turn.take(PATIENCE).ok_or(Busy)?;
         let names = if trigger == Trigger::Watch { Names::LookUnknown } else { Names::Look };
-        let errors = self.attempt(&previous, &history.overrides, Manner { accept_empty, names });
-        let current = self.current.get();
-        let report = self.report(&previous, &current, &errors);
-        let mended = history.last.as_ref().is_some_and(|last| !last.errors.is_empty());
-        let repeated = history.last.as_ref().is_some_and(|last| last.errors == report.errors);
+        let (swap, errors) = self.attempt(Manner { accept_empty, names });
+        let report = self.report(&swap.former, &swap.current, &errors);
         self.counts.count(report.result);
+        let mut known = self.known();
+        let mended = known.last.as_ref().is_some_and(|last| !last.errors.is_empty());
+        let repeated = known.last.as_ref().is_some_and(|last| last.errors == report.errors);
         if trigger != Trigger::Watch || report.result != ReloadResult::Unchanged || mended {
             log(trigger, &report, repeated);
             let (result, errors) = (report.result, report.errors.clone());
-            history.last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
+            known.last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
         }
         if trigger != Trigger::Control {
-            return report;
+            return Ok(report);
         }
-        let told = history.told.replace(Arc::clone(&current)).unwrap_or(previous);
-        self.report(&told, &current, &errors)
+        // A mode may have been set since the swap. It stands in both of these.
+        let current = self.current.get();
+        let told = known.told.replace(Arc::clone(&current)).unwrap_or(swap.former);
+        drop(known);
+        Ok(self.report(&told, &current, &errors))
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
-    fn attempt(&self, previous: &Policy, overrides: &Overrides, manner: Manner) -> Vec<Fault> {
-        let now = SystemTime::now();
+    fn attempt(&self, manner: Manner) -> (Swap, Vec<Fault>) {
+        let (previous, now) = (self.current.get(), SystemTime::now());
         let loaded =
-            Config::load(&self.arguments).and_then(|config| load(config, Some(previous), manner, now));
+            Config::load(&self.arguments).and_then(|config| load(config, Some(&previous), manner, now));
         match loaded {
             Ok(Loaded { policy, unfit }) => {
-                let policy = policy.overridden(overrides);
                 let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
-                if differs(previous, &policy) {
-                    warn_of_restart(&previous.config, &policy.config);
-                    policy.record_versions(Some(previous), &self.recorder);
-                    self.current.replace(policy);
-                }
-                unfit.iter().map(Fault::from).chain(ranges).collect()
+                let errors = unfit.iter().map(Fault::from).chain(ranges).collect();
+                (self.adopt(policy), errors)
             }
-            Err(ConfigErrors(errors)) => errors.iter().map(Fault::from).collect(),
+            Err(ConfigErrors(errors)) => (
+                Swap { former: Arc::clone(&previous), current: previous },
+                errors.iter().map(Fault::from).collect(),
+            ),
         }
     }
 
-    /// The modes that were set while the gateway ran, and are in force; the general ones first.
-    #[must_use]
-    pub fn overrides(&self) -> Vec<Override> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).overrides.in_force()
-    }
-
-    /// Sets a mode over the configured ones, without reading any file; `true` when that changes something.
-    ///
-    /// # Errors
-    /// When there is no such site, or the mode is to be kept and cannot be. Then nothing has changed.
-    pub fn set_mode(&self, set: Override) -> Result<bool, ModeError> {
-        self.change_modes(&set.scope.clone(), |overrides| overrides.with(set))
-    }
-
-    /// Goes back to what the configuration says for a scope; `true` when that changes something.
-    ///
-    /// # Errors
-    /// As [`Self::set_mode`].
-    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, ModeError> {
-        self.change_modes(scope, |overrides| overrides.without(scope))
-    }
-
-    /// Goes back to what the configuration says for everybody; `true` when that changes something.
-    ///
-    /// # Errors
-    /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
-    pub fn clear_modes(&self) -> Result<bool, ModeError> {
-        self.change_modes(&Scope::default(), |_| Overrides::default())
-    }
-
-    fn change_modes(
-        &self,
-        scope: &Scope,
-        change: impl FnOnce(Overrides) -> Overrides,
-    ) -> Result<bool, ModeError> {
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        let policy = self.current.get();
-        if let Some(name) = scope.site.as_deref().filter(|name| policy.named(name).is_none()) {
-            return Err(ModeError::NoSite(name.to_owned()));
+    /// Puts a policy in force, if it differs from the one that is. A mode that was set while it was built is
+    /// in it.
+    fn adopt(&self, next: Policy) -> Swap {
+        let known = self.known();
+        let former = self.current.get();
+        let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
+        if !differs(&former, &next) {
+            return Swap { former: Arc::clone(&former), current: former };
         }
-        let next = change(history.overrides.clone());
-        if next == history.overrides {
-            return Ok(false);
-        }
-        if !next.keeps_as(&history.overrides) {
-            next.save(&policy.config.state_dir).map_err(ModeError::NotKept)?;
-        }
-        let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
-        let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
-        let mode = set.unwrap_or("as configured");
-        tracing::info!(crawler, site, mode, "a mode was set by hand");
-        history.overrides = next;
-        let now = SystemTime::now();
-        self.current.replace(policy.next(now).overridden(&history.overrides));
-        // Whoever set it knows it: the next reload tells of files only.
-        let told = history.told.take().map(|told| Arc::new(told.next(now).overridden(&history.overrides)));
-        history.told = told;
-        Ok(true)
+        warn_of_restart(&former.config, &next.config);
+        next.record_versions(Some(&former), &self.recorder);
+        self.current.replace(next);
+        Swap { former, current: self.current.get() }
     }
 
     fn report(&self, previous: &Policy, current: &Policy, errors: &[Fault]) -> ReloadReport {
@@ -278,15 +245,15 @@ impl Reloader {
         ReloadReport { result, sites: sites.collect(), errors: errors.to_vec() }
     }
 
-    /// "in force; enforced for everyone from TIME; N crawlers have read it".
+    /// "in force; binds everyone from TIME; N crawlers have read it".
     #[must_use]
     pub fn notice(&self, policy: &Policy, site: &Site) -> String {
         let notice = policy.config.period.notice;
         let latest = site.rules.former().first().map(|former| former.replaced).max(site.rules.dropped());
         let until = latest.and_then(|replaced| replaced.checked_add(notice));
         let since = until.filter(|end| *end > SystemTime::now()).map_or_else(
-            || "enforced for everyone".to_owned(),
-            |end| format!("enforced for everyone from {}", timestamp(end)),
+            || "binds everyone".to_owned(),
+            |end| format!("binds everyone from {}", timestamp(end)),
         );
         let readers = site.version().map_or(0, |version| self.reads.readers_of(&site.config.name, version));
         let have_read = if readers == 1 {
@@ -296,6 +263,12 @@ impl Reloader {
         };
         format!("in force; {since}; {have_read}")
     }
+}
+
+/// The policy that was in force, and the one that is; twice the same where nothing changed.
+struct Swap {
+    former: Arc<Policy>,
+    current: Arc<Policy>,
 }
 
 /// Whether a request could be treated differently under `next`.

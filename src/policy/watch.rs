@@ -141,7 +141,11 @@ impl Watch {
         // Taken before the files are read, so that no later change can pass for this one.
         self.marks = self.marks_now();
         // The hook has reported where.
-        let _ = catch_unwind(AssertUnwindSafe(|| reloader.reload(Trigger::Watch, false)));
+        let done = catch_unwind(AssertUnwindSafe(|| reloader.reload(Trigger::Watch, false)));
+        if let Ok(Err(_)) = done {
+            // Somebody else's reload takes its time: look again soon.
+            self.marks.clear();
+        }
     }
 
     /// Whether any file looks different, where nothing told us, and is not being written this moment; or

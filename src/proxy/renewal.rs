@@ -49,7 +49,7 @@ mod tests {
         drop(current.held());
         let former = Arc::downgrade(&current.get());
         let off = Override { scope: Scope::default(), mode: Mode::Off, persists: false };
-        assert!(reloader.set_mode(off).unwrap());
+        assert!(reloader.set_mode(&off).unwrap());
         assert!(former.upgrade().is_some(), "this thread holds it");
         tokio::time::sleep(SOON * 2).await;
         assert!(former.upgrade().is_none());

@@ -56,7 +56,7 @@ fn reload_says_from_when_the_change_is_enforced_for_everyone() {
     let gateway = running("24h");
     save(&gateway, NEW);
     let ended = reload(&gateway, &[], 0);
-    assert!(ended.stdout.contains("in force; enforced for everyone from "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("in force; binds everyone from "), "{}", ended.stdout);
     assert!(ended.stdout.contains("0 crawlers have read it"), "{}", ended.stdout);
     assert_golden("reload-changed-notice", gateway.folder(), &ended);
 }

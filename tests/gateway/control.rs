@@ -85,7 +85,7 @@ fn status_counts_the_crawlers_that_have_read_the_version() {
     gateway.send(&get("/robots.txt").by(GPTBOT));
     until("the read is counted", || {
         let status = gateway.ctl(&["status"]).exits(0).stdout;
-        status.contains("enforced for everyone from").then_some(()).filter(|()| status.contains("1 crawler"))
+        status.contains("binds everyone from").then_some(()).filter(|()| status.contains("1 crawler"))
     });
 }
 

@@ -87,7 +87,9 @@ impl Signals {
                     let (reloader, manager) = (Arc::clone(reloader), Arc::clone(manager));
                     tokio::task::spawn_blocking(move || {
                         manager.reloading();
-                        reloader.reload(Trigger::Signal, false);
+                        if let Err(busy) = reloader.reload(Trigger::Signal, false) {
+                            tracing::error!("SIGHUP: {busy}");
+                        }
                         manager.ready();
                     });
                 }

@@ -1,0 +1,115 @@
+//! Setting modes while the gateway runs: at once, without reading a file, whatever a reload waits for.
+
+use super::overrides::{Override, Overrides, Scope};
+use super::reload::{Known, Reloader};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// How long a mode that is to be kept waits for another one to be written.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a mode could not be set.
+#[derive(Debug)]
+pub enum ModeError {
+    /// No site has this name.
+    NoSite(String),
+    /// It cannot be kept for the next start.
+    NotKept(io::Error),
+}
+
+impl fmt::Display for ModeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSite(name) => {
+                write!(out, "no site is called `{name}`; `gatewayctl status` shows their names")
+            }
+            Self::NotKept(error) => write!(
+                out,
+                "the mode cannot be kept in the state folder: {error}; nothing has changed, and without --persist \
+                 no file is needed"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ModeError {}
+
+impl Reloader {
+    /// The modes that were set while the gateway ran, and are in force; the general ones first.
+    #[must_use]
+    pub fn overrides(&self) -> Vec<Override> {
+        self.known().overrides.in_force()
+    }
+
+    /// Sets a mode over the configured ones, without reading any file; `true` when that changes something.
+    ///
+    /// # Errors
+    /// When there is no such site, or the mode is to be kept and cannot be. Then nothing has changed.
+    pub fn set_mode(&self, set: &Override) -> Result<bool, ModeError> {
+        self.change_modes(&set.scope, |overrides| overrides.with(set.clone()))
+    }
+
+    /// Goes back to what the configuration says for a scope; `true` when that changes something.
+    ///
+    /// # Errors
+    /// As [`Self::set_mode`].
+    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, ModeError> {
+        self.change_modes(scope, |overrides| overrides.without(scope))
+    }
+
+    /// Goes back to what the configuration says for everybody; `true` when that changes something.
+    ///
+    /// # Errors
+    /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
+    pub fn clear_modes(&self) -> Result<bool, ModeError> {
+        self.change_modes(&Scope::default(), |_| Overrides::default())
+    }
+
+    fn change_modes(
+        &self,
+        scope: &Scope,
+        change: impl Fn(Overrides) -> Overrides,
+    ) -> Result<bool, ModeError> {
+        let policy = self.current();
+        if let Some(name) = scope.site.as_deref().filter(|name| policy.named(name).is_none()) {
+            return Err(ModeError::NoSite(name.to_owned()));
+        }
+        let mut known = self.known();
+        let next = change(known.overrides.clone());
+        if next == known.overrides {
+            return Ok(false);
+        }
+        if next.keeps_as(&known.overrides) {
+            self.put(&mut known, next, scope);
+            return Ok(true);
+        }
+        // A disk may take its time, and nobody who sets another mode waits for it.
+        drop(known);
+        let _turn = self.keeping.take(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
+        let next = change(self.known().overrides.clone());
+        next.save(&policy.config.state_dir).map_err(ModeError::NotKept)?;
+        let mut known = self.known();
+        // What was set meanwhile is none of the kept ones, for their turn is ours: it stays.
+        let next = change(known.overrides.clone());
+        self.put(&mut known, next, scope);
+        Ok(true)
+    }
+
+    fn put(&self, known: &mut Known, next: Overrides, scope: &Scope) {
+        let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
+        let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
+        let mode = set.unwrap_or("as configured");
+        tracing::info!(crawler, site, mode, "a mode was set by hand");
+        known.overrides = next;
+        let now = SystemTime::now();
+        self.current.replace(self.current.get().next(now).overridden(&known.overrides));
+        // Whoever set it knows it: the next reload tells of files only.
+        known.told = known.told.take().map(|told| Arc::new(told.next(now).overridden(&known.overrides)));
+    }
+}
+
+fn busy() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "another mode is still being written")
+}
