@@ -33,8 +33,8 @@ const LAYERS: [&[&str]; 9] = [
 /// The layer of the two programs, which may name every module.
 const PROGRAMS: usize = LAYERS.len() - 1;
 
-/// Outside crates with one home: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 11] = [
+/// Outside crates with homes: the crate, and how the path of a file that may name it begins.
+const HOMES: [(&str, &str); 12] = [
     ("pingora", "src/proxy/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch.rs"),
@@ -46,6 +46,7 @@ const HOMES: [(&str, &str); 11] = [
     ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/proxy/life/"),
     ("rustix", "src/proxy/life/"),
+    ("rustix", "src/record/"),
 ];
 
 /// What layer 0 may name from outside.
@@ -168,8 +169,10 @@ impl<'a> File<'a> {
 
     fn outside(&self, layer: usize, path: &[String], named: &Named, crates: &[String]) -> Option<String> {
         let first = path.first()?;
-        let home = HOMES.iter().find(|(name, _)| of_family(first, name));
-        if let Some((name, home)) = home.filter(|(_, home)| !self.path.starts_with(home)) {
+        let homes: Vec<_> = HOMES.iter().filter(|(name, _)| of_family(first, name)).collect();
+        if let [(name, home), ..] = homes[..]
+            && !homes.iter().any(|(_, home)| self.path.starts_with(home))
+        {
             return Some(format!("{name} belongs in {home}"));
         }
         if named.line >= self.tests {

@@ -10,6 +10,7 @@
 //!   written later. What finds no room is counted as lost, and shown.
 //! - *Never gone*: a broken file is set aside, not deleted.
 
+mod copy;
 mod database;
 mod error;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod words;
 mod write;
 mod writer;
 
+pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
 pub use reader::{
     Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Total,

@@ -12,7 +12,7 @@ fn lose(place: &Place, kind: &str, count: u32, ago: Duration) {
     let hour = i64::try_from(at - at % 3_600).expect("a time");
     let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
     store
-        .execute("INSERT INTO loss (start, kind, count) VALUES (?1, ?2, ?3)", (hour, kind, count))
+        .execute("INSERT INTO loss (start, span, kind, count) VALUES (?1, 3600, ?2, ?3)", (hour, kind, count))
         .expect("a row");
 }
 

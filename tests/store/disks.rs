@@ -107,7 +107,7 @@ fn the_store_of_a_later_program_is_left_alone_and_the_site_is_served() {
     let gateway = place.start();
     sent.add(&send(gateway.address(), 2, 50));
     fails_with(&gateway, "schema 99");
-    later.pragma_update(None, "user_version", 1).expect("a version");
+    later.pragma_update(None, "user_version", 2).expect("a version");
     recovers(&gateway);
     place.settles_at(&sent);
     stop(gateway);
@@ -130,10 +130,10 @@ fn a_store_that_is_taken_away_is_begun_anew() {
 }
 
 /// A file system of its own, of one mebibyte; `None` where this user may not have one.
-struct SmallDisk(Folder);
+pub(crate) struct SmallDisk(Folder);
 
 impl SmallDisk {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let folder = Folder::new();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
@@ -146,8 +146,13 @@ impl SmallDisk {
         mounted.then_some(Self(folder))
     }
 
-    fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.0.join("state")
+    }
+
+    /// Takes so much of it.
+    pub(crate) fn take(&self, bytes: usize) {
+        std::fs::write(self.0.join("ballast"), vec![0; bytes]).expect("room");
     }
 
     fn fill(&self) {

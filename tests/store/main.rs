@@ -24,3 +24,4 @@ mod place;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod upgrade;

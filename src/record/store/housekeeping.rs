@@ -99,7 +99,7 @@ const EXPIRED: [&str; 16] = [
     "DELETE FROM presence WHERE day = (SELECT min(day) FROM presence) AND day + 86400 <= ?1",
     "DELETE FROM gap WHERE day = (SELECT min(day) FROM gap) AND day + 86400 <= ?1",
     "DELETE FROM stranger WHERE day = (SELECT min(day) FROM stranger) AND day + 86400 <= ?1",
-    "DELETE FROM loss WHERE start + 3600 <= ?1",
+    "DELETE FROM loss WHERE start + span <= ?1",
     "DELETE FROM sample WHERE id IN
      (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
     "DELETE FROM version WHERE until > 0 AND until < ?1 * 1000000",

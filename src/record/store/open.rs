@@ -62,7 +62,7 @@ impl StoreFile {
             database.check()?;
             self.sound = self.inode;
         }
-        schema::migrate(&mut database)?;
+        schema::migrate(&mut database, &self.path)?;
         Ok(database)
     }
 
@@ -115,7 +115,7 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

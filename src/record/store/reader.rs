@@ -118,7 +118,12 @@ impl StoreReader {
         let version: i64 = reader.value("PRAGMA user_version", [])?.unwrap_or_default();
         schema::refuse_newer(version)?;
         if version < schema::newest() {
-            let message = format!("{}: the store is not set up yet", path.display());
+            let message = format!(
+                "{}: the store is of an older robots-gateway, or not set up yet (schema {version}, and this program \
+                 reads {}); start the gateway, which brings it to that",
+                path.display(),
+                schema::newest()
+            );
             return Err(StoreError::new(StoreErrorKind::Other, message));
         }
         Ok(reader)
@@ -198,8 +203,8 @@ impl StoreReader {
     pub fn losses(&self, window: &Window) -> Result<Losses, StoreError> {
         let (from, to) = window.seconds();
         let of = |kind: &str| -> Result<u64, StoreError> {
-            let sql = "SELECT sum(count) FROM loss WHERE kind = ?1 AND start >= ?2 AND start < ?3";
-            let sum: Option<Option<i64>> = self.value(sql, (kind, from - from.rem_euclid(HOUR), to))?;
+            let sql = "SELECT sum(count) FROM loss WHERE kind = ?1 AND start + span > ?2 AND start < ?3";
+            let sum: Option<Option<i64>> = self.value(sql, (kind, from, to))?;
             Ok(unsigned(sum.flatten().unwrap_or_default()))
         };
         Ok(Losses { details_dropped: of("details")?, counts_lost: of("counts")? })

@@ -54,6 +54,30 @@ impl Sqlite {
         Ok(Self { connection })
     }
 
+    /// Opens a file that exists, to read it and no more.
+    pub(super) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
+        connection.busy_timeout(PATIENCE).map_err(fault)?;
+        Ok(Self { connection })
+    }
+
+    /// How large the database is, in bytes, without what is free in it.
+    pub(super) fn bytes(&mut self) -> Result<u64, StoreError> {
+        let mut pragma = |sql| self.number(sql, &[]).map(Option::unwrap_or_default);
+        let pages = pragma("PRAGMA page_count")?.saturating_sub(pragma("PRAGMA freelist_count")?);
+        Ok(u64::try_from(pages.saturating_mul(pragma("PRAGMA page_size")?)).unwrap_or_default())
+    }
+
+    /// Writes all that is in the database, as of one moment, to a file that does not exist.
+    pub(super) fn vacuum_into(&mut self, path: &Path) -> Result<(), StoreError> {
+        let Some(path) = path.to_str() else {
+            let message = format!("{}: the name is not UTF-8, which the database needs", path.display());
+            return Err(StoreError::new(StoreErrorKind::Io, message));
+        };
+        self.run("VACUUM INTO ?1", &[Value::Text(path)]).map(|_| ())
+    }
+
     /// Runs several statements that give no rows.
     pub(super) fn script(&mut self, sql: &str) -> Result<(), StoreError> {
         self.connection.execute_batch(sql).map_err(fault)

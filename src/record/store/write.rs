@@ -83,9 +83,9 @@ impl<D: Database> Writing<'_, D> {
     fn loss(&mut self, kind: &str, count: u64) -> Result<(), StoreError> {
         if count > 0 {
             self.database.run(
-                "INSERT INTO loss (start, kind, count) VALUES (?1, ?2, ?3)
+                "INSERT INTO loss (start, span, kind, count) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                &[Integer(start_of(self.now, HOUR)), Text(kind), integer(count)],
+                &[Integer(start_of(self.now, HOUR)), Integer(HOUR), Text(kind), integer(count)],
             )?;
         }
         Ok(())

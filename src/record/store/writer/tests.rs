@@ -256,7 +256,7 @@ fn a_store_of_a_later_program_is_waited_for() {
     writer.turn(&tally);
     let error = writer.status.lock().unwrap().error.clone().unwrap();
     assert!(error.contains("later robots-gateway"), "{error}");
-    later.script("PRAGMA user_version = 1").unwrap();
+    later.script("PRAGMA user_version = 2").unwrap();
     writer.turn(&tally);
     assert_eq!(stored(&folder), ledger);
 }

@@ -1,0 +1,30 @@
+-- Schema 2, on top of schema 1.
+
+-- Reads in the order in which they came, whatever a clock said (`sequence`), the compiled rules that were read
+-- (`rules`, '' where that is not known), and the moment on the clock that notice runs by (`at`).
+ALTER TABLE read ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE read ADD COLUMN rules TEXT NOT NULL DEFAULT '';
+ALTER TABLE read ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+
+-- 1 from a process's start to its clean end. `written` is when all that it had counted was last written.
+ALTER TABLE writer ADD COLUMN is_open INTEGER NOT NULL DEFAULT 0;
+
+-- Processes that ended without writing what they had counted last: after `since`, and before `until`.
+CREATE TABLE unclean (
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (since, until)
+) WITHOUT ROWID;
+
+-- What is missing, by the period it is missing of (span in seconds): 'details', 'counts' and 'reads' found no room or
+-- could not be written; 'removed' are requests whose counts the size cap took.
+CREATE TABLE loss_2 (
+    start INTEGER NOT NULL,
+    span  INTEGER NOT NULL,
+    kind  TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (start, span, kind)
+) WITHOUT ROWID;
+INSERT INTO loss_2 (start, span, kind, count) SELECT start, 3600, kind, count FROM loss;
+DROP TABLE loss;
+ALTER TABLE loss_2 RENAME TO loss;
