@@ -34,7 +34,7 @@ pub(super) enum Meaning {
 }
 
 /// Where a sign was found. Small, because a pass fills dozens of places; a
-/// header of at most 2,048 bytes fits.
+/// header of at most 4,097 bytes fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Hit {
     sign: u32,

@@ -10,13 +10,24 @@ use super::sign::ends_with_ignore_case;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many bytes of a header are looked at. Longer ones exist only to be long.
+/// How many bytes of a header are looked at, from its start, and as many before its end. Longer ones exist only to be
+/// long.
 pub(super) const LIMIT: usize = 2048;
 
-/// The part of a header that is looked at; empty when there is none.
-pub(super) fn prepare(user_agent: Option<&[u8]>) -> &[u8] {
+/// Hands on what is looked at of a header: empty when there is none, and of a longer one its two ends.
+pub(super) fn look_at<T>(user_agent: Option<&[u8]>, look: impl FnOnce(&[u8]) -> T) -> T {
     let bytes = user_agent.unwrap_or_default();
-    bytes.get(..LIMIT).unwrap_or(bytes).trim_ascii()
+    if bytes.len() <= LIMIT { look(bytes.trim_ascii()) } else { look(ends(bytes).trim_ascii()) }
+}
+
+/// The first bytes of a long header and, behind a blank, the last ones. Those begin behind a byte that no word holds: the
+/// rest of a word that was cut would be another word.
+#[cold]
+fn ends(bytes: &[u8]) -> Vec<u8> {
+    let first = bytes.get(..LIMIT).unwrap_or_default();
+    let last = bytes.get(LIMIT.max(bytes.len().saturating_sub(LIMIT))..).unwrap_or_default();
+    let start = last.iter().position(|byte| !is_word(*byte)).unwrap_or(last.len());
+    [first, b" ", last.get(start..).unwrap_or_default()].concat()
 }
 
 /// Whether the header says nothing: no letter, no digit, nothing beyond ASCII.
@@ -274,11 +285,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_header_both_ends_are_looked_at() {
+        let seen = |header: &[u8]| look_at(Some(header), |seen| String::from_utf8_lossy(seen).into_owned());
+        assert_eq!(look_at(None, <[u8]>::len), 0);
+        assert_eq!(seen(b" a "), "a");
+        let whole = "x".repeat(LIMIT - 2) + " y";
+        assert_eq!(seen(whole.as_bytes()), whole);
+        let longer = format!("{whole}z (GPTBot/1.2)");
+        assert_eq!(seen(longer.as_bytes()), format!("{whole}  (GPTBot/1.2)"), "the rest of a word is none");
+        let longest = format!("First/1 {} a{} Last/1", "-".repeat(9_000), "b".repeat(3_000));
+        let seen_of_it = seen(longest.as_bytes());
+        assert!(seen_of_it.starts_with("First/1 ---") && seen_of_it.ends_with("-  Last/1"), "{seen_of_it}");
+        assert_eq!(seen(&[b'a'; 9_000]).len(), LIMIT);
+        assert!(seen(&[b' '; 9_000]).is_empty() && seen(&[b';'; 9_000]).len() <= 2 * LIMIT + 1);
+    }
+
+    #[test]
     fn openings_and_blanks() {
         assert!(opens_as_browser(b"Mozilla/5.0") && opens_as_browser(b"'mozilla 5.0"));
         assert!(!opens_as_browser(b"MozillaBot/1") && opens_as_browser(b"Opera/9"));
         assert!(is_blank(b"-") && is_blank(b"") && !is_blank(b"\xff"));
-        assert_eq!(prepare(Some(&[b'a'; 9000])).len(), LIMIT);
         assert!(names_a_program(b"Foo/1 (x)") && names_a_program(b"Xenu Link Sleuth"));
         assert!(!names_a_program("t\u{e9}l\u{e9}phone".as_bytes()));
     }

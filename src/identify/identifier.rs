@@ -79,31 +79,34 @@ impl Identifier {
     }
 
     /// Who a request with this header says it is from. `None` when the request
-    /// has no `User-Agent`. Never fails, on any bytes; only the first 2,048 count.
+    /// has no `User-Agent`. Never fails, on any bytes; of a long header only the first and
+    /// the last 2,048 count.
     #[must_use]
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        let header = header::prepare(user_agent);
-        if header.is_empty() {
-            return Arc::clone(&self.unnamed);
-        }
-        self.cache.get_or_compute(0, header, || self.answer(header, &mut Silent))
+        header::look_at(user_agent, |header| {
+            if header.is_empty() {
+                return Arc::clone(&self.unnamed);
+            }
+            self.cache.get_or_compute(0, header, || self.answer(header, &mut Silent))
+        })
     }
 
     /// The same answer without the cache and without the second opinion: what
     /// our own rules say. For measurements.
     #[must_use]
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        let header = header::prepare(user_agent);
-        let mut found = Found::default();
-        self.scanner.scan_into(&mut found, header);
-        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
-        self.identity(rules.classify(&mut Silent))
+        header::look_at(user_agent, |header| {
+            let mut found = Found::default();
+            self.scanner.scan_into(&mut found, header);
+            let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
+            self.identity(rules.classify(&mut Silent))
+        })
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
     #[must_use]
     pub fn recognise_uncached(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        self.answer(header::prepare(user_agent), &mut Silent)
+        header::look_at(user_agent, |header| self.answer(header, &mut Silent))
     }
 
     /// The answer of [`Self::recognise`] with every step that led to it.
@@ -111,9 +114,9 @@ impl Identifier {
     pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<Step>) {
         let mut steps = Vec::new();
         if user_agent.is_some_and(|bytes| bytes.len() > header::LIMIT) {
-            steps.push(format!("only the first {} bytes are looked at", header::LIMIT));
+            steps.push(format!("only the first and the last {} bytes are looked at", header::LIMIT));
         }
-        let identity = self.answer(header::prepare(user_agent), &mut steps);
+        let identity = header::look_at(user_agent, |header| self.answer(header, &mut steps));
         steps.push(conclusion(&identity));
         (identity, steps.into_iter().map(Step).collect())
     }
@@ -291,6 +294,19 @@ mod tests {
         assert_eq!(told("libfoo/1 FooBot/2").1.as_deref(), Some("FooBot"));
         assert_eq!(told("MyCrawler/1 libfoo/2").0, Client::Tool);
         assert_eq!(told("My-crawler/1 libfoo/2"), (Client::Crawler, Some("My-crawler".into())));
+    }
+
+    #[test]
+    fn padding_hides_no_name() {
+        let browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36";
+        for padding in [1, 2_040, 2_048, 5_000, 30_000] {
+            let filled = [" ".repeat(padding), "x".repeat(padding), "; ".repeat(padding / 2)];
+            for filled in filled {
+                let named = format!("{browser} {filled} (compatible; FooBot/1.2)");
+                assert_eq!(told(&named).1.as_deref(), Some("FooBot"), "{padding}");
+                assert_eq!(told(&format!("{browser} {filled}")), (Client::Browser, None), "{padding}");
+            }
+        }
     }
 
     #[test]

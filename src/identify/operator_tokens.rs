@@ -64,16 +64,17 @@ impl OperatorTokens {
     /// look for a header that is known.
     #[must_use]
     pub fn recognise(&self, user_agent: Option<&[u8]>, identifier: &Identifier) -> Recognised {
-        let header = header::prepare(user_agent);
         let at_first = || identifier.recognise(user_agent);
-        if self.automaton.is_none() || header.is_empty() {
-            let at_first = at_first();
-            return Recognised::new(Arc::clone(&at_first), at_first);
-        }
-        identifier.refinements().get_or_compute(self.scope, header, || {
-            let at_first = at_first();
-            let identity = self.refined(&at_first, header, identifier);
-            Recognised::new(at_first, identity)
+        header::look_at(user_agent, |header| {
+            if self.automaton.is_none() || header.is_empty() {
+                let at_first = at_first();
+                return Recognised::new(Arc::clone(&at_first), at_first);
+            }
+            identifier.refinements().get_or_compute(self.scope, header, || {
+                let at_first = at_first();
+                let identity = self.refined(&at_first, header, identifier);
+                Recognised::new(at_first, identity)
+            })
         })
     }
 
@@ -86,15 +87,16 @@ impl OperatorTokens {
         user_agent: Option<&[u8]>,
         identifier: &Identifier,
     ) -> Arc<Identity> {
-        let header = header::prepare(user_agent);
-        if self.automaton.is_none() || header.is_empty() {
-            return identity;
-        }
-        let refined = identifier.refinements().get_or_compute(self.scope, header, || {
-            let refined = self.refined(&identity, header, identifier);
-            Recognised::new(identity, refined)
-        });
-        refined.identity
+        header::look_at(user_agent, |header| {
+            if self.automaton.is_none() || header.is_empty() {
+                return identity;
+            }
+            let refined = identifier.refinements().get_or_compute(self.scope, header, || {
+                let refined = self.refined(&identity, header, identifier);
+                Recognised::new(identity, refined)
+            });
+            refined.identity
+        })
     }
 
     /// As [`Self::refine`], with the step that changed the answer, if one did.
