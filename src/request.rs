@@ -4,6 +4,7 @@
 //! `gatewayctl explain` fills it from its arguments, and both hand it to the same stages.
 
 pub mod address;
+pub mod claims;
 pub mod forwarded;
 pub mod host;
 pub mod message;

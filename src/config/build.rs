@@ -89,6 +89,7 @@ pub(super) fn build(
     let crawlers = crawlers(&file, &mut faults);
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, &mut faults);
+    let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
@@ -116,6 +117,7 @@ pub(super) fn build(
         threads,
         trusted_proxies: forwarding::trusted(&file, arguments),
         forwarding: Forwarding::from_file(&file),
+        removed_fields,
         content_usage: file.content_usage,
         exempt: file.exempt.iter().map(|value| value.0).collect(),
         addresses: address_detail(file.addresses),

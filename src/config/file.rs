@@ -34,6 +34,7 @@ pub(super) struct File {
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
     pub(super) forwarded_header: Option<ForwardedKey>,
+    pub(super) remove_fields: Vec<Spanned<String>>,
     pub(super) via: Option<bool>,
     pub(super) content_usage: bool,
     pub(super) access_log: Option<String>,

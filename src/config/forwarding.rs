@@ -1,8 +1,10 @@
 //! How a request's way is told: by the proxies in front, and to the origins behind.
 
 use super::arguments::Arguments;
+use super::build::Faults;
 use super::file::{File, ForwardedKey};
 use crate::request::address::Networks;
+use crate::request::claims::FieldPatterns;
 use crate::request::forwarded::ForwardedField;
 
 /// What is believed, and what is said.
@@ -30,4 +32,10 @@ impl Forwarding {
 /// The proxies in front, of the file and of the options together.
 pub(super) fn trusted(file: &File, arguments: &Arguments) -> Networks {
     file.trusted_proxies.iter().chain(&arguments.trusted_proxy).map(|value| value.0).collect()
+}
+
+/// `remove_fields`: what an operator has removed beside what always is.
+pub(super) fn removed_fields(file: &File, faults: &mut Faults<'_>) -> FieldPatterns {
+    let written = file.remove_fields.iter().map(|field| (field.span(), field.as_ref().parse()));
+    faults.all(written).unwrap_or_default().into_iter().collect()
 }

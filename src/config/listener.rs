@@ -20,13 +20,15 @@ pub struct ListenerConfig {
     pub tls: bool,
     /// Whether every connection begins with a header of the PROXY protocol, version 1 or 2.
     pub proxy_protocol: bool,
+    /// Whether one of `trusted_proxies` that such a header names is believed in its fields.
+    pub believe_named_proxies: bool,
 }
 
 impl ListenerConfig {
     /// A listener for plain HTTP/1.1.
     #[must_use]
     pub const fn plain(address: SocketAddr) -> Self {
-        Self { address, tls: false, proxy_protocol: false }
+        Self { address, tls: false, proxy_protocol: false, believe_named_proxies: false }
     }
 }
 
@@ -49,6 +51,8 @@ pub(super) struct ListenerTable {
     tls: bool,
     #[serde(default)]
     proxy_protocol: bool,
+    #[serde(default)]
+    believe_named_proxies: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,7 +131,7 @@ fn listeners(
     let mut listeners: Vec<ListenerConfig> = Vec::new();
     for table in tables {
         let span = table.span();
-        let ListenerTable { address, tls, proxy_protocol } = table.into_inner();
+        let ListenerTable { address, tls, proxy_protocol, believe_named_proxies } = table.into_inner();
         let written = address.span();
         let address = address.into_inner().0;
         let twice =
@@ -144,12 +148,19 @@ fn listeners(
         }
         if proxy_protocol && !context.has_proxies {
             faults.push(
-                span,
+                span.clone(),
                 "a listener with `proxy_protocol = true`, and no proxy that may use it",
                 "name the proxy's address in `trusted_proxies`",
             );
         }
-        listeners.push(ListenerConfig { address, tls, proxy_protocol });
+        if believe_named_proxies && !proxy_protocol {
+            faults.push(
+                span,
+                "a listener with `believe_named_proxies = true`, where no header names anybody",
+                "add `proxy_protocol = true`, or remove the key",
+            );
+        }
+        listeners.push(ListenerConfig { address, tls, proxy_protocol, believe_named_proxies });
     }
     listeners
 }

@@ -38,6 +38,7 @@ use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::Networks;
+use crate::request::claims::FieldPatterns;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,8 @@ pub struct Config {
     pub trusted_proxies: Networks,
     /// How a request's way is told.
     pub forwarding: Forwarding,
+    /// Fields that are taken out of requests, beside those that always are.
+    pub removed_fields: FieldPatterns,
     /// Whether forwarded answers carry the `Content-Usage` preference that applies.
     pub content_usage: bool,
     /// The access log, if one is wanted.

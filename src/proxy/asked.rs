@@ -1,5 +1,7 @@
 //! A request's head and the connection that it came on, as the stages ask for them.
 
+use super::listen::Line;
+use crate::config::Config;
 use pingora::http::RequestHeader;
 use pingora::protocols::SocketDigest;
 use pingora::proxy::Session;
@@ -13,6 +15,8 @@ pub(super) struct Asked<'a> {
     pub(super) peer: Option<IpAddr>,
     /// Whether the client speaks TLS with us.
     pub(super) is_tls: bool,
+    /// Whether a proxy may have written its fields, as far as the connection shows.
+    pub(super) may_be_relayed: bool,
 }
 
 impl<'a> Asked<'a> {
@@ -20,7 +24,13 @@ impl<'a> Asked<'a> {
         let digest = session.digest();
         let socket = digest.and_then(|digest| digest.socket_digest.as_deref());
         let is_tls = digest.is_some_and(|digest| digest.ssl_digest.is_some());
-        Self { head: session.req_header(), peer: socket.and_then(peer), is_tls }
+        let may_be_relayed = Line::may_relay_in(session);
+        Self { head: session.req_header(), peer: socket.and_then(peer), is_tls, may_be_relayed }
+    }
+
+    /// The peer, where its fields are believed: it is one of `trusted_proxies`.
+    pub(super) fn trusted_peer(&self, config: &Config) -> Option<IpAddr> {
+        self.peer.filter(|peer| self.may_be_relayed && config.trusted_proxies.contain(*peer))
     }
 }
 

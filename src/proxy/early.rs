@@ -7,7 +7,6 @@
 
 use super::accesses::Ending;
 use super::answer::Answer;
-use super::asked::Asked;
 use super::bounds;
 use super::context::RequestContext;
 use super::facts::{self, Head};
@@ -98,7 +97,7 @@ impl Gateway {
         context: &mut RequestContext,
     ) -> Option<Written> {
         let policy = Arc::clone(&context.policy);
-        let asked = Asked { head, peer: caller.peer, is_tls: caller.is_tls };
+        let asked = caller.asks(head);
         if bounds::is_head_too_large(head, &policy.config.limits) {
             return None;
         }
@@ -135,7 +134,7 @@ impl Gateway {
         let EarlyRefusal { answer, head, mut context, .. } = *refusal;
         let status = is_sent.then_some(answer.status);
         let ending = Ending { status, bytes: if is_sent { answer.body } else { 0 }, fault: None };
-        self.over(Asked { head: &head, peer: caller.peer, is_tls: caller.is_tls }, ending, &mut context);
+        self.over(caller.asks(&head), ending, &mut context);
     }
 }
 

@@ -113,7 +113,10 @@ pub const fn is_near(address: IpAddr) -> bool {
 fn requested_host(request: &RequestHeader) -> Option<Cow<'_, str>> {
     let named = match request.headers.get(header::HOST) {
         Some(field) => field.to_str().ok()?,
-        None => request.uri.authority().map_or("", http::uri::Authority::as_str),
+        None => match request.uri.authority() {
+            Some(authority) => authority.as_str(),
+            None => host::of_target(request.raw_path()).unwrap_or_default(),
+        },
     };
     let may_be_empty = request.version == http::Version::HTTP_10;
     let is_host = named.len() <= LONGEST_HOST && named.bytes().all(may_stand_in_a_host);
@@ -137,7 +140,7 @@ pub(super) fn scheme(asked: Asked<'_>, config: &Config) -> Scheme {
         return Scheme::Https;
     }
     // Nobody else is believed, nor asked.
-    if !asked.peer.is_some_and(|peer| config.trusted_proxies.contain(peer)) {
+    if asked.trusted_peer(config).is_none() {
         return Scheme::Http;
     }
     let headers = &asked.head.headers;
@@ -157,7 +160,7 @@ pub(super) fn scheme(asked: Asked<'_>, config: &Config) -> Scheme {
 
 /// The client's address, as far as it is known.
 pub(super) fn address(asked: Asked<'_>, config: &Config) -> Option<IpAddr> {
-    if config.trusted_proxies.is_empty() {
+    if config.trusted_proxies.is_empty() || !asked.may_be_relayed {
         return asked.peer;
     }
     let chain = chain(&asked.head.headers, config.forwarding.field);

@@ -5,12 +5,17 @@
 use super::answer::Answer;
 use super::asked::Asked;
 use super::context::RequestContext;
-use super::{facts, labels, listen};
-use crate::config::HostPattern;
+use super::{facts, listen};
+use crate::config::{Config, HostPattern};
+use crate::request::forwarded::ForwardedField;
+use crate::request::target::origin_form;
+use crate::request::{claims, host};
+use http::uri::Authority;
 use http::{HeaderName, HeaderValue, Method, Version, header};
 use pingora::Result;
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// A field to look up, and its name as it is written: static text is set without being copied first.
@@ -25,24 +30,6 @@ const PROTO: Field =
     Field { name: HeaderName::from_static("x-forwarded-proto"), written: "X-Forwarded-Proto" };
 const REQUEST_ID: Field = Field { name: HeaderName::from_static("x-request-id"), written: "X-Request-Id" };
 
-/// Fields by which a client would tell the origin who it is, or that it asks for another page than the one that was
-/// judged.
-const CLAIMS: [&str; 13] = [
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "forwarded",
-    "x-real-ip",
-    "x-client-ip",
-    "true-client-ip",
-    "cf-connecting-ip",
-    "x-forwarded-port",
-    "x-forwarded-server",
-    "x-original-url",
-    "x-rewrite-url",
-    "x-request-id",
-];
-
 /// The longest id that is taken from a proxy.
 const LONGEST_ID: usize = 128;
 
@@ -54,15 +41,16 @@ pub(super) fn forward(
 ) -> Result<()> {
     let config = &context.policy.config;
     let asked = Asked::of(session);
-    let peer = asked.peer;
-    let is_trusted = peer.is_some_and(|peer| config.trusted_proxies.contain(peer));
-    labels::remove(request, |name| is_claim(name, is_trusted));
+    let is_trusted = asked.trusted_peer(config).is_some();
+    remove_claims(request, is_trusted, config);
     name_host(request, context)?;
-    if let Some(peer) = peer {
-        chain(session, request, context, peer)?;
+    send_origin_form(request)?;
+    if let Some(peer) = asked.peer {
+        let client = facts::address(asked, config);
+        chain(request, context, peer, client)?;
     }
-    let is_told =
-        |request: &RequestHeader, field: Field| is_trusted && request.headers.contains_key(field.name);
+    // What is left of these is a trusted proxy's word.
+    let is_told = |request: &RequestHeader, field: Field| request.headers.contains_key(field.name);
     if !is_told(request, PROTO) {
         request.insert_header(PROTO.written, facts::scheme(asked, config).as_str())?;
     }
@@ -82,17 +70,55 @@ pub(super) fn forward(
     Ok(())
 }
 
-/// Whether a field is a claim, in any spelling that an origin may take for the same. What a trusted proxy says is none,
-/// where it is spelled as proxies do: it may have passed on what a client spelled otherwise.
-fn is_claim(name: &str, is_trusted: bool) -> bool {
-    CLAIMS.iter().any(|claim| labels::is_spelled(name, claim) && !(is_trusted && name == *claim))
+/// Removes what a client claims, in any spelling that an origin may take for the same. What a trusted proxy says stays,
+/// where it is spelled as proxies do and stands where proxies are believed: anything else it may have passed on from a
+/// client.
+fn remove_claims(request: &mut RequestHeader, is_trusted: bool, config: &Config) {
+    let is_unwanted = |name: &&HeaderName| {
+        let name = name.as_str();
+        let is_claim = claims::is_claim(name) || config.removed_fields.contain(name);
+        let is_believed =
+            is_trusted && claims::is_plain(name) && !is_other_way(name, config.forwarding.field);
+        claims::is_own(name) || (is_claim && !is_believed)
+    };
+    // Nearly always there is none, and then this is one look at each name.
+    let unwanted: Vec<HeaderName> = request.headers.keys().filter(is_unwanted).cloned().collect();
+    for name in unwanted {
+        request.remove_header(&name);
+    }
+}
+
+/// Whether a field tells of a request's way in the form that trusted proxies do not write: they pass on what a client
+/// has put there.
+fn is_other_way(name: &str, field: ForwardedField) -> bool {
+    match field {
+        ForwardedField::XForwardedFor => name == ForwardedField::Forwarded.name(),
+        ForwardedField::Forwarded => name.starts_with("x-forwarded"),
+    }
+}
+
+/// An origin is asked for a path, whatever form the client chose (RFC 9112 §3.2.1): the one that was judged.
+fn send_origin_form(request: &mut RequestHeader) -> Result<()> {
+    let sent = request.raw_path();
+    if sent.starts_with(b"/") || sent == b"*" {
+        return Ok(());
+    }
+    let Some(target) = origin_form(sent).map(Cow::into_owned) else { return Ok(()) };
+    let has_path = sent.ends_with(&target);
+    // RFC 9112 §3.2.4: without a path it is a question about the server.
+    let is_about_server = request.method == Method::OPTIONS && target == b"/" && !has_path;
+    request.set_raw_path(if is_about_server { b"*" } else { &target })
 }
 
 /// HTTP/1.0 knows requests without a host, and HTTP/1.1, which the origin is spoken to in, does not
 /// (RFC 9112 §3.2): such a request is for the site's first host or, failing that, for the origin itself.
 fn name_host(request: &mut RequestHeader, context: &RequestContext) -> Result<()> {
-    if request.headers.contains_key(header::HOST) || request.uri.authority().is_some() {
+    if request.headers.contains_key(header::HOST) {
         return Ok(());
+    }
+    let authority = request.uri.authority().map(Authority::as_str);
+    if let Some(named) = authority.or_else(|| host::of_target(request.raw_path())).map(str::to_owned) {
+        return request.insert_header(header::HOST, named);
     }
     let Some(site) = context.site() else { return Ok(()) };
     let exact = site.config.hosts.iter().find_map(|host| match host {
@@ -106,21 +132,25 @@ fn name_host(request: &mut RequestHeader, context: &RequestContext) -> Result<()
     }
 }
 
-/// Continues the chain of addresses by the one that connected. What is left of an untrusted peer's chain has
-/// been removed before.
+/// Continues the chain of addresses by the one that connected. What is left of a chain is a trusted proxy's; where such
+/// ones write `Forwarded`, the chain is the client that this names.
 fn chain(
-    session: &Session,
     request: &mut RequestHeader,
     context: &RequestContext,
     peer: IpAddr,
+    client: Option<IpAddr>,
 ) -> Result<()> {
     let shown = context.line.as_ref().map_or_else(|| listen::shown(peer), |line| line.shown(peer));
-    let headers = &session.req_header().headers;
-    let before =
-        request.headers.contains_key(FOR.name).then(|| facts::joined(headers, &FOR.name, b", ")).flatten();
-    match before {
+    let before = facts::joined(&request.headers, &FOR.name, b", ");
+    let whole = match (before, client) {
+        (Some(before), _) => Some([&*before, b", ", shown.as_bytes()].concat()),
+        (None, Some(client)) if client == peer => None,
+        (None, Some(client)) => Some(format!("{client}, {peer}").into_bytes()),
+        (None, None) => Some(format!("unknown, {peer}").into_bytes()),
+    };
+    match whole {
         None => request.insert_header(FOR.written, shown)?,
-        Some(before) => request.insert_header(FOR.written, [&*before, b", ", shown.as_bytes()].concat())?,
+        Some(whole) => request.insert_header(FOR.written, whole)?,
     }
     if request.headers.contains_key(header::FORWARDED) {
         // An IPv6 address stands in brackets and quotes (RFC 7239 §6).
@@ -156,7 +186,7 @@ fn one_cookie(session: &Session, request: &mut RequestHeader) -> Result<()> {
     let is_cut = session.req_header().version == Version::HTTP_2
         && request.headers.get_all(header::COOKIE).iter().nth(1).is_some();
     let whole = is_cut.then(|| facts::joined(&request.headers, &header::COOKIE, b"; ")).flatten();
-    match whole.map(std::borrow::Cow::into_owned) {
+    match whole.map(Cow::into_owned) {
         Some(whole) => request.insert_header(header::COOKIE, whole),
         None => Ok(()),
     }
@@ -174,7 +204,7 @@ fn via(session: &Session, request: &mut RequestHeader) -> Result<()> {
 
 /// The id that a trusted proxy gave the request, if it gave one that can be passed on.
 pub(super) fn given_id(asked: Asked<'_>, context: &RequestContext) -> Option<String> {
-    asked.peer.filter(|peer| context.policy.config.trusted_proxies.contain(*peer))?;
+    asked.trusted_peer(&context.policy.config)?;
     let given = asked.head.headers.get(REQUEST_ID.name).map(HeaderValue::as_bytes)?;
     let is_sane = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
     is_sane.then(|| String::from_utf8_lossy(given).into_owned())

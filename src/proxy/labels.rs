@@ -12,14 +12,9 @@ const CRAWLER: &str = "X-Robots-Crawler";
 const VERDICT: &str = "X-Robots-Verdict";
 const PROOF: &str = "X-Robots-Proof";
 
-/// The same in lower case, as names of fields are kept.
-const OURS: [&str; 3] = ["x-robots-crawler", "x-robots-verdict", "x-robots-proof"];
-
-/// Tells the origin of the verdict, if the operator wants that. What a client sent under these names is
-/// always removed, in every spelling that a gateway interface takes for the same: an origin may rely on
-/// them.
+/// Tells the origin of the verdict, if the operator wants that. What a client sent under such names has been removed
+/// (`forwarding`).
 pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> Result<()> {
-    remove(request, |name| OURS.iter().any(|own| is_spelled(name, own)));
     if let Some(labels) = &context.labels {
         if let Some(crawler) = &labels.crawler {
             request.insert_header(CRAWLER, &**crawler)?;
@@ -28,21 +23,6 @@ pub(super) fn verdict(request: &mut RequestHeader, context: &RequestContext) -> 
         request.insert_header(PROOF, labels.proof)?;
     }
     Ok(())
-}
-
-/// Removes the fields whose name, in lower case, is `unwanted`. Nearly always there is none, and then this is one
-/// look at each name.
-pub(super) fn remove(request: &mut RequestHeader, unwanted: impl Fn(&str) -> bool) {
-    while let Some(name) = request.headers.keys().find(|name| unwanted(name.as_str())).cloned() {
-        request.remove_header(&name);
-    }
-}
-
-/// Whether a gateway interface could take `name` for `own`: it writes `-` and `_` alike (RFC 3875 §4.1.18). Nearly
-/// always the lengths differ, or the first octets that are looked at.
-pub(super) fn is_spelled(name: &str, own: &str) -> bool {
-    let alike = |(octet, own): (u8, u8)| octet == own || (octet == b'_' && own == b'-');
-    name.len() == own.len() && name.bytes().zip(own.bytes()).all(alike)
 }
 
 /// How many numbers a thread takes at once. Those that all threads took in common, one for each request, would go to and

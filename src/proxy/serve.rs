@@ -111,7 +111,7 @@ impl Server {
             let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
             tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, "listening");
             let tls = tls.then(|| tls_settings(Arc::clone(&current)));
-            let front = |proxy| Front::new(proxy, &current, &admission, proxy_protocol, tls.clone());
+            let front = |proxy| Front::new(proxy, &current, &admission, config, tls.clone());
             let fronts = proxies.iter().map(|proxy| Arc::new(front(proxy))).collect();
             crew.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
         }

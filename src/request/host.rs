@@ -31,6 +31,17 @@ fn without_port(host: &str) -> &str {
     }
 }
 
+/// The host and port that a target in absolute-form names (RFC 9112 §3.2.2), as sent.
+#[must_use]
+pub fn of_target(sent: &[u8]) -> Option<&str> {
+    if sent.starts_with(b"/") {
+        return None;
+    }
+    let rest = sent.get(memchr::memmem::find(sent, b"://")? + 3..)?;
+    let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
+    std::str::from_utf8(rest.get(..end)?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +67,14 @@ mod tests {
     #[test]
     fn borrows_what_is_normal_already() {
         assert!(matches!(normalise("example.org:80"), Cow::Borrowed("example.org")));
+    }
+
+    #[test]
+    fn a_target_in_absolute_form_names_a_host() {
+        assert_eq!(of_target(b"http://a.example:81/x?y"), Some("a.example:81"));
+        assert_eq!(of_target(b"HTTPS://a?y"), Some("a"));
+        for none in [&b"/x://a/"[..], b"*", b"a:80", b""] {
+            assert_eq!(of_target(none), None);
+        }
     }
 }

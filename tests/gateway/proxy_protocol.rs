@@ -87,6 +87,64 @@ fn the_client_it_names_cannot_name_another() {
     assert_eq!(gateway.journal().event_of("/private/x")["address"], "203.0.113.9");
 }
 
+/// Whoever passes bytes on writes no fields. So all that come are those of whoever the header names, and that is the
+/// client, wherever its address lies; and a connection without a name carries no proxy's fields either.
+#[test]
+fn no_fields_are_believed_behind_a_header() {
+    let origin = RawOrigin::start();
+    let gateway = Daemon::with(ROBOTS)
+        .at(&origin.url())
+        .set("trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]")
+        .table(LISTENERS)
+        .start();
+    let cases: [(&[u8], &str, &str); 3] = [
+        (b"PROXY TCP4 10.1.2.3 192.0.2.2 56324 443\r\n", "/private/named", "10.1.2.3"),
+        (b"PROXY UNKNOWN\r\n", "/private/unknown", "127.0.0.1"),
+        (&version_2(0, 0, &[]), "/private/local", "127.0.0.1"),
+    ];
+    for (header, target, address) in cases {
+        sent(listener(&gateway), &[header, claiming(target).as_bytes()].concat());
+        let event = gateway.journal().event_of(target);
+        assert_eq!((event["address"].as_str(), event["scheme"].as_str()), (Some(address), Some("http")));
+        assert_ne!(event["request_id"], "mine");
+        let head = String::from_utf8_lossy(&origin.heads().pop().expect("a head")).to_ascii_lowercase();
+        assert!(head.contains(&format!("x-forwarded-for: {address}\r\n")), "{head}");
+        assert!(!head.contains("192.0.2.66") && !head.contains("x-real-ip"), "{head}");
+    }
+    // On a listener without such headers the same address is a proxy.
+    sent(gateway.address(), claiming("/private/plain").as_bytes());
+    assert_eq!(gateway.journal().event_of("/private/plain")["address"], "192.0.2.66");
+}
+
+#[test]
+fn a_proxy_that_it_names_is_believed_where_the_operator_says_so() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS)
+        .in_front_of(&origin)
+        .set("trusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]")
+        .table(&format!("{LISTENERS}\nbelieve_named_proxies = true"))
+        .start();
+    for (header, target, address) in [
+        (&b"PROXY TCP4 10.1.2.3 192.0.2.2 56324 443\r\n"[..], "/private/proxy", "192.0.2.66"),
+        (LINE, "/private/client", "203.0.113.9"),
+        (b"PROXY UNKNOWN\r\n", "/private/unknown", "127.0.0.1"),
+    ] {
+        sent(listener(&gateway), &[header, claiming(target).as_bytes()].concat());
+        assert_eq!(gateway.journal().event_of(target)["address"], address, "{target}");
+    }
+    let plain = LISTENERS.replace("proxy_protocol", "believe_named_proxies");
+    let ended = Daemon::with(ROBOTS).in_front_of(&origin).table(&plain).fails_to_start().exits(2);
+    assert!(ended.stderr.contains("add `proxy_protocol = true`"), "{ended:?}");
+}
+
+/// A request whose fields say that somebody else sends it.
+fn claiming(target: &str) -> String {
+    format!(
+        "GET {target} HTTP/1.1\r\nHost: a\r\nUser-Agent: {GPTBOT}\r\nX-Forwarded-For: 192.0.2.66\r\n\
+         X-Forwarded-Proto: https\r\nX-Real-IP: 192.0.2.66\r\nX-Request-Id: mine\r\nConnection: close\r\n\r\n"
+    )
+}
+
 #[test]
 fn without_a_good_header_there_is_no_connection() {
     let origin = Nginx::start();

@@ -7,6 +7,7 @@
 mod configuration;
 mod container;
 mod examples;
+mod fields;
 mod guide;
 mod newcomer;
 mod origin;

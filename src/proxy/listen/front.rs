@@ -5,10 +5,11 @@ use super::guarded::Guarded;
 use super::line::Line;
 use super::places::Places;
 use super::preamble;
-use crate::config::Config;
+use crate::config::{Config, ListenerConfig};
 use crate::policy::CurrentPolicy;
 use crate::proxy::accept::{Accepted, Serve};
 use crate::record::ConnectionEvent;
+use crate::request::address::Networks;
 use pingora::apps::ServerApp;
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
@@ -25,8 +26,16 @@ pub(in crate::proxy) struct Front<A> {
     app: Arc<A>,
     current: Arc<CurrentPolicy>,
     admission: Arc<Admission>,
-    proxy_protocol: bool,
+    config: ListenerConfig,
     tls: Option<Acceptor>,
+}
+
+/// Whose connection it is.
+struct Introduced {
+    stream: L4Stream,
+    permit: Permit,
+    /// Whether its peer may be a proxy that writes fields.
+    may_relay: bool,
 }
 
 impl<A> Front<A> {
@@ -34,14 +43,14 @@ impl<A> Front<A> {
         app: &Arc<A>,
         current: &Arc<CurrentPolicy>,
         admission: &Arc<Admission>,
-        proxy_protocol: bool,
+        config: ListenerConfig,
         tls: Option<Arc<ServerConfig>>,
     ) -> Self {
         Self {
             app: Arc::clone(app),
             current: Arc::clone(current),
             admission: Arc::clone(admission),
-            proxy_protocol,
+            config,
             tls: tls.map(Acceptor::from_server_config),
         }
     }
@@ -62,11 +71,11 @@ impl<A> Front<A> {
         let config = Arc::clone(&self.current.get().config);
         // Without a place it is closed at once: a word would cost what there is too little of.
         let permit = self.admission.enter(&config.limits)?;
-        let (stream, permit) = self.introduced(accepted, permit, &config).await?;
-        let Some(acceptor) = &self.tls else { return self.guarded(stream, permit, &config) };
+        let Introduced { stream, permit, may_relay } = self.introduced(accepted, permit, &config).await?;
+        let Some(acceptor) = &self.tls else { return self.guarded(stream, permit, may_relay, &config) };
         let handshake = timeout(config.timeouts.tls_handshake, acceptor.tls_handshake(stream));
         if let Ok(Ok(stream)) = handshake.await {
-            return self.guarded(stream, permit, &config);
+            return self.guarded(stream, permit, may_relay, &config);
         }
         // The reason is the client's; the count is all an operator can use.
         self.admission.totals.count(ConnectionEvent::TlsFailed);
@@ -79,10 +88,10 @@ impl<A> Front<A> {
         accepted: Accepted,
         mut permit: Permit,
         config: &Config,
-    ) -> Option<(L4Stream, Permit)> {
+    ) -> Option<Introduced> {
         let Accepted { mut stream, peer } = accepted;
-        let mut client = peer;
-        if self.proxy_protocol {
+        let (mut client, mut may_relay) = (peer, true);
+        if self.config.proxy_protocol {
             let refused = || self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
             // Anybody can write such a header. Only of a proxy that the operator named it is believed, and
             // from others there is nothing else to expect on such a listener.
@@ -96,20 +105,31 @@ impl<A> Front<A> {
                 return None;
             };
             client = named.or(peer);
+            // Whoever passes bytes on writes no fields: all that come are of those behind it.
+            may_relay = named.is_some() && self.config.believe_named_proxies;
         }
+        let is_itself = client == peer;
         let address = client.map(|client| client.ip());
-        if address.is_some_and(|address| !permit.claim(address, &config.limits, &config.trusted_proxies)) {
+        let nobody = Networks::default();
+        let trusted = if may_relay || is_itself { &config.trusted_proxies } else { &nobody };
+        if address.is_some_and(|address| !permit.claim(address, &config.limits, trusted)) {
             return None;
         }
         stream.set_socket_digest(digest(&stream, client));
-        Some((stream, permit))
+        Some(Introduced { stream, permit, may_relay })
     }
 
-    fn guarded<S: IO + 'static>(&self, stream: S, permit: Permit, config: &Config) -> Option<Stream> {
+    fn guarded<S: IO + 'static>(
+        &self,
+        stream: S,
+        permit: Permit,
+        may_relay: bool,
+        config: &Config,
+    ) -> Option<Stream> {
         let is_multiplexed = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let places = is_multiplexed.then(|| Places::of(permit.requester()));
         let totals = Arc::clone(&self.admission.totals);
-        let line = Line::new(config.limits, config.timeouts, places, totals);
+        let line = Line::new(config.limits, config.timeouts, places, totals).relaying(may_relay);
         Guarded::new(stream, line, permit).ok().map(|stream| Box::new(stream) as Stream)
     }
 }

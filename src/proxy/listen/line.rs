@@ -56,6 +56,8 @@ pub(in crate::proxy) struct Line {
     /// Those of its requests; HTTP/1 has none to count.
     pub(super) places: Option<Places>,
     totals: Arc<ConnectionTotals>,
+    /// Whether its peer may be a proxy that writes fields.
+    may_relay: bool,
     start: Instant,
     phase: AtomicU8,
     /// Milliseconds from `start` to the beginning of the phase.
@@ -90,6 +92,7 @@ impl Line {
             is_multiplexed: places.is_some(),
             places,
             totals,
+            may_relay: true,
             start: Instant::now(),
             phase: AtomicU8::new(Phase::Fresh as u8),
             since: AtomicU64::new(0),
@@ -103,6 +106,12 @@ impl Line {
             shown: OnceLock::new(),
             bodies: Mutex::default(),
         }
+    }
+
+    /// The same, its peer being nobody whose fields are believed unless it `may_relay`.
+    pub(super) const fn relaying(mut self, may_relay: bool) -> Self {
+        self.may_relay = may_relay;
+        self
     }
 
     /// One of HTTP/1.1 without a connection.
@@ -122,7 +131,22 @@ impl Line {
     }
 
     fn in_digest(digest: &ProxyDigest) -> Option<Arc<Self>> {
-        digest.user_data.as_ref()?.downcast_ref::<Arc<Self>>().map(Arc::clone)
+        Self::lent_by(digest).map(Arc::clone)
+    }
+
+    fn lent_by(digest: &ProxyDigest) -> Option<&Arc<Self>> {
+        digest.user_data.as_ref()?.downcast_ref()
+    }
+
+    /// Whether the peer may be a proxy that writes fields.
+    pub(in crate::proxy) const fn may_relay(&self) -> bool {
+        self.may_relay
+    }
+
+    /// The same of a request's connection.
+    pub(in crate::proxy) fn may_relay_in(session: &Session) -> bool {
+        let digest = session.digest().and_then(|digest| digest.proxy_digest.as_deref());
+        digest.and_then(Self::lent_by).is_none_or(|line| line.may_relay)
     }
 
     /// Whether no whole head has come since the last request.

@@ -14,12 +14,13 @@ pub(super) use gate::Gate;
 pub(super) use multiplexed::fault;
 
 use super::Gateway;
-use super::asked::peer;
+use super::asked::{Asked, peer};
 use super::listen::Line;
 use crate::request::message::HeadLimits;
 use async_trait::async_trait;
 use malformed::Malformed;
 use pingora::apps::{HttpPersistentSettings, HttpServerApp, ServerApp};
+use pingora::http::RequestHeader;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::{ALPN, Shutdown, Stream};
 use pingora::proxy::Session;
@@ -75,6 +76,11 @@ impl Caller {
         let socket = stream.get_socket_digest();
         let is_tls = stream.get_ssl_digest().is_some();
         Some(Self { peer: socket.as_deref().and_then(peer), is_tls, line: Line::behind(&**stream)? })
+    }
+
+    /// A request of this caller.
+    pub(super) fn asks<'a>(&self, head: &'a RequestHeader) -> Asked<'a> {
+        Asked { head, peer: self.peer, is_tls: self.is_tls, may_be_relayed: self.line.may_relay() }
     }
 }
 

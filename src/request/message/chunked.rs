@@ -2,6 +2,7 @@
 
 use super::Fault;
 use super::field::Field;
+use crate::request::claims;
 
 /// Digits of a chunk's size. Fifteen are below any number that a recipient could overflow on.
 const SIZE_DIGITS: usize = 15;
@@ -161,7 +162,8 @@ impl Chunks {
             return Ok(());
         }
         let field = Field::read(line).map_err(|_| Fault::Trailer)?;
-        if NEVER_TRAILERS.iter().any(|name| field.is(name)) { Err(Fault::Trailer) } else { Ok(()) }
+        let is_never = NEVER_TRAILERS.iter().any(|name| field.is(name));
+        if is_never || claims::is_disguised_framing(field.name) { Err(Fault::Trailer) } else { Ok(()) }
     }
 }
 

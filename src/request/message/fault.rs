@@ -39,6 +39,8 @@ pub enum Fault {
     TransferEncoding,
     /// Both `Transfer-Encoding` and `Content-Length` (RFC 9112 §6.3).
     TwoLengths,
+    /// A name that a gateway interface takes for `Content-Length` or `Transfer-Encoding` (RFC 3875 §4.1.18).
+    Spelling,
     /// `Connection` names no token, or a field that must reach the origin (RFC 9110 §7.6.1).
     Connection,
     /// A chunk's size, extension or end is malformed (RFC 9112 §7.1).
@@ -53,7 +55,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault, for lists and counters.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::LineEnd,
         Self::EmptyLines,
         Self::RequestLine,
@@ -72,6 +74,7 @@ impl Fault {
         Self::ContentLength,
         Self::TransferEncoding,
         Self::TwoLengths,
+        Self::Spelling,
         Self::Connection,
         Self::Chunk,
         Self::Trailer,
@@ -123,6 +126,7 @@ impl Fault {
             Self::ContentLength => "content-length",
             Self::TransferEncoding => "transfer-encoding",
             Self::TwoLengths => "two-lengths",
+            Self::Spelling => "spelling",
             Self::Connection => "connection",
             Self::Chunk => "chunk",
             Self::Trailer => "trailer",
@@ -153,6 +157,7 @@ impl Fault {
             Self::ContentLength => "Content-Length is no single number",
             Self::TransferEncoding => "Transfer-Encoding is not chunked alone",
             Self::TwoLengths => "the request has both Transfer-Encoding and Content-Length",
+            Self::Spelling => "a header field could be taken for Content-Length or Transfer-Encoding",
             Self::Connection => "Connection names what is no field of this connection",
             Self::Chunk => "a chunk of the body is malformed",
             Self::Trailer => "a trailer field is malformed",

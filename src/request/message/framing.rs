@@ -4,6 +4,7 @@ use super::authority::{Form, is_host};
 use super::field::Field;
 use super::head::Body;
 use super::{Fault, is_token, trimmed};
+use crate::request::claims;
 
 /// `Connection` may name so many options; pingora takes no more either.
 const MOST_OPTIONS: usize = 9;
@@ -47,6 +48,7 @@ impl Framing {
             10 if field.is("connection") => self.connection(field.value),
             14 if field.is("content-length") => self.content_length(field.value),
             17 if field.is("transfer-encoding") => self.transfer_encoding(field.value),
+            14 | 17 if claims::is_disguised_framing(field.name) => Err(Fault::Spelling),
             _ => Ok(()),
         }
     }

@@ -241,6 +241,11 @@ mod tests {
         assert_eq!(body(twice), Err(Fault::ContentLength));
         let twice = "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n";
         assert_eq!(body(twice), Err(Fault::TransferEncoding));
+        for spelled in
+            ["Content_Length: 5", "CONTENT.LENGTH: 0", "Transfer_Encoding: chunked", "transfer~encoding: x"]
+        {
+            assert_eq!(body(&format!("{spelled}\r\n")), Err(Fault::Spelling), "{spelled}");
+        }
         let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
         assert_eq!(body(both), Err(Fault::TwoLengths));
         let old = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";

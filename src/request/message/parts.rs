@@ -6,6 +6,7 @@
 
 use super::authority::{Form, check_octets, form, is_host};
 use super::{Fault, is_token, trimmed};
+use crate::request::claims;
 
 /// What the pseudo-header fields say (RFC 9113 §8.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,9 @@ pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a 
     for (name, value) in fields {
         if !is_token(name) {
             return Err(Fault::FieldName);
+        }
+        if claims::is_disguised_framing(name) {
+            return Err(Fault::Spelling);
         }
         // RFC 9113 §8.2.1: nothing is cut off here as in HTTP/1.1.
         if trimmed(value).len() != value.len() {
@@ -95,6 +99,7 @@ mod tests {
     #[test]
     fn fields_have_names_and_values_without_blanks_around_them() {
         assert_eq!(fields(&[("x\"", "y")]), Err(Fault::FieldName));
+        assert_eq!(fields(&[("content_length", "5")]), Err(Fault::Spelling));
         for value in [" a", "a ", "\ta", "a\t", " "] {
             assert_eq!(fields(&[("x", value)]), Err(Fault::FieldBlanks), "{value:?}");
         }

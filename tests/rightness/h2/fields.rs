@@ -33,6 +33,8 @@ fn names() -> Vec<Row> {
         name("quotation mark in a name", "x\"y\""),
         name("empty name", ""),
         row("name that is no ASCII", clause, raw(b"x\xe9", b"y"), Malformed),
+        row("a length with an underscore", "RFC 3875 §4.1.18", with(&[("content_length", "5")]), Malformed),
+        row("a coding with a dot", "RFC 3875 §4.1.18", with(&[("transfer.encoding", "chunked")]), Malformed),
         row(
             "a name of every sign",
             clause,

@@ -27,6 +27,27 @@ pub(super) const ROUTING: &[Case] = &[
         |seen| seen.is(&[200]) && seen.seen("host") == ["a"],
     ),
     case(
+        "9112 §3.2.1",
+        "absolute-form to an origin",
+        "GET http://a/x?y HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "the origin sees a path",
+        |seen| seen.lines() == ["GET /x?y HTTP/1.1"],
+    ),
+    case(
+        "9112 §3.2.1",
+        "absolute-form in HTTP/1.0 without Host",
+        "GET http://a/x HTTP/1.0\n\n",
+        "the origin sees a path and the host",
+        |seen| seen.lines() == ["GET /x HTTP/1.1"] && seen.seen("host") == ["a"],
+    ),
+    case(
+        "9112 §3.2.4",
+        "OPTIONS in absolute-form without a path",
+        "OPTIONS http://a HTTP/1.1\nHost: a\nConnection: close\n\n",
+        "the origin sees an asterisk",
+        |seen| seen.lines() == ["OPTIONS * HTTP/1.1"],
+    ),
+    case(
         "9112 §3.2.2",
         "absolute-form and another Host",
         "GET http://a/x HTTP/1.1\nHost: b\nConnection: close\n\n",

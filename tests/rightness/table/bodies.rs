@@ -37,6 +37,12 @@ pub(super) fn lengths() -> Vec<Row> {
         refused("length with a fraction", clause, "Content-Length: 5.0\r\n"),
         refused("length beyond all numbers", clause, "Content-Length: 18446744073709551621\r\n"),
         refused("length behind a space before the colon", "RFC 9112 §5.1", "Content-Length : 5\r\n"),
+        refused("length with an underscore", "RFC 3875 §4.1.18", "Content_Length: 5\r\n"),
+        refused(
+            "length with a dot, and the length",
+            "RFC 3875 §4.1.18",
+            "content.length: 0\r\nContent-Length: 5\r\n",
+        ),
     ]
 }
 
@@ -47,6 +53,12 @@ pub(super) fn codings() -> Vec<Row> {
     let old = format!("POST /p HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{SECOND}");
     vec![
         refused("another coding", coding, "Transfer-Encoding: gzip\r\n"),
+        refused("a coding with an underscore", "RFC 3875 §4.1.18", "Transfer_Encoding: chunked\r\n"),
+        refused(
+            "a coding with a tilde, and a length",
+            "RFC 3875 §4.1.18",
+            "Content-Length: 5\r\ntransfer~encoding: chunked\r\n",
+        ),
         refused("chunked and another", coding, "Transfer-Encoding: chunked, gzip\r\n"),
         refused("another and chunked", coding, "Transfer-Encoding: gzip, chunked\r\n"),
         refused("identity", coding, "Transfer-Encoding: identity\r\n"),

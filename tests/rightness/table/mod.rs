@@ -120,12 +120,30 @@ fn targets() -> Vec<Row> {
     let form = "RFC 9112 §3.2";
     let absolute = "GET http://a/x?y HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     vec![
-        row("absolute-form", "RFC 9112 §3.2.2", absolute, Forwarded("GET http://a/x?y HTTP/1.1", "")),
+        row("absolute-form", "RFC 9112 §3.2.1", absolute, Forwarded("GET /x?y HTTP/1.1", "")),
         row(
             "absolute-form without a path",
-            "RFC 9112 §3.2.2",
+            "RFC 9112 §3.2.1",
             line("GET http://a HTTP/1.1"),
-            Forwarded("GET http://a HTTP/1.1", ""),
+            Forwarded("GET / HTTP/1.1", ""),
+        ),
+        row(
+            "absolute-form with a query and no path",
+            "RFC 9112 §3.2.1",
+            line("GET http://a?y HTTP/1.1"),
+            Forwarded("GET /?y HTTP/1.1", ""),
+        ),
+        row(
+            "OPTIONS in absolute-form without a path",
+            "RFC 9112 §3.2.4",
+            line("OPTIONS http://a HTTP/1.1"),
+            Forwarded("OPTIONS * HTTP/1.1", ""),
+        ),
+        row(
+            "OPTIONS in absolute-form with a path",
+            "RFC 9112 §3.2.1",
+            line("OPTIONS http://a/ HTTP/1.1"),
+            Forwarded("OPTIONS / HTTP/1.1", ""),
         ),
         row(
             "absolute-form of another host",
