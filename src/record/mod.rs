@@ -35,8 +35,8 @@ pub use reads::{ReadBook, Reader};
 pub use recorder::{CompleteRead, Recorder, Wanted};
 pub use store::{
     Filter, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, STORE_FILE, Sample,
-    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Total, VersionRecord, Window,
-    copy_store,
+    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total, VersionRecord,
+    Window, copy_store,
 };
-pub use tally::{Decision, Gaps, Losses, OTHER_CRAWLERS, PathCounts, Subject};
+pub use tally::{Decision, Losses, OTHER_CRAWLERS, PathCounts, Subject};
 pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};

@@ -76,7 +76,7 @@ impl Recorder {
         let decision = DecisionRef::of(occurrence, kind);
         let (is_known, at) = (is_known(occurrence.identity), micros(occurrence.now));
         let target = &occurrence.facts.target;
-        let is_wanted = self.tally.count(Entry { subject, is_known, decision, target, at, gap: None });
+        let is_wanted = self.tally.count(Entry { subject, is_known, decision, target, at });
         is_wanted.then(|| Wanted { subject: (&subject).into(), is_known, decision: (&decision).into(), at })
     }
 

@@ -27,7 +27,7 @@ mod writer;
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
 pub use reader::{
-    Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Total,
+    Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Stretch, Total,
     VersionRecord, Window,
 };
 pub use write::OTHER as OTHER_PATHS;

@@ -1,7 +1,6 @@
 //! What a report is made of, counted elsewhere than in a store: in memory, from an access log.
 
-use crate::record::{Gaps, PathTotal, Presence, ReadTotal, Subject, Total, VersionRecord};
-use std::sync::Arc;
+use crate::record::{PathTotal, Presence, ReadTotal, Stretch, Total, VersionRecord};
 
 /// Counts of one window.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +11,8 @@ pub struct Counted {
     pub totals: Vec<Total>,
     /// What was asked for.
     pub paths: Vec<PathTotal>,
-    /// The times between requests.
-    pub gaps: Vec<(Arc<Subject>, Gaps)>,
+    /// How many requests came when.
+    pub stretches: Vec<Stretch>,
     /// Reads of robots.txt.
     pub reads: Vec<ReadTotal>,
     /// Versions of robots.txt.

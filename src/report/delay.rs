@@ -1,8 +1,9 @@
 //! `Crawl-delay`: how fast a crawler was asked to come, beside how fast it came. Not part of RFC 9309, and
 //! enforced by nothing here; breaking it is no violation.
 
+use super::pace::Pace;
 use super::question::Known;
-use crate::record::{Gaps, Subject, VersionRecord};
+use crate::record::{Subject, VersionRecord};
 use crate::robots::{Limits, Robots};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -12,7 +13,8 @@ use std::collections::HashMap;
 pub struct CrawlDelay {
     /// What the robots.txt in force at the window's end asks of the crawler.
     pub declared: Option<f64>,
-    /// The median time between two of its requests, over the days that the window touches; exact to 3.2 %.
+    /// The median time between two of its requests in the window, derived from how many came in each minute; in
+    /// each hour or day, where the store keeps no minutes any more.
     pub observed: Option<f64>,
 }
 
@@ -32,11 +34,10 @@ impl Files {
         Self(in_force.filter_map(file).collect())
     }
 
-    pub(super) fn delay(&self, subject: &Subject, known: &Known, gaps: Option<&Gaps>) -> CrawlDelay {
+    pub(super) fn delay(&self, subject: &Subject, known: &Known, pace: &Pace) -> CrawlDelay {
         let (tokens, star) = known.tokens(subject);
         let group = self.0.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
         let declared = group.and_then(|group| group.crawl_delay());
-        let observed = gaps.and_then(Gaps::median).map(|gap| gap.as_secs_f64());
-        CrawlDelay { declared, observed }
+        CrawlDelay { declared, observed: pace.median() }
     }
 }

@@ -6,13 +6,14 @@ use super::counted::Counted;
 use super::delay::Files;
 use super::entry::{Entry, PathCount, ReadOf, RuleCount};
 use super::kin::Kin;
+use super::pace::Pace;
 use super::question::Question;
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::identify::{Client, Proof, Purpose};
 use crate::record::{
-    Decision, EventKind, Gaps, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Presence,
-    ReadTotal, Removed, StoreError, StoreReader, Subject, Total, VersionRecord, Window,
+    Decision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Presence, ReadTotal,
+    Removed, StoreError, StoreReader, Stretch, Subject, Total, VersionRecord, Window,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -47,7 +48,7 @@ struct Account {
     totals: HashMap<Arc<Decision>, u64>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
-    gaps: Gaps,
+    pace: Pace,
     reads: Vec<ReadTotal>,
 }
 
@@ -92,7 +93,7 @@ pub(super) fn add_up(counted: Counted, question: &Question, window: &Window) -> 
     gathered.presence(counted.presence);
     gathered.totals(counted.totals);
     gathered.paths(counted.paths);
-    gathered.gaps(counted.gaps);
+    gathered.pace(&counted.stretches);
     gathered.take_reads(counted.reads, question, window);
     gathered.files = Files::new(in_force(&counted.versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
@@ -142,7 +143,7 @@ impl Gathered {
         self.presence(store.presence(&filter)?);
         self.totals(store.totals(window, &filter)?);
         self.paths(store.paths(window, &filter, top)?);
-        self.gaps(store.gaps(window, &filter)?);
+        self.pace(&store.stretches(window, &filter)?);
         Ok(())
     }
 
@@ -171,9 +172,9 @@ impl Gathered {
         }
     }
 
-    fn gaps(&mut self, found: Vec<(Arc<Subject>, Gaps)>) {
-        for (subject, gaps) in found {
-            self.account(&subject).gaps.merge(&gaps);
+    fn pace(&mut self, found: &[Stretch]) {
+        for stretch in found {
+            self.account(&stretch.subject).pace.add(stretch);
         }
     }
 
@@ -256,7 +257,7 @@ impl Gathered {
             refused: account.sum(|decision| decision.action == Action::Refuse),
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
-            crawl_delay: self.files.delay(&subject, &question.known, Some(&account.gaps)),
+            crawl_delay: self.files.delay(&subject, &question.known, &account.pace),
             rules: account.rules(),
             paths: account.paths(question.top),
             violations_after_read: after_read,

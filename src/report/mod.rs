@@ -10,8 +10,8 @@
 //! everything that is kept: a read weeks ago still obliges (RFC 9309 §2.4). Whoever read a version after the
 //! window only has not read it: that neither excuses nor convicts. Of reads that began before the window's end
 //! the store keeps the first, the last and the sum, so repeats after it are told along. First and last seen are
-//! of everything that is kept, on either side. Targets and gaps are kept by day, and are those of the days, in
-//! UTC, that the window touches.
+//! of everything that is kept, on either side. Targets are kept by day, and are those of the days, in UTC, that
+//! the window touches.
 
 mod case;
 mod conduct;
@@ -23,6 +23,7 @@ mod gather;
 mod headline;
 pub mod html;
 mod kin;
+mod pace;
 mod question;
 mod window;
 

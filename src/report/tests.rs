@@ -192,7 +192,7 @@ fn targets_beyond_the_top_are_told_together() {
 fn the_pace_is_told_beside_what_was_asked_for() {
     let scene = Scene::new();
     for name in ["Slowbot", "Anybot"] {
-        for number in 0..5 {
+        for number in 0..120 {
             let at = noon() + Duration::from_secs(number * 2);
             scene.request(&identity(Client::Crawler, name), Proof::Unchecked, "/y", Outcome::Allow, at);
         }
@@ -205,6 +205,22 @@ fn the_pace_is_told_beside_what_was_asked_for() {
     }
     let before = Question { from: noon() - DAY * 3, to: noon() - DAY * 2, ..question() };
     assert!(scene.report(&before).crawlers.is_empty());
+}
+
+#[test]
+fn the_pace_over_several_stores_is_that_of_one_crawler() {
+    let scenes = [Scene::new(), Scene::new(), Scene::new()];
+    let bot = identity(Client::Crawler, "Anybot");
+    for number in 0..180 {
+        let at = noon() + Duration::from_secs(number * 10);
+        // A balancer in front of three gateways gives each of them every third request.
+        let scene = &scenes[usize::try_from(number % 3).unwrap()];
+        scene.request(&bot, Proof::Unchecked, "/y", Outcome::Allow, at);
+    }
+    let stores: Vec<StoreReader> = scenes.iter().flat_map(Scene::stores).collect();
+    let report = Report::of(&stores, &question()).unwrap();
+    let delay = entry(&report, "Anybot", Proof::Unchecked).crawl_delay;
+    assert!((9.9..10.1).contains(&delay.observed.unwrap()), "{delay:?}");
 }
 
 #[test]

@@ -5,12 +5,12 @@
 
 use super::part::{Hit, NewDecision, Part, Spared, Tally, after_read};
 use super::sites::Sites;
-use super::timeline::Timeline;
+use super::timeline::{REQUESTS, Timeline, VIOLATIONS};
 use crate::decide::{NoticePeriod, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{
-    Decision, EventKind, Gaps, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, Reader, Subject,
+    Decision, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, Reader, Subject,
 };
 use crate::request::address::Network;
 use std::collections::{BTreeMap, HashMap};
@@ -39,8 +39,6 @@ pub(super) struct Account {
     site: usize,
     pub(super) first: i64,
     pub(super) last: i64,
-    last_request: Option<i64>,
-    pub(super) gaps: Gaps,
     /// By number of the decision; an odd number is the one before, after a read.
     pub(super) decisions: HashMap<u32, u64>,
     pub(super) paths: HashMap<Box<[u8]>, PathCounts>,
@@ -90,6 +88,8 @@ pub(super) struct Ledger<'a> {
     pub(super) after_read: u64,
     /// Violations of crawlers over time.
     pub(super) timeline: Timeline,
+    /// All their requests over time.
+    pub(super) requests: Timeline,
     /// Lines of each log so far, and the first one that could not be read.
     lines: Vec<u64>,
     pub(super) unread: Option<(usize, u64, Vec<u8>)>,
@@ -117,7 +117,8 @@ impl<'a> Ledger<'a> {
             book: ReadBook::default(),
             spared: BTreeMap::new(),
             after_read: 0,
-            timeline: Timeline::default(),
+            timeline: Timeline::new(VIOLATIONS),
+            requests: Timeline::new(REQUESTS),
             lines: vec![0; logs],
             unread: None,
             broken: Vec::new(),
@@ -206,8 +207,6 @@ impl<'a> Ledger<'a> {
             site,
             first: i64::MAX,
             last: i64::MIN,
-            last_request: None,
-            gaps: Gaps::default(),
             decisions: HashMap::new(),
             paths: HashMap::new(),
             other_paths: PathCounts::default(),
@@ -246,11 +245,7 @@ impl<'a> Ledger<'a> {
             self.timeline.add(number, hit.at);
         }
         *account.decisions.entry(2 * decision + u32::from(had_read)).or_default() += 1;
-        if let Some(last) = account.last_request {
-            let gap = u64::try_from(hit.at - last).unwrap_or_default();
-            account.gaps.add(Duration::from_micros(gap));
-        }
-        account.last_request = account.last_request.max(Some(hit.at));
+        self.requests.add(number, hit.at);
         path(account, &mut self.targets, target, decided);
     }
 

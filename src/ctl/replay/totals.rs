@@ -6,8 +6,8 @@ use crate::enforce::Action;
 use crate::identify::{Client, Proof};
 use crate::policy::Site;
 use crate::record::{
-    EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Point, Presence, ReadTotal, Subject,
-    Total, VersionRecord, Window, printable,
+    EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Point, Presence, ReadTotal, Stretch,
+    Subject, Total, VersionRecord, Window, printable,
 };
 use crate::report::{Counted, Series};
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
             .collect(),
         totals: seen().flat_map(totals).collect(),
         paths: seen().flat_map(paths).collect(),
-        gaps: seen().map(|account| (Arc::clone(&account.subject), account.gaps.clone())).collect(),
+        stretches: stretches(ledger),
         reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
         versions: sites.all.iter().filter_map(version).collect(),
     }
@@ -76,6 +76,17 @@ pub(super) fn series(ledger: &Ledger<'_>) -> Series {
         count,
     };
     Series { grain: ledger.timeline.grain(), points: ledger.timeline.counts().map(point).collect() }
+}
+
+/// Requests over time. Those whose names found no room have no pace.
+fn stretches(ledger: &Ledger<'_>) -> Vec<Stretch> {
+    let length = ledger.requests.grain();
+    let stretch = |(account, start, count): (Option<u32>, i64, u64)| {
+        let subject = Arc::clone(&ledger.accounts.get(account? as usize)?.subject);
+        let start = UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default());
+        Some(Stretch { subject, start, length, count })
+    };
+    ledger.requests.counts().filter_map(stretch).collect()
 }
 
 fn paths(account: &Account) -> Vec<PathTotal> {

@@ -106,7 +106,7 @@ fn reads(entry: &Entry, is_partial: bool) -> Vec<(&'static str, String)> {
 fn pace(delay: &CrawlDelay) -> String {
     let observed = delay.observed.map_or_else(
         || "no two requests".to_owned(),
-        |gap| format!("{} between requests (median)", seconds(gap)),
+        |gap| format!("about {} between requests (median)", seconds(gap)),
     );
     match delay.declared {
         Some(declared) => format!("{observed}; Crawl-delay asks for {}", seconds(declared)),

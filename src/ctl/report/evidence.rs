@@ -59,7 +59,7 @@ fn element(case: &Case, entry: &Entry, top: usize, output: &mut Output<impl io::
     rules(&entry.rules, top, output)?;
     if let (Some(declared), Some(observed)) = (entry.crawl_delay.declared, entry.crawl_delay.observed) {
         let text = format!(
-            "Crawl-delay asks for {} between requests; the median was {}.",
+            "Crawl-delay asks for {} between requests; the median was about {}, by the requests counted in each minute.",
             seconds(declared),
             seconds(observed)
         );

@@ -7,7 +7,7 @@ mod counts;
 mod names;
 mod notice;
 
-pub use counts::{PathTotal, Point, Presence, Total};
+pub use counts::{PathTotal, Point, Presence, Stretch, Total};
 pub use notice::{ReadTotal, Remembered, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};

@@ -86,7 +86,8 @@ CREATE TABLE stranger (
     PRIMARY KEY (day, name)
 ) WITHOUT ROWID;
 
--- Time between two requests of a subject, as a histogram.
+-- Time between two requests of a subject, as a histogram. Version 0.1 wrote it; nothing does any more, because the
+-- times between requests at two gateways do not add up.
 CREATE TABLE gap (
     day     INTEGER NOT NULL,
     subject INTEGER NOT NULL,

@@ -147,11 +147,6 @@ impl<D: Database> Writing<'_, D> {
             self.paths(id, &printable(target), days)?;
         }
         self.paths(id, OTHER, &account.other_paths)?;
-        for (day, gaps) in &account.gaps {
-            for (bucket, count) in gaps.buckets() {
-                self.gap(id, *day, bucket, count)?;
-            }
-        }
         account.events.iter().try_for_each(|event| self.sample(id, event))?;
         account.reads.iter().try_for_each(|(key, seen)| self.read(id, key, *seen))
     }
@@ -233,15 +228,6 @@ impl<D: Database> Writing<'_, D> {
             "INSERT INTO presence (day, subject, first, last) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)",
             &[Integer(day), Integer(subject), Integer(seen.first), Integer(seen.last)],
-        )?;
-        Ok(())
-    }
-
-    fn gap(&mut self, subject: i64, day: i64, bucket: u16, count: u64) -> Result<(), StoreError> {
-        self.database.run(
-            "INSERT INTO gap (day, subject, bucket, count) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET count = count + excluded.count",
-            &[Integer(day), Integer(subject), Integer(i64::from(bucket)), integer(count)],
         )?;
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! All that was counted of one subject and is not written yet.
 
 use super::decision::Decision;
-use super::gaps::Gaps;
 use super::instant::{DAY, HOUR, start_of};
 use super::room::{Room, Sizes};
 use crate::decide::VersionId;
@@ -128,8 +127,6 @@ pub(in crate::record) struct Account {
     pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
-    /// By day.
-    pub(in crate::record) gaps: Vec<(i64, Gaps)>,
     pub(in crate::record) events: Vec<KeptEvent>,
     pub(in crate::record) reads: Map<ReadKey, Seen>,
 }
@@ -142,16 +139,6 @@ impl Account {
             Some((_, known)) => known.add(seen),
             None => push(&mut self.presence, (day, seen)),
         }
-    }
-
-    /// Adds to the gaps of a day.
-    pub(super) fn add_gaps(&mut self, day: i64, add: impl FnOnce(&mut Gaps)) {
-        if let Some((_, known)) = self.gaps.iter_mut().find(|(known, _)| *known == day) {
-            return add(known);
-        }
-        let mut gaps = Gaps::default();
-        add(&mut gaps);
-        push(&mut self.gaps, (day, gaps));
     }
 
     pub(super) fn add_read(&mut self, key: ReadKey, seen: Seen, room: &mut Room) {

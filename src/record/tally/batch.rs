@@ -42,7 +42,6 @@ pub(in crate::record) struct Entry<'a> {
     pub(in crate::record) decision: DecisionRef<'a>,
     pub(in crate::record) target: &'a [u8],
     pub(in crate::record) at: i64,
-    pub(in crate::record) gap: Option<std::time::Duration>,
 }
 
 impl Batch {
@@ -79,9 +78,6 @@ impl Batch {
         let (day, counts) =
             (start_of(entry.at, DAY), PathCounts::one(entry.decision.kind, entry.decision.action));
         account.add_path(entry.target, day, &counts, room);
-        if let Some(gap) = entry.gap {
-            account.add_gaps(day, |gaps| gaps.add(gap));
-        }
         let uses = match account.decisions.entry_ref(&entry.decision) {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
@@ -170,9 +166,6 @@ impl Batch {
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
         theirs.presence.into_iter().for_each(|(_, seen)| ours.see(seen));
-        for (day, gaps) in theirs.gaps {
-            ours.add_gaps(day, |ours| ours.merge(&gaps));
-        }
         for (decision, uses) in theirs.decisions {
             let known = ours.decisions.entry(decision).or_default();
             known.sampled = known.sampled.max(uses.sampled);

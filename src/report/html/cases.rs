@@ -113,7 +113,7 @@ fn facts(entry: &Entry) -> Vec<Fact> {
 fn delay(delay: CrawlDelay) -> Option<String> {
     let observed = delay
         .observed
-        .map(|gap| format!("half of its requests came within {} of the one before", seconds(gap)));
+        .map(|gap| format!("half of its requests came within about {} of the one before", seconds(gap)));
     match (delay.declared, observed) {
         (None, observed) => observed.map(|observed| format!("none asked for; {observed}")),
         (Some(asked), None) => Some(format!("{} asked for", seconds(asked))),

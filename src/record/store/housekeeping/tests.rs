@@ -119,7 +119,6 @@ fn retention_takes_what_is_old_and_nothing_else() {
         ("SELECT min(day) FROM path", DAY),
         ("SELECT min(day) FROM path_day", DAY),
         ("SELECT min(day) FROM presence", DAY),
-        ("SELECT min(day) FROM gap", DAY),
     ] {
         let oldest = number(&mut database, sql);
         assert!(oldest + span > cutoff - 1, "{sql}: {oldest} is older than {cutoff}");
@@ -132,7 +131,6 @@ fn retention_takes_what_is_old_and_nothing_else() {
         "SELECT count(*) FROM path",
         "SELECT count(*) FROM path_day",
         "SELECT count(*) FROM presence",
-        "SELECT count(*) FROM gap",
         "SELECT count(*) FROM sample",
     ] {
         assert_eq!(number(&mut database, sql), 0, "{sql}");

@@ -6,7 +6,7 @@ use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::fault;
 use crate::record::store::write::OTHER;
-use crate::record::tally::{DAY, Decision, Gaps, HOUR, MINUTE, PathCounts, Subject, begins, instant};
+use crate::record::tally::{DAY, Decision, HOUR, MINUTE, PathCounts, Subject, begins, instant};
 use rusqlite::Row;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -36,6 +36,19 @@ pub struct Point {
     /// What was done.
     pub action: Action,
     /// How many.
+    pub count: u64,
+}
+
+/// How many requests of one subject in one minute, hour or day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Whose requests.
+    pub subject: Arc<Subject>,
+    /// Its start.
+    pub start: SystemTime,
+    /// How long it is.
+    pub length: Duration,
+    /// How many requests came in it.
     pub count: u64,
 }
 
@@ -162,22 +175,29 @@ impl StoreReader {
         Ok(found)
     }
 
-    /// The times between requests, over the days that a time touches.
+    /// How many requests of each subject came in each roll-up of a time.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn gaps(&self, window: &Window, filter: &Filter) -> Result<Vec<(Arc<Subject>, Gaps)>, StoreError> {
-        let (subjects, (from, to)) = (self.subjects(filter)?, window.days());
-        let mut found: HashMap<i64, Gaps> = HashMap::new();
-        let sql = "SELECT subject, bucket, count FROM gap WHERE day >= ?1 AND day < ?2";
+    pub fn stretches(&self, window: &Window, filter: &Filter) -> Result<Vec<Stretch>, StoreError> {
+        let (subjects, (from, to)) = (self.subjects(filter)?, window.seconds());
+        let mut found = Vec::new();
+        // In the order of the primary key, so that nothing has to be sorted.
+        let sql =
+            "SELECT start, subject, sum(count) FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3
+                   GROUP BY start, subject";
         let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([from, to]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            let (id, bucket) = (row.get(0).map_err(fault)?, row.get(1).map_err(fault)?);
-            found.entry(id).or_default().add_bucket(bucket, unsigned(row.get(2).map_err(fault)?));
+        for span in [MINUTE, HOUR, DAY] {
+            let mut rows = statement.query([span, from, to]).map_err(fault)?;
+            while let Some(row) = rows.next().map_err(fault)? {
+                let number = |column| row.get::<_, i64>(column).map_err(fault);
+                let Some(subject) = subjects.get(&number(1)?) else { continue };
+                let (start, count) = (instant(begins(number(0)?)), unsigned(number(2)?));
+                let length = Duration::from_secs(span.unsigned_abs());
+                found.push(Stretch { subject: Arc::clone(subject), start, length, count });
+            }
         }
-        let named = |(id, gaps)| Some((Arc::clone(subjects.get(&id)?), gaps));
-        Ok(found.into_iter().filter_map(named).collect())
+        Ok(found)
     }
 
     /// Calls `each` with start, subject, decision and count of every roll-up of a time.

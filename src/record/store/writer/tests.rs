@@ -36,7 +36,6 @@ fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
             target: target.as_bytes(),
             at: micros(SystemTime::now()),
-            gap: None,
         });
         *ledger.entry((crawler, target)).or_default() += 1;
     }

@@ -4,7 +4,6 @@ use super::*;
 use crate::decide::{Notice, Outcome, Reason, Verdict, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
-use std::time::Duration;
 
 const ROOMY: Bounds =
     Bounds { rollups: 1_000, paths: 1_000, strangers: 100, samples: 100, reads: 100, robots: 100_000 };
@@ -33,7 +32,6 @@ fn count(batch: &mut Batch, crawler: &str, is_known: bool, target: &str, minute:
         decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
         target: target.as_bytes(),
         at: minute * 60_000_000,
-        gap: None,
     })
 }
 
@@ -83,7 +81,6 @@ fn contents(batch: &Batch) -> Vec<String> {
         let mut add = |entry: &dyn std::fmt::Debug| all.push(format!("{name} {entry:?}"));
         add(&account.is_known);
         account.presence.iter().for_each(|day| add(day));
-        account.gaps.iter().for_each(|day| add(day));
         account.decisions.values().flat_map(|uses| &uses.periods).for_each(|period| add(period));
         for (target, days) in &account.paths {
             for day in days {
@@ -114,7 +111,6 @@ fn parts_come_to_what_one_batch_would_have_counted() {
                 decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
                 target: target.as_bytes(),
                 at,
-                gap: Some(Duration::from_millis(number.unsigned_abs())),
             });
             if number % 5 == 0 {
                 let seen = Seen { first: at, last: at, count: 1 };

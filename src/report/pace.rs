@@ -1,0 +1,133 @@
+//! How fast a crawler came, from how many requests it made when.
+//!
+//! Times between requests at two gateways do not add up: each sees only its share, and the times between those are
+//! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
+//! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
+
+use crate::record::Stretch;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+/// Requests by when a stretch of time begins and how long it is, in seconds. A longer stretch comes before the shorter
+/// ones within it; each length divides the next, so that none overlap otherwise.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pace(BTreeMap<(u64, Reverse<u64>), u64>);
+
+/// Requests within a stretch of time.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    start: u64,
+    length: u64,
+    count: u64,
+}
+
+impl Spread {
+    const fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+
+    /// The time between two of its requests.
+    #[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
+    fn gap(&self) -> f64 {
+        self.length as f64 / self.count.max(1) as f64
+    }
+}
+
+impl Pace {
+    /// Adds the requests of a stretch of time, of whichever store.
+    pub(super) fn add(&mut self, stretch: &Stretch) {
+        let start = stretch.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        *self.0.entry((start, Reverse(stretch.length.as_secs()))).or_default() += stretch.count;
+    }
+
+    /// The time that half of the gaps between requests do not exceed, in seconds. `None` without any gap.
+    pub(super) fn median(&self) -> Option<f64> {
+        let mut gaps = gaps(&self.finest());
+        gaps.sort_by(|one, two| one.0.total_cmp(&two.0));
+        let half = gaps.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+        let mut seen = 0;
+        let middle = gaps.iter().find(|(_, count)| {
+            seen += count;
+            seen >= half
+        });
+        middle.map(|(gap, _)| *gap)
+    }
+
+    /// The shortest stretches alone: an hour would hide the pace of the minutes beside it. All, where the shortest
+    /// hold a single request.
+    fn finest(&self) -> Vec<Spread> {
+        let whole = self.whole();
+        let shortest = whole.iter().map(|spread| spread.length).min();
+        let is_shortest = |spread: &&Spread| Some(spread.length) == shortest;
+        let finest: Vec<Spread> = whole.iter().filter(is_shortest).copied().collect();
+        if finest.iter().map(|spread| spread.count).sum::<u64>() < 2 { whole } else { finest }
+    }
+
+    /// Stretches that do not overlap: where one store keeps an hour and another its minutes, only the hour is known of
+    /// both.
+    fn whole(&self) -> Vec<Spread> {
+        let mut found: Vec<Spread> = Vec::new();
+        for (&(start, Reverse(length)), &count) in &self.0 {
+            match found.last_mut() {
+                Some(last) if start < last.end() => last.count += count,
+                _ => found.push(Spread { start, length, count }),
+            }
+        }
+        found
+    }
+}
+
+/// The times between requests, and how often each: those within a stretch, and the one to the next.
+fn gaps(spreads: &[Spread]) -> Vec<(f64, u64)> {
+    let within = spreads.iter().map(|spread| (spread.gap(), spread.count.saturating_sub(1)));
+    let between = spreads.windows(2).filter_map(|pair| {
+        let [one, next] = pair else { return None };
+        #[expect(clippy::cast_precision_loss, reason = "times are far below 2^52")]
+        let quiet = next.start.saturating_sub(one.end()) as f64;
+        Some((quiet + (one.gap() + next.gap()) / 2.0, 1))
+    });
+    within.filter(|(_, count)| *count > 0).chain(between).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(stretches: &[(u64, u64, u64)]) -> Pace {
+        let mut pace = Pace::default();
+        for (start, length, count) in stretches {
+            *pace.0.entry((*start, Reverse(*length))).or_default() += count;
+        }
+        pace
+    }
+
+    #[track_caller]
+    fn is_near(pace: &Pace, wanted: f64) {
+        let found = pace.median().unwrap();
+        assert!((found / wanted - 1.0).abs() < 0.01, "{found} s, not {wanted} s");
+    }
+
+    #[test]
+    fn who_comes_evenly_has_that_pace() {
+        assert_eq!(pace(&[]).median(), None);
+        assert_eq!(pace(&[(60, 60, 1)]).median(), None);
+        is_near(&pace(&[(60, 60, 6), (120, 60, 6)]), 10.0);
+        let each_ten_minutes: Vec<_> = (0..9).map(|at| (at * 600, 60, 1)).collect();
+        is_near(&pace(&each_ten_minutes), 600.0);
+    }
+
+    #[test]
+    fn the_shares_of_several_stores_are_one_pace() {
+        let share: Vec<_> = (0..10).map(|at| (at * 60, 60, 2)).collect();
+        is_near(&pace(&[&share[..], &share, &share].concat()), 10.0);
+    }
+
+    #[test]
+    fn minutes_tell_more_than_the_hours_before_them() {
+        is_near(&pace(&[(0, 3_600, 60), (3_600, 60, 60), (3_660, 60, 60)]), 1.0);
+        is_near(&pace(&[(0, 3_600, 360), (3_660, 60, 1)]), 10.0);
+        // One store has folded what the other has not yet: of the hour only the sum is known.
+        is_near(&pace(&[(0, 3_600, 180), (0, 60, 30), (60, 60, 30), (120, 60, 120)]), 10.0);
+    }
+}
