@@ -18,6 +18,9 @@ pub enum Conduct {
     /// It broke rules, and it cannot be said whether it knew them; or nothing can be said of it: its name is
     /// borrowed, or nothing that it asked for was judged.
     Unknown,
+    /// The rules were not published when the requests came, as far as is known. What they would have meant can be
+    /// told, and nothing of how it behaved towards them.
+    Hypothetical,
 }
 
 impl Conduct {
@@ -29,6 +32,7 @@ impl Conduct {
             Self::Ignored => "ignored",
             Self::NoReadSeen => "no-read-seen",
             Self::Unknown => "unknown",
+            Self::Hypothetical => "hypothetical",
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a report is made of, counted elsewhere than in a store: in memory, from an access log.
 
-use crate::record::{PathTotal, Presence, ReadTotal, Stretch, Total, VersionRecord};
+use crate::record::{PathTotal, Presence, ReadTotal, Stretch, Subject, Total, VersionRecord};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Counts of one window.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,10 @@ pub struct Counted {
     pub stretches: Vec<Stretch>,
     /// Reads of robots.txt.
     pub reads: Vec<ReadTotal>,
+    /// Of whom nothing can be said but what the rules would have meant: they were not published, as far as is known.
+    pub hypothetical: Vec<Arc<Subject>>,
+    /// Who fetched a robots.txt that is not known to be this one, and when last.
+    pub other_fetches: Vec<(Arc<Subject>, SystemTime)>,
     /// Versions of robots.txt.
     pub versions: Vec<VersionRecord>,
 }

@@ -39,7 +39,7 @@ pub struct Entry {
     /// Which version that was.
     #[serde(serialize_with = "version")]
     pub last_read_version: Option<VersionId>,
-    /// Requests that every version it could hold disallows.
+    /// Requests that every version it could hold disallows; of hypothetical rules, those that they disallow.
     pub violations: u64,
     /// Requests that only some of these versions disallow. Nobody is accused of them.
     pub stale: u64,
@@ -55,11 +55,18 @@ pub struct Entry {
     /// Last seen, over all that is kept.
     #[serde(serialize_with = "optional_time")]
     pub last_seen: Option<SystemTime>,
+    /// When its first violation in the window came. From a store this is the start of the minute, hour or day by
+    /// which counts of that time are kept, but not before it was first seen.
+    #[serde(serialize_with = "optional_time")]
+    pub first_violation: Option<SystemTime>,
+    /// When its last one came, likewise.
+    #[serde(serialize_with = "optional_time")]
+    pub last_violation: Option<SystemTime>,
     /// How fast it was asked to come, and how fast it came.
     pub crawl_delay: CrawlDelay,
     /// The rules that violations, stale requests and variants rest on, the most frequent first.
     pub rules: Vec<RuleCount>,
-    /// What it asked for most, over the days that the window touches; `(other)` last.
+    /// What it asked for, over the days that the window touches: by violations, then by requests; `(other)` last.
     pub paths: Vec<PathCount>,
     /// Violations of a version that it had read; part of `violations`.
     #[serde(skip)]
@@ -68,17 +75,34 @@ pub struct Entry {
     /// cache. It excuses, and convicts nobody.
     #[serde(skip)]
     pub kin_read: Option<SystemTime>,
+    /// In a replay, when it last fetched a robots.txt that is not known to be the one that is judged by.
+    #[serde(skip)]
+    pub other_fetch: Option<SystemTime>,
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,
 }
 
-/// How often one rule was met in one way. The kind follows from `notice`: `read` and `lapsed` are
-/// violations, `pending` is stale, and a variant has none.
+/// How often one rule was met in one way, in whichever versions of the file it stands. The kind follows from
+/// `notice`: `read` and `lapsed` are violations, `pending` is stale, and a variant has none. Of hypothetical rules
+/// nobody had notice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleCount {
-    /// Kind, action, notice, version, group, line and text.
+    /// Kind, action, notice, group and text; line and version are those of the version in which it was met last.
     pub decision: Arc<Decision>,
+    /// How many requests.
+    pub count: u64,
+    /// The same by version, the one in which it was met last first.
+    pub versions: Vec<RuleVersion>,
+}
+
+/// How often a rule was met in one version of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleVersion {
+    /// Which version; `None` for a site without a file.
+    pub version: Option<VersionId>,
+    /// Its line there.
+    pub line: Option<u32>,
     /// How many requests.
     pub count: u64,
 }
@@ -88,7 +112,7 @@ pub struct RuleCount {
 pub struct PathCount {
     /// Path and query; `(other)` for the rest.
     pub target: String,
-    /// What became of it. As JSON only the sum of it, as `count`.
+    /// What became of it. As JSON only the sum of it, as `count`, and `violations`.
     pub counts: PathCounts,
 }
 
@@ -125,6 +149,12 @@ impl Entry {
     #[must_use]
     pub fn is_rest(&self) -> bool {
         self.crawler.as_deref() == Some(crate::record::OTHER_CRAWLERS)
+    }
+
+    /// Whether nothing can be said of it but what the rules would have meant.
+    #[must_use]
+    pub fn is_hypothetical(&self) -> bool {
+        self.conduct == Conduct::Hypothetical
     }
 
     /// Its name, or what stands for one.
@@ -164,7 +194,7 @@ impl RuleCount {
 impl Serialize for RuleCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let decision = &*self.decision;
-        let mut rule = serializer.serialize_struct("RuleCount", 7)?;
+        let mut rule = serializer.serialize_struct("RuleCount", 8)?;
         rule.serialize_field("group", &decision.group)?;
         rule.serialize_field("line", &decision.line)?;
         rule.serialize_field("rule", &decision.rule)?;
@@ -172,15 +202,27 @@ impl Serialize for RuleCount {
         rule.serialize_field("notice", &decision.notice.map(crate::decide::Notice::as_str))?;
         rule.serialize_field("action", decision.action.as_str())?;
         rule.serialize_field("count", &self.count)?;
+        rule.serialize_field("versions", &self.versions)?;
         rule.end()
+    }
+}
+
+impl Serialize for RuleVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut version = serializer.serialize_struct("RuleVersion", 3)?;
+        version.serialize_field("robots_version", &self.version.as_ref().map(ToString::to_string))?;
+        version.serialize_field("line", &self.line)?;
+        version.serialize_field("count", &self.count)?;
+        version.end()
     }
 }
 
 impl Serialize for PathCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut path = serializer.serialize_struct("PathCount", 2)?;
+        let mut path = serializer.serialize_struct("PathCount", 3)?;
         path.serialize_field("target", &self.target)?;
         path.serialize_field("count", &self.counts.requests())?;
+        path.serialize_field("violations", &self.counts.violations)?;
         path.end()
     }
 }

@@ -1,13 +1,14 @@
 //! Reading the stores and adding them up, subject by subject.
 
 use super::Reads;
-use super::conduct::{Facts, conduct};
+use super::conduct::{Conduct, Facts, conduct};
 use super::counted::Counted;
 use super::delay::Files;
-use super::entry::{Entry, PathCount, ReadOf, RuleCount};
+use super::entry::{Entry, PathCount, ReadOf};
 use super::kin::Kin;
 use super::pace::Pace;
 use super::question::Question;
+use super::rules::{Met, rules};
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::identify::{Client, Proof, Purpose};
@@ -45,10 +46,12 @@ struct Account {
     purpose: Option<Purpose>,
     /// How its name was written, with the requests that wrote it so.
     spellings: BTreeMap<Box<str>, u64>,
-    totals: HashMap<Arc<Decision>, u64>,
+    totals: HashMap<Arc<Decision>, Met>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
     pace: Pace,
+    is_hypothetical: bool,
+    other_fetch: Option<SystemTime>,
     reads: Vec<ReadTotal>,
 }
 
@@ -95,6 +98,13 @@ pub(super) fn add_up(counted: Counted, question: &Question, window: &Window) -> 
     gathered.paths(counted.paths);
     gathered.pace(&counted.stretches);
     gathered.take_reads(counted.reads, question, window);
+    for subject in &counted.hypothetical {
+        gathered.account(subject).is_hypothetical = true;
+    }
+    for (subject, last) in &counted.other_fetches {
+        let account = gathered.account(subject);
+        account.other_fetch = account.other_fetch.max(Some(*last));
+    }
     gathered.files = Files::new(in_force(&counted.versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
     gathered
@@ -162,7 +172,8 @@ impl Gathered {
             if let Some(name) = total.subject.crawler.as_deref() {
                 *account.spellings.entry(name.into()).or_default() += total.count;
             }
-            *account.totals.entry(total.decision).or_default() += total.count;
+            let met = Met { count: total.count, first: total.first, last: total.last };
+            account.totals.entry(total.decision).and_modify(|known| known.add(met)).or_insert(met);
         }
     }
 
@@ -233,19 +244,20 @@ impl Gathered {
         let violations = account.sum(|decision| decision.kind == EventKind::Violation);
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
         let kin_read = self.kin.read(&subject, &question.known);
+        let violated = account.violated();
         let facts = Facts {
             requests,
             violations,
             after_read,
             proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
-            a_read_was_seen: kin_read.is_some() || !account.reads.is_empty(),
+            a_read_was_seen: kin_read.is_some() || account.other_fetch.is_some() || !account.reads.is_empty(),
             reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,
         };
         let reads_of = account.reads_of();
         let last = account.reads.iter().max_by_key(|read| read.last);
         Entry {
-            conduct: conduct(&facts),
+            conduct: if account.is_hypothetical { Conduct::Hypothetical } else { conduct(&facts) },
             requests,
             reads: reads_of.iter().map(|read| read.count).sum(),
             last_read: last.map(|read| read.last),
@@ -257,12 +269,15 @@ impl Gathered {
             refused: account.sum(|decision| decision.action == Action::Refuse),
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
+            first_violation: violated.map(|(first, _)| first),
+            last_violation: violated.map(|(_, last)| last),
             crawl_delay: self.files.delay(&subject, &question.known, &account.pace),
-            rules: account.rules(),
+            rules: rules(&account.totals),
             paths: account.paths(question.top),
             violations_after_read: after_read,
             reads_of,
             kin_read,
+            other_fetch: account.other_fetch,
             site: key.site,
             crawler: key.crawler,
             client: key.client,
@@ -293,29 +308,18 @@ impl Account {
     }
 
     fn sum(&self, admits: impl Fn(&Decision) -> bool) -> u64 {
-        self.totals.iter().filter(|(decision, _)| admits(decision)).map(|(_, count)| count).sum()
+        self.totals.iter().filter(|(decision, _)| admits(decision)).map(|(_, met)| met.count).sum()
     }
 
-    fn rules(&self) -> Vec<RuleCount> {
-        let is_told = |kind| matches!(kind, EventKind::Violation | EventKind::Stale | EventKind::Variant);
-        let told = self.totals.iter().filter(|(decision, _)| is_told(decision.kind));
-        let mut rules: Vec<RuleCount> = told
-            .map(|(decision, count)| RuleCount { decision: Arc::clone(decision), count: *count })
-            .collect();
-        rules.sort_by(|one, two| {
-            let order = |rule: &RuleCount| {
-                let decision = &rule.decision;
-                (
-                    Reverse(rule.count),
-                    decision.version,
-                    decision.line,
-                    decision.action.as_str(),
-                    decision.notice.map(Notice::as_str),
-                )
-            };
-            order(one).cmp(&order(two)).then_with(|| one.decision.group.cmp(&two.decision.group))
-        });
-        rules
+    /// When the first and the last violation came. Nobody broke a rule before it was first seen, whatever the minute
+    /// begins with.
+    fn violated(&self) -> Option<(SystemTime, SystemTime)> {
+        let is_violation = |decision: &Decision| decision.kind == EventKind::Violation;
+        let mut met = self.totals.iter().filter(|(decision, _)| is_violation(decision)).map(|(_, met)| *met);
+        let mut all = met.next()?;
+        met.for_each(|met| all.add(met));
+        let earliest = self.seen.map_or(all.first, |(first, _)| first.max(all.first));
+        Some((earliest, all.last.max(earliest)))
     }
 
     /// The `top` targets, and the sum of all others.
@@ -324,7 +328,7 @@ impl Account {
         let mut paths: Vec<PathCount> =
             self.paths.drain().map(|(target, counts)| PathCount { target, counts }).collect();
         paths.sort_by(|one, two| {
-            let order = |path: &PathCount| Reverse(path.counts.requests());
+            let order = |path: &PathCount| Reverse(path.counts.weight());
             order(one).cmp(&order(two)).then_with(|| one.target.cmp(&two.target))
         });
         for path in paths.drain(top.min(paths.len())..) {

@@ -24,6 +24,8 @@ pub struct Summary {
     pub ignoring: usize,
     /// Those that broke a rule, read or not.
     pub violating: usize,
+    /// Those that broke none, and of which rules that nobody had published would have disallowed requests.
+    pub disallowed: usize,
     /// Requests, those of the rest of the names included, as in all that follows.
     pub requests: u64,
     /// Their violations.
@@ -57,6 +59,8 @@ struct Deeds<'a> {
     name: (u64, &'a str),
     violations: Share,
     after_read: Share,
+    /// Requests that rules disallow which were not published, as far as is known.
+    disallowed: Share,
     ignored: bool,
     /// It broke rules somewhere, and it cannot be said whether it knew them.
     unknown: bool,
@@ -65,6 +69,9 @@ struct Deeds<'a> {
 impl<'a> Deeds<'a> {
     fn add(&mut self, entry: &'a Entry) {
         self.name = self.name.max((entry.requests, entry.name()));
+        if entry.is_hypothetical() {
+            return self.disallowed.add(entry.violations, entry.proof);
+        }
         self.violations.add(entry.violations, entry.proof);
         match entry.conduct {
             Conduct::Ignored => {
@@ -72,13 +79,16 @@ impl<'a> Deeds<'a> {
                 self.after_read.add(entry.violations_after_read, entry.proof);
             }
             Conduct::Unknown => self.unknown |= entry.violations > 0,
-            Conduct::Obeyed | Conduct::NoReadSeen => {}
+            Conduct::Obeyed | Conduct::NoReadSeen | Conduct::Hypothetical => {}
         }
     }
 
     /// Only where no read was seen at any site is that said of the name.
     const fn conduct(&self) -> Conduct {
         match *self {
+            Self { violations: Share { all: 0, .. }, disallowed: Share { all: 1.., .. }, .. } => {
+                Conduct::Hypothetical
+            }
             Self { violations: Share { all: 0, .. }, .. } => Conduct::Obeyed,
             Self { ignored: true, .. } => Conduct::Ignored,
             Self { unknown: true, .. } => Conduct::Unknown,
@@ -105,8 +115,18 @@ impl Summary {
         let are = |conduct| names.iter().filter(|deeds| deeds.conduct() == conduct).count();
         summary.crawlers = names.len();
         summary.ignoring = are(Conduct::Ignored);
-        summary.violating = names.len() - are(Conduct::Obeyed);
-        summary.headline = headline(&names, are(Conduct::Ignored), are(Conduct::NoReadSeen));
+        summary.disallowed = are(Conduct::Hypothetical);
+        summary.violating = names.len() - are(Conduct::Obeyed) - summary.disallowed;
+        summary.headline = if report.is_hypothetical() && summary.violating == 0 {
+            hypothetical(&names, summary.disallowed)
+        } else {
+            headline(&names, are(Conduct::Ignored), are(Conduct::NoReadSeen))
+        };
+        if summary.violating > 0 && summary.disallowed > 0 {
+            let more = grouped(summary.disallowed as u64);
+            let more = format!("; of {more} more, rules not known to be published disallow requests");
+            summary.headline.push_str(&more);
+        }
         if summary.crawlers == 0 && report.named().next().is_some() {
             "no request of a crawler was judged".clone_into(&mut summary.headline);
         }
@@ -171,9 +191,31 @@ fn headline(names: &[Deeds<'_>], ignoring: usize, unread: usize) -> String {
     }
 }
 
+/// The same where nobody can have broken anything: what the rules would have meant, and for whom.
+fn hypothetical(names: &[Deeds<'_>], disallowed: usize) -> String {
+    let all = grouped(names.len() as u64);
+    match (disallowed, names.len()) {
+        (_, 0) => "no crawler was seen".to_owned(),
+        (0, 1) => "these rules would have disallowed nothing that the only crawler asked for".to_owned(),
+        (0, _) => format!("these rules would have disallowed nothing that any of {all} crawlers asked for"),
+        _ => {
+            let of = if names.len() == 1 {
+                "1 crawler".to_owned()
+            } else {
+                format!("{} of {all} crawlers", grouped(disallowed as u64))
+            };
+            let worst = worst(names, |deeds| deeds.disallowed);
+            format!("these rules would have disallowed requests of {of}{worst}")
+        }
+    }
+}
+
 /// Whom nobody can tell apart are not counted, and not compared with those that are.
 fn of_rest(rest: &Deeds<'_>, crawlers: usize) -> String {
     let others = if crawlers == 0 { "" } else { "others " };
+    if let count @ 1.. = rest.disallowed.all {
+        return format!("; and {} of {others}names beyond 1,000 a day", amount(count, "request", "requests"));
+    }
     match rest.violations.all {
         0 => format!("; and {others}beyond 1,000 names a day broke none"),
         count => format!("; and {others}beyond 1,000 names a day broke rules {}", times(count)),
@@ -207,6 +249,13 @@ fn worst(names: &[Deeds<'_>], share: impl Fn(&Deeds<'_>) -> Share) -> String {
 
 fn caveats(report: &Report) -> Vec<String> {
     let mut found = Vec::new();
+    if report.is_hypothetical() {
+        found.push(
+            "Nothing shows that these rules were published when the requests came, so nobody is held to them: what \
+             is counted is what they would have disallowed."
+                .to_owned(),
+        );
+    }
     if report.reads == Reads::Partial {
         found.push(
             "Reads of robots.txt are seen in part only: a cache in front of the gateway may answer them, \

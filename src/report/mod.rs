@@ -25,6 +25,7 @@ pub mod html;
 mod kin;
 mod pace;
 mod question;
+mod rules;
 mod window;
 
 pub use case::{Case, CaseVersion, Period};
@@ -32,7 +33,7 @@ pub use conduct::Conduct;
 pub use counted::Counted;
 pub use course::{Course, Curve, Series};
 pub use delay::CrawlDelay;
-pub use entry::{Entry, PathCount, ReadOf, RuleCount};
+pub use entry::{Entry, PathCount, ReadOf, RuleCount, RuleVersion};
 pub use headline::{Summary, amount, grouped};
 pub use question::{Known, Question};
 
@@ -65,6 +66,10 @@ pub struct Report {
     pub details_dropped: u64,
     /// Requests that are missing from the counts of the window, to the hour.
     pub counts_lost: u64,
+    /// The answer in one sentence. Names in it are as the clients sent them.
+    pub headline: String,
+    /// What the report cannot see, or what it lacks, in whole sentences.
+    pub notes: Vec<String>,
     /// One element for each site, crawler and proof: who broke rules they had read first, then by
     /// violations, then by requests; borrowed names last.
     pub crawlers: Vec<Entry>,
@@ -95,7 +100,11 @@ impl Report {
         let (reads, removed) = (gathered.reads, gathered.removed);
         let crawlers = gathered.entries(question);
         let Window { from, to } = window;
-        Self { from, to, reads, details_dropped, counts_lost, crawlers, removed }
+        let (headline, notes) = (String::new(), Vec::new());
+        let mut report =
+            Self { from, to, reads, details_dropped, counts_lost, headline, notes, crawlers, removed };
+        Summary { headline: report.headline, caveats: report.notes, .. } = report.summary();
+        report
     }
 
     /// The window of the counts.
@@ -117,6 +126,12 @@ impl Report {
     /// Fetchers, tools, monitors and clients without a name: outside headline and totals.
     pub fn others(&self) -> impl Iterator<Item = &Entry> {
         self.crawlers.iter().filter(|entry| !entry.is_crawler())
+    }
+
+    /// Whether some of it is of rules that were not published when the requests came, as far as is known.
+    #[must_use]
+    pub fn is_hypothetical(&self) -> bool {
+        self.crawlers.iter().any(Entry::is_hypothetical)
     }
 
     /// The answer to "who breaks my rules?", and the totals of [`Self::named`].

@@ -85,7 +85,7 @@ fn gaps(spreads: &[Spread]) -> Vec<(f64, u64)> {
         let [one, next] = pair else { return None };
         #[expect(clippy::cast_precision_loss, reason = "times are far below 2^52")]
         let quiet = next.start.saturating_sub(one.end()) as f64;
-        Some((quiet + (one.gap() + next.gap()) / 2.0, 1))
+        Some((quiet + f64::midpoint(one.gap(), next.gap()), 1))
     });
     within.filter(|(_, count)| *count > 0).chain(between).collect()
 }

@@ -45,9 +45,23 @@ impl Scene {
     }
 
     fn request(&self, who: &Identity, proof: Proof, target: &str, outcome: Outcome, at: SystemTime) {
-        let rule = Rule { kind: Kind::Disallow, line: 2, text: b"Disallow: /x", pattern: b"/x", octets: 2 };
+        self.request_by((ROBOTS, 2), who, proof, target, outcome, at);
+    }
+
+    /// The same by the rule in this line of this version.
+    fn request_by(
+        &self,
+        (version, line): (&[u8], u32),
+        who: &Identity,
+        proof: Proof,
+        target: &str,
+        outcome: Outcome,
+        at: SystemTime,
+    ) {
+        let rule = Rule { kind: Kind::Disallow, line, text: b"Disallow: /x", pattern: b"/x", octets: 2 };
         let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
-        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version: Some(VersionId::of(ROBOTS)) };
+        let version = Some(VersionId::of(version));
+        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -186,6 +200,87 @@ fn targets_beyond_the_top_are_told_together() {
     let paths = &entry(&report, "Onebot", Proof::Unchecked).paths;
     let told: Vec<_> = paths.iter().map(|path| (path.target.as_str(), path.counts.requests())).collect();
     assert_eq!(told, [("/9", 10), ("/8", 9), ("/7", 8), ("(other)", 28)]);
+}
+
+#[test]
+fn targets_are_told_by_violations_and_then_by_requests() {
+    let scene = Scene::new();
+    let bot = identity(Client::Crawler, "Onebot");
+    for (target, allowed, violations) in [("/much", 9, 0), ("/some", 5, 0), ("/worst", 0, 3), ("/x", 4, 1)] {
+        for _ in 0..allowed {
+            scene.request(&bot, Proof::Unchecked, target, Outcome::Allow, noon());
+        }
+        for _ in 0..violations {
+            scene.request(&bot, Proof::Unchecked, target, Outcome::Violation(Notice::Lapsed), noon());
+        }
+    }
+    let told = |top| -> Vec<(String, u64, u64)> {
+        let report = scene.report(&Question { top, ..question() });
+        let paths = entry(&report, "Onebot", Proof::Unchecked).paths.iter();
+        paths.map(|path| (path.target.clone(), path.counts.violations, path.counts.requests())).collect()
+    };
+    let list = |list: &[(&str, u64, u64)]| -> Vec<(String, u64, u64)> {
+        list.iter().map(|(target, violations, all)| ((*target).to_owned(), *violations, *all)).collect()
+    };
+    assert_eq!(told(10), list(&[("/worst", 3, 3), ("/x", 1, 5), ("/much", 0, 9), ("/some", 0, 5)]));
+    assert_eq!(
+        told(2),
+        list(&[("/worst", 3, 3), ("/x", 1, 5), ("(other)", 0, 14)]),
+        "the store cuts the same way"
+    );
+}
+
+#[test]
+fn a_rule_has_one_row_over_its_versions() {
+    let scene = Scene::new();
+    let bot = identity(Client::Crawler, "Onebot");
+    let edited = [b"# a comment\n", ROBOTS].concat();
+    let lapsed = Outcome::Violation(Notice::Lapsed);
+    for (version, line, hour, count) in [(ROBOTS, 2, 1, 5), (&edited[..], 3, 2, 2), (&edited[..], 3, 3, 1)] {
+        for _ in 0..count {
+            let at = noon() + Duration::from_secs(hour * 3_600);
+            scene.request_by((version, line), &bot, Proof::Unchecked, "/x", lapsed, at);
+        }
+    }
+    // Another way to meet it is another row.
+    scene.request(&bot, Proof::Unchecked, "/x", Outcome::Violation(Notice::Read), noon());
+    let report = scene.report(&question());
+    let rules = &entry(&report, "Onebot", Proof::Unchecked).rules;
+    let (old, new) = (Some(VersionId::of(ROBOTS)), Some(VersionId::of(&edited)));
+    assert_eq!((rules.len(), rules[0].count, rules[1].count), (2, 8, 1), "{rules:?}");
+    assert_eq!((rules[0].decision.version, rules[0].decision.line), (new, Some(3)), "the newer one");
+    let versions = [
+        RuleVersion { version: new, line: Some(3), count: 3 },
+        RuleVersion { version: old, line: Some(2), count: 5 },
+    ];
+    assert_eq!(rules[0].versions, versions);
+}
+
+#[test]
+fn the_first_and_the_last_violation_have_their_times() {
+    let scene = Scene::new();
+    let (bot, tame) = (identity(Client::Crawler, "Onebot"), identity(Client::Crawler, "Tamebot"));
+    let at = |seconds: u64| noon() + Duration::from_secs(seconds);
+    let lapsed = Outcome::Violation(Notice::Lapsed);
+    for (seconds, outcome) in
+        [(5, Outcome::Allow), (62, lapsed), (700, lapsed), (7_205, lapsed), (9_000, Outcome::Allow)]
+    {
+        scene.request(&bot, Proof::Unchecked, "/x", outcome, at(seconds));
+    }
+    scene.request(&tame, Proof::Unchecked, "/y", Outcome::Allow, at(5));
+    let report = scene.report(&question());
+    let times = |name| {
+        let entry = entry(&report, name, Proof::Unchecked);
+        (entry.first_violation, entry.last_violation)
+    };
+    // By the minute, as counts are kept.
+    assert_eq!(times("Onebot"), (Some(at(60)), Some(at(7_200))));
+    assert_eq!(times("Tamebot"), (None, None));
+    let early = Scene::new();
+    early.request(&bot, Proof::Unchecked, "/x", lapsed, at(17));
+    let report = early.report(&question());
+    let only = entry(&report, "Onebot", Proof::Unchecked);
+    assert_eq!((only.first_violation, only.last_violation), (only.first_seen, only.first_seen));
 }
 
 #[test]

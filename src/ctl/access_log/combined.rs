@@ -18,14 +18,16 @@ pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
     let (status, rest) = word(rest.strip_prefix(b" ")?);
     let status = std::str::from_utf8(status).ok().and_then(|digits| digits.parse().ok());
     // The size, or a hyphen.
-    let (_, rest) = word(rest.trim_ascii_start());
+    let (size, rest) = word(rest.trim_ascii_start());
+    let size = std::str::from_utf8(size).ok().and_then(|digits| digits.parse().ok());
     let agent = match quoted(rest.trim_ascii_start()) {
         None => Agent::Unlogged,
         Some((_, rest)) => {
             quoted(rest.trim_ascii_start()).map_or(Agent::Unlogged, |(agent, _)| Agent::of(agent))
         }
     };
-    status.is_some().then(|| Entry { host, address, at, request: Request::parse(request), status, agent })
+    let request = Request::parse(request);
+    Some(Entry { host, address, at, request, status: Some(status?), size, is_encoded: None, agent })
 }
 
 /// What stands before the time, the time, and what stands behind it. A user may be called `[`.

@@ -22,6 +22,9 @@ struct Line<'a> {
     method: Text<'a>,
     target: Text<'a>,
     status: Option<Value<'a>>,
+    size: Option<Value<'a>>,
+    encoding: Text<'a>,
+    answer: Option<Answer>,
     agent: Text<'a>,
     host: Text<'a>,
 }
@@ -55,6 +58,13 @@ struct Parts<'a> {
     headers: HashMap<String, Vec<String>>,
 }
 
+/// Caddy's answer: the fields of its head, of which one is looked for.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    #[serde(rename = "Content-Encoding", default)]
+    encoding: Vec<String>,
+}
+
 impl<'de> Deserialize<'de> for Line<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Fields)
@@ -74,6 +84,10 @@ impl<'de> Visitor<'de> for Fields {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line<'de>, A::Error> {
         let mut line = Line::default();
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == "resp_headers" {
+                line.answer = map.next_value()?;
+                continue;
+            }
             let (text, value) = match &*key {
                 "remote_addr" | "client_ip" | "remote_ip" | "client" | "ip" => {
                     (Some(&mut line.address), None)
@@ -87,6 +101,8 @@ impl<'de> Visitor<'de> for Fields {
                 }
                 "request" => (None, Some(&mut line.request)),
                 "status" => (None, Some(&mut line.status)),
+                "body_bytes_sent" | "size" | "bytes" => (None, Some(&mut line.size)),
+                "sent_http_content_encoding" => (Some(&mut line.encoding), None),
                 _ => (None, None),
             };
             match (text, value) {
@@ -118,16 +134,13 @@ fn entry(line: Line<'_>) -> Option<Entry<'_>> {
         Value::Text(text) => time::any(&text)?,
         Value::Parts(_) | Value::Other(_) => return None,
     };
-    let status = line.status.and_then(|status| match status {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "out of range it saturates"
-        )]
-        Value::Number(number) => Some(number as u16),
-        Value::Text(text) => text.parse().ok(),
-        Value::Parts(_) | Value::Other(_) => None,
-    });
+    let status = line.status.and_then(number).and_then(|status| u16::try_from(status).ok());
+    let size = line.size.and_then(number);
+    let is_encoded = match (&line.encoding, &line.answer) {
+        (Some(coding), _) => Some(!matches!(&**coding, "" | "-" | "identity")),
+        (None, Some(answer)) => Some(!answer.encoding.is_empty()),
+        (None, None) => None,
+    };
     let (mut host, mut address, mut agent) = (line.host, line.address, line.agent);
     let request = match line.request {
         Some(Value::Text(line)) => Request::parse(octets(line)),
@@ -142,7 +155,21 @@ fn entry(line: Line<'_>) -> Option<Entry<'_>> {
     let address = address.and_then(|text| text.parse().ok()).map(|address: IpAddr| address.to_canonical());
     let agent = agent.map_or(Agent::Unlogged, |agent| Agent::of(octets(agent)));
     let host = host.filter(|host| !host.is_empty() && &**host != "-");
-    Some(Entry { host, address, at, request, status, agent })
+    Some(Entry { host, address, at, request, status, size, is_encoded, agent })
+}
+
+/// A number, or the digits of one.
+fn number(value: Value<'_>) -> Option<u64> {
+    match value {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "out of range it saturates"
+        )]
+        Value::Number(number) => Some(number as u64),
+        Value::Text(text) => text.parse().ok(),
+        Value::Parts(_) | Value::Other(_) => None,
+    }
 }
 
 impl Parts<'_> {
@@ -176,6 +203,8 @@ fn owned(entry: Entry<'_>) -> Entry<'static> {
             .request
             .map(|request| Request { method: octets(request.method), target: octets(request.target) }),
         status: entry.status,
+        size: entry.size,
+        is_encoded: entry.is_encoded,
         agent: match entry.agent {
             Agent::Sent(agent) => Agent::Sent(octets(agent)),
             Agent::Absent => Agent::Absent,

@@ -29,6 +29,10 @@ pub(super) struct Entry<'a> {
     pub(super) request: Option<Request<'a>>,
     /// The status it was answered with.
     pub(super) status: Option<u16>,
+    /// How many octets the body of the answer had; `None` where the log does not say.
+    pub(super) size: Option<u64>,
+    /// Whether the answer had a content coding (RFC 9110 §8.4); `None` where the log does not say.
+    pub(super) is_encoded: Option<bool>,
     /// Who it said it was.
     pub(super) agent: Agent<'a>,
 }

@@ -18,6 +18,9 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Only requests since then: so long ago, or then, as for report
     #[arg(long, value_name = "T")]
     pub(in crate::ctl) since: Option<Moment>,
+    /// The file was being served all the time that the log is of: conduct may be told, whatever sizes the log shows
+    #[arg(long)]
+    pub(in crate::ctl) published: bool,
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(in crate::ctl) top: Option<usize>,

@@ -3,7 +3,8 @@
 //! Nothing is shared with other threads but the policy: headers, hosts, subjects and decisions are remembered
 //! here, by number, so that a line whose header was seen before costs one look-up.
 
-use super::part::{Hit, NewDecision, NewSubject, Part, Spared};
+use super::part::{Hit, NewDecision, NewSubject, Part, Spared, What};
+use super::published::{Answer, Files};
 use super::sites::Sites;
 use crate::ctl::access_log::{Agent, Chunk, Entry, Request, parse};
 use crate::decide::{Notice, Outcome, Reason};
@@ -44,6 +45,7 @@ type DecisionKey<'a> = (usize, EventKind, Action, Option<Notice>, Option<u32>, &
 /// One thread's memory.
 pub(super) struct Judge<'a> {
     sites: &'a Sites,
+    files: &'a Files,
     since: i64,
     /// Who has read robots.txt so far, where events are to be told in full: then this thread is the only one.
     book: Option<ReadBook>,
@@ -56,9 +58,10 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(sites: &'a Sites, since: i64, with_events: bool) -> Self {
+    pub(super) fn new(sites: &'a Sites, files: &'a Files, since: i64, with_events: bool) -> Self {
         Self {
             sites,
+            files,
             since,
             book: with_events.then(ReadBook::default),
             headers: vec![HashMap::new(); sites.all.len()],
@@ -121,6 +124,7 @@ impl<'a> Judge<'a> {
             part.tally.no_request += 1;
             return;
         };
+        self.answer(&entry, request, site, part);
         let agent = match &entry.agent {
             Agent::Sent(agent) => &**agent,
             Agent::Absent => b"",
@@ -138,6 +142,16 @@ impl<'a> Judge<'a> {
             return;
         }
         self.request(&entry, request, agent, (site, host), sender, part);
+    }
+
+    /// Notes what robots.txt was answered with, whoever asked. Another spelling of the path may have had another answer.
+    fn answer(&self, entry: &Entry<'_>, request: &Request<'_>, site: usize, part: &mut Part) {
+        if *request.target != *b"/robots.txt" || *request.method != *b"GET" || entry.status != Some(200) {
+            return;
+        }
+        let answered = self.files.answered(site, entry);
+        let told = entry.size.filter(|_| entry.is_encoded != Some(true));
+        part.answers.push(Answer { site, at: entry.at, answered, size: told });
     }
 
     /// The site of a host, and the number of the host's name.
@@ -225,11 +239,11 @@ impl<'a> Judge<'a> {
         };
         let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked);
         let judged = judge_recognised(policy, of, &facts, &target, recognised, proof, reads, now);
-        let mut hit = Hit {
+        let hit = |what, target| Hit {
             at: entry.at,
             subject,
-            decision: None,
-            target: 0..0,
+            what,
+            target,
             host: host_number,
             address: entry.address,
         };
@@ -238,20 +252,22 @@ impl<'a> Judge<'a> {
                 part.tally.robots_txt += 1;
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
                 if method == "GET" && matches!(entry.status, Some(200 | 304)) {
-                    if let (Some(book), Some(version)) = (&self.book, of.version()) {
+                    let answered = self.files.answered(site, entry);
+                    let is_read = self.files.is_read(answered);
+                    if let (Some(book), Some(version), true) = (&self.book, of.version(), is_read) {
                         let reader = reader(of, &facts, &judged.identity, judged.proof);
                         book.note(reader, version, UNIX_EPOCH, now);
                     }
-                    part.hits.push(hit);
+                    part.hits.push(hit(What::Fetched(answered), 0..0));
                 }
             }
             Reason::Exempt => part.tally.exempt += 1,
             _ if judged.mode == Mode::Off => part.tally.off += 1,
             _ => {
                 part.tally.judged += 1;
-                hit.target = part.target(&facts.target);
-                hit.decision = Some(self.decision(site, of, &judged, &target, part));
-                part.hits.push(hit);
+                let what = What::Decided(self.decision(site, of, &judged, &target, part));
+                let target = part.target(&facts.target);
+                part.hits.push(hit(what, target));
                 if self.book.is_some() {
                     event(&facts, of, &judged, entry.status, now, part);
                 }
@@ -371,8 +387,9 @@ mod tests {
         std::fs::write(&robots, "User-agent: *\nDisallow: /private\n").unwrap();
         let cli = Cli::try_parse_from(["gatewayctl", "replay", "access.log"]).unwrap();
         let sites = Sites::load(&cli, Some(&robots), None).unwrap();
-        let mut judge = Judge::new(&sites, i64::MIN, false);
-        let mut ledger = Ledger::new(&sites, 1, 1);
+        let files = Files::of(&sites, false);
+        let mut judge = Judge::new(&sites, &files, i64::MIN, false);
+        let mut ledger = Ledger::new(&sites, &files, 1, 1);
         let line = |name: usize| {
             format!(
                 "192.0.2.1 - - [01/Nov/2026:00:00:00 +0000] \"GET /private HTTP/1.1\" 200 5 \"-\" \
@@ -389,8 +406,11 @@ mod tests {
                 assert!(judge.names.len() < NAMES + 30);
             }
         }
-        let counts: Vec<u64> =
-            ledger.accounts.iter().map(|account| account.decisions.values().sum()).collect();
+        let counts: Vec<u64> = ledger
+            .accounts
+            .iter()
+            .map(|account| account.decisions.values().map(|seen| seen.count).sum())
+            .collect();
         assert_eq!(counts, vec![3; 300], "each name by itself");
         assert_eq!(ledger.timeline.counts().map(|(_, _, count)| count).sum::<u64>(), 900);
     }

@@ -3,10 +3,11 @@
 //! The memory is bounded whatever the log holds: names of strangers, targets and readers beyond a number are
 //! counted with the rest, in the order of the log, so that the result does not depend on the number of threads.
 
-use super::part::{Hit, NewDecision, Part, Spared, Tally, after_read};
+use super::part::{Hit, NewDecision, Part, Spared, Tally, What};
+use super::published::{Answers, Files};
 use super::sites::Sites;
 use super::timeline::{REQUESTS, Timeline, VIOLATIONS};
-use crate::decide::{NoticePeriod, VersionId};
+use crate::decide::{Notice, NoticePeriod, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{
@@ -40,10 +41,12 @@ pub(super) struct Account {
     pub(super) first: i64,
     pub(super) last: i64,
     /// By number of the decision; an odd number is the one before, after a read.
-    pub(super) decisions: HashMap<u32, u64>,
+    pub(super) decisions: HashMap<u32, Seen>,
     pub(super) paths: HashMap<Box<[u8]>, PathCounts>,
     pub(super) other_paths: PathCounts,
     pub(super) reads: BTreeMap<ReadKey, Seen>,
+    /// When it last fetched a robots.txt that is not known to be the one that is judged by.
+    pub(super) other_fetch: Option<i64>,
 }
 
 /// On which host, and from which network.
@@ -57,6 +60,22 @@ pub(super) struct Seen {
     pub(super) count: u64,
 }
 
+impl Seen {
+    /// Nothing yet, from `at` on.
+    pub(super) const fn at(at: i64) -> Self {
+        Self { first: at, last: at, count: 0 }
+    }
+
+    pub(super) fn add(&mut self, at: i64) {
+        self.join(Self { first: at, last: at, count: 1 });
+    }
+
+    pub(super) fn join(&mut self, other: Self) {
+        (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
+        self.count += other.count;
+    }
+}
+
 /// What one worker's numbers stand for here.
 #[derive(Debug, Default)]
 struct Numbers {
@@ -68,7 +87,10 @@ struct Numbers {
 /// The sum of all parts.
 #[derive(Debug)]
 pub(super) struct Ledger<'a> {
-    sites: &'a Sites,
+    pub(super) sites: &'a Sites,
+    pub(super) files: &'a Files,
+    /// What robots.txt was answered with, by site.
+    pub(super) answers: Vec<Answers>,
     period: NoticePeriod,
     pub(super) tally: Tally,
     pub(super) span: Option<(i64, i64)>,
@@ -85,7 +107,6 @@ pub(super) struct Ledger<'a> {
     book: ReadBook,
     /// Disallowed requests that enforce mode would forward, by reason and subject.
     pub(super) spared: BTreeMap<(Spared, u32), u64>,
-    pub(super) after_read: u64,
     /// Violations of crawlers over time.
     pub(super) timeline: Timeline,
     /// All their requests over time.
@@ -98,9 +119,11 @@ pub(super) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn new(sites: &'a Sites, workers: usize, logs: usize) -> Self {
+    pub(super) fn new(sites: &'a Sites, files: &'a Files, workers: usize, logs: usize) -> Self {
         Self {
             sites,
+            files,
+            answers: vec![Answers::default(); sites.all.len()],
             period: sites.policy.config.period,
             tally: Tally::default(),
             span: None,
@@ -116,7 +139,6 @@ impl<'a> Ledger<'a> {
             readers: 0,
             book: ReadBook::default(),
             spared: BTreeMap::new(),
-            after_read: 0,
             timeline: Timeline::new(VIOLATIONS),
             requests: Timeline::new(REQUESTS),
             lines: vec![0; logs],
@@ -139,6 +161,9 @@ impl<'a> Ledger<'a> {
         if let Some((first, last)) = part.span {
             let (from, to) = self.span.unwrap_or((first, last));
             self.span = Some((from.min(first), to.max(last)));
+        }
+        for answer in &part.answers {
+            self.answers.get_mut(answer.site).into_iter().for_each(|answers| answers.add(*answer));
         }
         self.number(worker, part);
         let numbers = self.numbers.get_mut(worker).map(std::mem::take).unwrap_or_default();
@@ -211,6 +236,7 @@ impl<'a> Ledger<'a> {
             paths: HashMap::new(),
             other_paths: PathCounts::default(),
             reads: BTreeMap::new(),
+            other_fetch: None,
         });
         number
     }
@@ -223,12 +249,18 @@ impl<'a> Ledger<'a> {
         account.last = account.last.max(hit.at);
         let host_name = self.hosts.get(host as usize).map_or("", |host| host);
         let version = self.sites.all.get(account.site).and_then(crate::policy::Site::version);
-        let Some(decision) = hit.decision else {
-            if let Some(version) = version {
-                self.book.note(reader(account, host_name, hit), version, UNIX_EPOCH, instant(hit.at));
+        let decision = match hit.what {
+            What::Decided(decision) => decision,
+            What::Fetched(answered) if self.files.is_read(answered) => {
+                if let Some(version) = version {
+                    self.book.note(reader(account, host_name, hit), version, UNIX_EPOCH, instant(hit.at));
+                }
+                return read(account, &mut self.readers, host, hit);
             }
-            read(account, &mut self.readers, host, hit);
-            return;
+            What::Fetched(_) => {
+                account.other_fetch = account.other_fetch.max(Some(hit.at));
+                return;
+            }
         };
         let decision = of(&numbers.decisions, decision);
         let Some(NewDecision { decision: decided, spared }) = self.decisions.get(decision as usize) else {
@@ -240,19 +272,52 @@ impl<'a> Ledger<'a> {
         let is_violation = decided.kind == EventKind::Violation;
         let had_read = is_violation
             && has_read(&self.book, &reader(account, host_name, hit), version, self.period, instant(hit.at));
-        self.after_read += u64::from(had_read);
         if is_violation && matches!(account.subject.client, Client::Crawler | Client::SpecialCase) {
             self.timeline.add(number, hit.at);
         }
-        *account.decisions.entry(2 * decision + u32::from(had_read)).or_default() += 1;
+        let number_of_way = 2 * decision + u32::from(had_read);
+        account.decisions.entry(number_of_way).or_insert_with(|| Seen::at(hit.at)).add(hit.at);
         self.requests.add(number, hit.at);
         path(account, &mut self.targets, target, decided);
     }
 
-    /// The decision of a number of [`Account::decisions`].
-    pub(super) fn decision(&self, number: u32) -> Option<Decision> {
+    /// The decision of a number of [`Account::decisions`]. A violation of rules that nobody had published had no notice.
+    pub(super) fn decision(&self, number: u32, is_hypothetical: bool) -> Option<Decision> {
         let decided = &self.decisions.get(number as usize / 2)?.decision;
-        Some(if number % 2 == 1 { after_read(decided) } else { decided.clone() })
+        let notice = match (is_hypothetical, number % 2) {
+            (true, _) => None,
+            (false, 1) => Some(Notice::Read),
+            (false, _) => decided.notice,
+        };
+        Some(Decision { notice, ..decided.clone() })
+    }
+
+    /// Whether nothing can be said of an account but what the rules would have meant for it: the log does not show that
+    /// they were being served, or not when it broke them. Who had fetched the file itself knew them.
+    pub(super) fn is_hypothetical(&self, account: &Account) -> bool {
+        if self.files.is_vouched {
+            return false;
+        }
+        let Some((from, to)) = self.answers.get(account.site).and_then(Answers::shown) else { return true };
+        let violations = || {
+            let is_violation = |number: &u32| {
+                let decided = self.decisions.get(*number as usize / 2);
+                decided.is_some_and(|decided| decided.decision.kind == EventKind::Violation)
+            };
+            account.decisions.iter().filter(move |(number, _)| is_violation(number))
+        };
+        !violations().any(|(number, _)| number % 2 == 1)
+            && violations().any(|(_, seen)| seen.first < from || seen.last > to)
+    }
+
+    /// Violations of crawlers that had fetched this very file before.
+    pub(super) fn after_read(&self) -> u64 {
+        let known = self.accounts.iter().filter(|account| !self.is_hypothetical(account));
+        let after = |account: &Account| -> u64 {
+            let after = account.decisions.iter().filter(|(number, _)| *number % 2 == 1);
+            after.map(|(_, seen)| seen.count).sum()
+        };
+        known.map(after).sum()
     }
 }
 
@@ -261,7 +326,7 @@ fn reader<'a>(account: &'a Account, host: &'a str, hit: &Hit) -> Reader<'a> {
     Reader::new(&account.subject.site, host, &account.identity, Proof::Unchecked, hit.address)
 }
 
-/// Whether the reader had read robots.txt before, and long enough before. A log does not say which version.
+/// Whether the reader had read this very file before, and long enough before.
 fn has_read(
     book: &ReadBook,
     reader: &Reader<'_>,
@@ -281,11 +346,9 @@ fn read(account: &mut Account, readers: &mut usize, host: u32, hit: &Hit) {
     }
     let seen = account.reads.entry(key).or_insert_with(|| {
         *readers += 1;
-        Seen { first: hit.at, last: hit.at, count: 0 }
+        Seen::at(hit.at)
     });
-    seen.first = seen.first.min(hit.at);
-    seen.last = seen.last.max(hit.at);
-    seen.count += 1;
+    seen.add(hit.at);
 }
 
 fn path(account: &mut Account, (targets, octets): &mut (usize, usize), target: &[u8], decided: &Decision) {

@@ -2,8 +2,8 @@
 //! done in enforce mode.
 //!
 //! Every line is judged by the functions the daemon calls. What a log does not hold is not made up: nobody's name
-//! is proved, and which version of robots.txt was fetched is not known, so a fetch counts as one of the version
-//! that is judged by.
+//! is proved, and a fetch of robots.txt is a read of the file that is judged by only where the log shows that this was the
+//! one being served.
 
 mod crew;
 mod events;
@@ -11,6 +11,8 @@ mod judge;
 mod ledger;
 mod part;
 mod progress;
+mod publication;
+mod published;
 mod sites;
 mod timeline;
 mod told;
@@ -28,6 +30,7 @@ use super::{Failure, Outcome, report};
 use crate::report::{Known, Question, Report, html};
 use judge::Judge;
 use ledger::Ledger;
+use published::Files;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +50,7 @@ pub(super) fn run(
     output: &mut Output<impl Write>,
 ) -> Result<Outcome, Failure> {
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
+    let files = Files::of(&sites, arguments.published);
     let logs = sorted_by_time(&arguments.logs);
     let stop = Arc::new(AtomicBool::new(false));
     if arguments.follow {
@@ -55,7 +59,7 @@ pub(super) fn run(
     let events_are_data = arguments.events.as_deref() == Some(Path::new("-"));
     let opened = open(&logs)?;
     let ledger = match arguments.events.as_deref().filter(|_| !events_are_data) {
-        None => read(&sites, &logs, opened, arguments, &stop, |events| {
+        None => read((&sites, &files), &logs, opened, arguments, &stop, |events| {
             if events_are_data {
                 output.octets(events)?;
                 output.flush()?;
@@ -69,7 +73,8 @@ pub(super) fn run(
         Some(path) => {
             let unwritable = |error: io::Error| Failure(format!("{}: {error}", path.display()));
             let mut file = events::create(path, &logs)?;
-            let ledger = read(&sites, &logs, opened, arguments, &stop, |events| file.write_all(events));
+            let ledger =
+                read((&sites, &files), &logs, opened, arguments, &stop, |events| file.write_all(events));
             file.flush().map_err(unwritable)?;
             ledger
         }
@@ -90,7 +95,7 @@ pub(super) fn run(
 
 /// Judges all lines. `events` is given the events of each chunk, in order.
 fn read<'a>(
-    sites: &'a Sites,
+    (sites, files): (&'a Sites, &'a Files),
     logs: &[PathBuf],
     (bytes, sources): (Arc<AtomicU64>, Vec<Source>),
     arguments: &ReplayArgs,
@@ -104,11 +109,11 @@ fn read<'a>(
     let count = if with_events { 1 } else { workers() };
     let judges: Vec<_> = (0..count)
         .map(|_| {
-            let mut judge = Judge::new(sites, since, with_events);
+            let mut judge = Judge::new(sites, files, since, with_events);
             move |chunk: &super::access_log::Chunk| judge.chunk(chunk)
         })
         .collect();
-    let mut ledger = Ledger::new(sites, count, logs.len());
+    let mut ledger = Ledger::new(sites, files, count, logs.len());
     let mut progress = Progress::new(logs, &bytes);
     crew(Chunks::new(sources, arguments.follow, stop), judges, |worker, part| {
         ledger.add(worker, &part);

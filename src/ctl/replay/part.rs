@@ -1,6 +1,6 @@
 //! What one chunk of a log came to: small, plain, and free of the chunk itself.
 
-use crate::decide::Notice;
+use super::published::{Answer, Answered};
 use crate::identify::Identity;
 use crate::record::Decision;
 use std::net::IpAddr;
@@ -16,12 +16,20 @@ pub(super) struct Hit {
     /// Microseconds since 1970.
     pub(super) at: i64,
     pub(super) subject: u32,
-    /// `None` for a read of robots.txt.
-    pub(super) decision: Option<u32>,
+    pub(super) what: What,
     /// Where its target stands in [`Part::targets`].
     pub(super) target: Range<usize>,
     pub(super) host: u32,
     pub(super) address: Option<IpAddr>,
+}
+
+/// What a [`Hit`] is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// A request that was decided on, by number.
+    Decided(u32),
+    /// A fetch of robots.txt, and what its answer says of the file.
+    Fetched(Answered),
 }
 
 /// Who asks, by number.
@@ -117,6 +125,8 @@ pub(super) struct Part {
     /// First and last time, in microseconds.
     pub(super) span: Option<(i64, i64)>,
     pub(super) hits: Vec<Hit>,
+    /// Whole answers to `GET /robots.txt`, whoever asked.
+    pub(super) answers: Vec<Answer>,
     pub(super) targets: Vec<u8>,
     pub(super) subjects: Vec<NewSubject>,
     /// The worker has forgotten the subjects of earlier parts, and begins with number 0.
@@ -153,9 +163,4 @@ impl Part {
         self.targets.extend_from_slice(target);
         start..self.targets.len()
     }
-}
-
-/// A violation of rules that the crawler had read before.
-pub(super) fn after_read(decision: &Decision) -> Decision {
-    Decision { notice: Some(Notice::Read), ..decision.clone() }
 }

@@ -3,6 +3,7 @@
 
 use super::ledger::Ledger;
 use super::part::{Spared, Tally};
+use super::publication::Published;
 use crate::ctl::output::harmless;
 use crate::enforce::Action;
 use crate::record::printable;
@@ -38,6 +39,7 @@ pub(super) struct Told {
     robots_txt: u64,
     refused: u64,
     violations_after_read: u64,
+    published: Vec<Published>,
     spared: Vec<Kept>,
     /// Logs that could not be read to their end.
     broken: Vec<Broken>,
@@ -84,8 +86,9 @@ impl Told {
             judged,
             robots_txt,
         } = ledger.tally;
-        let is_refused =
-            |number: &u32| ledger.decision(*number).is_some_and(|decided| decided.action == Action::Refuse);
+        let is_refused = |number: &u32| {
+            ledger.decision(*number, false).is_some_and(|decided| decided.action == Action::Refuse)
+        };
         let decisions = ledger.accounts.iter().flat_map(|account| &account.decisions);
         let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
         let example = ledger
@@ -122,8 +125,9 @@ impl Told {
             off,
             judged,
             robots_txt,
-            refused: decisions.filter(|(number, _)| is_refused(number)).map(|(_, count)| count).sum(),
-            violations_after_read: ledger.after_read,
+            refused: decisions.filter(|(number, _)| is_refused(number)).map(|(_, seen)| seen.count).sum(),
+            violations_after_read: ledger.after_read(),
+            published: Published::all(ledger),
             spared,
             broken,
         }
@@ -160,10 +164,14 @@ impl Told {
 
     /// What else there is to say, for people.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let mut said = vec![format!(
-            "read, then ignored: {} of the violations came after the same crawler had fetched robots.txt, in this log",
-            grouped(self.violations_after_read)
-        )];
+        let several = self.published.len() > 1;
+        let mut said: Vec<String> = self.published.iter().map(|site| site.sentence(several)).collect();
+        if self.published.iter().any(Published::is_shown) {
+            said.push(format!(
+                "read, then ignored: {} of the violations came after the same crawler had fetched this very file",
+                grouped(self.violations_after_read)
+            ));
+        }
         said.extend(self.spared());
         said.push(format!(
             "never judged: {} of browsers, {} of apps",

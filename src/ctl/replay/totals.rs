@@ -22,14 +22,18 @@ pub(super) fn window(ledger: &Ledger<'_>) -> Window {
 
 pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
     let seen = || ledger.accounts.iter().filter(|account| account.last >= account.first);
-    let decisions: HashMap<u32, _> = seen()
-        .flat_map(|account| account.decisions.keys())
-        .filter_map(|number| Some((*number, Arc::new(ledger.decision(*number)?))))
+    let numbers = || seen().flat_map(|account| account.decisions.keys());
+    let decisions: HashMap<(u32, bool), _> = numbers()
+        .flat_map(|number| [(*number, false), (*number, true)])
+        .filter_map(|key| Some((key, Arc::new(ledger.decision(key.0, key.1)?))))
         .collect();
     let totals = |account: &Account| -> Vec<Total> {
-        let of = |(number, count): (&u32, &u64)| {
-            let decision = Arc::clone(decisions.get(number)?);
-            Some(Total { subject: Arc::clone(&account.subject), decision, count: *count })
+        let is_hypothetical = ledger.is_hypothetical(account);
+        let of = |(number, seen): (&u32, &Seen)| {
+            let (subject, decision) =
+                (Arc::clone(&account.subject), Arc::clone(decisions.get(&(*number, is_hypothetical))?));
+            let (first, last) = (instant(seen.first), instant(seen.last));
+            Some(Total { subject, decision, count: seen.count, first, last })
         };
         account.decisions.iter().filter_map(of).collect()
     };
@@ -45,6 +49,13 @@ pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
         paths: seen().flat_map(paths).collect(),
         stretches: stretches(ledger),
         reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
+        hypothetical: seen()
+            .filter(|account| ledger.is_hypothetical(account))
+            .map(|account| Arc::clone(&account.subject))
+            .collect(),
+        other_fetches: seen()
+            .filter_map(|account| Some((Arc::clone(&account.subject), instant(account.other_fetch?))))
+            .collect(),
         versions: sites.all.iter().filter_map(version).collect(),
     }
 }

@@ -11,7 +11,7 @@ use std::io;
 
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
-                      crawl_delay_declared,crawl_delay_observed";
+                      first_violation,last_violation,crawl_delay_declared,crawl_delay_observed";
 
 pub(super) fn write(report: &Report, output: &mut Output<impl io::Write>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
@@ -22,7 +22,7 @@ pub(super) fn write(report: &Report, output: &mut Output<impl io::Write>) -> io:
     Ok(())
 }
 
-fn cells(report: &Report, entry: &Entry) -> [String; 21] {
+fn cells(report: &Report, entry: &Entry) -> [String; 23] {
     let seconds = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let time = |value: Option<_>| value.map(timestamp).unwrap_or_default();
     [
@@ -45,6 +45,8 @@ fn cells(report: &Report, entry: &Entry) -> [String; 21] {
         entry.refused.to_string(),
         time(entry.first_seen),
         time(entry.last_seen),
+        time(entry.first_violation),
+        time(entry.last_violation),
         seconds(entry.crawl_delay.declared),
         seconds(entry.crawl_delay.observed),
     ]

@@ -1,7 +1,7 @@
 //! One crawler in full: what it read, what it broke, how fast it came.
 
 use super::cells::{cut, set};
-use super::table::{Shape, short};
+use super::table::{Shape, broken, short};
 use crate::ctl::output::{Output, harmless};
 use crate::decide::Notice;
 use crate::record::EventKind;
@@ -34,6 +34,10 @@ pub(super) fn write(
     if let (Some(first), Some(last)) = (entry.first_seen, entry.last_seen) {
         line("seen", &format!("first {}, last {}", short(first), short(last)))?;
     }
+    if let (Some(first), Some(last)) = (entry.first_violation, entry.last_violation) {
+        let label = if entry.is_hypothetical() { "disallowed" } else { "violations" };
+        line(label, &format!("first {}, last {}", short(first), short(last)))?;
+    }
     let counts: Vec<u64> = entry.rules.iter().map(|rule| rule.count).collect();
     let width = widest(&counts);
     for (at, rule) in entry.rules.iter().take(shape.top).enumerate() {
@@ -48,8 +52,7 @@ pub(super) fn write(
     for (at, path) in entry.paths.iter().enumerate() {
         let broken = match path.counts.violations {
             0 => String::new(),
-            1 => " (1 violation)".to_owned(),
-            violations => format!(" ({} violations)", grouped(violations)),
+            violations => format!(" ({})", broken(violations, entry.is_hypothetical())),
         };
         let count = set(&grouped(path.counts.requests()), width, true);
         let target = cut(&path.target, shape.width.saturating_sub(LABEL + 6 + width + broken.len()));
@@ -63,9 +66,9 @@ fn widest(counts: &[u64]) -> usize {
 }
 
 fn requests(entry: &Entry) -> String {
-    let violations = amount(entry.violations, "violation", "violations");
+    let violations = broken(entry.violations, entry.is_hypothetical());
     let mut text = format!("{}: {violations}", grouped(entry.requests));
-    if entry.violations > 0 {
+    if entry.violations > 0 && !entry.is_hypothetical() {
         // Writing to a `String` cannot fail.
         let _ = write!(text, " ({} after a counted read)", grouped(entry.violations_after_read));
     }
@@ -85,6 +88,10 @@ fn requests(entry: &Entry) -> String {
 fn reads(entry: &Entry, is_partial: bool) -> Vec<(&'static str, String)> {
     if entry.reads_of.is_empty() {
         let text = match entry.kin_read {
+            _ if entry.other_fetch.is_some() => {
+                let last = entry.other_fetch.map(short).unwrap_or_default();
+                format!("fetched, last {last}; nothing shows that it was this file")
+            }
             Some(last) => {
                 format!("no read of its own; one that may be its own was seen, last {}", short(last))
             }
@@ -132,12 +139,18 @@ pub(super) fn rule_text(rule: &RuleCount) -> String {
     let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
     let group = decision.group.join(", ");
     let version = decision.version.map(|version| format!(" of {version}")).unwrap_or_default();
-    harmless(&format!("{}, {}: {place}{text}  ({group}){version}", meaning(rule), decision.action.as_str()))
+    let more = match rule.versions.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {}", amount(count as u64 - 1, "other version", "other versions")),
+    };
+    let what = format!("{}, {}", meaning(rule), decision.action.as_str());
+    harmless(&format!("{what}: {place}{text}  ({group}){version}{more}"))
 }
 
 /// What a count of a rule is.
 pub(super) fn meaning(rule: &RuleCount) -> &'static str {
     match (rule.kind(), rule.decision.notice) {
+        (EventKind::Violation, None) => "would be disallowed",
         (EventKind::Violation, Some(Notice::Read)) => "after a counted read",
         (EventKind::Violation, _) => "without a counted read",
         (EventKind::Stale, _) => "stale",

@@ -100,6 +100,9 @@ fn summary(entry: &Entry) -> String {
         1 => "It".to_owned(),
         _ => format!("{} of these", grouped(count)),
     };
+    if let (Some(first), Some(last), 2..) = (entry.first_violation, entry.last_violation, entry.violations) {
+        let _ = write!(text, " The first came at {}, the last at {}.", short(first), short(last));
+    }
     if let count @ 1.. = entry.violations_after_read {
         let (these, it) = (of_these(count), it(count));
         let _ = write!(text, " {these} came after it had itself read the version that disallows {it}.");
@@ -161,14 +164,22 @@ fn rules(rules: &[RuleCount], top: usize, output: &mut Output<impl io::Write>) -
 
 fn one_rule(rule: &RuleCount, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let decision = &rule.decision;
-    let place = decision.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    let place = |line: Option<u32>| line.map(|line| format!("line {line}")).unwrap_or_default();
     let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
-    line(harmless(&format!("  {place}{text}")), output)?;
+    let separator = if decision.line.is_some() { ": " } else { "" };
+    line(harmless(&format!("  {}{separator}{text}", place(decision.line))), output)?;
     let version = decision.version.map(|version| format!(" of version {version}")).unwrap_or_default();
     let group = decision.group.join(", ");
     line(harmless(&format!("    in the group for {group}{version}")), output)?;
     let requests = amount(rule.count, "request", "requests");
-    line(format!("    {requests} {}, {}", meaning(rule), decision.action.as_str()), output)
+    line(format!("    {requests} {}, {}", meaning(rule), decision.action.as_str()), output)?;
+    // A violation is proved by a version and a line, so each of them is named.
+    for version in rule.versions.iter().filter(|_| rule.versions.len() > 1) {
+        let name = version.version.map_or_else(|| "no robots.txt".to_owned(), |id| format!("version {id}"));
+        let requests = amount(version.count, "request", "requests");
+        line(format!("      {requests} by {name} {}", place(version.line)).trim_end(), output)?;
+    }
+    Ok(())
 }
 
 fn samples(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {

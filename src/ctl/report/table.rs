@@ -42,7 +42,7 @@ impl Shape {
             Conduct::Ignored => self.palette.paint(Ink::Error, line),
             Conduct::NoReadSeen => self.palette.paint(Ink::Warning, line),
             Conduct::Obeyed => self.palette.paint(Ink::Good, line),
-            Conduct::Unknown => line.to_owned(),
+            Conduct::Unknown | Conduct::Hypothetical => line.to_owned(),
         }
     }
 
@@ -67,7 +67,7 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io:
         let totals = format!(
             "all crawlers: {}, {}, {} stale, {}, {} refused",
             amount(summary.requests, "request", "requests"),
-            amount(summary.violations, "violation", "violations"),
+            broken(summary.violations, report.is_hypothetical()),
             grouped(summary.stale),
             amount(summary.variants, "variant", "variants"),
             grouped(summary.refused)
@@ -129,6 +129,7 @@ fn section(
 }
 
 fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
     let mut table = lines(&fit(columns(shown), shape.width)).into_iter();
     if let Some(head) = table.next() {
@@ -143,7 +144,7 @@ fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<impl io::Write>)
             "and {} more: {}, {}; --top {} shows them",
             grouped(rest.len() as u64),
             amount(sum(|entry| entry.requests), "request", "requests"),
-            amount(sum(|entry| entry.violations), "violation", "violations"),
+            broken(sum(|entry| entry.violations), is_hypothetical),
             entries.len()
         ))?;
     }
@@ -160,6 +161,7 @@ fn columns(entries: &[&Entry]) -> Vec<Column> {
         Column { head, is_number: true, goes, cells }
     };
     let is_crawler = entries.iter().all(|entry| entry.is_crawler());
+    let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let kind = |entry: &Entry| {
         if entry.is_crawler() {
             entry.purpose.map_or("-", |purpose| purpose.as_str())
@@ -175,11 +177,19 @@ fn columns(entries: &[&Entry]) -> Vec<Column> {
         text("CONDUCT", 0, &|entry| entry.conduct.to_string()),
         number("REQUESTS", 0, &|entry| entry.requests),
         number("READS", 0, &|entry| entry.reads),
-        number("VIOLATIONS", 0, &|entry| entry.violations),
+        number(if is_hypothetical { "DISALLOWED" } else { "VIOLATIONS" }, 0, &|entry| entry.violations),
         number("STALE", 2, &|entry| entry.stale),
         number("REFUSED", 0, &|entry| entry.refused),
         text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), short)),
     ]
+}
+
+/// A number of violations; where nobody can have violated anything, of requests that would be disallowed.
+pub(super) fn broken(count: u64, is_hypothetical: bool) -> String {
+    if is_hypothetical {
+        return format!("{} disallowed", grouped(count));
+    }
+    amount(count, "violation", "violations")
 }
 
 /// A time to the minute.

@@ -61,6 +61,12 @@ impl PathCounts {
         self.allowed + self.violations + self.stale + self.variants + self.spoofed
     }
 
+    /// What a report orders targets by: violations, then requests.
+    #[must_use]
+    pub const fn weight(&self) -> (u64, u64) {
+        (self.violations, self.requests())
+    }
+
     /// Adds another day's, or another store's.
     pub const fn add(&mut self, other: &Self) {
         self.allowed += other.allowed;

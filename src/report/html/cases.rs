@@ -34,6 +34,7 @@ pub(super) struct RuleView {
     pub(super) text: String,
     pub(super) group: String,
     pub(super) version: String,
+    pub(super) more_versions: Option<String>,
     pub(super) action: &'static str,
 }
 
@@ -84,7 +85,14 @@ fn facts(entry: &Entry) -> Vec<Fact> {
         Fact { label: "First seen", value: time(entry.first_seen) },
         Fact { label: "Last seen", value: time(entry.last_seen) },
     ];
-    if entry.violations > 0 {
+    if entry.is_hypothetical() && entry.violations > 0 {
+        facts.push(Fact {
+            label: "Would be disallowed",
+            value: amount(entry.violations, "request", "requests"),
+        });
+        facts.push(Fact { label: "The first of them", value: time(entry.first_violation) });
+        facts.push(Fact { label: "The last of them", value: time(entry.last_violation) });
+    } else if entry.violations > 0 {
         let (after, without) = (entry.violations_after_read, entry.violations_without_read());
         let value = match (after, without) {
             (0, _) if entry.conduct == Conduct::NoReadSeen => {
@@ -99,6 +107,8 @@ fn facts(entry: &Entry) -> Vec<Fact> {
             ),
         };
         facts.push(Fact { label: "Violations", value });
+        facts.push(Fact { label: "First violation", value: time(entry.first_violation) });
+        facts.push(Fact { label: "Last violation", value: time(entry.last_violation) });
     }
     if entry.reads > 0 {
         facts.push(Fact { label: "Read robots.txt", value: times(entry.reads) });
@@ -126,6 +136,7 @@ fn rule(rule: &RuleCount) -> RuleView {
     RuleView {
         count: grouped(rule.count),
         what: match (decision.kind, decision.notice) {
+            (EventKind::Violation, None) => "would be disallowed",
             (EventKind::Violation, Some(Notice::Read)) => "violation, had read it",
             (EventKind::Violation, _) => "violation, notice was over",
             (EventKind::Stale, _) => "stale",
@@ -137,6 +148,7 @@ fn rule(rule: &RuleCount) -> RuleView {
         text: decision.rule.as_deref().map_or_else(String::new, visible),
         group: visible(&decision.group.join(", ")),
         version: decision.version.map_or_else(String::new, |version| version.to_string()),
+        more_versions: more_versions(rule),
         action: match decision.action {
             Action::Forward => "forwarded",
             Action::Refuse => "refused",
@@ -144,19 +156,20 @@ fn rule(rule: &RuleCount) -> RuleView {
     }
 }
 
-/// The first of the list, and those beyond with violations rather than without.
+/// Versions beside the one that is named.
+fn more_versions(rule: &RuleCount) -> Option<String> {
+    let more = rule.versions.len().saturating_sub(1);
+    (more > 0).then(|| format!("and {}", amount(more as u64, "other version", "other versions")))
+}
+
 fn paths(paths: &[PathCount]) -> Vec<PathView> {
-    let mut shown: Vec<&PathCount> = paths.iter().collect();
-    shown.sort_by_key(|path| {
-        (path.target == crate::record::OTHER_PATHS, std::cmp::Reverse(path.counts.violations))
-    });
     let view = |path: &PathCount| PathView {
         target: visible(&path.target),
         requests: grouped(path.counts.requests()),
         violations: grouped(path.counts.violations),
         refused: grouped(path.counts.refused),
     };
-    shown.into_iter().take(MOST).map(view).collect()
+    paths.iter().take(MOST).map(view).collect()
 }
 
 fn read(read: &ReadOf) -> ReadView {

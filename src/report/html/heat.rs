@@ -38,13 +38,15 @@ pub(super) struct Cell {
 #[derive(Clone, Copy)]
 enum Measure {
     Violations,
+    /// The same, where nobody can have violated anything.
+    Disallowed,
     Requests,
 }
 
 impl Measure {
     const fn of(self, counts: &PathCounts) -> u64 {
         match self {
-            Self::Violations => counts.violations,
+            Self::Violations | Self::Disallowed => counts.violations,
             Self::Requests => counts.requests(),
         }
     }
@@ -53,6 +55,7 @@ impl Measure {
         match (self, count) {
             (Self::Violations, 1) => "violation",
             (Self::Violations, _) => "violations",
+            (Self::Disallowed, _) => "disallowed",
             (Self::Requests, 1) => "request",
             (Self::Requests, _) => "requests",
         }
@@ -75,7 +78,11 @@ impl Heat {
     /// The hottest targets of crawlers under their own names; `None` where no target is known.
     pub(super) fn of(report: &Report) -> Option<Self> {
         let violations = table(report, Measure::Violations);
-        let measure = if violations.is_empty() { Measure::Requests } else { Measure::Violations };
+        let measure = match (violations.is_empty(), report.is_hypothetical()) {
+            (true, _) => Measure::Requests,
+            (false, true) => Measure::Disallowed,
+            (false, false) => Measure::Violations,
+        };
         let table = if violations.is_empty() { table(report, measure) } else { violations };
         let most = table.values().flat_map(BTreeMap::values).copied().max()?;
         let names = hottest(table.values().flatten().map(|(name, count)| (*name, *count)), COLUMNS);
@@ -84,14 +91,15 @@ impl Heat {
         let columns = Columns { names, has_others, most, measure };
         let rows = targets.iter().filter_map(|target| Some(columns.row(target, table.get(target)?)));
         let (title, what) = match measure {
-            Measure::Violations => (
-                "Where rules were broken",
-                "Violations by path and crawler, of the paths that each crawler asked for most.",
+            Measure::Violations => ("Where rules were broken", "Violations by path and crawler."),
+            Measure::Disallowed => (
+                "What would be disallowed",
+                "Requests that these rules would have disallowed, by path and crawler.",
             ),
             Measure::Requests => (
                 "Where crawlers went",
-                "Requests by path and crawler, of the paths that each crawler asked for most. None of them was a \
-                 violation.",
+                "Requests by path and crawler, of the paths that each crawler asked for most. The rules disallow none \
+                 of them.",
             ),
         };
         Some(Self { title, what, rows: rows.collect(), columns: columns.titles() })

@@ -114,6 +114,10 @@ struct Page<'a> {
     security: &'static str,
     program: &'static str,
     frame: &'a Frame,
+    /// Nobody is said to have broken rules that were not published.
+    is_hypothetical: bool,
+    /// Of some at least it can be said how they behaved.
+    tells_conduct: bool,
     headline: String,
     scope: Option<String>,
     from: String,
@@ -207,11 +211,13 @@ impl<'a> Page<'a> {
             security: content_security_policy(),
             program: env!("CARGO_PKG_VERSION"),
             frame,
+            is_hypothetical: report.is_hypothetical(),
+            tells_conduct: report.crawlers.iter().any(|entry| !entry.is_hypothetical()),
             headline: capitalised(&sentence(&summary.headline)),
             scope: scope(question),
             from: moment(report.from),
             to: moment(report.to),
-            totals: totals(&summary),
+            totals: totals(&summary, report.is_hypothetical()),
             caveats: summary.caveats,
             course: CourseChart::of(course),
             shares: chart::shares(report),
@@ -223,7 +229,7 @@ impl<'a> Page<'a> {
 }
 
 /// What the totals of crawlers are, with a word on each.
-fn totals(summary: &Summary) -> Vec<Total> {
+fn totals(summary: &Summary, is_hypothetical: bool) -> Vec<Total> {
     let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
     vec![
         Total {
@@ -231,12 +237,27 @@ fn totals(summary: &Summary) -> Vec<Total> {
             value: count(summary.crawlers),
             what: "by name, with judged requests; no borrowed names",
         },
-        Total { label: "Broke rules", value: count(summary.violating), what: "read before or not" },
+        if is_hypothetical {
+            let value = count(summary.violating + summary.disallowed);
+            Total { label: "Concerned", value, what: "of these, requests would be disallowed" }
+        } else {
+            Total { label: "Broke rules", value: count(summary.violating), what: "read before or not" }
+        },
         Total { label: "Requests", value: grouped(summary.requests), what: "that were judged" },
-        Total { label: "Violations", value: grouped(summary.violations), what: "of rules they could know" },
-        Total { label: "Refused", value: grouped(summary.refused), what: "answered by the gateway" },
+        if is_hypothetical {
+            let value = grouped(summary.violations);
+            Total { label: "Disallowed", value, what: "by rules not known to be published" }
+        } else {
+            let value = grouped(summary.violations);
+            Total { label: "Violations", value, what: "of rules they could know" }
+        },
+        Total {
+            label: "Refused",
+            value: grouped(summary.refused),
+            what: if is_hypothetical { "in enforce mode" } else { "answered by the gateway" },
+        },
         Total { label: "Stale", value: grouped(summary.stale), what: "within notice, forwarded" },
-        Total { label: "Variants", value: grouped(summary.variants), what: "other spellings, no violations" },
+        Total { label: "Variants", value: grouped(summary.variants), what: "other spellings, counted apart" },
     ]
 }
 

@@ -43,8 +43,11 @@ impl Group {
             Self {
                 id: "crawlers",
                 title: "Crawlers",
-                what: "One row for each crawler and proof of its name. Those that broke rules they had read come \
-                       first.",
+                what: if report.is_hypothetical() {
+                    "One row for each crawler and proof of its name. Those of which most would be disallowed come first."
+                } else {
+                    "One row for each crawler and proof of its name. Those that broke rules they had read come first."
+                },
                 shows_conduct: true,
                 rows: report.named().map(&row).collect(),
             },
@@ -129,6 +132,7 @@ pub(super) const fn conduct(conduct: Conduct) -> &'static str {
         Conduct::Ignored => "ignored",
         Conduct::NoReadSeen => "no read seen",
         Conduct::Unknown => "unknown",
+        Conduct::Hypothetical => "hypothetical",
     }
 }
 

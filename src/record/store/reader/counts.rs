@@ -22,6 +22,10 @@ pub struct Total {
     pub decision: Arc<Decision>,
     /// How many requests.
     pub count: u64,
+    /// The start of the first minute, hour or day in which it was.
+    pub first: SystemTime,
+    /// The start of the last.
+    pub last: SystemTime,
 }
 
 /// How many requests of one kind in one stretch of time.
@@ -81,13 +85,15 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn totals(&self, window: &Window, filter: &Filter) -> Result<Vec<Total>, StoreError> {
         let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
-        let mut sums: HashMap<(i64, i64), u64> = HashMap::new();
-        self.each_rollup(window, |_, subject, decision, count| {
-            *sums.entry((subject, decision)).or_default() += count;
+        let mut sums: HashMap<(i64, i64), (u64, i64, i64)> = HashMap::new();
+        self.each_rollup(window, |start, subject, decision, count| {
+            let (sum, first, last) = sums.entry((subject, decision)).or_insert((0, start, start));
+            (*sum, *first, *last) = (*sum + count, (*first).min(start), (*last).max(start));
         })?;
-        let total = |((subject, decision), count)| {
+        let total = |((subject, decision), (count, first, last))| {
             let (subject, decision) = (subjects.get(&subject)?, decisions.get(&decision)?);
-            Some(Total { subject: Arc::clone(subject), decision: Arc::clone(decision), count })
+            let (first, last) = (instant(begins(first)), instant(begins(last)));
+            Some(Total { subject: Arc::clone(subject), decision: Arc::clone(decision), count, first, last })
         };
         Ok(sums.into_iter().filter_map(total).collect())
     }
@@ -121,8 +127,8 @@ impl StoreReader {
         Ok(points)
     }
 
-    /// What each subject asked for most, `top` targets each, and all the rest as `(other)`, over the days
-    /// that a time touches.
+    /// What each subject asked for, `top` targets each, those with the most violations first and then those with
+    /// the most requests, and all the rest as `(other)`, over the days that a time touches.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -146,7 +152,7 @@ impl StoreReader {
             let mut rest = sums.remove(OTHER).unwrap_or_default();
             let mut sums: Vec<_> = sums.into_iter().collect();
             sums.sort_by(|one, two| {
-                (Reverse(one.1.requests()), &one.0).cmp(&(Reverse(two.1.requests()), &two.0))
+                (Reverse(one.1.weight()), &one.0).cmp(&(Reverse(two.1.weight()), &two.0))
             });
             sums.drain(top.min(sums.len())..).for_each(|(_, counts)| rest.add(&counts));
             let rest = (rest.requests() > 0).then(|| (OTHER.to_owned(), rest));

@@ -1,0 +1,66 @@
+//! The rules of an element, one row for a rule over the versions of the file that have it.
+//!
+//! An edit elsewhere in robots.txt makes a new version, and moves a rule to another line. To an operator it is the same
+//! rule; what each version contributed stays with the row, because a violation is proved by a version and a line.
+
+use super::entry::{RuleCount, RuleVersion};
+use crate::decide::Notice;
+use crate::enforce::Action;
+use crate::record::{Decision, EventKind};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// How often something was decided, and when first and last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Met {
+    pub(super) count: u64,
+    pub(super) first: SystemTime,
+    pub(super) last: SystemTime,
+}
+
+impl Met {
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
+    }
+}
+
+/// What makes two decisions one row.
+type Row<'a> = (EventKind, Action, Option<Notice>, &'a [Box<str>], Option<&'a str>);
+
+fn row(decision: &Decision) -> Row<'_> {
+    let Decision { kind, action, notice, group, rule, .. } = decision;
+    (*kind, *action, *notice, group, rule.as_deref())
+}
+
+/// The rows of what violations, stale requests and variants rest on, the most frequent first.
+pub(super) fn rules(totals: &HashMap<Arc<Decision>, Met>) -> Vec<RuleCount> {
+    let is_told = |kind| matches!(kind, EventKind::Violation | EventKind::Stale | EventKind::Variant);
+    let mut told: Vec<(&Arc<Decision>, Met)> = totals
+        .iter()
+        .filter(|(decision, _)| is_told(decision.kind))
+        .map(|(decision, met)| (decision, *met))
+        .collect();
+    // Whichever was met last comes first; beyond that any order will do that is always the same.
+    told.sort_by_key(|(decision, met)| {
+        (Reverse(met.last), Reverse(met.count), decision.version, decision.line)
+    });
+    let mut rows: HashMap<Row<'_>, RuleCount> = HashMap::new();
+    for (decision, met) in told {
+        let version = RuleVersion { version: decision.version, line: decision.line, count: met.count };
+        let first = || RuleCount { decision: Arc::clone(decision), count: 0, versions: Vec::new() };
+        let known = rows.entry(row(decision)).or_insert_with(first);
+        known.count += met.count;
+        known.versions.push(version);
+    }
+    let mut rules: Vec<RuleCount> = rows.into_values().collect();
+    rules.sort_by(|one, two| {
+        let order = |rule: &RuleCount| (Reverse(rule.count), rule.decision.version, rule.decision.line);
+        let ways =
+            |rule: &RuleCount| (rule.decision.action.as_str(), rule.decision.notice.map(Notice::as_str));
+        (order(one), ways(one), &one.decision.group).cmp(&(order(two), ways(two), &two.decision.group))
+    });
+    rules
+}
