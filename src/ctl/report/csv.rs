@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_header_names_every_cell() {
-        assert_eq!(HEADER.split(',').count(), 21);
+        assert_eq!(HEADER.split(',').count(), 23);
         assert!(!HEADER.contains(' '));
     }
 }
