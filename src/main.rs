@@ -8,7 +8,7 @@ use robots_gateway::proxy::{
     self, BindError, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers,
 };
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, start_log,
+    AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, make_folder, start_log,
 };
 use std::error::Error;
 use std::fmt::Write as _;
@@ -171,7 +171,7 @@ fn prepare(policy: &Policy, is_demo: bool) {
         tracing::error!("address ranges are left out: {fault}");
     }
     let folder = Evidence::folder(&policy.config);
-    if let Err(error) = std::fs::create_dir_all(&folder) {
+    if let Err(error) = make_folder(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
     }
 }

@@ -210,7 +210,8 @@ fn recording(text: &mut Exposition, admin: &Admin) {
         .sample(&[], journal.capacity);
     let help = "Events whose details were lost, by where; they are counted all the same.";
     text.family("robots_gateway_details_dropped_total", Kind::Counter, help)
-        .sample(&[("from", "journal")], journal.details_dropped)
+        .sample(&[("from", "journal")], journal.details_dropped.saturating_sub(journal.beyond_rate))
+        .sample(&[("from", "journal-rate")], journal.beyond_rate)
         .sample(&[("from", "store")], store.details_dropped);
     let access_log = admin.access_log.as_deref().map(AccessLog::status);
     let lost = access_log.map_or(0, |status| status.details_dropped);

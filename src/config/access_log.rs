@@ -14,7 +14,7 @@ pub(super) fn options(file: &File, state_dir: &Path) -> Option<AccessLogOptions>
     let max_bytes = file.journal_max_size.as_ref().map_or(defaults::JOURNAL_MAX_SIZE, |size| size.as_ref().0);
     let keep = file.journal_keep.as_ref().map_or(defaults::JOURNAL_KEEP, |keep| *keep.as_ref());
     Some(AccessLogOptions {
-        file: JournalOptions { name: "access log", target, max_bytes, keep },
+        file: JournalOptions { name: "access log", target, max_bytes, keep, rate: None },
         format: match file.access_log_format {
             Some(AccessFormatKey::Combined) => AccessFormat::Combined,
             Some(AccessFormatKey::Json) | None => AccessFormat::Json,

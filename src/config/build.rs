@@ -265,6 +265,7 @@ fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptio
         target,
         max_bytes: file.journal_max_size.as_ref().map_or(defaults::JOURNAL_MAX_SIZE, |size| size.as_ref().0),
         keep: file.journal_keep.as_ref().map_or(defaults::JOURNAL_KEEP, |keep| *keep.as_ref()),
+        rate: file.journal_rate.map_or(Some(defaults::JOURNAL_RATE), |rate| rate.0),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `conf/gateway.toml` shows the same values; a test compares the two.
 
+use crate::record::JournalRate;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,9 @@ pub const JOURNAL: &str = "journal.jsonl";
 pub const JOURNAL_MAX_SIZE: u64 = 100 * 1024 * 1024;
 /// How many rotated journals are kept.
 pub const JOURNAL_KEEP: usize = 5;
+/// How many lines of the journal a crawler of one network may have. A crawl at full speed has some tens of violations in
+/// a second; a flood would have the lines of all others rotated away within minutes.
+pub const JOURNAL_RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(1) };
 /// How long counts, events, reads and former versions are kept: a season, which is as long as an abuse
 /// report takes to be answered.
 pub const RETENTION: Duration = Duration::from_secs(90 * 86_400);

@@ -6,7 +6,7 @@ use super::error::ConfigError;
 use super::limits::LimitsTable;
 use super::listener::{CertificateTable, ListenerTable};
 use super::origin::OriginKey;
-use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue};
+use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -27,6 +27,7 @@ pub(super) struct File {
     pub(super) journal: Option<String>,
     pub(super) journal_max_size: Option<Spanned<SizeValue>>,
     pub(super) journal_keep: Option<Spanned<usize>>,
+    pub(super) journal_rate: Option<RateValue>,
     pub(super) retention: Option<Spanned<DurationValue>>,
     pub(super) store_max_size: Option<Spanned<SizeValue>>,
     pub(super) admin: Option<Spanned<AdminValue>>,

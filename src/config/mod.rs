@@ -31,7 +31,9 @@ pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use site::SiteConfig;
-pub use values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, SizeValue, ValueError};
+pub use values::{
+    AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
+};
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;

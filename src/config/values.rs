@@ -3,6 +3,7 @@
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
 use crate::enforce::{Mode, UnknownMode};
+use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use serde::Deserialize;
 use std::fmt;
@@ -34,6 +35,11 @@ pub struct AdminValue(pub Option<SocketAddr>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct NetworkValue(pub Network);
+
+/// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct RateValue(pub Option<JournalRate>);
 
 /// A mode: `"off"`, `"audit"`, `"enforce"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -139,6 +145,26 @@ impl FromStr for NetworkValue {
     }
 }
 
+impl FromStr for RateValue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let error = || ValueError(format!("`{text}` is no rate; write `100/s`, `60/m`, `1000/h` or `off`"));
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let (lines, unit) = split_number(text).ok_or_else(error)?;
+        let seconds = match unit {
+            "/s" => 1,
+            "/m" => 60,
+            "/h" => 3_600,
+            _ => return Err(error()),
+        };
+        let lines = u32::try_from(lines).ok().filter(|lines| *lines > 0).ok_or_else(error)?;
+        Ok(Self(Some(JournalRate { lines, period: Duration::from_secs(seconds) })))
+    }
+}
+
 impl FromStr for ModeValue {
     type Err = ValueError;
 
@@ -159,7 +185,7 @@ macro_rules! from_string {
     )*};
 }
 
-from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, ModeValue);
+from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, RateValue, ModeValue);
 
 #[cfg(test)]
 mod tests {
@@ -184,6 +210,20 @@ mod tests {
         assert_eq!(size("1MiB"), Some(1_048_576));
         for bad in ["500", "500KB", "500 KiB", "KiB", "18446744073709551615GiB"] {
             assert_eq!(size(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rates_are_a_number_in_a_period() {
+        let rate = |text: &str| {
+            let rate = text.parse::<RateValue>().ok()?.0;
+            Some(rate.map(|rate| (rate.lines, rate.period.as_secs())))
+        };
+        assert_eq!(rate("100/s"), Some(Some((100, 1))));
+        assert_eq!((rate("60/m"), rate("5/h")), (Some(Some((60, 60))), Some(Some((5, 3_600)))));
+        assert_eq!(rate("off"), Some(None));
+        for bad in ["", "100", "0/s", "/s", "1/d", "5000000000/s", "1 /s", "none"] {
+            assert_eq!(rate(bad), None, "{bad}");
         }
     }
 

@@ -104,7 +104,10 @@ fn troubles(status: &Value) -> Vec<String> {
     let access_log = status.get("access_log").unwrap_or(&Value::Null);
     let counts = [
         (number(status, "counts_lost"), "requests are missing from reports: the store could not be written"),
-        (number(status, "details_dropped"), "details were lost: the disk was too slow, or refused them"),
+        (
+            number(status, "details_dropped"),
+            "details were left out: a sender had more than `journal_rate`, or the disk was too slow or refused them",
+        ),
         (
             number(access_log, "lines_lost"),
             "lines of the access log were lost: its disk was too slow, or refused them",

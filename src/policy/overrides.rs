@@ -8,6 +8,7 @@ use super::{Policy, Site};
 use crate::config::Config;
 use crate::config::SiteConfig;
 use crate::enforce::{Mode, Modes};
+use crate::record::make_folder;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ impl Overrides {
                 _ => Ok(()),
             };
         }
-        std::fs::create_dir_all(state_dir)?;
+        make_folder(state_dir)?;
         let beside = path.with_extension("json.new");
         std::fs::write(&beside, serde_json::to_vec_pretty(&self.kept)?)?;
         std::fs::rename(beside, path)

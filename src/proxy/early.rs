@@ -306,7 +306,8 @@ mod tests {
         let (mut gateway, caller, folder) = gateway("");
         let log = folder.path().join("access.log");
         let target = crate::record::JournalTarget::File(log.clone());
-        let file = crate::record::JournalOptions { name: "access log", target, max_bytes: 1 << 20, keep: 1 };
+        let name = "access log";
+        let file = crate::record::JournalOptions { name, target, max_bytes: 1 << 20, keep: 1, rate: None };
         let format = crate::record::AccessFormat::Json;
         let lines =
             crate::record::AccessLog::open(&crate::record::AccessLogOptions { file, format }).unwrap();

@@ -265,6 +265,11 @@ impl Gateway {
         }
     }
 
+    /// The files that are rotated.
+    fn logs(&self) -> Logs {
+        Logs { journal: Arc::clone(&self.journal), access_log: self.access_log.clone() }
+    }
+
     fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {
         guard::guarded(&self.totals, stage)
     }
@@ -274,6 +279,22 @@ impl Gateway {
         if delivery::is_delivered(session, &config.timeouts).await {
             self.guarded(|| self.recorder.read(&complete(&read, config.addresses)));
             self.guarded(|| self.reads.note(read.reader, read.version, read.in_force, read.at));
+        }
+    }
+}
+
+/// The files that are rotated: of two gateways of an upgrade only one may.
+#[derive(Debug)]
+struct Logs {
+    journal: Arc<Journal>,
+    access_log: Option<Arc<AccessLog>>,
+}
+
+impl Logs {
+    fn set_rotating(&self, may_rotate: bool) {
+        self.journal.set_rotating(may_rotate);
+        if let Some(log) = &self.access_log {
+            log.set_rotating(may_rotate);
         }
     }
 }

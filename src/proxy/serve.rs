@@ -8,10 +8,10 @@ use super::mount::Pages;
 use super::renewal::renew;
 use super::sockets::{BindError, ControlSocket, bind};
 use super::workers::{Crew, Workers};
-use super::{Gateway, origin, wire};
+use super::{Gateway, Logs, origin, wire};
 use crate::config::{Config, ListenerConfig};
 use crate::policy::Reloader;
-use crate::record::{ConnectionTotals, Journal};
+use crate::record::ConnectionTotals;
 use pingora::apps::{HttpServerOptions, ServerApp};
 use pingora::protocols::http::v2::server::default_h2_options;
 use pingora::proxy::{HttpProxy, http_proxy};
@@ -85,7 +85,7 @@ impl Server {
     async fn serve(self, crew: Crew, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
         let connections = Arc::new(Connections::default());
-        let (current, journal) = (Arc::clone(&self.gateway.current), Arc::clone(&self.gateway.journal));
+        let (current, logs) = (Arc::clone(&self.gateway.current), self.gateway.logs());
         let authorities = Arc::clone(&self.gateway.authorities);
         tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
         let proxies = proxies(&self.gateway, crew.len());
@@ -103,10 +103,10 @@ impl Server {
         tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
         tokio::spawn(renew(Arc::clone(&current), crew.clone()));
         let socket = ControlSocket::bind(&path);
-        // Before anything is recorded. A socket that nobody can have would leave the journal to grow for ever.
+        // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
-        journal.set_rotating(!is_held);
-        let control = tokio::spawn(control(socket, path, pages, journal, stopped.clone()));
+        logs.set_rotating(!is_held);
+        let control = tokio::spawn(control(socket, path, pages, logs, stopped.clone()));
         for (listener, config) in self.listeners {
             let (tls, proxy_protocol) = (config.tls, config.proxy_protocol);
             tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, "listening");
@@ -257,24 +257,24 @@ fn bound(proxy: &mut HttpProxy<Gateway>, config: &Config) {
 }
 
 /// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,
-/// and the journal is that gateway's to rotate.
+/// and journal and access log are that gateway's to rotate.
 async fn control(
     first: Result<ControlSocket, BindError>,
     path: PathBuf,
     pages: Pages,
-    journal: Arc<Journal>,
+    logs: Logs,
     mut stopped: watch::Receiver<bool>,
 ) {
     let again = || ControlSocket::bind(&path);
     let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
-    journal.set_rotating(true);
+    logs.set_rotating(true);
     let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
     match listener {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
             show_pages(Listener::Unix(listener), pages, stopped).await;
             // Whoever takes the socket next rotates from now on.
-            journal.set_rotating(false);
+            logs.set_rotating(false);
         }
         Err(error) => tracing::error!("cannot serve the control socket: {error}"),
     }

@@ -120,6 +120,11 @@ impl AccessLog {
         self.lines.status()
     }
 
+    /// Says whether this process may rotate the file, as [`Journal::set_rotating`] does.
+    pub fn set_rotating(&self, may_rotate: bool) {
+        self.lines.set_rotating(may_rotate);
+    }
+
     /// Writes what is waiting and ends the writer.
     pub fn close(&self) {
         self.lines.close();

@@ -2,6 +2,7 @@
 
 use super::json::{JsonLine, key};
 use super::phrases;
+use super::rate::Sender;
 use crate::decide::{Outcome, Verdict};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof};
@@ -114,6 +115,7 @@ pub struct Event {
     line: Vec<u8>,
     /// Where the status is to stand, while it is not known.
     status: Option<usize>,
+    sender: Sender,
 }
 
 impl Event {
@@ -127,7 +129,13 @@ impl Event {
     #[must_use]
     pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
         let (line, status) = written(kind, occurrence);
-        Self { line, status: Some(status) }
+        let sender = Sender::new(occurrence.identity, occurrence.facts.address);
+        Self { line, status: Some(status), sender }
+    }
+
+    /// Whose lines it is one of.
+    pub(super) const fn sender(&self) -> &Sender {
+        &self.sender
     }
 
     /// Fills in the status the client was answered with; `None` when it left before.
@@ -158,7 +166,7 @@ impl Event {
 /// The fields in their order, and where the status is to stand.
 fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
     let Occurrence { facts, now, request_id, addresses, .. } = *occurrence;
-    let mut line = JsonLine::new(SCHEMA);
+    let (mut line, mut cut) = (JsonLine::new(SCHEMA), Cut::default());
     line.time(key!("time"), now);
     phrases::with(kind, occurrence, |phrases| {
         line.fields(phrases.outcome());
@@ -167,14 +175,54 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
         line.fields(phrases.client());
         line.address_or_null(key!("address"), addresses.show(facts.address));
         line.word(key!("scheme"), facts.scheme.as_str());
-        line.text(key!("method"), facts.method);
+        line.octets(key!("method"), cut.whole_or_start("method", facts.method.as_bytes()));
         line.text(key!("host"), &facts.host);
-        line.octets(key!("target"), &facts.target);
-        line.octets_or_null(key!("user_agent"), facts.user_agent.as_deref());
+        line.octets(key!("target"), cut.whole_or_start("target", &facts.target));
+        let user_agent = facts.user_agent.as_deref().map(|header| cut.whole_or_start("user_agent", header));
+        line.octets_or_null(key!("user_agent"), user_agent);
         line.fields(phrases.ruling());
         line.text(key!("request_id"), request_id);
+        match cut.names() {
+            [] => line.null(key!("cut")),
+            names => line.texts(key!("cut"), names),
+        }
         (line.finish(), status)
     })
+}
+
+/// How much is written of a field that a client fills, in bytes. With all of it, a few requests would fill the disk and
+/// leave no room for what others did.
+const LONGEST: usize = 2_048;
+
+/// The names of fields of which only the start is written.
+#[derive(Default)]
+struct Cut {
+    names: [&'static str; 3],
+    count: usize,
+}
+
+impl Cut {
+    /// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
+    #[inline]
+    fn whole_or_start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
+        if value.len() <= LONGEST { value } else { self.start(name, value) }
+    }
+
+    #[cold]
+    fn start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
+        if let Some(free) = self.names.get_mut(self.count) {
+            *free = name;
+            self.count += 1;
+        }
+        let is_inside = |at: &usize| value.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        // A character has four bytes at most.
+        let end = (LONGEST - 3..=LONGEST).rev().find(|at| !is_inside(at)).unwrap_or(LONGEST);
+        value.get(..end).unwrap_or(value)
+    }
+
+    fn names(&self) -> &[&'static str] {
+        self.names.get(..self.count).unwrap_or_default()
+    }
 }
 
 /// A time in UTC, RFC 3339, to the millisecond.
@@ -204,7 +252,7 @@ mod tests {
     use std::time::Duration;
 
     /// The fields of a line, in their order.
-    const FIELDS: [&str; 25] = [
+    const FIELDS: [&str; 26] = [
         "v",
         "time",
         "event",
@@ -230,6 +278,7 @@ mod tests {
         "robots_version",
         "notice",
         "request_id",
+        "cut",
     ];
 
     fn line(addresses: AddressDetail) -> String {
@@ -237,14 +286,21 @@ mod tests {
     }
 
     fn event(addresses: AddressDetail) -> Event {
-        let facts = RequestFacts {
+        event_of(&facts(), addresses)
+    }
+
+    fn facts() -> RequestFacts<'static> {
+        RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
             host: Cow::Borrowed("ex\u{200b}ample.org"),
             target: Cow::Borrowed(b"/caf\xe9\xe2\x80\xae"),
             user_agent: Some(Cow::Borrowed("\"\x1b[0m\u{9b}\u{2066}\u{e0041}caf\u{e9}".as_bytes())),
             address: "198.51.100.77".parse().ok(),
-        };
+        }
+    }
+
+    fn event_of(facts: &RequestFacts<'_>, addresses: AddressDetail) -> Event {
         let tokens = Arc::new([]);
         let client = Client::Tool;
         let identity =
@@ -252,7 +308,7 @@ mod tests {
         let verdict =
             Verdict { outcome: Outcome::Allow, reason: Reason::NoGroup, ruling: None, version: None };
         Event::new(&Occurrence {
-            facts: &facts,
+            facts,
             identity: &identity,
             proof: Proof::Unchecked,
             verdict: &verdict,
@@ -287,7 +343,9 @@ mod tests {
         }
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value.as_object().unwrap().len(), FIELDS.len());
-        assert!(value["crawler"].is_null() && value["line"].is_null() && value["status"].is_null());
+        for field in ["crawler", "line", "status", "cut"] {
+            assert!(value[field].is_null(), "{field}");
+        }
         assert_eq!(value["time"], "2023-11-14T22:13:20.020Z");
         assert_eq!(value["target"], "/caf\\xE9\u{202e}");
         assert!(line.ends_with("}\n"));
@@ -296,6 +354,37 @@ mod tests {
         // What a terminal or an editor would obey or hide is there for a parser only.
         assert_eq!(line.trim_end().chars().find(|symbol| is_harmful(*symbol)), None, "{line}");
         assert!(line.contains("caf\u{e9}") && line.contains("\\u202e"), "{line}");
+    }
+
+    #[test]
+    fn what_a_client_fills_is_cut_and_the_line_says_so() {
+        let long = |middle: &str| ["/", &"a".repeat(LONGEST - 2), middle, &"b".repeat(20_000)].concat();
+        let cases = [(long("c"), LONGEST), (long("\u{e9}"), LONGEST - 1), (long("\u{1f639}"), LONGEST - 1)];
+        for (text, length) in cases {
+            let facts = RequestFacts {
+                method: "GET",
+                target: Cow::Borrowed(text.as_bytes()),
+                user_agent: Some(Cow::Borrowed(&text.as_bytes()[..LONGEST])),
+                ..facts()
+            };
+            let line = event_of(&facts, AddressDetail::Full).into_line();
+            let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            assert_eq!(value["cut"], serde_json::json!(["target"]));
+            assert_eq!(value["target"], text[..length], "no character is cut in two");
+        }
+        let octets = vec![0xff; 30_000];
+        let method = "M".repeat(5_000);
+        let facts = RequestFacts {
+            method: &method,
+            target: Cow::Borrowed(&octets),
+            user_agent: Some(Cow::Borrowed(&octets)),
+            ..facts()
+        };
+        let line = event_of(&facts, AddressDetail::Full).into_line();
+        let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(value["cut"], serde_json::json!(["method", "target", "user_agent"]));
+        assert_eq!(value["target"], "\\xFF".repeat(LONGEST));
+        assert!(line.len() < 32 * 1_024, "{}", line.len());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The journal: events as JSON lines, written by one thread behind a bounded buffer.
 //!
-//! [`Journal::record`] never waits. When the buffer is full the event's line is dropped and counted; when
-//! the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
+//! [`Journal::record`] never waits. When the buffer is full, or its sender has had its lines for now, the event's line is
+//! dropped and counted; when the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
 //! that cannot be opened is a disk that refuses: the site is served all the same.
 
 use super::event::Event;
+use super::folder::make_folder;
 use super::lines::{Lines, Room};
+use super::rate::{JournalRate, RateTable};
 use super::rotation::{RotatedFile, first_line, whole_lines};
 use std::fmt;
 use std::io::{self, Write as _};
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many events may wait for the disk: a few seconds of a heavy crawl.
 const QUEUE: usize = 16_384;
@@ -33,6 +35,9 @@ const GATHERING: Duration = Duration::from_millis(20);
 
 /// How long closing waits for a disk, or for a reader of standard output, that has stopped.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often an operator is told that a sender had more lines than it may have.
+const REMINDER: Duration = Duration::from_secs(3_600);
 
 /// Where the journal goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub struct JournalOptions {
     pub max_bytes: u64,
     /// How many old files are kept.
     pub keep: usize,
+    /// How many lines one sender may have; `None` bounds nobody.
+    pub rate: Option<JournalRate>,
 }
 
 /// Why there can be no journal at all.
@@ -81,6 +88,8 @@ pub struct JournalStatus {
     pub capacity: usize,
     /// Events whose line was not written.
     pub details_dropped: u64,
+    /// Those of them that were more than their sender may have.
+    pub beyond_rate: u64,
 }
 
 #[derive(Debug)]
@@ -101,6 +110,11 @@ impl Shared {
 pub struct Journal {
     name: &'static str,
     shared: Arc<Shared>,
+    rates: Option<RateTable>,
+    beyond_rate: AtomicU64,
+    /// When an operator is next told of those, since `opened`, in seconds.
+    reminder_due: AtomicU64,
+    opened: Instant,
     done: Mutex<Receiver<()>>,
 }
 
@@ -128,12 +142,34 @@ impl Journal {
                 let _ = finished.send(());
             })
             .map_err(JournalError)?;
-        Ok(Self { name: options.name, shared, done: Mutex::new(done) })
+        Ok(Self {
+            name: options.name,
+            shared,
+            rates: options.rate.map(RateTable::new),
+            beyond_rate: AtomicU64::new(0),
+            reminder_due: AtomicU64::new(0),
+            opened: Instant::now(),
+            done: Mutex::new(done),
+        })
     }
 
     /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, event: &Event) {
-        self.write(event.line());
+        let now = Instant::now();
+        if self.rates.as_ref().is_none_or(|rates| rates.admits(event.sender(), now)) {
+            return self.write(event.line());
+        }
+        self.beyond_rate.fetch_add(1, Ordering::Relaxed);
+        let seconds = now.saturating_duration_since(self.opened).as_secs();
+        let is_due = |due: u64| (due <= seconds).then(|| seconds + REMINDER.as_secs());
+        if self.reminder_due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_due).is_ok() {
+            let left_out = self.beyond_rate.load(Ordering::Relaxed);
+            tracing::warn!(
+                left_out,
+                "a sender has more lines than `journal_rate`; the {} leaves out what is beyond, and counts are exact",
+                self.name
+            );
+        }
     }
 
     /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
@@ -152,10 +188,12 @@ impl Journal {
     /// What the journal is doing now.
     #[must_use]
     pub fn status(&self) -> JournalStatus {
+        let beyond_rate = self.beyond_rate.load(Ordering::Relaxed);
         JournalStatus {
             queue: self.shared.lines.len(),
             capacity: QUEUE,
-            details_dropped: self.shared.dropped.load(Ordering::Relaxed),
+            details_dropped: self.shared.dropped.load(Ordering::Relaxed).saturating_add(beyond_rate),
+            beyond_rate,
         }
     }
 
@@ -189,7 +227,7 @@ impl Sink {
     fn open(options: &JournalOptions) -> io::Result<Self> {
         let JournalTarget::File(path) = &options.target else { return Ok(Self::Stdout) };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            make_folder(folder)?;
         }
         RotatedFile::open(path, options.max_bytes, options.keep).map(Self::File)
     }

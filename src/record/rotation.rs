@@ -6,8 +6,11 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+/// Addresses are in these files: its owner writes them, its group may read them.
+const MODE: u32 = 0o640;
 
 /// A file that starts anew when it has grown to its limit.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl RotatedFile {
     /// Appends whole lines. With `may_rotate` the file is rotated between two lines as often as the next
     /// would not fit; a line that is longer than a whole file has one for itself.
     ///
-    /// Says how many lines were written, and what stopped the others.
+    /// Says how many lines are in the file, and what stopped the others.
     pub(super) fn append(&mut self, lines: &[u8], may_rotate: bool) -> (usize, io::Result<()>) {
         let (mut rest, mut written) = (lines, 0);
         let result = self.follow();
@@ -56,10 +59,11 @@ impl RotatedFile {
                 fits => fits,
             };
             let (piece, after) = rest.split_at(end);
-            if let Err(error) = self.write(piece) {
-                return (written, Err(error));
+            let (lines, result) = self.write(piece);
+            written += lines;
+            if result.is_err() {
+                return (written, result);
             }
-            written += memchr::memchr_iter(b'\n', piece).count();
             rest = after;
         }
         (written, Ok(()))
@@ -78,15 +82,20 @@ impl RotatedFile {
         Ok(())
     }
 
-    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
-        if self.torn {
-            self.file.write_all(b"\n")?;
+    /// A disk that is full takes a part: of that the whole lines are written, and no others.
+    fn write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
+        if self.torn
+            && let Err(error) = self.file.write_all(b"\n")
+        {
+            return (0, Err(error));
         }
-        self.torn = true;
-        self.file.write_all(lines)?;
-        self.torn = false;
-        self.length = self.length.saturating_add(u64::try_from(lines.len()).unwrap_or(u64::MAX));
-        Ok(())
+        let (count, result) = write_all(&mut self.file, lines);
+        let (written, rest) = lines.split_at_checked(count).unwrap_or((lines, b""));
+        self.torn = !written.is_empty() && !written.ends_with(b"\n");
+        self.length = self.length.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        // A line that lacks its end only gets that with the next one.
+        let lacks_its_end = self.torn && rest.starts_with(b"\n");
+        (memchr::memchr_iter(b'\n', written).count() + usize::from(lacks_its_end), result)
     }
 
     fn rotate(&mut self) -> io::Result<()> {
@@ -107,6 +116,20 @@ impl RotatedFile {
         name.push(format!(".{number}"));
         name.into()
     }
+}
+
+/// Writes as much as is taken, and says how much that is.
+fn write_all(file: &mut impl io::Write, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut count = 0;
+    while let Some(rest) = bytes.get(count..).filter(|rest| !rest.is_empty()) {
+        match file.write(rest) {
+            Ok(0) => return (count, Err(io::ErrorKind::WriteZero.into())),
+            Ok(taken) => count += taken,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (count, Err(error)),
+        }
+    }
+    (count, Ok(()))
 }
 
 /// How many octets of `lines` are whole lines that fit into `room`.
@@ -136,7 +159,7 @@ fn last_octet(path: &Path) -> io::Result<u8> {
 }
 
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+    OpenOptions::new().create(true).append(true).mode(MODE).open(path)
 }
 
 fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
@@ -182,6 +205,51 @@ mod tests {
         file.append(b"{}\n", true).1.unwrap();
         file.append(b"{}\n", true).1.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"half\":\n{}\n{}\n");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Takes so many bytes in all, a few at a time.
+    struct Disk {
+        room: usize,
+        taken: Vec<u8>,
+    }
+
+    impl io::Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = bytes.len().min(self.room - self.taken.len()).min(7);
+            self.taken.extend(&bytes[..count]);
+            if count == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(count) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_full_disk_took_is_known() {
+        let lines = b"{1}\n{22}\n{333}\n";
+        for room in 0..=lines.len() {
+            let mut disk = Disk { room, taken: Vec::new() };
+            let (count, result) = write_all(&mut disk, lines);
+            assert_eq!((count, result.is_ok()), (room, room == lines.len()));
+            assert_eq!(disk.taken, &lines[..room]);
+        }
+    }
+
+    #[test]
+    fn files_are_for_their_owner_and_group() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = folder("modes");
+        let path = folder.join("j");
+        let mut file = RotatedFile::open(&path, 10, 2).unwrap();
+        for line in ["aaaaaaaa\n", "bbbbbbbb\n", "cccccccc\n"] {
+            file.append(line.as_bytes(), true).1.unwrap();
+        }
+        for name in ["j", "j.1", "j.2"] {
+            let mode = std::fs::metadata(folder.join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777 & !0o040, 0o600, "{name}: {mode:o}");
+        }
         std::fs::remove_dir_all(folder).unwrap();
     }
 

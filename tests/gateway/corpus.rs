@@ -249,7 +249,8 @@ fn a_real_log_replayed_is_judged_as_explain_says() {
     assert_eq!(answers.len(), counts.len());
 
     let origin = Nginx::start();
-    let gateway = Daemon::with(ROBOTS).in_front_of(&origin).set("log_allowed = true").start();
+    let gateway =
+        Daemon::with(ROBOTS).in_front_of(&origin).set("log_allowed = true\njournal_rate = \"off\"").start();
     thread::scope(|scope| {
         for lane in 0..4 {
             let share: Vec<_> = logged.iter().skip(lane).step_by(4).collect();

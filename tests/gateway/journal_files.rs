@@ -15,7 +15,7 @@ fn start(folder: &Folder, origin: &Nginx) -> Daemon {
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
     let robots = folder.write("robots.txt", "User-agent: *\nDisallow: /private\n");
     let config = format!(
-        "journal_max_size = \"8KiB\"\njournal_keep = 100\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n",
+        "journal_max_size = \"8KiB\"\njournal_keep = 100\njournal_rate = \"off\"\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n",
         robots.display()
     );
     let builder = configured(&config).in_front_of(origin);

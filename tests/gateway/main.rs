@@ -13,6 +13,7 @@
 
 mod audit;
 mod bad_start;
+mod bounds;
 mod connections;
 mod control;
 mod corpus;

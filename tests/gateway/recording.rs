@@ -137,7 +137,7 @@ fn a_rotated_journal_loses_no_line() {
     let origin = Nginx::start();
     let gateway = Daemon::with(ROBOTS)
         .in_front_of(&origin)
-        .set("journal_max_size = \"8KiB\"\njournal_keep = 100")
+        .set("journal_max_size = \"8KiB\"\njournal_keep = 100\njournal_rate = \"off\"")
         .start();
     let mut client = gateway.client();
     for number in 0..150 {

@@ -91,7 +91,11 @@ fn spellings() -> Vec<String> {
 #[test]
 fn what_a_real_origin_resolves_to_a_disallowed_page_is_never_served() {
     let files = Files::start();
-    let gateway = Daemon::with(ROBOTS).in_mode("enforce").at(&format!("http://{}", files.address)).start();
+    let gateway = Daemon::with(ROBOTS)
+        .in_mode("enforce")
+        .at(&format!("http://{}", files.address))
+        .set("journal_rate = \"off\"")
+        .start();
     let (mut client, mut reached) = (gateway.client(), Vec::new());
     let spellings = spellings();
     for target in &spellings {

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its subject has failed")]
 
+mod bounds;
 mod configuration;
 mod container;
 mod examples;

@@ -2,8 +2,10 @@
 
 use crate::load::{send, send_all};
 use crate::place::{Place, fails_with, recovers, status, stop};
-use crate::support::{Folder, until};
+use crate::support::agents::GPTBOT;
+use crate::support::{Folder, get, until};
 use rusqlite::Connection;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -195,6 +197,36 @@ fn a_full_disk_stops_nothing_and_the_counts_come_when_there_is_room() {
     disk.empty();
     recovers(&gateway);
     place.settles_at(&sent);
+    stop(gateway);
+}
+
+/// A full disk takes a part of what is written to it: the lines of that part are in the journal, and not lost.
+#[test]
+fn the_lines_that_a_full_disk_did_not_take_are_told_to_the_line() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let place = Place::new();
+    let journal = disk.0.join("journal.jsonl");
+    let gateway = place.start_with(&format!("journal = \"{}\"", journal.display()));
+    let mut asked = 0;
+    // Whole lines, also one that only lacks its end.
+    let whole = |text: &str| text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count();
+    for room in [100_000, 37_000, 5_000] {
+        let written = std::fs::read_to_string(&journal).unwrap_or_default().len();
+        disk.take((1 << 20) - written - room);
+        let mut client = gateway.client();
+        for _ in 0..400 {
+            asked += 1;
+            assert_eq!(client.send(&get(format!("/secret/{asked}")).by(GPTBOT)).status, 403);
+        }
+        until("every line is in the journal or told as lost", || {
+            let told = status(&gateway);
+            let (queue, lost) = (told["queue"].as_u64()?, told["details_dropped"].as_u64()?);
+            let written = whole(&std::fs::read_to_string(&journal).ok()?) as u64;
+            println!("{asked} events: {written} lines and {lost} lost, {queue} waiting");
+            (queue == 0 && written + lost == asked && lost > 0).then_some(())
+        });
+        disk.take(0);
+    }
     stop(gateway);
 }
 

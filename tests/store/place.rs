@@ -63,8 +63,10 @@ impl Place {
     #[track_caller]
     pub(crate) fn start_with(&self, lines: &str) -> Daemon {
         let robots = self.folder.join("robots.txt");
-        let config =
-            format!("{lines}\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n", robots.display());
+        let config = format!(
+            "journal_rate = \"off\"\n{lines}\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n",
+            robots.display()
+        );
         configured(&config)
             .in_mode("enforce")
             .arg("--state-dir")

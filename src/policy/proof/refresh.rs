@@ -10,6 +10,7 @@ use super::shrunken;
 use crate::config::Config;
 use crate::config::ranges::{self, file_name};
 use crate::identify::Catalogue;
+use crate::record::make_folder;
 use http::header::{self, HeaderName};
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -145,7 +146,7 @@ impl Publisher {
     }
 
     fn keep(&self, path: &Path, octets: &[u8], receipt: &Receipt) -> io::Result<()> {
-        std::fs::create_dir_all(&self.folder)?;
+        make_folder(&self.folder)?;
         // First: of a list that it was not written for, a receipt says nothing.
         receipt.write(path)?;
         replace(path, octets)

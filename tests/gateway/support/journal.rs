@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The fields of a line, in their order. They are public: whoever changes one breaks somebody's scripts.
-pub(crate) const FIELDS: [&str; 25] = [
+pub(crate) const FIELDS: [&str; 26] = [
     "v",
     "time",
     "event",
@@ -32,6 +32,7 @@ pub(crate) const FIELDS: [&str; 25] = [
     "robots_version",
     "notice",
     "request_id",
+    "cut",
 ];
 
 /// The journal of one daemon.

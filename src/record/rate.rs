@@ -1,0 +1,163 @@
+//! How many lines of the journal one sender may have: a crawler of one network, or whoever makes names up there.
+//!
+//! Bounded: senders have places in a table, by a keyed hash. A place is free again once its sender could send a whole
+//! period's lines at once, so forgetting it changes nothing. Who finds no place shares one with others like that.
+
+use super::network::NetworkId;
+use super::tally::is_known;
+use crate::identify::{Client, Identity};
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher as _;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So many lines in a period, all at once or one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalRate {
+    /// Lines, one at least.
+    pub lines: u32,
+    /// The period.
+    pub period: Duration,
+}
+
+/// Who has a line written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sender {
+    client: Client,
+    /// `None` for a name that a client made up: it could make up another for each line.
+    crawler: Option<Arc<str>>,
+    network: NetworkId,
+}
+
+impl Sender {
+    pub(super) fn new(identity: &Identity, address: Option<IpAddr>) -> Self {
+        let crawler = identity.crawler.clone().filter(|_| is_known(identity));
+        Self { client: identity.client, crawler, network: NetworkId::of(address) }
+    }
+}
+
+/// Sets of places, by the low bits of the hash.
+const SETS: usize = 1_024;
+
+/// Places of a set.
+const PLACES: usize = 8;
+
+/// One sender: its hash, and when it will have had as many lines as it may by then, in nanoseconds since the start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    sender: u64,
+    paid_until: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Set {
+    places: [Place; PLACES],
+    /// For all that found no place.
+    others: Place,
+}
+
+impl Set {
+    fn place(&mut self, sender: u64, now: u64) -> &mut Place {
+        let known = |place: &Place| place.sender == sender;
+        let free = |place: &Place| place.paid_until <= now;
+        let at = self.places.iter().position(known).or_else(|| self.places.iter().position(free));
+        match at.and_then(|at| self.places.get_mut(at)) {
+            Some(place) => {
+                place.sender = sender;
+                place
+            }
+            None => &mut self.others,
+        }
+    }
+}
+
+/// Who has had how many lines lately.
+#[derive(Debug)]
+pub(super) struct RateTable {
+    start: Instant,
+    /// Nanoseconds that a line is worth, and that may be spent at once.
+    line: u64,
+    period: u64,
+    state: DefaultHashBuilder,
+    sets: Box<[Mutex<Set>]>,
+}
+
+impl RateTable {
+    pub(super) fn new(rate: JournalRate) -> Self {
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let period = nanoseconds(rate.period);
+        Self {
+            start: Instant::now(),
+            line: (period / u64::from(rate.lines.max(1))).max(1),
+            period,
+            state: DefaultHashBuilder::default(),
+            sets: (0..SETS).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Whether the sender may have one more line now.
+    pub(super) fn admits(&self, sender: &Sender, now: Instant) -> bool {
+        let hash = self.state.hash_one(sender);
+        let now = u64::try_from(now.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX);
+        let at = usize::try_from(hash).unwrap_or_default() % SETS;
+        let Some(set) = self.sets.get(at) else { return true };
+        let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = set.place(hash, now);
+        let paid_until = place.paid_until.max(now).saturating_add(self.line);
+        let fits = paid_until - now <= self.period;
+        if fits {
+            place.paid_until = paid_until;
+        }
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(1) };
+
+    fn sender(crawler: &str, network: u8) -> Sender {
+        let network = NetworkId::of(Some(IpAddr::from([192, 0, network, 1])));
+        Sender { client: Client::Crawler, crawler: Some(crawler.into()), network }
+    }
+
+    /// How many of `count` lines at once are admitted.
+    fn admitted(table: &RateTable, sender: &Sender, count: usize, now: Instant) -> usize {
+        (0..count).filter(|_| table.admits(sender, now)).count()
+    }
+
+    #[test]
+    fn a_sender_has_its_lines_at_once_and_then_one_by_one() {
+        let (table, one) = (RateTable::new(RATE), sender("GPTBot", 2));
+        let start = table.start;
+        assert_eq!(admitted(&table, &one, 500, start), 100);
+        assert_eq!(admitted(&table, &one, 5, start + Duration::from_millis(10)), 1);
+        assert_eq!(admitted(&table, &one, 500, start + Duration::from_millis(260)), 25);
+        assert_eq!(admitted(&table, &one, 500, start + Duration::from_secs(60)), 100);
+    }
+
+    #[test]
+    fn others_have_lines_of_their_own() {
+        let table = RateTable::new(RATE);
+        for other in [sender("GPTBot", 2), sender("GPTBot", 3), sender("bingbot", 2)] {
+            assert_eq!(admitted(&table, &other, 150, table.start), 100, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_never_admits_more_than_its_rate() {
+        let table = RateTable::new(JournalRate { lines: 2, period: Duration::from_secs(1) });
+        let places = SETS * (PLACES + 1);
+        let many = |number: usize| sender(&number.to_string(), 2);
+        // Without a bound each would have two.
+        let lines: usize =
+            (0..4 * places).map(|number| admitted(&table, &many(number), 3, table.start)).sum();
+        assert!((places..=2 * places).contains(&lines), "{lines} of {places} places");
+        // A second later all are forgotten, and that is right.
+        let later = table.start + Duration::from_secs(1);
+        assert_eq!(admitted(&table, &many(0), 3, later), 2);
+    }
+}
