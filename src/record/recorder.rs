@@ -3,6 +3,7 @@
 //! Nothing here waits for a disk or fails. How it gets to the store is the writer's business.
 
 use super::event::{AddressDetail, Event, EventKind, Occurrence};
+use super::network::NetworkId;
 use super::reads::Reader;
 use super::store::{Message, StoreFile, StoreOptions, StoreStatus, Writer, spawn};
 use super::tally::{
@@ -35,6 +36,7 @@ pub struct Wanted {
     is_known: bool,
     decision: Decision,
     at: i64,
+    network: NetworkId,
 }
 
 /// A complete read of robots.txt.
@@ -76,14 +78,22 @@ impl Recorder {
         let decision = DecisionRef::of(occurrence, kind);
         let (is_known, at) = (is_known(occurrence.identity), micros(occurrence.now));
         let target = &occurrence.facts.target;
-        let is_wanted = self.tally.count(Entry { subject, is_known, decision, target, at });
-        is_wanted.then(|| Wanted { subject: (&subject).into(), is_known, decision: (&decision).into(), at })
+        let network = NetworkId::of(occurrence.facts.address);
+        let is_wanted = self.tally.count(Entry { subject, is_known, decision, target, at, network });
+        let may_be_kept = occurrence.addresses != AddressDetail::None;
+        is_wanted.then(|| Wanted {
+            subject: (&subject).into(),
+            is_known,
+            decision: (&decision).into(),
+            at,
+            network: if may_be_kept { network } else { NetworkId::NONE },
+        })
     }
 
     /// Keeps an event in full.
     pub fn keep(&self, wanted: Wanted, event: &Event) {
-        let Wanted { subject, is_known, decision, at } = wanted;
-        let event = KeptEvent { decision, at, event: Box::new(event.clone()) };
+        let Wanted { subject, is_known, decision, at, network } = wanted;
+        let event = KeptEvent { decision, at, event: Box::new(event.clone()), network };
         self.tally.keep(subject.borrowed(), is_known, event);
     }
 

@@ -9,6 +9,7 @@ mod batch;
 mod decision;
 mod instant;
 mod room;
+mod strangers;
 mod subject;
 
 pub use account::PathCounts;
@@ -21,6 +22,7 @@ pub(super) use batch::{Batch, Entry, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};
 pub(super) use room::Bounds;
+pub(super) use strangers::Strangers;
 pub(super) use subject::{SubjectRef, is_known};
 
 use hashbrown::DefaultHashBuilder;
@@ -131,6 +133,7 @@ mod tests {
     use crate::decide::{Outcome, Reason, Verdict};
     use crate::enforce::Action;
     use crate::identify::{Client, Proof};
+    use crate::record::network::NetworkId;
 
     fn subject(crawler: &str) -> SubjectRef<'_> {
         SubjectRef {
@@ -151,6 +154,7 @@ mod tests {
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
             target: target.as_bytes(),
             at,
+            network: NetworkId::NONE,
         });
     }
 

@@ -28,3 +28,7 @@ CREATE TABLE loss_2 (
 INSERT INTO loss_2 (start, span, kind, count) SELECT start, 3600, kind, count FROM loss;
 DROP TABLE loss;
 ALTER TABLE loss_2 RENAME TO loss;
+
+-- Which network an event came from (a /24 or a /48 as a number), so that one sender cannot take the places of all others;
+-- 0 where it is unknown or may not be kept.
+ALTER TABLE sample ADD COLUMN network INTEGER NOT NULL DEFAULT 0;

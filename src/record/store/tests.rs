@@ -69,12 +69,14 @@ pub(in crate::record) struct Request<'a> {
     pub(in crate::record) target: &'a str,
     pub(in crate::record) outcome: Outcome,
     pub(in crate::record) at: SystemTime,
+    /// The third number of its address of IPv4.
+    pub(in crate::record) network: u8,
 }
 
 impl<'a> Request<'a> {
     pub(in crate::record) fn of(crawler: &'a str, target: &'a str) -> Self {
         let outcome = Outcome::Violation(Notice::Read);
-        Self { crawler, basis: Basis::Catalogue, target, outcome, at: SystemTime::now() }
+        Self { crawler, basis: Basis::Catalogue, target, outcome, at: SystemTime::now(), network: 1 }
     }
 
     pub(in crate::record) fn record(self, recorder: &Recorder) {
@@ -88,7 +90,7 @@ impl<'a> Request<'a> {
             host: Cow::Borrowed("example.org"),
             target: Cow::Borrowed(self.target.as_bytes()),
             user_agent: None,
-            address: None,
+            address: Some([198, 51, self.network, 1].into()),
         };
         let occurrence = Occurrence {
             facts: &facts,

@@ -21,8 +21,10 @@ use sha2::{Digest as _, Sha256};
 /// Targets of a subject and day that are kept by name.
 const PATHS_PER_DAY: i64 = 1_000;
 
-/// Made-up names of a day that are kept.
+/// Made-up names of a day that are kept, and how many of them just for having come first. The others deserve it: they
+/// came from several networks, or over time.
 const STRANGERS_PER_DAY: i64 = 1_000;
+const FIRST_STRANGERS_PER_DAY: i64 = 500;
 
 /// The host or target that stands for all that found no room.
 pub const OTHER: &str = "(other)";
@@ -121,7 +123,7 @@ impl<D: Database> Writing<'_, D> {
     fn account(&mut self, subject: &Subject, account: &Account) -> Result<(), StoreError> {
         let today =
             account.presence.iter().map(|(day, _)| *day).max().unwrap_or_else(|| start_of(self.now, DAY));
-        let has_room = account.is_known || self.has_room_for(subject, today)?;
+        let has_room = account.is_known || self.has_room_for(subject, account.is_deserving, today)?;
         let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
         let id = self.subject(named)?;
         for (day, seen) in &account.presence {
@@ -152,7 +154,7 @@ impl<D: Database> Writing<'_, D> {
     }
 
     /// Whether a made-up name is kept by name today.
-    fn has_room_for(&mut self, subject: &Subject, day: i64) -> Result<bool, StoreError> {
+    fn has_room_for(&mut self, subject: &Subject, deserves: bool, day: i64) -> Result<bool, StoreError> {
         let Some(name) = subject.crawler.as_deref() else { return Ok(true) };
         let values = [Integer(day), Text(name)];
         let known = self.database.number("SELECT 1 FROM stranger WHERE day = ?1 AND name = ?2", &values)?;
@@ -160,7 +162,8 @@ impl<D: Database> Writing<'_, D> {
             return Ok(true);
         }
         let count = self.database.number("SELECT count(*) FROM stranger WHERE day = ?1", &[Integer(day)])?;
-        if count.unwrap_or_default() >= STRANGERS_PER_DAY {
+        let places = if deserves { STRANGERS_PER_DAY } else { FIRST_STRANGERS_PER_DAY };
+        if count.unwrap_or_default() >= places {
             return Ok(false);
         }
         self.database.run("INSERT INTO stranger (day, name) VALUES (?1, ?2)", &values)?;

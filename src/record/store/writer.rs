@@ -11,7 +11,7 @@ use super::open::{Opened, Source};
 use super::reader::Removed;
 use super::write::{BatchId, write};
 use crate::record::event::timestamp;
-use crate::record::tally::{Batch, Losses, Tally, WAITING, micros};
+use crate::record::tally::{Batch, Losses, Strangers, Tally, WAITING, micros};
 use serde::Serialize;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -80,6 +80,8 @@ pub(in crate::record) struct Writer<S: Source> {
     sequence: i64,
     frozen: Option<Batch>,
     next: Batch,
+    /// Made-up names that were seen lately.
+    strangers: Strangers,
     /// Losses of batches that are written.
     written_losses: Losses,
     status: Arc<Mutex<StoreStatus>>,
@@ -104,6 +106,7 @@ impl<S: Source> Writer<S> {
             sequence: 0,
             frozen: None,
             next: Batch::new(WAITING),
+            strangers: Strangers::default(),
             written_losses: Losses::default(),
             status: Arc::new(Mutex::new(StoreStatus { path, ..StoreStatus::default() })),
             is_suspect: false,
@@ -153,7 +156,9 @@ impl<S: Source> Writer<S> {
     fn freeze(&mut self) -> bool {
         if self.frozen.is_none() && !self.next.is_empty() {
             self.sequence += 1;
-            self.frozen = Some(self.next.take());
+            let mut batch = self.next.take();
+            self.strangers.weigh(&mut batch);
+            self.frozen = Some(batch);
         }
         self.frozen.is_some()
     }

@@ -6,6 +6,7 @@ use super::room::{Room, Sizes};
 use crate::decide::VersionId;
 use crate::enforce::Action;
 use crate::record::event::{Event, EventKind};
+use crate::record::network::NetworkId;
 use hashbrown::HashMap;
 
 /// Longer targets, in octets, are counted with the rest: nobody reads them in a report, and a client could
@@ -113,12 +114,64 @@ pub(in crate::record) struct KeptEvent {
     pub(in crate::record) decision: Decision,
     pub(in crate::record) at: i64,
     pub(in crate::record) event: Box<Event>,
+    /// Where it came from, as far as that may be kept.
+    pub(in crate::record) network: NetworkId,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::record) struct Uses {
     pub(in crate::record) periods: Vec<(Period, u64)>,
-    pub(super) sampled: u8,
+    pub(super) sampled: Sampled,
+}
+
+/// Events that are wanted in full.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sampled {
+    count: u8,
+    /// The network of the first, and how many are of it.
+    first: NetworkId,
+    of_first: u8,
+}
+
+impl Sampled {
+    /// Takes a place for an event, if one is left. Whoever was there first leaves half of them to others.
+    pub(super) fn take(&mut self, network: NetworkId) -> bool {
+        if self.count == 0 {
+            self.first = network;
+        }
+        let is_first = network == self.first;
+        let may =
+            self.count < SAMPLES_PER_DECISION && (!is_first || self.of_first < SAMPLES_PER_DECISION / 2);
+        self.count += u8::from(may);
+        self.of_first += u8::from(may && is_first);
+        may
+    }
+
+    /// What is left for a batch into which another one went.
+    pub(super) fn merge(&mut self, other: Self) {
+        if other.count > self.count {
+            *self = other;
+        }
+    }
+}
+
+/// Up to two networks that a name came from: what is beyond makes no difference.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::record) struct Networks([NetworkId; 2]);
+
+impl Networks {
+    pub(super) fn add(&mut self, network: NetworkId) {
+        let [first, second] = &mut self.0;
+        if !first.is_known() {
+            *first = network;
+        } else if *first != network && !second.is_known() {
+            *second = network;
+        }
+    }
+
+    pub(super) const fn both(self) -> [NetworkId; 2] {
+        self.0
+    }
 }
 
 /// All that is known of one subject.
@@ -126,6 +179,10 @@ pub(in crate::record) struct Uses {
 pub(in crate::record) struct Account {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
+    /// Where a name came from that is not known.
+    pub(super) networks: Networks,
+    /// Whether such a name deserves a place of its own.
+    pub(in crate::record) is_deserving: bool,
     /// By day: first and last seen. A day or two, but where the store has long been broken.
     pub(in crate::record) presence: Vec<(i64, Seen)>,
     pub(in crate::record) decisions: Map<Decision, Uses>,
@@ -145,6 +202,12 @@ impl Account {
             Some((_, known)) => known.add(seen),
             None => push(&mut self.presence, (day, seen)),
         }
+    }
+
+    /// When it was there first and last.
+    pub(super) fn first_and_last(&self) -> Option<(i64, i64)> {
+        let all = || self.presence.iter().map(|(_, seen)| seen);
+        Some((all().map(|seen| seen.first).min()?, all().map(|seen| seen.last).max()?))
     }
 
     pub(super) fn add_read(&mut self, key: ReadKey, seen: Seen, room: &mut Room) {

@@ -4,14 +4,13 @@
 //! day, then made-up names as the rest of theirs, then minutes as hours. Only when even that finds no room
 //! is a count lost, and then it is counted as lost.
 
-use super::account::{
-    Account, KeptEvent, Map, PathCounts, Period, ReadKey, SAMPLES_PER_DECISION, Seen, Uses, add, push,
-};
+use super::account::{Account, KeptEvent, Map, PathCounts, Period, ReadKey, Seen, Uses, add, push};
 use super::decision::DecisionRef;
 use super::instant::{DAY, MINUTE, start_of};
 use super::room::{Bounds, Losses, Room, Sizes};
 use super::subject::{Subject, SubjectRef};
 use crate::record::event::EventKind;
+use crate::record::network::NetworkId;
 use hashbrown::hash_map::EntryRef;
 use std::sync::Arc;
 
@@ -42,6 +41,8 @@ pub(in crate::record) struct Entry<'a> {
     pub(in crate::record) decision: DecisionRef<'a>,
     pub(in crate::record) target: &'a [u8],
     pub(in crate::record) at: i64,
+    /// Where it came from.
+    pub(in crate::record) network: NetworkId,
 }
 
 impl Batch {
@@ -75,6 +76,9 @@ impl Batch {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
         account.see(Seen { first: entry.at, last: entry.at, count: 1 });
+        if !entry.is_known {
+            account.networks.add(entry.network);
+        }
         let (day, counts) =
             (start_of(entry.at, DAY), PathCounts::one(entry.decision.kind, entry.decision.action));
         account.add_path(entry.target, day, &counts, room);
@@ -84,9 +88,7 @@ impl Batch {
         };
         let period = Period { span: MINUTE, start: start_of(entry.at, MINUTE) };
         uses.add(period, 1, room);
-        let is_wanted = entry.decision.kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
-        uses.sampled += u8::from(is_wanted);
-        is_wanted
+        entry.decision.kind != EventKind::Allowed && uses.sampled.take(entry.network)
     }
 
     /// Keeps an event in full, or counts it as dropped.
@@ -166,9 +168,10 @@ impl Batch {
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
         theirs.presence.into_iter().for_each(|(_, seen)| ours.see(seen));
+        theirs.networks.both().into_iter().for_each(|network| ours.networks.add(network));
         for (decision, uses) in theirs.decisions {
             let known = ours.decisions.entry(decision).or_default();
-            known.sampled = known.sampled.max(uses.sampled);
+            known.sampled.merge(uses.sampled);
             for (period, count) in uses.periods {
                 known.add(period, count, room);
             }

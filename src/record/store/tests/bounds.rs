@@ -35,14 +35,48 @@ fn the_first_thousand_targets_of_a_day_are_exact() {
     assert_eq!(top.len(), 3 + 1 + 1);
 }
 
+/// Half of the places of a day are for the first that come; a name that comes again, and is not only one sender's, has one
+/// of the others, also after any flood.
 #[test]
-fn the_first_thousand_made_up_names_of_a_day_are_exact() {
+fn a_flood_of_made_up_names_leaves_places_to_others() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    let stranger = |crawler: &str, network: u8, minutes: u64| {
+        let at = noon() + Duration::from_secs(60 * minutes);
+        Request { at, basis: Basis::Sign, network, ..Request::of(crawler, "/") }.record(&recorder);
+    };
+    for number in 0..5_000 {
+        stranger(&format!("made-up-{number}"), 1, 0);
+    }
+    recorder.flush();
+    stranger("of-two-networks", 2, 1);
+    stranger("over-time", 3, 1);
+    stranger("of-one-network-at-once", 4, 1);
+    recorder.flush();
+    stranger("of-two-networks", 5, 2);
+    stranger("over-time", 3, 12);
+    stranger("of-one-network-at-once", 4, 2);
+    recorder.close();
+    let sums = by_crawler(&StoreReader::open(&folder.store()).unwrap());
+    let of = |name: &str| sums.get(name).copied().unwrap_or_default();
+    assert_eq!((of("of-two-networks"), of("over-time"), of("of-one-network-at-once")), (1, 1, 0));
+    assert_eq!(sums.len(), 500 + 2 + 1);
+    assert_eq!(sums.values().sum::<u64>(), 5_006, "totals are exact");
+}
+
+#[test]
+fn a_thousand_made_up_names_of_a_day_are_exact() {
     let folder = Folder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for number in 0..1_700 {
         let (known, made_up) = (format!("known-{}", number % 40), format!("made-up-{number}"));
         Request { at: noon(), ..Request::of(&known, "/") }.record(&recorder);
-        Request { at: noon(), basis: Basis::Sign, ..Request::of(&made_up, "/") }.record(&recorder);
+        // Each from two networks, and no network has many.
+        for network in [number % 255, number % 254 + 1] {
+            let network = u8::try_from(network).unwrap();
+            Request { at: noon(), basis: Basis::Sign, network, ..Request::of(&made_up, "/") }
+                .record(&recorder);
+        }
         if number % 600 == 599 {
             recorder.flush();
         }
@@ -50,8 +84,8 @@ fn the_first_thousand_made_up_names_of_a_day_are_exact() {
     recorder.close();
     let sums = by_crawler(&StoreReader::open(&folder.store()).unwrap());
     assert_eq!(sums.len(), 40 + 1_000 + 1);
-    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 700);
-    assert_eq!(sums.values().sum::<u64>(), 3_400);
+    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 1_400);
+    assert_eq!(sums.values().sum::<u64>(), 5_100);
 }
 
 #[test]
@@ -73,6 +107,45 @@ fn events_in_full_are_few_and_hold_their_line() {
     let event: serde_json::Value = serde_json::from_str(&samples[0].event).unwrap();
     assert_eq!((event["crawler"].as_str(), event["line"].as_u64()), (Some("GPTBot"), Some(2)));
     assert!(samples.is_sorted_by(|newer, older| newer.time >= older.time));
+}
+
+/// Of the events that are kept in full, a sender that floods replaces its own.
+#[test]
+fn no_sender_washes_out_what_others_did() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    let asks = |network: u8, second: u64| {
+        let at = noon() + Duration::from_secs(second);
+        let target = format!("/{network}/{second}");
+        Request { at, network, ..Request::of("GPTBot", &target) }.record(&recorder);
+        recorder.flush();
+    };
+    // A flood takes all places.
+    (0..40).for_each(|second| asks(1, second));
+    // Others come, in the middle of it.
+    for network in 2..=6 {
+        let start = u64::from(network) * 300;
+        for second in start..start + 60 {
+            if second % 20 == 0 {
+                asks(network, second);
+            }
+            asks(1, second);
+        }
+    }
+    // And it goes on for an hour.
+    (3_000..6_600).step_by(30).for_each(|second| asks(1, second));
+    recorder.close();
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let samples = reader.samples(&everything(&reader), &Filter::default()).unwrap();
+    let of = |network: u8| {
+        let start = format!("\"target\":\"/{network}/");
+        samples.iter().filter(|sample| sample.event.contains(&start)).count()
+    };
+    let kept: Vec<usize> = (1..=6).map(of).collect();
+    println!("kept in full, by network: {kept:?}");
+    assert_eq!(samples.len(), 20);
+    assert!(kept.iter().skip(1).all(|count| *count >= 1), "{kept:?}");
+    assert!(kept[0] <= 18, "{kept:?}");
 }
 
 #[test]

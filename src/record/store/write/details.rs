@@ -1,7 +1,7 @@
 //! Events in full and readers: bounded for each subject, so that no client can fill the store.
 
 use super::Value::{Integer, Text};
-use super::{OTHER, Writing};
+use super::{OTHER, Value, Writing};
 use crate::record::store::database::{Database, integer};
 use crate::record::store::error::StoreError;
 use crate::record::tally::{KeptEvent, ReadKey, Seen};
@@ -12,33 +12,66 @@ const READERS_PER_VERSION: i64 = 1_000;
 /// Events of a subject and decision that are kept in full.
 const SAMPLES: i64 = 20;
 
-/// Once there are that many, a newer one replaces the oldest at most this often, in microseconds.
+/// Once there are that many, one network has so many of them at most as others come.
+const SAMPLES_OF_A_NETWORK: i64 = 5;
+
+/// How often then a newer event replaces an older one, in microseconds: of a network that has some, and of another.
 const SAMPLE_PAUSE: i64 = 60 * 1_000_000;
+const NEWCOMERS_PAUSE: i64 = 10 * 1_000_000;
 
 impl<D: Database> Writing<'_, D> {
-    /// Keeps an event in full: the first ones, then one now and then in place of the oldest.
+    /// Keeps an event in full: the first ones, then one now and then in place of an older one.
     pub(super) fn sample(&mut self, subject: i64, kept: &KeptEvent) -> Result<(), StoreError> {
         let decision = self.decision(&kept.decision)?;
-        let of = [Integer(subject), Integer(decision)];
+        let (subject, decision) = (Integer(subject), Integer(decision));
         let count = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2";
-        if self.database.number(count, &of)?.unwrap_or_default() >= SAMPLES {
-            let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2";
-            let newest = self.database.number(newest, &of)?.unwrap_or_default();
-            if kept.at < newest.saturating_add(SAMPLE_PAUSE) {
-                return Ok(());
-            }
-            self.database.run(
-                "DELETE FROM sample WHERE id IN (SELECT id FROM sample WHERE subject = ?1 AND decision = ?2
-                 ORDER BY time LIMIT 1)",
-                &of,
-            )?;
+        if self.database.number(count, &[subject, decision])?.unwrap_or_default() >= SAMPLES
+            && !self.has_made_room(subject, decision, kept)?
+        {
+            return Ok(());
         }
         let line = String::from_utf8_lossy(kept.event.line().trim_ascii_end());
         self.database.run(
-            "INSERT INTO sample (subject, decision, time, event) VALUES (?1, ?2, ?3, ?4)",
-            &[Integer(subject), Integer(decision), Integer(kept.at), Text(&line)],
+            "INSERT INTO sample (subject, decision, time, event, network) VALUES (?1, ?2, ?3, ?4, ?5)",
+            &[subject, decision, Integer(kept.at), Text(&line), Integer(kept.network.number())],
         )?;
         Ok(())
+    }
+
+    /// Removes an older event for the sake of this one, unless it is too soon for that. What goes is of the same network
+    /// if that has its share, and else of the one that has most: nobody can wash out what others did.
+    fn has_made_room(
+        &mut self,
+        subject: Value<'_>,
+        decision: Value<'_>,
+        kept: &KeptEvent,
+    ) -> Result<bool, StoreError> {
+        let of = [subject, decision, Integer(kept.network.number())];
+        let [subject, decision, _] = of;
+        let own = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2 AND network = ?3";
+        let own = self.database.number(own, &of)?.unwrap_or_default();
+        let (newest, pause) = if own > 0 {
+            let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2 AND network = ?3";
+            (self.database.number(newest, &of)?, SAMPLE_PAUSE)
+        } else {
+            let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2";
+            (self.database.number(newest, &[subject, decision])?, NEWCOMERS_PAUSE)
+        };
+        if kept.at < newest.unwrap_or_default().saturating_add(pause) {
+            return Ok(false);
+        }
+        if own >= SAMPLES_OF_A_NETWORK {
+            let oldest = "DELETE FROM sample WHERE id IN (SELECT id FROM sample WHERE subject = ?1
+                          AND decision = ?2 AND network = ?3 ORDER BY time LIMIT 1)";
+            self.database.run(oldest, &of)?;
+        } else {
+            let oldest = "DELETE FROM sample WHERE id IN (SELECT id FROM sample AS one WHERE subject = ?1
+                          AND decision = ?2 ORDER BY (SELECT count(*) FROM sample AS other
+                          WHERE other.subject = ?1 AND other.decision = ?2 AND other.network = one.network) DESC,
+                          time LIMIT 1)";
+            self.database.run(oldest, &[subject, decision])?;
+        }
+        Ok(true)
     }
 
     pub(super) fn read(&mut self, subject: i64, key: &ReadKey, seen: Seen) -> Result<(), StoreError> {

@@ -9,6 +9,7 @@ use super::*;
 use crate::decide::{Outcome, Reason, Verdict, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
+use crate::record::network::NetworkId;
 use crate::record::tally::{DecisionRef, Entry, InForce, ReadKey, SubjectRef};
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
             target: target.as_bytes(),
             at: micros(SystemTime::now()),
+            network: NetworkId::NONE,
         });
         *ledger.entry((crawler, target)).or_default() += 1;
     }

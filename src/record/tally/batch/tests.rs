@@ -25,6 +25,17 @@ fn verdict(outcome: Outcome) -> Verdict<'static> {
 const GUILTY: Outcome = Outcome::Violation(Notice::Read);
 
 fn count(batch: &mut Batch, crawler: &str, is_known: bool, target: &str, minute: i64) -> bool {
+    count_from(batch, NetworkId::NONE, crawler, is_known, target, minute)
+}
+
+fn count_from(
+    batch: &mut Batch,
+    network: NetworkId,
+    crawler: &str,
+    is_known: bool,
+    target: &str,
+    minute: i64,
+) -> bool {
     let verdict = verdict(GUILTY);
     batch.count(&Entry {
         subject: subject(crawler),
@@ -32,6 +43,7 @@ fn count(batch: &mut Batch, crawler: &str, is_known: bool, target: &str, minute:
         decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
         target: target.as_bytes(),
         at: minute * 60_000_000,
+        network,
     })
 }
 
@@ -111,6 +123,7 @@ fn parts_come_to_what_one_batch_would_have_counted() {
                 decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
                 target: target.as_bytes(),
                 at,
+                network: NetworkId::NONE,
             });
             if number % 5 == 0 {
                 let seen = Seen { first: at, last: at, count: 1 };
@@ -228,8 +241,15 @@ fn minutes_become_hours_before_a_count_is_lost() {
 #[test]
 fn a_few_events_of_a_batch_are_wanted_in_full() {
     let mut batch = Batch::new(ROOMY);
-    let wanted = (0..50).filter(|_| count(&mut batch, "a", true, "/", 0)).count();
-    assert_eq!(wanted, usize::from(SAMPLES_PER_DECISION));
+    let mut wanted = |last: u8, count: u32| {
+        let network = NetworkId::of(Some([192, 0, last, 1].into()));
+        (0..count).filter(|_| count_from(&mut batch, network, "a", true, "/", 0)).count()
+    };
+    assert_eq!(
+        (wanted(1, 50), wanted(2, 1), wanted(1, 50), wanted(3, 50)),
+        (2, 1, 0, 1),
+        "four, two of the first"
+    );
 }
 
 #[test]
