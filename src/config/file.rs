@@ -136,6 +136,7 @@ pub(super) struct SiteTable {
     pub(super) contradicted: Option<ContradictedKey>,
     pub(super) variants: Option<VariantsKey>,
     pub(super) path_parameters: Option<PathParametersKey>,
+    pub(super) reads: Option<ReadsKey>,
     #[serde(default)]
     pub(super) redirect_https: bool,
     #[serde(default)]
@@ -162,6 +163,13 @@ pub(super) enum VariantsKey {
 pub(super) enum PathParametersKey {
     Keep,
     Drop,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ReadsKey {
+    Complete,
+    Partial,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,10 +1,11 @@
 //! One site of the configuration.
 
 use super::build::Faults;
-use super::file::{ContradictedKey, PathParametersKey, RefusalTable, SiteTable, VariantsKey};
+use super::file::{ContradictedKey, PathParametersKey, ReadsKey, RefusalTable, SiteTable, VariantsKey};
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
 use crate::enforce::{Choices, Contradicted, Mode, RefusalPolicy, Variants};
+use crate::record::Reads;
 use crate::request::target::PathParameters;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 const DEFAULT_SITE: &str = "default";
 
 /// A refusal may only say "not this, and it is not the server's fault" (RFC 9110 §15.5).
-const REFUSAL_STATUS: [u16; 5] = [403, 404, 410, 429, 451];
+const REFUSAL_STATUS: [u16; 6] = [402, 403, 404, 410, 429, 451];
 
 /// A site: its hosts, where its requests go, and by which file they are judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct SiteConfig {
     pub choices: Choices,
     /// Whether its origin drops path parameters.
     pub path_parameters: PathParameters,
+    /// Whether the gateway sees every read of its robots.txt; `None` where requests are to show it.
+    pub reads: Option<Reads>,
     /// Whether plain requests are sent to the same place under `https`.
     pub redirect_https: bool,
     /// How it refuses.
@@ -48,6 +51,7 @@ impl SiteConfig {
             mode: None,
             choices: Choices::default(),
             path_parameters: PathParameters::default(),
+            reads: None,
             redirect_https: false,
             refusal: RefusalPolicy::default(),
         }
@@ -71,6 +75,10 @@ impl SiteConfig {
                 Some(PathParametersKey::Drop) => PathParameters::Drop,
                 Some(PathParametersKey::Keep) | None => PathParameters::Keep,
             },
+            reads: table.reads.map(|reads| match reads {
+                ReadsKey::Complete => Reads::Complete,
+                ReadsKey::Partial => Reads::Partial,
+            }),
             redirect_https: table.redirect_https,
             refusal,
         })
@@ -100,7 +108,7 @@ fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {
             faults.push(
                 status.span(),
                 format!("`{}` is no status to refuse with", status.as_ref()),
-                "write 403, 404, 410, 429 or 451",
+                "write 402, 403, 404, 410, 429 or 451",
             );
         }
     }

@@ -5,6 +5,7 @@ use super::lint::{Complaint, report};
 use super::output::Output;
 use super::{Failure, Outcome, origin_copy, setting};
 use crate::config::{ConfigError, ConfigErrors};
+use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
 use crate::robots::Severity;
 use std::io;
@@ -113,13 +114,25 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
     complaints
 }
 
+/// What Google makes of a refusal, where the site refuses anybody, or would with another status than is usual.
 fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
-    let name = &site.config.name;
-    let (message, hint) = match site.config.refusal.status {
-        404 | 410 => ("removes pages from search indexes", "403 leaves what a search engine knows in place"),
-        429 => ("slows crawlers down on the whole site", "403 says that this page alone is meant"),
-        _ => return None,
-    };
-    let status = site.config.refusal.status;
-    Some(warning(path, "refusal-status", format!("site `{name}`: refusing with {status} {message}"), hint))
+    let enforces = |mode: &Mode| *mode == Mode::Enforce;
+    let modes = &site.modes;
+    let refuses = enforces(&modes.site) || modes.crawlers.values().any(enforces);
+    let (name, status) = (&site.config.name, site.config.refusal.status);
+    if !refuses && status == RefusalPolicy::default().status {
+        return None;
+    }
+    if status == 429 {
+        let message = format!("site `{name}`: refusing with 429 has Google crawl the whole site more slowly");
+        return Some(warning(path, "refusal-status", message, "403 says that this page alone is meant"));
+    }
+    let message = format!(
+        "site `{name}`: refusing with {status} has Google drop the page from its index, as every 4xx but 429 does"
+    );
+    let hint = "Google does not ask for what robots.txt disallows for it, unless it ignores a rule or could not read it";
+    let complaint = warning(path, "refusal-status", message, hint);
+    // 404 and 410 say to everybody that the page is gone, which it is not.
+    let severity = if matches!(status, 404 | 410) { Severity::Warning } else { Severity::Note };
+    Some(Complaint { severity: severity.as_str(), ..complaint })
 }

@@ -13,7 +13,7 @@ const BORROWED: &str = "this address is not one of the crawler's";
 /// How a site refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalPolicy {
-    /// 403, 404, 410, 429 or 451.
+    /// 402, 403, 404, 410, 429 or 451.
     pub status: u16,
     /// Whom a crawler's operator may ask, as a URI or plain text.
     pub contact: Option<String>,

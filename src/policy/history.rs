@@ -69,10 +69,8 @@ impl Policy {
         self
     }
 
-    /// Has the recorder note which versions are in force, as far as `previous` does not say the same, and
-    /// whether a proxy in front may answer for them.
+    /// Has the recorder note which versions are in force, as far as `previous` does not say the same.
     pub(super) fn record_versions(&self, previous: Option<&Self>, recorder: &Recorder) {
-        recorder.set_partial_reads(!self.config.trusted_proxies.is_empty());
         let mut waiting = 0;
         for site in &self.sites {
             let known = previous.and_then(|policy| policy.named(&site.config.name));

@@ -10,7 +10,7 @@ use super::asked::Asked;
 use super::context::{PendingEvent, PendingRead, RequestContext, VerdictLabels};
 use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
-use super::usage;
+use super::{unseen, usage};
 use crate::decide::Reason;
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::identify::{Client, Identity, Proof};
@@ -167,6 +167,10 @@ impl Gateway {
         outcome: &mut Outcome,
     ) {
         if let Standing::Judged(kind, _) = outcome.standing {
+            let Hearing { asked, policy, site, now, .. } = hearing;
+            if let Some(reason) = unseen::reason(asked, &policy.config, &site.config) {
+                self.recorder.reads_go_unseen(&site.config.name, reason, now);
+            }
             outcome.wanted = self.recorder.count(&occurrence(hearing, judged, request_id), kind);
         }
     }

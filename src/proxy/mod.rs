@@ -30,6 +30,7 @@ mod returning;
 mod robots_txt;
 mod serve;
 mod sockets;
+mod unseen;
 mod upgrade;
 mod usage;
 mod wire;

@@ -26,6 +26,7 @@ mod sharded;
 mod store;
 mod tally;
 mod totals;
+mod unseen;
 
 pub use access::{Access, AccessFormat, AccessLog, AccessLogOptions};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
@@ -40,8 +41,9 @@ pub use reads::{ReadBook, Reader};
 pub use recorder::{CompleteRead, Recorder, Wanted};
 pub use store::{
     Filter, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, STORE_FILE, Sample,
-    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total, VersionRecord,
-    Window, copy_store,
+    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total, UnseenReads,
+    VersionRecord, Window, copy_store,
 };
 pub use tally::{Decision, Losses, OTHER_CRAWLERS, PathCounts, Subject};
 pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};
+pub use unseen::Reads;

@@ -117,10 +117,10 @@ impl Recorder {
         self.tally.in_force(InForce { site, bytes, since: micros(since) });
     }
 
-    /// Says whether someone else, such as a cache in front of the gateway, may answer requests for robots.txt:
-    /// then a crawler that was not seen to read it may have read it all the same.
-    pub fn set_partial_reads(&self, are_partial: bool) {
-        self.tally.set_partial_reads(are_partial);
+    /// Notes that someone else, such as a cache in front of the gateway, may answer requests for a site's robots.txt, and
+    /// what shows it: then a crawler that was not seen to read it may have read it all the same.
+    pub fn reads_go_unseen(&self, site: &str, reason: &'static str, at: SystemTime) {
+        self.tally.reads_go_unseen(site, reason, micros(at));
     }
 
     /// What the store is doing.

@@ -20,6 +20,7 @@ mod open;
 mod reader;
 mod schema;
 mod sqlite;
+mod unseen;
 mod words;
 mod write;
 mod writer;
@@ -30,6 +31,7 @@ pub use reader::{
     Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Stretch, Total,
     VersionRecord, Window,
 };
+pub use unseen::UnseenReads;
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::StoreStatus;
 

@@ -25,9 +25,9 @@ pub(super) use room::Bounds;
 pub(super) use strangers::Strangers;
 pub(super) use subject::{SubjectRef, is_known};
 
+use super::unseen::UnseenNotes;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
@@ -58,7 +58,7 @@ pub(super) struct Tally {
     first: Mutex<Batch>,
     others: Box<[Mutex<Batch>]>,
     state: DefaultHashBuilder,
-    reads_are_partial: AtomicBool,
+    unseen: UnseenNotes,
 }
 
 impl Default for Tally {
@@ -68,7 +68,7 @@ impl Default for Tally {
             first: shard(),
             others: (1..SHARDS).map(|_| shard()).collect(),
             state: DefaultHashBuilder::default(),
-            reads_are_partial: AtomicBool::new(false),
+            unseen: UnseenNotes::default(),
         }
     }
 }
@@ -99,13 +99,13 @@ impl Tally {
     pub(super) fn take(&self) -> Batch {
         let part = |shard: &Mutex<Batch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut whole = Batch::of(self.shards().map(part).collect(), WAITING);
-        whole.reads_are_partial = self.reads_are_partial.load(Ordering::Relaxed);
+        whole.unseen = self.unseen.take();
         whole
     }
 
-    /// Says whether someone else, such as a cache in front, may answer requests for robots.txt.
-    pub(super) fn set_partial_reads(&self, are_partial: bool) {
-        self.reads_are_partial.store(are_partial, Ordering::Relaxed);
+    /// Notes that someone else may answer requests for a site's robots.txt.
+    pub(super) fn reads_go_unseen(&self, site: &str, reason: &'static str, at: i64) {
+        self.unseen.note(site, reason, at);
     }
 
     /// What did not fit since the last [`Self::take`].

@@ -78,6 +78,9 @@ pub struct Entry {
     /// In a replay, when it last fetched a robots.txt that is not known to be the one that is judged by.
     #[serde(skip)]
     pub other_fetch: Option<SystemTime>,
+    /// A read of it could have gone unseen, or its record been lost.
+    #[serde(skip)]
+    pub reads_may_be_missing: bool,
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,

@@ -1,6 +1,5 @@
 //! Reading the stores and adding them up, subject by subject.
 
-use super::Reads;
 use super::conduct::{Conduct, Facts, conduct};
 use super::counted::Counted;
 use super::delay::Files;
@@ -9,6 +8,7 @@ use super::kin::Kin;
 use super::pace::Pace;
 use super::question::Question;
 use super::rules::{Met, rules};
+use super::unseen::{self, PartialReads};
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::identify::{Client, Proof, Purpose};
@@ -66,7 +66,7 @@ pub(super) struct Gathered {
     /// Whether the record of a read may have been lost at any time.
     lacks_reads: bool,
     pub(super) removed: Removed,
-    pub(super) reads: Reads,
+    pub(super) unseen: Vec<PartialReads>,
 }
 
 /// Reads all stores.
@@ -82,6 +82,7 @@ pub(super) fn gather(
     for store in stores {
         gathered.counts(store, question, window, top)?;
         gathered.missing(store, window)?;
+        unseen::add(&mut gathered.unseen, store.unseen_reads(window)?, question);
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
     }
@@ -138,7 +139,7 @@ impl Gathered {
             losses: Losses::default(),
             lacks_reads: false,
             removed: Removed::default(),
-            reads: Reads::Complete,
+            unseen: Vec::new(),
         }
     }
 
@@ -197,9 +198,6 @@ impl Gathered {
         self.removed.counts += removed.counts;
         let ever = Window { from: SystemTime::UNIX_EPOCH, to: window.to };
         self.lacks_reads |= removed.details > 0 || store.losses(&ever)?.details_dropped > 0;
-        if store.reads_are_partial(window)? {
-            self.reads = Reads::Partial;
-        }
         Ok(())
     }
 
@@ -252,7 +250,7 @@ impl Gathered {
             proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
             a_read_was_seen: kin_read.is_some() || account.other_fetch.is_some() || !account.reads.is_empty(),
-            reads_may_be_missing: self.reads == Reads::Partial || self.lacks_reads,
+            reads_may_be_missing: self.lacks_reads || unseen::concerns(&self.unseen, &subject.site),
         };
         let reads_of = account.reads_of();
         let last = account.reads.iter().max_by_key(|read| read.last);
@@ -278,6 +276,7 @@ impl Gathered {
             reads_of,
             kin_read,
             other_fetch: account.other_fetch,
+            reads_may_be_missing: facts.reads_may_be_missing,
             site: key.site,
             crawler: key.crawler,
             client: key.client,

@@ -5,7 +5,7 @@
 //! network.
 
 use super::conduct::Conduct;
-use super::{Entry, Reads, Report};
+use super::{Entry, Report, unseen};
 use crate::identify::Proof;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,13 +256,7 @@ fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if report.reads == Reads::Partial {
-        found.push(
-            "Reads of robots.txt are seen in part only: a cache in front of the gateway may answer them, \
-             so a crawler without a read may have read it all the same."
-                .to_owned(),
-        );
-    }
+    found.extend(unseen::sentence(&report.partial_reads));
     for (count, [one, many], what) in [
         (
             report.counts_lost,

@@ -26,6 +26,7 @@ mod kin;
 mod pace;
 mod question;
 mod rules;
+mod unseen;
 mod window;
 
 pub use case::{Case, CaseVersion, Period};
@@ -36,20 +37,13 @@ pub use delay::CrawlDelay;
 pub use entry::{Entry, PathCount, ReadOf, RuleCount, RuleVersion};
 pub use headline::{Summary, amount, grouped};
 pub use question::{Known, Question};
+pub use unseen::PartialReads;
+
+pub use crate::record::Reads;
 
 use crate::record::{Losses, Removed, StoreError, StoreReader, Window};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
-
-/// Whether the gateway sees every read of robots.txt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reads {
-    /// Nobody else answers for the gateway.
-    Complete,
-    /// A cache, or another gateway, may have answered some.
-    Partial,
-}
 
 /// The whole report. As JSON it has exactly the fields of `docs/report-schema.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,6 +56,8 @@ pub struct Report {
     pub to: SystemTime,
     /// Whether every read was seen.
     pub reads: Reads,
+    /// Where reads may have gone unseen, when, and what shows it.
+    pub partial_reads: Vec<PartialReads>,
     /// Targets, events in full and reads that were not recorded within the window, to the hour.
     pub details_dropped: u64,
     /// Requests that are missing from the counts of the window, to the hour.
@@ -97,12 +93,23 @@ impl Report {
 
     fn made_of(gathered: gather::Gathered, question: &Question, window: Window) -> Self {
         let Losses { details_dropped, counts_lost } = gathered.losses;
-        let (reads, removed) = (gathered.reads, gathered.removed);
+        let (partial_reads, removed) = (gathered.unseen.clone(), gathered.removed);
+        let reads = if partial_reads.is_empty() { Reads::Complete } else { Reads::Partial };
         let crawlers = gathered.entries(question);
         let Window { from, to } = window;
         let (headline, notes) = (String::new(), Vec::new());
-        let mut report =
-            Self { from, to, reads, details_dropped, counts_lost, headline, notes, crawlers, removed };
+        let mut report = Self {
+            from,
+            to,
+            reads,
+            partial_reads,
+            details_dropped,
+            counts_lost,
+            headline,
+            notes,
+            crawlers,
+            removed,
+        };
         Summary { headline: report.headline, caveats: report.notes, .. } = report.summary();
         report
     }

@@ -122,3 +122,29 @@ fn choices_that_cost_something_are_warned_of() {
         0,
     );
 }
+
+#[test]
+fn what_google_makes_of_a_refusal_is_said_where_somebody_is_refused() {
+    let said = |settings: &str, site: &str| {
+        let folder = Folder::new();
+        folder.write("gateway.toml", format!("{settings}{SITE}{site}"));
+        folder.write("robots.txt", ROBOTS);
+        // Worth knowing, and nothing to mend: a note, which `--deny warnings` lets pass.
+        ctl(&folder, &["check", "--offline", "--config", "gateway.toml", "--deny", "warnings"])
+            .exits(0)
+            .stdout
+    };
+    let drops = |status: u16| {
+        format!("note: site `default`: refusing with {status} has Google drop the page from its index")
+    };
+    assert!(!said("", "").contains("Google"), "nobody is refused");
+    for settings in ["mode = \"enforce\"\n", "[crawlers.GPTBot]\nmode = \"enforce\"\n"] {
+        assert!(said(settings, "").contains(&drops(403)), "{settings}");
+    }
+    for status in [402, 451] {
+        assert!(
+            said("", &format!("refusal = {{ status = {status} }}\n")).contains(&drops(status)),
+            "{status}"
+        );
+    }
+}

@@ -287,7 +287,7 @@ fn the_refusal_of_a_post_arrives_although_it_has_a_body() {
 #[test]
 fn the_status_of_a_refusal_can_be_chosen() {
     let origin = Nginx::start();
-    for status in [403, 404, 410, 429, 451] {
+    for status in [402, 403, 404, 410, 429, 451] {
         let gateway = Daemon::with(ROBOTS)
             .in_mode("enforce")
             .in_front_of(&origin)

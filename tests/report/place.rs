@@ -38,9 +38,15 @@ impl Place {
     /// Starts a gateway with these lines at the top of its configuration.
     #[track_caller]
     pub(crate) fn start_with(&self, lines: &str) -> Daemon {
+        self.start_at(lines, "")
+    }
+
+    /// The same with these lines of its site.
+    #[track_caller]
+    pub(crate) fn start_at(&self, lines: &str, site: &str) -> Daemon {
         let robots = self.folder.join("robots.txt");
         let config = format!(
-            "{lines}\n[verify]\ndns = false\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n",
+            "{lines}\n[verify]\ndns = false\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n{site}\n",
             robots.display()
         );
         configured(&config)

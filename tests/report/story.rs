@@ -3,7 +3,7 @@
 use crate::place::{Place, stop};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, get, until, version_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 const OPEN: &str = "User-agent: *\nAllow: /\n";
@@ -119,23 +119,73 @@ fn evidence(place: &Place) {
     assert!(case.contains("no read was seen") && !case.contains("had itself read"), "{case}");
 }
 
+/// The report of a crawler that broke a rule and read nothing; its request came through a proxy, with these fields.
+fn behind(setting: &str, site: &str, fields: &[(&str, &str)]) -> (Value, String) {
+    let place = Place::new();
+    let gateway = place.start_at(setting, site);
+    let mut request = get("/private/x").by("Quietbot/1.0 (+https://crawler.example/)");
+    for (name, value) in fields {
+        request = request.with(name, value);
+    }
+    assert_eq!(gateway.send(&request).status, 403);
+    stop(gateway);
+    (place.json(&[]), place.report(&[]).exits(0).stdout)
+}
+
+/// What is said of reads, and of the crawler.
+fn said(report: &Value) -> (&str, &str) {
+    (
+        report["reads"].as_str().expect("a word"),
+        entry(report, "Quietbot")["conduct"].as_str().expect("a word"),
+    )
+}
+
+const PROXY: &str = "trusted_proxies = [\"127.0.0.1\"]";
+const CLIENT: (&str, &str) = ("X-Forwarded-For", "198.51.100.7");
+
+#[test]
+fn a_proxy_in_front_hides_no_read() {
+    let (report, text) = behind(PROXY, "", &[CLIENT, ("Via", "1.1 proxy"), ("X-Real-IP", "198.51.100.7")]);
+    assert_eq!(said(&report), ("complete", "no-read-seen"), "{report}");
+    assert_eq!(report["partial_reads"], json!([]));
+    assert!(!text.contains("unseen"), "{text}");
+}
+
 #[test]
 fn behind_a_cache_nobody_is_said_to_have_read_nothing() {
-    let place = Place::new();
-    let gateway = place.start();
-    let ask = |address: &str| {
-        let request =
-            get("/private/x").by("Quietbot/1.0 (+https://crawler.example/)").with("X-Forwarded-For", address);
-        assert_eq!(gateway.send(&request).status, 403);
-    };
-    ask("198.51.100.7");
-    stop(gateway);
-    let report = place.json(&[]);
-    assert_eq!(
-        (&report["reads"], &entry(&report, "Quietbot")["conduct"]),
-        (&"partial".into(), &"unknown".into())
-    );
-    let text = place.report(&[]).exits(0).stdout;
-    assert!(text.contains("Reads of robots.txt are seen in part only"), "{text}");
-    assert!(!text.contains("no read was seen;") || text.contains("reads may have gone unseen"), "{text}");
+    for (name, value) in [("CDN-Loop", "cdn.example"), ("cf-ray", "230b030023ae2822-SJC")] {
+        for setting in [PROXY, ""] {
+            let (report, text) = behind(setting, "", &[CLIENT, (name, value)]);
+            assert_eq!(said(&report), ("partial", "unknown"), "{setting} {report}");
+            let partial = &report["partial_reads"][0];
+            let reason = partial["reason"].as_str().expect("a reason");
+            assert_eq!(
+                (partial["site"].as_str(), reason.eq_ignore_ascii_case(name)),
+                (Some("default"), true),
+                "{report}"
+            );
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                words.contains(&format!("requests for default carried {reason}, so a cache stands in front")),
+                "{text}"
+            );
+            assert!(words.contains("no read was seen; reads may have gone unseen"), "{text}");
+            assert!(report["notes"][0].as_str().is_some_and(|note| note.contains(reason)), "{report}");
+        }
+    }
+}
+
+#[test]
+fn whether_reads_go_unseen_is_the_operators_to_say() {
+    let (report, _) = behind(PROXY, "reads = \"complete\"", &[CLIENT, ("CF-Ray", "x")]);
+    assert_eq!(said(&report), ("complete", "no-read-seen"), "{report}");
+    let (report, text) = behind("", "reads = \"partial\"", &[]);
+    assert_eq!(said(&report), ("partial", "unknown"), "{report}");
+    assert!(text.contains("the configuration of default says so"), "{text}");
+}
+
+#[test]
+fn a_client_past_the_proxies_cannot_pretend_to_be_a_cache() {
+    let (report, _) = behind("trusted_proxies = [\"192.0.2.1\"]", "", &[("CDN-Loop", "forged")]);
+    assert_eq!(said(&report), ("complete", "no-read-seen"), "{report}");
 }

@@ -12,12 +12,7 @@ use std::io;
 /// Room for the name of a line.
 const LABEL: usize = 12;
 
-pub(super) fn write(
-    entry: &Entry,
-    is_partial: bool,
-    shape: &Shape,
-    output: &mut Output<impl io::Write>,
-) -> io::Result<()> {
+pub(super) fn write(entry: &Entry, shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
     let title = format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct);
     output.line("")?;
@@ -27,7 +22,7 @@ pub(super) fn write(
         output.line(format!("  {}{text}", set(label, LABEL, false)))
     };
     line("requests", &requests(entry))?;
-    for (label, text) in reads(entry, is_partial) {
+    for (label, text) in reads(entry) {
         line(label, &text)?;
     }
     line("pace", &pace(&entry.crawl_delay))?;
@@ -85,7 +80,7 @@ fn requests(entry: &Entry) -> String {
     text
 }
 
-fn reads(entry: &Entry, is_partial: bool) -> Vec<(&'static str, String)> {
+fn reads(entry: &Entry) -> Vec<(&'static str, String)> {
     if entry.reads_of.is_empty() {
         let text = match entry.kin_read {
             _ if entry.other_fetch.is_some() => {
@@ -95,7 +90,7 @@ fn reads(entry: &Entry, is_partial: bool) -> Vec<(&'static str, String)> {
             Some(last) => {
                 format!("no read of its own; one that may be its own was seen, last {}", short(last))
             }
-            None if is_partial => "no read was seen; reads may have gone unseen".to_owned(),
+            None if entry.reads_may_be_missing => "no read was seen; reads may have gone unseen".to_owned(),
             None => "no read was seen".to_owned(),
         };
         return vec![("robots.txt", text)];

@@ -243,7 +243,7 @@ fn how_to_read(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<(
     ];
     if case.report.reads == Reads::Partial {
         parts.push(
-            "A cache in front of the gateway may have answered requests for robots.txt, so that it was read \
+            "Somebody in front of the gateway may have answered requests for robots.txt, so that it was read \
              is known where it is said, and that it was not read is not known.",
         );
     }

@@ -5,7 +5,7 @@ use super::detail;
 use crate::ctl::output::{Output, harmless};
 use crate::ctl::style::{Ink, Palette};
 use crate::record::timestamp;
-use crate::report::{Conduct, Entry, Reads, Report, amount, grouped};
+use crate::report::{Conduct, Entry, Report, amount, grouped};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
@@ -97,7 +97,7 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io:
         shape.in_full || (entry.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
     };
     for entry in report.crawlers.iter().filter(is_told).take(shape.top) {
-        detail::write(entry, report.reads == Reads::Partial, shape, output)?;
+        detail::write(entry, shape, output)?;
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ fn expire<D: Database>(database: &mut D, cutoff: i64) -> Result<bool, StoreError
 
 /// What is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
 /// days longer than everything that names them.
-const EXPIRED: [&str; 16] = [
+const EXPIRED: [&str; 17] = [
     "DELETE FROM rollup WHERE span = 86400 AND start = (SELECT min(start) FROM rollup WHERE span = 86400)
      AND start + 86400 <= ?1",
     "DELETE FROM rollup WHERE span = 3600 AND start = (SELECT min(start) FROM rollup WHERE span = 3600)
@@ -102,6 +102,7 @@ const EXPIRED: [&str; 16] = [
     "DELETE FROM loss WHERE start + span <= ?1",
     "DELETE FROM sample WHERE id IN
      (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
+    "DELETE FROM unseen_reads WHERE last < ?1 * 1000000",
     "DELETE FROM version WHERE until > 0 AND until < ?1 * 1000000",
     "DELETE FROM robots WHERE ?1 > 0 AND sha256 NOT IN (SELECT sha256 FROM version)",
     // A read of the version in force is what `notice = \"read\"` rests on, however long ago it was.

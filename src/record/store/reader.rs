@@ -14,7 +14,6 @@ use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
 use super::schema;
 use super::sqlite::fault;
-use super::write::PARTIAL_READS_UNTIL;
 use crate::record::tally::{DAY, Decision, HOUR, Losses, MINUTE, Subject, begins, instant, micros, start_of};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params};
 use std::fmt::Write as _;
@@ -27,9 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How many steps of its machine the database takes between two looks at the clock: well under a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
-
-/// How long a copy of robots.txt may be gone by (RFC 9309 §2.4).
-const CACHED_FOR: Duration = Duration::from_secs(24 * 3_600);
 
 /// What to read of: everything, or one site, or one crawler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,19 +218,6 @@ impl StoreReader {
         Ok(Removed { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
     }
 
-    /// Whether reads of robots.txt may have gone unseen that matter in a time, a cache in front having answered
-    /// them. One up to 24 hours before its first moment matters: a crawler may go by that copy for so long
-    /// (RFC 9309 §2.4).
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn reads_are_partial(&self, window: &Window) -> Result<bool, StoreError> {
-        let sql = "SELECT value FROM meta WHERE name = ?1";
-        let until: Option<i64> = self.value(sql, [PARTIAL_READS_UNTIL])?;
-        let since = window.from.checked_sub(CACHED_FOR).unwrap_or(SystemTime::UNIX_EPOCH);
-        Ok(until.is_some_and(|until| until >= micros(since)))
-    }
-
     /// Events in full, newest first.
     ///
     /// # Errors
@@ -259,6 +242,10 @@ impl StoreReader {
             });
         }
         Ok(samples)
+    }
+
+    pub(super) const fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     fn value<T: rusqlite::types::FromSql>(

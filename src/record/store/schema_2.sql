@@ -32,3 +32,16 @@ ALTER TABLE loss_2 RENAME TO loss;
 -- Which network an event came from (a /24 or a /48 as a number), so that one sender cannot take the places of all others;
 -- 0 where it is unknown or may not be kept.
 ALTER TABLE sample ADD COLUMN network INTEGER NOT NULL DEFAULT 0;
+
+-- Times in which reads of robots.txt may have gone unseen, by site ('' for all) and what showed it. Schema 1 knew one
+-- time, of all sites, and no more than that a trusted proxy stood in front.
+CREATE TABLE unseen_reads (
+    site   TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    first  INTEGER NOT NULL,
+    last   INTEGER NOT NULL,
+    PRIMARY KEY (site, reason, first)
+) WITHOUT ROWID;
+INSERT INTO unseen_reads (site, reason, first, last)
+SELECT '', 'trusted-proxy', 0, value FROM meta WHERE name = 'partial_reads_until';
+DELETE FROM meta WHERE name = 'partial_reads_until';

@@ -8,7 +8,7 @@ mod details;
 
 use super::database::{Database, Value, integer, transaction};
 use super::error::StoreError;
-use super::{schema, words};
+use super::{schema, unseen, words};
 use crate::decide::VersionId;
 use crate::identify::Purpose;
 use crate::record::octets::printable;
@@ -28,9 +28,6 @@ const FIRST_STRANGERS_PER_DAY: i64 = 500;
 
 /// The host or target that stands for all that found no room.
 pub const OTHER: &str = "(other)";
-
-/// The instant until which reads of robots.txt may have gone unseen.
-pub(super) const PARTIAL_READS_UNTIL: &str = "partial_reads_until";
 
 /// What tells a batch from every other.
 #[derive(Clone, Copy, Debug)]
@@ -57,13 +54,7 @@ pub(super) fn write<D: Database>(
              ON CONFLICT DO UPDATE SET sequence = excluded.sequence, written = excluded.written",
             &[Text(id.process), Integer(id.sequence), Integer(now)],
         )?;
-        if batch.reads_are_partial {
-            database.run(
-                "INSERT INTO meta (name, value) VALUES (?1, ?2)
-                 ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
-                &[Text(PARTIAL_READS_UNTIL), Integer(now)],
-            )?;
-        }
+        unseen::note(database, &batch.unseen)?;
         let mut writing = Writing { database, now };
         for version in &batch.versions {
             writing.version(version)?;

@@ -11,6 +11,7 @@ use super::room::{Bounds, Losses, Room, Sizes};
 use super::subject::{Subject, SubjectRef};
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
+use crate::record::unseen::Unseen;
 use hashbrown::hash_map::EntryRef;
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ pub(in crate::record) struct InForce {
 pub(in crate::record) struct Batch {
     pub(in crate::record) accounts: Map<Subject, Account>,
     pub(in crate::record) versions: Vec<InForce>,
-    /// Whether someone else may have answered some requests for robots.txt meanwhile.
-    pub(in crate::record) reads_are_partial: bool,
+    /// Where someone else may have answered requests for robots.txt.
+    pub(in crate::record) unseen: Vec<Unseen>,
     room: Room,
 }
 
@@ -48,11 +49,14 @@ pub(in crate::record) struct Entry<'a> {
 impl Batch {
     pub(in crate::record) fn new(bounds: Bounds) -> Self {
         let (accounts, versions, room) = (Map::default(), Vec::new(), Room::new(bounds));
-        Self { accounts, versions, reads_are_partial: false, room }
+        Self { accounts, versions, unseen: Vec::new(), room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.versions.is_empty() && self.losses() == Losses::default()
+        self.accounts.is_empty()
+            && self.versions.is_empty()
+            && self.unseen.is_empty()
+            && self.losses() == Losses::default()
     }
 
     /// What found no room.
@@ -129,7 +133,7 @@ impl Batch {
     /// Adds all of `other`, as far as there is room.
     pub(in crate::record) fn merge(&mut self, other: Self) {
         self.room.losses = self.losses().plus(other.losses());
-        self.reads_are_partial |= other.reads_are_partial;
+        self.unseen.extend(other.unseen);
         other.versions.into_iter().for_each(|version| self.in_force(version));
         let accounts = Sizes { robots: 0, ..other.room.sizes };
         let is_table_of_use =

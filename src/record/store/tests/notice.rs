@@ -84,13 +84,24 @@ fn reads_that_may_have_gone_unseen_are_told_of_the_time_they_concern() {
     recorder.flush();
     let around = |from: SystemTime| Window { from, to: from + Duration::from_secs(60) };
     let past = around(SystemTime::now() - Duration::from_secs(30));
-    let is_partial =
-        |window: &Window| StoreReader::open(&folder.store()).unwrap().reads_are_partial(window).unwrap();
+    let unseen = |window: &Window| StoreReader::open(&folder.store()).unwrap().unseen_reads(window).unwrap();
+    let is_partial = |window: &Window| !unseen(window).is_empty();
     assert!(!is_partial(&past));
-    recorder.set_partial_reads(true);
-    Request::of("GPTBot", "/").record(&recorder);
+    let now = SystemTime::now();
+    for hours in [30, 1, 0] {
+        // Noted at most once an hour, and as one stretch where it is noted once a day at least.
+        recorder.reads_go_unseen("example.org", "CF-Ray", now - Duration::from_secs(hours * 3_600));
+    }
     recorder.close();
-    assert!(is_partial(&past));
+    let found = unseen(&past);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((&*found[0].site, &*found[0].reason), ("example.org", "CF-Ray"));
+    let is_near =
+        |one: SystemTime, other: SystemTime| one.duration_since(other).is_ok_and(|off| off.as_millis() < 2);
+    assert!(
+        is_near(now, found[0].to) && is_near(now - Duration::from_secs(3_600), found[0].from),
+        "{found:?}"
+    );
     // What was read through a cache up to now may be gone by for 24 hours (RFC 9309 §2.4).
     let hours = |hours: u64| around(SystemTime::now() + Duration::from_secs(hours * 3_600));
     for (later, wanted) in [(1, true), (23, true), (25, false)] {
