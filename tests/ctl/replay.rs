@@ -288,7 +288,11 @@ fn the_operator_may_say_that_the_file_was_published() {
         (crawler(&report, "GPTBot")["conduct"].as_str(), &report["replay"]["published"][0]["by"]),
         (Some("ignored"), &json!("operator"))
     );
-    // A read of another size is no read of this file, whatever is said; who had it may or may not have known.
+    // A read of another size is no read of this file, whatever is said; who had it may or may not have known. An empty
+    // answer, which Apache writes as a hyphen, is one of them.
+    let empty = log(combined).replace(&format!(" 200 {} ", ROBOTS.len()), " 200 - ");
+    let report = as_json(&folder(empty), &["access.log", "--published"]);
+    assert_eq!(crawler(&report, "GPTBot")["conduct"], "unknown");
     let folder = folder(log_of(ROBOTS.len() + 40));
     let report = as_json(&folder, &["access.log", "--published"]);
     let gptbot = crawler(&report, "GPTBot");
@@ -298,7 +302,7 @@ fn the_operator_may_say_that_the_file_was_published() {
     assert!(text.contains("1 answer to /robots.txt had another size, and"), "{text}");
     // Where the log tells no size, or that nothing has changed, the operator's word is what there is.
     let unchanged = log(combined).replace(&format!("200 {} ", ROBOTS.len()), "304 0 ");
-    for log in [log(combined).replace(&format!(" 200 {} ", ROBOTS.len()), " 200 - "), unchanged] {
+    for log in [log(nginx_json).replace("body_bytes_sent", "length"), unchanged] {
         let folder = self::folder(log);
         assert_eq!(conducts(&as_json(&folder, &["access.log"])), ["hypothetical"; 4]);
         let report = as_json(&folder, &["access.log", "--published"]);

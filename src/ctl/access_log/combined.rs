@@ -17,9 +17,10 @@ pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
     let (request, rest) = quoted(rest.strip_prefix(b" ")?)?;
     let (status, rest) = word(rest.strip_prefix(b" ")?);
     let status = std::str::from_utf8(status).ok().and_then(|digits| digits.parse().ok());
-    // The size, or a hyphen.
+    // The size, or a hyphen for an answer without a body.
     let (size, rest) = word(rest.trim_ascii_start());
-    let size = std::str::from_utf8(size).ok().and_then(|digits| digits.parse().ok());
+    let size =
+        std::str::from_utf8(size).ok().and_then(|size| if size == "-" { Some(0) } else { size.parse().ok() });
     let agent = match quoted(rest.trim_ascii_start()) {
         None => Agent::Unlogged,
         Some((_, rest)) => {
@@ -166,6 +167,14 @@ mod tests {
         );
         let v6 = format!("2001:db8::1 - jo e [x] {TIME} \"GET /a?b HTTP/1.1\" 200 - \"-\" \"-\"");
         assert_eq!(sent(&v6), get(None, "2001:db8::1", Agent::Absent), "a user with blanks");
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_body() {
+        for (written, size) in [("12", Some(12)), ("0", Some(0)), ("-", Some(0)), ("many", None)] {
+            let line = format!("192.0.2.1 - - {TIME} \"GET /robots.txt HTTP/1.1\" 200 {written} \"-\" \"x\"");
+            assert_eq!(parse(line.as_bytes()).unwrap().size, size, "{written}");
+        }
     }
 
     #[test]

@@ -86,7 +86,11 @@ impl Row {
             stale: grouped(entry.stale),
             variants: grouped(entry.variants),
             refused: grouped(entry.refused),
-            reads: if entry.reads == 0 { "no read seen".to_owned() } else { times(entry.reads) },
+            reads: match (entry.reads, entry.other_fetch) {
+                (0, Some(_)) => "not known to be this file".to_owned(),
+                (0, None) => "no read seen".to_owned(),
+                (reads, _) => times(reads),
+            },
             last_read: last_read(entry),
             last_seen: entry.last_seen.map_or_else(|| "–".to_owned(), moment),
         }
