@@ -3,7 +3,7 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
-use robots_gateway::policy::{self, CurrentPolicy, Evidence, Policy, Prover, Reloader};
+use robots_gateway::policy::{self, CurrentPolicy, Evidence, History, Policy, Prover, Reloader};
 use robots_gateway::proxy::{
     self, BindError, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers,
 };
@@ -59,9 +59,19 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
-    let current = Arc::new(CurrentPolicy::new(policy.resumed(&recorder, &reads, SystemTime::now())));
-    let reloader =
-        Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
+    // The store knows whether there was a ledger, and who has read what.
+    recorder.flush();
+    policy::take_up_reads(&config, &reads);
+    let history = Arc::new(History::open(&config));
+    let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
+    let reloader = Arc::new(Reloader::new(
+        Arc::clone(&current),
+        arguments,
+        Arc::clone(&reads),
+        Arc::clone(&recorder),
+        history,
+    ));
+    reloader.keep_history().map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
     policy::watch(&reloader);
@@ -85,6 +95,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     gateway.access_log.clone_from(&access_log);
+    let kept = Arc::clone(&reloader);
     let whole = Server {
         gateway,
         listeners,
@@ -96,6 +107,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         reloader,
     };
     let served = whole.run(workers);
+    kept.close_history();
     journal.close();
     access_log.inspect(|log| log.close());
     recorder.close();

@@ -10,14 +10,15 @@
 
 use robots_gateway::config::catalogue;
 use robots_gateway::decide::{
-    Case, Notice, NoticePeriod, Outcome, Read, SiteRules, Version, VersionId, decide,
+    Case, HostHistory, Moment, Notice, NoticePeriod, NoticeTime, Outcome, Read, SiteRules, Version,
+    VersionId, Waiver, decide,
 };
 use robots_gateway::identify::{Identifier, Identity, Proof};
 use robots_gateway::record::{ReadBook, Reader};
 use robots_gateway::request::target::{PathParameters, Target};
 use robots_gateway::robots::{Limits, Robots};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 const TICKS: u64 = 60;
 
@@ -72,14 +73,6 @@ impl History {
         self.in_force[usize::try_from(tick).unwrap()]
     }
 
-    fn in_force_since(&self, tick: u64) -> u64 {
-        (0..=tick)
-            .rev()
-            .take_while(|earlier| self.version_at(*earlier) == self.version_at(tick))
-            .last()
-            .unwrap()
-    }
-
     /// The last read that counts at `now`.
     fn last_counted_read(&self, now: u64) -> Option<u64> {
         self.reads.iter().copied().filter(|at| at + self.settle <= now).max()
@@ -89,7 +82,7 @@ impl History {
     fn possible_copies(&self, now: u64) -> Vec<usize> {
         let oldest = self.last_counted_read(now);
         (0..=now)
-            .filter(|fetched| oldest.is_none_or(|read| fetched + self.gap(*fetched) >= read))
+            .filter(|fetched| oldest.is_none_or(|read| *fetched >= read))
             .filter(|fetched| *fetched == now || now - fetched < self.notice + self.gap(*fetched))
             .map(|fetched| self.version_at(fetched))
             .collect()
@@ -115,7 +108,7 @@ impl World {
         let texts: Vec<String> = (0..VERSIONS)
             .map(|number| {
                 let path = if number % 8 == 0 { "/other" } else { "/x" };
-                format!("# {number}\nUser-agent: *\nDisallow: {path}\n")
+                format!("User-agent: *\nDisallow: {path}\nDisallow: /{number}\n")
             })
             .collect();
         let versions = texts.iter().map(|text| {
@@ -129,24 +122,25 @@ impl World {
         }
     }
 
-    /// The site's rules and the crawler's reads as the gateway would have kept them.
+    /// The host's rules and the crawler's reads as the gateway would have kept them.
     fn kept(&self, history: &History, now: u64) -> (SiteRules, Vec<Read>) {
-        let notice = Duration::from_secs(history.notice);
-        let mut rules = SiteRules::new(Arc::clone(&self.versions[history.in_force[0]]));
-        for tick in 1..=now {
-            let next = history.version_at(tick);
-            if next != history.version_at(tick - 1) {
-                rules = rules.replaced_by(Arc::clone(&self.versions[next]), time(tick), notice);
+        let period = period(history.notice, 0);
+        let (book, identity) = (ReadBook::default(), self.recognised());
+        let reader = Reader::new("host", &identity, Proof::Confirmed, None);
+        let first = &self.versions[history.in_force[0]];
+        let mut past = HostHistory::unknown_until(moment(0));
+        past.serve(1, first, moment(0));
+        past.explain_unknown(Some(first), time(0));
+        for tick in 0..=now {
+            past.serve(1, &self.versions[history.version_at(tick)], moment(tick));
+            past.prune(period, time(tick));
+            let rules = rules(&past);
+            for _ in history.reads.iter().filter(|at| **at == tick) {
+                let read = Read { rules: rules.current().rules, sequence: rules.sequence, at: time(tick) };
+                book.note(reader.clone(), read);
             }
         }
-        let (book, identity) = (ReadBook::default(), self.recognised());
-        let reader = Reader::new("site", "host", &identity, Proof::Confirmed, None);
-        let mut reads: Vec<u64> = history.reads.iter().copied().filter(|at| *at <= now).collect();
-        reads.sort_unstable();
-        for at in reads {
-            let version = self.versions[history.version_at(at)].id.unwrap();
-            book.note(reader.clone(), version, time(history.in_force_since(at)), time(at));
-        }
+        let rules = rules(&past);
         (rules, book.of(&reader))
     }
 
@@ -169,16 +163,27 @@ impl World {
             reads: &reads,
             now: time(now),
         };
-        let period = NoticePeriod {
-            notice: Duration::from_secs(history.notice),
-            settle: Duration::from_secs(history.settle),
-        };
-        (decide(&rules, period, &case).outcome, rules.dropped().is_some())
+        let period = period(history.notice, history.settle);
+        (decide(&rules, period, &case).outcome, rules.dropped.is_some())
     }
 }
 
-fn time(tick: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(1_000_000 + tick)
+fn time(tick: u64) -> NoticeTime {
+    NoticeTime(Duration::from_secs(1_000_000 + tick))
+}
+
+/// The change of a tick.
+fn moment(tick: u64) -> Moment {
+    Moment { sequence: tick + 1, at: time(tick), time: UNIX_EPOCH }
+}
+
+fn period(notice: u64, settle: u64) -> NoticePeriod {
+    NoticePeriod { notice: Duration::from_secs(notice), settle: Duration::from_secs(settle) }
+}
+
+fn rules(past: &HostHistory) -> SiteRules {
+    let waivers: Arc<[Waiver]> = Arc::new([]);
+    past.in_force(1, &waivers).unwrap().rules
 }
 
 #[test]
@@ -203,7 +208,7 @@ fn a_verdict_of_guilty_leaves_no_innocent_history() {
         convicted += u32::from(is_convicted);
         let some_disallow = copies.iter().any(|version| world.disallows[*version]);
         assert_eq!(
-            outcome == Outcome::Stale,
+            outcome == Outcome::Stale(Notice::Pending),
             some_disallow && !guilty,
             "seed {seed}, now {now}: {history:?}"
         );
@@ -213,15 +218,15 @@ fn a_verdict_of_guilty_leaves_no_innocent_history() {
 }
 
 #[test]
-fn read_is_said_only_of_a_client_that_read_the_version_in_force() {
+fn read_is_said_only_of_a_client_whose_last_read_is_of_the_version_in_force() {
     let world = World::new();
     for seed in 0..20_000 {
         let mut dice = Dice(seed);
         let history = History::roll(&mut dice);
         let now = dice.below(TICKS);
         let counts = |at: &&u64| **at + history.settle <= now;
-        let mut counted = history.reads.iter().filter(counts);
-        let has_read = counted.any(|at| history.version_at(*at) == history.version_at(now));
+        let last = history.reads.iter().filter(counts).max();
+        let has_read = last.is_some_and(|at| history.version_at(*at) == history.version_at(now));
         if let (Outcome::Violation(notice), _) = world.outcome(&history, now) {
             let expected = if has_read { Notice::Read } else { Notice::Lapsed };
             assert_eq!(notice, expected, "seed {seed}, now {now}: {history:?}");
@@ -234,10 +239,13 @@ fn read_is_said_only_of_a_client_that_read_the_version_in_force() {
 #[test]
 fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
     let world = World::new();
-    let notice = Duration::from_secs(1_000);
     let (allows, disallows) = (&world.versions[0], &world.versions[1]);
-    let rules = SiteRules::new(Arc::clone(allows)).replaced_by(Arc::clone(disallows), time(10), notice);
-    let reads = [Read { version: allows.id.unwrap(), at: time(11) }];
+    let mut past = HostHistory::unknown_until(moment(0));
+    past.serve(1, allows, moment(0));
+    let before = rules(&past);
+    past.serve(1, disallows, moment(10));
+    let rules = rules(&past);
+    let reads = [Read { rules: allows.rules, sequence: before.sequence, at: time(11) }];
     let recognised = world.recognised();
     let target = Target::new(b"/x", PathParameters::Keep);
     let case = Case {
@@ -250,6 +258,6 @@ fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
         reads: &reads,
         now: time(100),
     };
-    let period = NoticePeriod { notice, settle: Duration::ZERO };
-    assert_eq!(decide(&rules, period, &case).outcome, Outcome::Stale);
+    let outcome = decide(&rules, period(1_000, 0), &case).outcome;
+    assert_eq!(outcome, Outcome::Stale(Notice::Pending));
 }

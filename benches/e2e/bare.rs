@@ -7,7 +7,7 @@ use crate::scenario::REFUSED_CRAWLER;
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::enforce::{Refusal, Reply};
 use robots_gateway::identify::Proof;
-use robots_gateway::policy::{self, CurrentPolicy, Policy, Prover, Reloader, judge_as};
+use robots_gateway::policy::{self, CurrentPolicy, History, Policy, Prover, Reloader, judge_as};
 use robots_gateway::proxy::{self, BindError, Heritage, Pages, Server, Workers};
 use robots_gateway::record::{ConnectionTotals, Journal, ReadBook, Recorder, Totals};
 use robots_gateway::request::target::{PathParameters, Target};
@@ -31,8 +31,14 @@ pub(crate) fn serve(addresses: Addresses, origin: SocketAddr, folder: &Path) -> 
     let journal = Arc::new(Journal::open(&config.journal)?);
     let recorder = Arc::new(Recorder::start(&config.store)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
-    let reloader =
-        Arc::new(Reloader::new(Arc::clone(&current), arguments, Arc::clone(&reads), Arc::clone(&recorder)));
+    let history = Arc::new(History::open(&config));
+    let reloader = Arc::new(Reloader::new(
+        Arc::clone(&current),
+        arguments,
+        Arc::clone(&reads),
+        Arc::clone(&recorder),
+        history,
+    ));
     let gateway = proxy::Gateway::new(current, journal, recorder, totals, reads, Arc::new(Prover::start()?));
     let server = Server {
         gateway: gateway.bare(REFUSED_CRAWLER, refusal),
@@ -64,7 +70,7 @@ fn refusal(policy: &Policy) -> Result<Reply, Box<dyn Error>> {
     };
     let target = Target::new(&facts.target, PathParameters::Keep);
     let identity = policy.identifier.by_token(REFUSED_CRAWLER);
-    let judged = judge_as(policy, site, &facts, &target, &identity, Proof::Unchecked, SystemTime::now());
+    let judged = judge_as(policy, site, &site.rules, &facts, &target, &identity, Proof::Unchecked);
     let robots = site.robots_url("http");
     let refusal = Refusal::new(&judged.verdict, Some(REFUSED_CRAWLER), &robots, None);
     Ok(refusal.reply(&site.config.refusal, None))

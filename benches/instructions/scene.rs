@@ -2,6 +2,7 @@
 
 use clap::Parser as _;
 use robots_gateway::config::{Arguments, Config};
+use robots_gateway::decide::{NoticeTime, Read};
 use robots_gateway::policy::{Policy, Site, trial};
 use robots_gateway::record::{ReadBook, Reader, Recorder};
 use robots_gateway::request::{RequestFacts, Scheme, host, target};
@@ -57,12 +58,16 @@ impl Scene {
         let identity = self.policy.identifier.recognise(Some(CRAWLER));
         let facts = facts(CRAWLER, DISALLOWED);
         let proof = robots_gateway::identify::Proof::Unchecked;
-        let reader = Reader::new(&self.site.config.name, &facts.host, &identity, proof, facts.address);
-        if let Some(version) = self.site.version() {
-            self.reads.note(reader, version, UNIX_EPOCH, self.now - Duration::from_secs(600));
+        let reader = Reader::new(&facts.host, &identity, proof, facts.address);
+        if self.site.version().is_some() {
+            let rules = self.site.rules.current().rules;
+            self.reads.note(reader, Read { rules, sequence: 0, at: NoticeTime::default() });
         }
     }
 }
+
+/// When requests come: what was read at the beginning counts.
+pub(crate) const NOW: NoticeTime = NoticeTime(Duration::from_secs(600));
 
 /// A request's head as the proxy would read it.
 pub(crate) fn facts<'a>(user_agent: &'a [u8], sent: &'a [u8]) -> RequestFacts<'a> {

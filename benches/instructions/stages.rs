@@ -1,7 +1,7 @@
 //! The stages that are counted, one after the other in the order of [`STAGES`].
 
 use crate::callgrind::counted;
-use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, Scene, facts};
+use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, NOW, Scene, facts};
 use robots_gateway::decide::{Case, Verdict, decide};
 use robots_gateway::enforce::{Action, Mode, Refusal, Reply, enforce};
 use robots_gateway::identify::{Identity, Proof};
@@ -80,7 +80,7 @@ fn decided<'s>(scene: &'s Scene, identity: &Arc<Identity>, sent: &[u8]) -> Verdi
         identity,
         exempt: false,
         reads: &[],
-        now: scene.now,
+        now: NOW,
     };
     let decided = || decide(&scene.site.rules, scene.policy.config.period, black_box(&case));
     counted(&mut || drop(black_box(decided())));
@@ -153,10 +153,9 @@ fn whole(scene: &Scene) {
 }
 
 fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &Target<'_>) -> Judged<'s> {
-    let reads = |who: &Identity, proof| {
-        scene.reads.of(&Reader::new(&scene.site.config.name, &facts.host, who, proof, facts.address))
-    };
-    judge(&scene.policy, &scene.site, facts, target, |_| Proof::Unchecked, reads, scene.now)
+    let reads = |who: &Identity, proof| scene.reads.of(&Reader::new(&facts.host, who, proof, facts.address));
+    let now = NOW;
+    judge(&scene.policy, &scene.site, &scene.site.rules, facts, target, |_| Proof::Unchecked, reads, now)
 }
 
 fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &Judged<'_>) {

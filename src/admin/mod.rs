@@ -89,11 +89,25 @@ impl Admin {
     }
 
     fn reload(&self, request: &Request<()>) -> Response<Vec<u8>> {
-        let accept_empty = request.uri().query() == Some("accept-empty");
-        match self.reloader.reload(Trigger::Control, accept_empty) {
-            Ok(report) => json(StatusCode::OK, &report),
-            Err(busy) => text(StatusCode::SERVICE_UNAVAILABLE, &busy.to_string()),
+        let (mut accept_empty, mut now) = (false, false);
+        let (mut site, mut crawler) = (None, None);
+        for (name, value) in query::pairs(request.uri().query().unwrap_or_default()) {
+            match name.as_str() {
+                "accept-empty" => accept_empty = true,
+                "now" => now = true,
+                "site" => site = Some(value),
+                "crawler" => crawler = Some(value),
+                _ => return text(StatusCode::BAD_REQUEST, &format!("`{name}` is no option of a reload")),
+            }
         }
+        let mut report = match self.reloader.reload(Trigger::Control, accept_empty) {
+            Ok(report) => report,
+            Err(busy) => return text(StatusCode::SERVICE_UNAVAILABLE, &busy.to_string()),
+        };
+        if now && let Err(error) = self.reloader.bind_now(&mut report, site.as_deref(), crawler.as_deref()) {
+            return text(StatusCode::CONFLICT, &error.to_string());
+        }
+        json(StatusCode::OK, &report)
     }
 }
 

@@ -91,6 +91,14 @@ pub struct SiteStatus {
     pub findings: usize,
     /// From when on the version in force binds everyone, and who has read it.
     pub notice: String,
+    /// From when on the version in force binds everyone; null where it does, or where that cannot be said.
+    pub binds_from: Option<String>,
+    /// How many crawlers have read it.
+    pub read_by: usize,
+    /// Why it does not bind everyone, beyond a former version within notice.
+    pub doubt: Option<String>,
+    /// Whether more versions than are kept were served within notice.
+    pub diluted: bool,
 }
 
 pub(super) fn status(admin: &Admin) -> Status {
@@ -129,6 +137,7 @@ fn fault_of_all(policy: &Policy, reloader: &Reloader) -> Option<String> {
 }
 
 fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
+    let notice = reloader.notice(policy, site);
     SiteStatus {
         site: site.config.name.clone(),
         mode: site.modes.site.as_str(),
@@ -136,6 +145,10 @@ fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus 
         since: site.version().map(|_| timestamp(site.since)),
         error: site.error.clone().or_else(|| fault_of_all(policy, reloader)),
         findings: site.warnings().count(),
-        notice: reloader.notice(policy, site),
+        notice: notice.to_string(),
+        binds_from: notice.binds_from.map(timestamp),
+        read_by: notice.read_by,
+        doubt: notice.doubt,
+        diluted: notice.is_diluted,
     }
 }

@@ -132,6 +132,7 @@ pub(super) struct SiteTable {
     pub(super) hosts: Vec<Spanned<String>>,
     pub(super) origin: Spanned<OriginKey>,
     pub(super) robots: Option<PathBuf>,
+    pub(super) published: Option<PublishedTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) contradicted: Option<ContradictedKey>,
     pub(super) variants: Option<VariantsKey>,
@@ -141,6 +142,13 @@ pub(super) struct SiteTable {
     pub(super) redirect_https: bool,
     #[serde(default)]
     pub(super) refusal: RefusalTable,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PublishedTable {
+    pub(super) version: Spanned<String>,
+    pub(super) since: Spanned<toml::value::Datetime>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

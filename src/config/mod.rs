@@ -30,7 +30,7 @@ pub use limits::Limits;
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
-pub use site::SiteConfig;
+pub use site::{Published, SiteConfig};
 pub use values::{
     AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
 };

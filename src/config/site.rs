@@ -1,13 +1,18 @@
 //! One site of the configuration.
 
 use super::build::Faults;
-use super::file::{ContradictedKey, PathParametersKey, ReadsKey, RefusalTable, SiteTable, VariantsKey};
+use super::file::{
+    ContradictedKey, PathParametersKey, PublishedTable, ReadsKey, RefusalTable, SiteTable, VariantsKey,
+};
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
+use crate::decide::VersionId;
 use crate::enforce::{Choices, Contradicted, Mode, RefusalPolicy, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
+use jiff::Timestamp;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The name of the site without hosts.
 const DEFAULT_SITE: &str = "default";
@@ -26,6 +31,8 @@ pub struct SiteConfig {
     pub origin: Origin,
     /// Its robots.txt; `None` allows everything and answers 404.
     pub robots: Option<PathBuf>,
+    /// Since when a version of it was published before the gateway served it.
+    pub published: Option<Published>,
     /// Its own mode.
     pub mode: Option<Mode>,
     /// What it does where the rules leave a choice.
@@ -48,6 +55,7 @@ impl SiteConfig {
             hosts: Vec::new(),
             origin,
             robots,
+            published: None,
             mode: None,
             choices: Choices::default(),
             path_parameters: PathParameters::default(),
@@ -63,12 +71,14 @@ impl SiteConfig {
             faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
         let origin = Origin::from_key(table.origin, base, faults);
         let refusal = refusal(table.refusal, faults);
+        let published = table.published.and_then(|table| published(table, faults));
         let (hosts, origin) = (hosts?, origin?);
         Some(Self {
             name: hosts.first().map_or_else(|| DEFAULT_SITE.to_owned(), ToString::to_string),
             hosts,
             origin,
             robots: table.robots.map(|path| base.join(path)),
+            published,
             mode: table.mode.map(|mode| mode.0),
             choices: choices(table.contradicted, table.variants),
             path_parameters: match table.path_parameters {
@@ -83,6 +93,33 @@ impl SiteConfig {
             refusal,
         })
     }
+}
+
+/// The operator's word that a version was published before the gateway served it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Which one.
+    pub version: VersionId,
+    /// Since when.
+    pub since: SystemTime,
+}
+
+fn published(table: PublishedTable, faults: &mut Faults<'_>) -> Option<Published> {
+    let version = VersionId::parse(table.version.as_ref());
+    if version.is_none() {
+        let message = format!("`{}` is no version: expected 12 hexadecimal digits", table.version.as_ref());
+        faults.push(
+            table.version.span(),
+            message,
+            "`gatewayctl check` prints the version of each robots.txt",
+        );
+    }
+    let since = table.since.as_ref().to_string().parse::<Timestamp>();
+    if since.is_err() {
+        let message = format!("`{}` has no offset from UTC", table.since.as_ref());
+        faults.push(table.since.span(), message, "write a date and time such as 2026-11-01T00:00:00Z");
+    }
+    Some(Published { version: version?, since: since.ok()?.into() })
 }
 
 fn choices(contradicted: Option<ContradictedKey>, variants: Option<VariantsKey>) -> Choices {

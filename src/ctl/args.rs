@@ -166,6 +166,15 @@ pub(super) struct ReloadArgs {
     /// Take an empty or missing robots.txt for what it says: everything is allowed
     #[arg(long)]
     pub(super) accept_empty: bool,
+    /// For emergencies: have the rules in force bind at once, also who could not know them yet
+    #[arg(long)]
+    pub(super) now: bool,
+    /// With --now, only this site
+    #[arg(long, value_name = "S", requires = "now")]
+    pub(super) site: Option<String>,
+    /// With --now, only this crawler
+    #[arg(long, value_name = "C", requires = "now")]
+    pub(super) crawler: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -37,4 +38,27 @@ fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     Ok(answer)
+}
+
+/// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
+pub(super) fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, octet| {
+        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
+            encoded.push(char::from(octet));
+        } else {
+            // Writing to a `String` cannot fail.
+            let _ = write!(encoded, "%{octet:02X}");
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_travel_unharmed() {
+        assert_eq!(encoded("Sogou web spider/4&x"), "Sogou%20web%20spider%2F4%26x");
+    }
 }

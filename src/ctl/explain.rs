@@ -3,8 +3,8 @@
 use super::args::{Cli, ExplainArgs};
 use super::output::{Output, harmless};
 use super::trial::Trial;
-use super::{Failure, Outcome};
-use crate::decide::{SiteRules, Version};
+use super::{Failure, Outcome, control};
+use crate::decide::{NoticeTime, SiteRules, Version};
 use crate::enforce::Mode;
 use crate::identify::{Identity, Proof};
 use crate::policy::{Judged, Policy, Site, examine, judge, judge_as};
@@ -12,6 +12,7 @@ use crate::record::printable;
 use crate::request::target::{Target, origin_form};
 use crate::request::{RequestFacts, Scheme};
 use serde::Serialize;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io;
 use std::net::IpAddr;
@@ -27,6 +28,8 @@ struct Explanation {
     robots_version: Option<String>,
     proof: &'static str,
     action: Actions,
+    /// From when on the version in force binds everyone, where a gateway is running and serves it.
+    binds_from: Option<String>,
     steps: Vec<String>,
 }
 
@@ -88,7 +91,8 @@ pub(super) fn run(
         Failure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
     })?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
-    let explanation = explain(&trial, &facts, named.as_ref());
+    let mut explanation = explain(&trial, &facts, named.as_ref());
+    explanation.binds_from = binds_from(cli, &explanation);
     let outcome = if explanation.ruling.verdict == "allow" { Outcome::Fine } else { Outcome::Objection };
     if output.is_json() {
         output.json(&explanation)?;
@@ -125,11 +129,24 @@ pub(super) fn judged<'p>(
     named: Option<&Arc<Identity>>,
     proof: Proof,
 ) -> Judged<'p> {
-    let now = SystemTime::now();
+    let rules = &site.rules;
     match named {
-        Some(identity) => judge_as(policy, site, facts, target, identity, proof, now),
-        None => judge(policy, site, facts, target, |_| proof, |_, _| Vec::new(), now),
+        Some(identity) => judge_as(policy, site, rules, facts, target, identity, proof),
+        None => {
+            judge(policy, site, rules, facts, target, |_| proof, |_, _| Vec::new(), NoticeTime::default())
+        }
     }
+}
+
+/// What a running gateway says of the same version of the same site; nothing where none is running.
+fn binds_from(cli: &Cli, explanation: &Explanation) -> Option<String> {
+    let status = control::ask(&cli.control_socket().ok()?, "GET", "/status").ok()?;
+    let text = |site: &Value, key: &str| site.get(key).and_then(Value::as_str).map(str::to_owned);
+    let same = |site: &&Value| {
+        text(site, "site").as_ref() == Some(&explanation.site)
+            && text(site, "robots_version") == explanation.robots_version
+    };
+    text(status.get("sites")?.as_array()?.iter().find(same)?, "binds_from")
 }
 
 fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
@@ -156,6 +173,7 @@ fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>
         robots_version: judged_here.verdict.version.map(|id| id.to_string()),
         proof: judged_here.proof.as_str(),
         action,
+        binds_from: None,
         steps,
     }
 }
@@ -236,6 +254,7 @@ fn text(explanation: &Explanation, output: &mut Output<impl io::Write>) -> io::R
     field("reason", Some(ruling.reason.to_owned()))?;
     field("site", Some(explanation.site.clone()))?;
     field("version", explanation.robots_version.clone())?;
+    field("binds", explanation.binds_from.as_ref().map(|time| format!("everyone from {time}")))?;
     output.line("steps")?;
     for step in &explanation.steps {
         output.line(format!("  - {}", harmless(step)))?;

@@ -7,7 +7,7 @@ use super::args::{Cli, InitArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginUrl};
-use crate::policy::{self, RobotsFile};
+use crate::policy::{self, RobotsFile, fitness};
 use crate::robots::{Limits, Robots};
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -105,7 +105,7 @@ fn given(path: &Path) -> Result<Vec<u8>, Failure> {
     let unfit =
         |unfit: policy::Unfit| Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
     let file = RobotsFile::read(path).map_err(unfit)?;
-    file.fitness(&Robots::parse(&file.bytes, &Limits::default()).robots).map_err(unfit)?;
+    fitness(&file.bytes, &Robots::parse(&file.bytes, &Limits::default()).robots).map_err(unfit)?;
     Ok(file.bytes)
 }
 
@@ -121,8 +121,9 @@ fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec
     match origin_copy::fetch(&origin.to_string(), host) {
         Ok(None) => (None, Vec::new()),
         Ok(Some(bytes)) => {
-            let fitness = RobotsFile::take(Path::new("robots.txt"), &*bytes)
-                .and_then(|file| file.fitness(&Robots::parse(&file.bytes, &Limits::default()).robots));
+            let fitness = RobotsFile::take(Path::new("robots.txt"), &*bytes).and_then(|file| {
+                fitness(&file.bytes, &Robots::parse(&file.bytes, &Limits::default()).robots)
+            });
             match fitness {
                 Ok(()) => (Some(bytes), Vec::new()),
                 Err(unfit) => (

@@ -5,7 +5,7 @@ use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, harmless};
 use super::style::Ink;
 use super::{Failure, Outcome};
-use crate::policy::{RobotsFile, Unfit};
+use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::robots::{Finding, Limits, Robots, Severity};
 use serde::Serialize;
 use std::io;
@@ -149,7 +149,7 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
 /// What is odd in a file, and how many octets each complaint is about.
 fn findings(file: &RobotsFile) -> Vec<(Complaint, usize)> {
     let parsed = Robots::parse(&file.bytes, &Limits::default());
-    let unfit = file.fitness(&parsed.robots).err().map(|unfit| Complaint {
+    let unfit = fitness(&file.bytes, &parsed.robots).err().map(|unfit| Complaint {
         path: file.path.display().to_string(),
         line: None,
         column: None,

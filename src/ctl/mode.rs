@@ -5,7 +5,6 @@ use super::output::{Output, harmless};
 use super::status::{list, string};
 use super::{Failure, Outcome, control};
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::io;
 
 pub(super) fn run(
@@ -29,7 +28,7 @@ fn question(arguments: &ModeArgs) -> String {
     };
     for (key, value) in [("crawler", &arguments.crawler), ("site", &arguments.site)] {
         if let Some(value) = value {
-            path.extend(["&", key, "=", &encoded(value)]);
+            path.extend(["&", key, "=", &control::encoded(value)]);
         }
     }
     if arguments.all {
@@ -39,19 +38,6 @@ fn question(arguments: &ModeArgs) -> String {
         path.push_str("&persist");
     }
     path
-}
-
-/// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
-fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, octet| {
-        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
-            encoded.push(char::from(octet));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(encoded, "%{octet:02X}");
-        }
-        encoded
-    })
 }
 
 fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
@@ -80,14 +66,4 @@ pub(super) fn override_line(set: &Value) -> String {
     let persists = set.get("persists").and_then(Value::as_bool).unwrap_or_default();
     let until = if persists { "kept when it is started again" } else { "until it is started again" };
     format!("set by hand: {} for {whom}, {until}", string(set, "mode"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_travel_unharmed() {
-        assert_eq!(encoded("Sogou web spider/4&x"), "Sogou%20web%20spider%2F4%26x");
-    }
 }

@@ -12,8 +12,7 @@ pub(super) fn run(
     arguments: &ReloadArgs,
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
-    let path = if arguments.accept_empty { "/reload?accept-empty" } else { "/reload" };
-    let report = control::ask(&cli.control_socket()?, "POST", path)?;
+    let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
     if output.is_json() {
         output.json(&report)?;
     } else {
@@ -23,13 +22,24 @@ pub(super) fn run(
     Ok(if refused { Outcome::Objection } else { Outcome::Fine })
 }
 
+fn question(arguments: &ReloadArgs) -> String {
+    let flags = [("accept-empty", arguments.accept_empty), ("now", arguments.now)];
+    let flags = flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| (*name).to_owned());
+    let named = [("site", &arguments.site), ("crawler", &arguments.crawler)];
+    let named = named
+        .iter()
+        .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key}={}", control::encoded(value))));
+    format!("/reload?{}", flags.chain(named).collect::<Vec<_>>().join("&"))
+}
+
 fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     output.line(string(report, "result"))?;
     for site in report.get("sites").and_then(Value::as_array).into_iter().flatten() {
         let (old, new) = (string(site, "old_version"), string(site, "new_version"));
         let number = |name: &str| site.get(name).and_then(Value::as_u64).unwrap_or_default();
         if old == new {
-            output.line(format!("{}: {new}, unchanged", string(site, "site")))?;
+            let (site, notice) = (string(site, "site"), string(site, "notice"));
+            output.line(format!("{site}: {new}, unchanged; {notice}"))?;
         } else {
             output.line(format!(
                 "{}: {old} -> {new}, {} added, {} removed; {}",

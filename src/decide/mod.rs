@@ -4,20 +4,23 @@
 //! cannot disagree. It reads no clock and no socket, and it knows no mode: what is done about a verdict
 //! is the next stage's business.
 
+mod history;
 mod notice;
+mod rules;
 mod verdict;
 mod version;
 
-pub use notice::{Notice, NoticePeriod, Read};
+pub use history::{HostHistory, InForce, Moment};
+pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
+pub use rules::{Former, Replacement, SiteRules, Waiver};
 pub use verdict::{Outcome, Reason, Ruling, Verdict};
-pub use version::{Former, SiteRules, Version, VersionId};
+pub use version::{RulesId, Version, VersionId};
 
 use crate::identify::{Identifier, Identity};
 use crate::request::target::Target;
 use crate::robots::Judgement;
 use notice::Holdings;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// Everything about one request that a verdict depends on, beside the rules.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +39,8 @@ pub struct Case<'a> {
     pub exempt: bool,
     /// What this client has read.
     pub reads: &'a [Read],
-    /// The time of the request.
-    pub now: SystemTime,
+    /// The time of the request, on the clock that notice runs by.
+    pub now: NoticeTime,
 }
 
 /// Judges one request.
@@ -59,7 +62,7 @@ pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &Case<'_>) -
     }
     let in_force = Judged::new(current, case.identity, case.target);
     let holdings = Holdings::new(rules, case.reads, period, case.now);
-    let outcome = weigh(&in_force, &holdings, case);
+    let outcome = weigh(&in_force, &holdings, rules, case);
     let is_variant = outcome == Outcome::Variant;
     let folded = in_force.disallowed_folding().filter(|_| is_variant);
     let decisive = folded.unwrap_or(&in_force.direct);
@@ -93,23 +96,34 @@ impl<'r> Judged<'r> {
     }
 }
 
-/// All versions the client could hold against the one in force.
-fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, case: &Case<'_>) -> Outcome {
+/// All versions the client could hold against the one in force. Those that the operator has set aside do not excuse,
+/// but nobody is accused on the strength of that.
+fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, rules: &SiteRules, case: &Case<'_>) -> Outcome {
+    let crawler = case.identity.crawler.as_deref();
     let (mut all, mut any) = (in_force.disallows(), in_force.disallows());
-    let mut all_folded = in_force.disallows_folded();
-    for version in holdings.former() {
-        let (disallows, disallows_folded) = judged_by_former(version, case);
+    let (mut all_binding, mut all_folded) = (all, in_force.disallows_folded());
+    for former in holdings.former() {
+        let (disallows, disallows_folded) = judged_by_former(&former.version, case);
         all &= disallows;
         any |= disallows;
-        all_folded &= disallows_folded;
+        if !rules.is_waived(former.replaced, crawler) {
+            all_binding &= disallows;
+            all_folded &= disallows_folded;
+        }
     }
-    if holdings.holds_unknown() {
+    if let Some(replaced) = holdings.unknown() {
         all = false;
-        all_folded = false;
+        if !rules.is_waived(Some(replaced), crawler) {
+            (all_binding, all_folded) = (false, false);
+        }
+    }
+    if rules.is_unrecorded {
+        (all, all_binding, all_folded) = (false, false, false);
     }
     match (all, any) {
-        (true, _) => Outcome::Violation(holdings.of_violation()),
-        (false, true) => Outcome::Stale,
+        (true, _) => Outcome::Violation(holdings.of_violation(rules.current())),
+        (false, true) if all_binding => Outcome::Stale(Notice::Waived),
+        (false, true) => Outcome::Stale(Notice::Pending),
         (false, false) if all_folded => Outcome::Variant,
         (false, false) => Outcome::Allow,
     }
@@ -158,7 +172,7 @@ mod tests {
     fn judged(rules: &SiteRules, identity: &Arc<Identity>, path: &str, exempt: bool) -> (Outcome, Reason) {
         let identifier = Identifier::new(Knowledge::default()).unwrap();
         let target = Target::new(path.as_bytes(), PathParameters::Keep);
-        let now = SystemTime::UNIX_EPOCH;
+        let now = NoticeTime::default();
         let case = Case {
             target: &target,
             user_agent: None,

@@ -4,17 +4,44 @@
 //! knows which client read which version, and when; a client is accused only when *every* version it
 //! could hold disallows the request. Pure: the reads and the time are arguments.
 
-use super::version::{SiteRules, Version, VersionId};
-use std::time::{Duration, SystemTime};
+use super::rules::{Former, Replacement, SiteRules};
+use super::version::{RulesId, Version};
+use std::time::Duration;
 
-/// A client's complete fetch of one version: the time of the first one since that version came into
-/// force. Repeated fetches of an unchanged file add nothing to what the client could hold.
+/// A moment on the clock that notice runs by. It goes on while the machine runs, and nobody sets it: it is no
+/// time of day. Time during which the machine was off does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NoticeTime(pub Duration);
+
+impl NoticeTime {
+    /// The moment `span` later.
+    #[must_use]
+    pub const fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+
+    /// The moment `span` earlier.
+    #[must_use]
+    pub const fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(span))
+    }
+
+    /// How much later this is than `earlier`; nothing where it is not.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A client's complete fetch of one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The version that was read.
-    pub version: VersionId,
-    /// When it was read.
-    pub at: SystemTime,
+    /// What the version said.
+    pub rules: RulesId,
+    /// The last change among the host's versions that came before it. Reads and versions are ordered by this.
+    pub sequence: u64,
+    /// When it was, to tell from when on it counts.
+    pub at: NoticeTime,
 }
 
 /// How long former versions excuse a client, and when a read begins to count.
@@ -30,20 +57,28 @@ pub struct NoticePeriod {
 impl NoticePeriod {
     /// Whether a read counts at `now`.
     #[must_use]
-    pub fn counts(&self, read: &Read, now: SystemTime) -> bool {
-        read.at.checked_add(self.settle).is_some_and(|counts_from| counts_from <= now)
+    pub fn counts(&self, read: &Read, now: NoticeTime) -> bool {
+        read.at.after(self.settle) <= now
+    }
+
+    /// Whether what was replaced then may still be held at `now`.
+    #[must_use]
+    pub fn covers(&self, replaced: NoticeTime, now: NoticeTime) -> bool {
+        now < replaced.after(self.notice)
     }
 }
 
 /// What notice a client in breach of the rules had had of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Notice {
-    /// It had read the version in force.
+    /// Its last read was of the version in force.
     Read,
-    /// It had not, but every copy it could hold disallows the request.
+    /// It was not, but every copy it could hold disallows the request.
     Lapsed,
     /// A version that it could still hold allows the request.
     Pending,
+    /// The same, but the operator has the version in force bind at once.
+    Waived,
 }
 
 impl Notice {
@@ -54,6 +89,7 @@ impl Notice {
             Self::Read => "read",
             Self::Lapsed => "lapsed",
             Self::Pending => "pending",
+            Self::Waived => "waived",
         }
     }
 }
@@ -62,54 +98,104 @@ impl Notice {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holdings<'a> {
     rules: &'a SiteRules,
-    reads: &'a [Read],
     period: NoticePeriod,
-    now: SystemTime,
+    now: NoticeTime,
+    last_read: Option<&'a Read>,
 }
 
 impl<'a> Holdings<'a> {
-    pub(super) const fn new(
+    pub(super) fn new(
         rules: &'a SiteRules,
         reads: &'a [Read],
         period: NoticePeriod,
-        now: SystemTime,
+        now: NoticeTime,
     ) -> Self {
-        Self { rules, reads, period, now }
+        let counted = reads.iter().filter(|read| period.counts(read, now));
+        Self { rules, period, now, last_read: counted.max_by_key(|read| read.sequence) }
     }
 
     /// The former versions the client could still hold.
-    pub(super) fn former(self) -> impl Iterator<Item = &'a Version> {
-        let last_read = self.last_counted_read();
-        let former = self.rules.former().iter();
-        former
-            .filter(move |old| self.could_hold(old.replaced, old.version.id, last_read))
-            .map(|old| &*old.version)
+    pub(super) fn former(self) -> impl Iterator<Item = &'a Former> {
+        self.rules.former().iter().filter(move |old| self.could_hold(old.replaced))
     }
 
-    /// Whether the client could hold a version that is no longer known: it might allow anything.
-    pub(super) fn holds_unknown(self) -> bool {
-        self.rules.dropped().is_some_and(|replaced| self.could_hold(replaced, None, self.last_counted_read()))
+    /// When the last version was replaced that the client could hold and that is no longer known: it might allow
+    /// anything.
+    pub(super) fn unknown(self) -> Option<Replacement> {
+        self.rules.dropped.filter(|replaced| self.could_hold(Some(*replaced)))
     }
 
     /// `Read` or `Lapsed`, for a request that every version it could hold disallows.
-    pub(super) fn of_violation(self) -> Notice {
-        let in_force = self.rules.current().id;
-        let has_read = self.counted().any(|read| Some(read.version) == in_force);
+    pub(super) fn of_violation(self, in_force: &Version) -> Notice {
+        let has_read = self.last_read.is_some_and(|read| read.rules == in_force.rules);
         if has_read { Notice::Read } else { Notice::Lapsed }
     }
 
-    /// Whether the client could hold a version replaced at `replaced`: not when it has read another since.
-    /// What it read last it holds, even if the file was replaced while it was being read.
-    fn could_hold(self, replaced: SystemTime, id: Option<VersionId>, last_read: Option<&Read>) -> bool {
-        let within_notice = replaced.checked_add(self.period.notice).is_none_or(|end| self.now < end);
-        within_notice && last_read.is_none_or(|read| replaced >= read.at || id == Some(read.version))
+    /// Whether the client could hold a version replaced then: within notice, and not when it has read another since.
+    fn could_hold(self, replaced: Option<Replacement>) -> bool {
+        let Some(replaced) = replaced else { return true };
+        self.period.covers(replaced.at, self.now)
+            && self.last_read.is_none_or(|read| replaced.sequence > read.sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::{Version, VersionId};
+    use crate::robots::{Limits, Robots};
+    use std::sync::Arc;
+
+    const PERIOD: NoticePeriod =
+        NoticePeriod { notice: Duration::from_secs(100), settle: Duration::from_secs(10) };
+
+    fn version(path: &str) -> Arc<Version> {
+        let text = format!("User-agent: *\nDisallow: /{path}\n");
+        let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
+        Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
     }
 
-    fn last_counted_read(self) -> Option<&'a Read> {
-        self.counted().max_by_key(|read| read.at)
+    fn at(seconds: u64) -> NoticeTime {
+        NoticeTime(Duration::from_secs(seconds))
     }
 
-    fn counted(self) -> impl Iterator<Item = &'a Read> {
-        self.reads.iter().filter(move |read| self.period.counts(read, self.now))
+    /// `a` was replaced by the entry 5 at second 50.
+    fn rules() -> SiteRules {
+        let replaced = Some(Replacement { sequence: 5, at: at(50) });
+        let former = vec![Former { version: version("a"), replaced, is_unknown: false }];
+        SiteRules { former, sequence: 5, ..SiteRules::new(version("b")) }
+    }
+
+    fn held(rules: &SiteRules, reads: &[Read], now: u64) -> usize {
+        Holdings::new(rules, reads, PERIOD, at(now)).former().count()
+    }
+
+    #[test]
+    fn a_former_version_is_held_until_its_notice_ends_or_another_is_read() {
+        let rules = rules();
+        assert_eq!((held(&rules, &[], 149), held(&rules, &[], 150)), (1, 0));
+        let read = |path, sequence| Read { rules: version(path).rules, sequence, at: at(60) };
+        assert_eq!(held(&rules, &[read("b", 5)], 69), 1, "it has not settled");
+        assert_eq!(held(&rules, &[read("b", 5)], 70), 0);
+        assert_eq!(held(&rules, &[read("a", 4)], 70), 1, "it read the former one itself");
+    }
+
+    #[test]
+    fn what_another_process_serves_is_held_by_everybody() {
+        let mut rules = rules();
+        rules.former[0].replaced = None;
+        let read = Read { rules: version("b").rules, sequence: 9, at: at(60) };
+        assert_eq!(held(&rules, &[read], 100_000), 1);
+    }
+
+    #[test]
+    fn a_violation_is_after_a_read_only_where_that_was_the_last_one() {
+        let rules = rules();
+        let read = |path, sequence| Read { rules: version(path).rules, sequence, at: at(0) };
+        let notice =
+            |reads: &[Read]| Holdings::new(&rules, reads, PERIOD, at(1_000)).of_violation(rules.current());
+        assert_eq!(notice(&[]), Notice::Lapsed);
+        assert_eq!(notice(&[read("b", 5)]), Notice::Read);
+        assert_eq!(notice(&[read("b", 3), read("a", 5)]), Notice::Lapsed, "b, then a");
     }
 }

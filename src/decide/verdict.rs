@@ -44,8 +44,9 @@ impl Reason {
 pub enum Outcome {
     /// Nothing speaks against the request.
     Allow,
-    /// A version the client could hold disallows it, another does not: no accusation.
-    Stale,
+    /// A version the client could hold disallows it, another does not: no accusation. The notice is pending, or
+    /// waived.
+    Stale(Notice),
     /// Allowed as sent, but an origin that folds the path would serve a disallowed page.
     Variant,
     /// Every version the client could hold disallows it.
@@ -84,10 +85,11 @@ pub struct Verdict<'r> {
 }
 
 impl Verdict<'_> {
-    /// Whether the rules allow the request. A stale one counts as allowed: nobody is accused of it.
+    /// Whether the rules allow the request. A stale one counts as allowed: nobody is accused of it. One whose notice
+    /// is waived does not, since it is refused like others.
     #[must_use]
     pub const fn allows(&self) -> bool {
-        matches!(self.outcome, Outcome::Allow | Outcome::Stale)
+        matches!(self.outcome, Outcome::Allow | Outcome::Stale(Notice::Pending))
     }
 
     /// Whether the client was judged at all.
@@ -100,8 +102,7 @@ impl Verdict<'_> {
     #[must_use]
     pub const fn notice(&self) -> Option<Notice> {
         match self.outcome {
-            Outcome::Violation(notice) => Some(notice),
-            Outcome::Stale => Some(Notice::Pending),
+            Outcome::Violation(notice) | Outcome::Stale(notice) => Some(notice),
             Outcome::Allow | Outcome::Variant => None,
         }
     }

@@ -1,17 +1,14 @@
-//! The versions of a site's robots.txt that a request may have to be judged by.
+//! One robots.txt: its bytes, what it says, and its compiled rules.
 //!
-//! A version is a site's bytes: equal bytes are one version. [`SiteRules`] is the version in force
-//! with the former ones still within notice. Time is an argument everywhere.
+//! A version is a site's bytes: equal bytes are one version, and bytes decide the entity tag. For fair notice
+//! versions that say the same are one ([`RulesId`]).
 
 use crate::identify::OperatorTokens;
-use crate::robots::Robots;
+use crate::robots::{Group, Kind, Limits, Robots};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-
-/// How many former versions of a site stay compiled.
-const FORMER_VERSIONS: usize = 16;
 
 /// The first 12 hexadecimal digits of the SHA-256 of a robots.txt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,11 +62,67 @@ impl fmt::Debug for VersionId {
     }
 }
 
+/// What a robots.txt says, whatever its comments and blank lines: which groups it has, with which rules and
+/// crawl delays. Two versions that say the same are one version for fair notice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RulesId([u8; 8]);
+
+impl RulesId {
+    /// The id of these rules.
+    #[must_use]
+    pub fn of(robots: &Robots) -> Self {
+        let mut digest = Sha256::new();
+        let mut ranks: HashMap<u32, usize> = HashMap::new();
+        for token in robots.tokens().chain(["*"]) {
+            let (name, star) = if token == "*" { (&[][..], true) } else { (&[token][..], false) };
+            let Some(group) = robots.group(name, star) else { continue };
+            digest.update([b'G']);
+            digest.update(token.to_ascii_lowercase());
+            let next = ranks.len();
+            let rank = *ranks.entry(group.id()).or_insert(next);
+            digest.update(rank.to_be_bytes());
+            if rank == next {
+                add_group(&mut digest, group);
+            }
+        }
+        let mut id = [0; 8];
+        id.iter_mut().zip(digest.finalize()).for_each(|(byte, hashed)| *byte = hashed);
+        Self(id)
+    }
+
+    /// The id that is written `digits`: 16 hexadecimal digits.
+    #[must_use]
+    pub fn parse(digits: &str) -> Option<Self> {
+        u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16).map(|id| Self(id.to_be_bytes()))
+    }
+}
+
+/// Each part begins with a byte that no pattern holds, so that no two groups read alike.
+fn add_group(digest: &mut Sha256, group: Group<'_>) {
+    for rule in group.rules().filter(|rule| rule.octets > 0) {
+        digest.update([0, if rule.kind == Kind::Allow { b'A' } else { b'D' }]);
+        digest.update(rule.pattern);
+    }
+    if let Some(delay) = group.crawl_delay() {
+        digest.update([0, b'C']);
+        digest.update(delay.to_be_bytes());
+    }
+    digest.update([0]);
+}
+
+impl fmt::Display for RulesId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
 /// One robots.txt, compiled for judging.
 #[derive(Debug)]
 pub struct Version {
     /// Which bytes it was compiled from; `None` for a site without a file, which allows everything.
     pub id: Option<VersionId>,
+    /// What it says.
+    pub rules: RulesId,
     /// The compiled rules.
     pub robots: Arc<Robots>,
     /// The product tokens the file names, ready to be looked for in a header.
@@ -82,112 +135,29 @@ impl Version {
     #[must_use]
     pub fn new(id: Option<VersionId>, robots: Arc<Robots>) -> Self {
         let tokens = OperatorTokens::new(robots.tokens());
-        Self { id, robots, tokens }
+        Self { id, rules: RulesId::of(&robots), robots, tokens }
     }
 
-    fn renewed(&self) -> Arc<Self> {
-        Arc::new(Self::new(self.id, Arc::clone(&self.robots)))
-    }
-}
-
-/// A version that is no longer in force, and when it was replaced.
-#[derive(Clone, Debug)]
-pub struct Former {
-    /// The version.
-    pub version: Arc<Version>,
-    /// When another version took its place.
-    pub replaced: SystemTime,
-}
-
-/// The rules of one site: the version in force, and those a crawler may still hold a copy of.
-#[derive(Clone, Debug)]
-pub struct SiteRules {
-    current: Arc<Version>,
-    /// Newest first.
-    former: Vec<Former>,
-    /// When the newest version that was dropped for want of room had been replaced.
-    dropped: Option<SystemTime>,
-}
-
-impl SiteRules {
-    /// A site seen for the first time: nobody can hold an older version.
+    /// The version that allows everything: a site without a file, or what nobody knows.
     #[must_use]
-    pub const fn new(current: Arc<Version>) -> Self {
-        Self { current, former: Vec::new(), dropped: None }
+    pub fn allowing_everything() -> Arc<Self> {
+        Arc::new(Self::new(None, Arc::new(Robots::parse(b"", &Limits::default()).robots)))
     }
 
-    /// The version in force.
+    /// The same version for a catalogue that has changed.
     #[must_use]
-    pub const fn current(&self) -> &Arc<Version> {
-        &self.current
+    pub fn renewed(&self) -> Arc<Self> {
+        let tokens = OperatorTokens::new(self.robots.tokens());
+        Arc::new(Self { tokens, robots: Arc::clone(&self.robots), ..*self })
     }
-
-    /// The former versions that are kept, newest first.
-    #[must_use]
-    pub fn former(&self) -> &[Former] {
-        &self.former
-    }
-
-    /// When the newest version dropped for want of room had been replaced. Whoever could still hold it
-    /// gets the benefit of the doubt.
-    #[must_use]
-    pub const fn dropped(&self) -> Option<SystemTime> {
-        self.dropped
-    }
-
-    /// The same rules for a catalogue that has changed.
-    #[must_use]
-    pub fn renewed(&self) -> Self {
-        let former = self.former.iter();
-        Self {
-            current: self.current.renewed(),
-            former: former
-                .map(|old| Former { version: old.version.renewed(), replaced: old.replaced })
-                .collect(),
-            dropped: self.dropped,
-        }
-    }
-
-    /// The same rules with the version in force compiled anew, from the same bytes.
-    #[must_use]
-    pub fn with_current(self, current: &Arc<Version>) -> Self {
-        Self { current: Arc::clone(current), ..self }
-    }
-
-    /// These rules after `next` came into force at `now`; versions out of notice are let go.
-    #[must_use]
-    pub fn replaced_by(&self, next: Arc<Version>, now: SystemTime, notice: Duration) -> Self {
-        let replaced = Former { version: Arc::clone(&self.current), replaced: now };
-        let mut dropped = self.dropped.filter(|at| within(*at, notice, now));
-        let mut former: Vec<Former> = std::iter::once(replaced)
-            .chain(self.former.iter().cloned())
-            .filter(|old| old.version.id != next.id && within(old.replaced, notice, now))
-            .collect();
-        if former.len() > FORMER_VERSIONS {
-            dropped = former.get(FORMER_VERSIONS).map(|old| old.replaced).max(dropped);
-            former.truncate(FORMER_VERSIONS);
-        }
-        Self { current: next, former, dropped }
-    }
-}
-
-fn within(replaced: SystemTime, notice: Duration, now: SystemTime) -> bool {
-    replaced.checked_add(notice).is_none_or(|end| now < end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::Limits;
-    use std::time::UNIX_EPOCH;
 
-    fn version(text: &str) -> Arc<Version> {
-        let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
-        Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
-    }
-
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(seconds)
+    fn rules(text: &str) -> RulesId {
+        RulesId::of(&Robots::parse(text.as_bytes(), &Limits::default()).robots)
     }
 
     #[test]
@@ -199,38 +169,29 @@ mod tests {
     }
 
     #[test]
-    fn versions_leave_with_their_notice() {
-        let notice = Duration::from_secs(100);
-        let rules = SiteRules::new(version("a")).replaced_by(version("b"), at(10), notice);
-        assert_eq!(rules.former().len(), 1);
-        let later = rules.replaced_by(version("c"), at(110), notice);
-        assert_eq!(later.former().len(), 1, "the first version's notice is over");
-        assert_eq!(later.former()[0].replaced, at(110));
+    fn comments_blank_lines_and_empty_rules_say_nothing() {
+        let plain = rules("User-agent: a\nDisallow: /x\n\nUser-agent: *\nAllow: /\n");
+        let busy = "# today\nuser-agent:A # who\n\nDisallow: /x # what\nDisallow:\nSitemap: /s\n\nUser-agent: *\nAllow: /";
+        assert_eq!(rules(busy), plain);
+        assert_eq!(rules("# nothing\n"), rules(""));
+        assert_eq!(RulesId::parse(&plain.to_string()), Some(plain));
     }
 
     #[test]
-    fn no_notice_keeps_no_version() {
-        let rules = SiteRules::new(version("a")).replaced_by(version("b"), at(10), Duration::ZERO);
-        assert!(rules.former().is_empty());
-    }
-
-    #[test]
-    fn a_version_that_returns_is_no_longer_a_former_one() {
-        let notice = Duration::from_secs(100);
-        let rules = SiteRules::new(version("a")).replaced_by(version("b"), at(10), notice);
-        let back = rules.replaced_by(version("a"), at(20), notice);
-        let former: Vec<_> = back.former().iter().map(|old| old.version.id).collect();
-        assert_eq!(former, [Some(VersionId::of(b"b"))]);
-    }
-
-    #[test]
-    fn what_finds_no_room_is_remembered_by_its_time() {
-        let notice = Duration::from_secs(1_000);
-        let mut rules = SiteRules::new(version("0"));
-        for second in 1..=20 {
-            rules = rules.replaced_by(version(&second.to_string()), at(second), notice);
-        }
-        assert_eq!(rules.former().len(), FORMER_VERSIONS);
-        assert_eq!(rules.dropped(), Some(at(4)));
+    fn what_judges_otherwise_has_another_id() {
+        let all = [
+            "",
+            "User-agent: a\n",
+            "User-agent: *\nDisallow: /x\n",
+            "User-agent: *\nAllow: /x\n",
+            "User-agent: *\nDisallow: /x\nCrawl-delay: 1\n",
+            "User-agent: *\nDisallow: /x\nCrawl-delay: 2\n",
+            "User-agent: *\nDisallow: /x\nDisallow: /y\n",
+            "User-agent: a\nUser-agent: b\nDisallow: /x\n",
+            "User-agent: a\nDisallow: /x\n\nUser-agent: b\n",
+            "User-agent: ab\nDisallow: /x\n",
+        ];
+        let ids: std::collections::HashSet<_> = all.iter().map(|text| rules(text)).collect();
+        assert_eq!(ids.len(), all.len());
     }
 }

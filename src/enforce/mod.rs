@@ -10,7 +10,7 @@ mod refusal;
 pub use mode::{ClientModes, Mode, Modes, UnknownMode};
 pub use refusal::{Refusal, RefusalPolicy, Reply, prefers_json};
 
-use crate::decide::{Outcome, Verdict};
+use crate::decide::{Notice, Outcome, Verdict};
 use crate::identify::{Identity, Proof};
 use crate::request::target::Target;
 
@@ -86,7 +86,8 @@ pub fn enforce(
     let disallowed = match verdict.outcome {
         Outcome::Violation(_) => true,
         Outcome::Variant => choices.variants == Variants::Refuse,
-        Outcome::Allow | Outcome::Stale => false,
+        Outcome::Stale(notice) => notice == Notice::Waived,
+        Outcome::Allow => false,
     };
     let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
     if may_be_refused && (disallowed || borrowed_name) { Action::Refuse } else { Action::Forward }
@@ -124,7 +125,7 @@ mod tests {
     fn only_enforce_refuses_and_only_what_is_disallowed() {
         assert_eq!(action(Mode::Enforce, VIOLATION, "/x"), Action::Refuse);
         assert_eq!(action(Mode::Enforce, Outcome::Variant, "/x"), Action::Refuse);
-        assert_eq!(action(Mode::Enforce, Outcome::Stale, "/x"), Action::Forward);
+        assert_eq!(action(Mode::Enforce, Outcome::Stale(Notice::Pending), "/x"), Action::Forward);
         assert_eq!(action(Mode::Enforce, Outcome::Allow, "/x"), Action::Forward);
         for mode in [Mode::Audit, Mode::Off] {
             assert_eq!(action(mode, VIOLATION, "/x"), Action::Forward);

@@ -4,7 +4,7 @@
 //! until it is mended.
 
 use super::expiry::Validity;
-use super::site::HostTable;
+use super::hosts::HostTable;
 use crate::config::{CertificateConfig, ConfigError, ConfigErrors, HostPattern};
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject as _;
@@ -76,7 +76,10 @@ impl Certificates {
         if !faults.is_empty() {
             return Err(ConfigErrors(faults));
         }
-        let hosts = HostTable::new(pairs.iter().map(|pair| pair.config.hosts.as_slice()));
+        let names = pairs.iter().zip(0..).flat_map(|(pair, index)| {
+            pair.config.hosts.iter().map(move |host: &HostPattern| (host.to_string(), index))
+        });
+        let hosts = HostTable::new(names);
         Ok((Self { pairs, hosts }, unfit))
     }
 

@@ -2,6 +2,7 @@
 
 use super::Site;
 use crate::config::ConfigError;
+use crate::record::LedgerError;
 use crate::robots::Robots;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -82,6 +83,12 @@ impl From<&ConfigError> for Fault {
             column: error.position.map(|(_, column)| column),
             message: format!("{}{hint}", error.message),
         }
+    }
+}
+
+impl From<&LedgerError> for Fault {
+    fn from(error: &LedgerError) -> Self {
+        Self { path: error.path().display().to_string(), line: None, column: None, message: error.reason() }
     }
 }
 

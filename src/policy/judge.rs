@@ -4,13 +4,12 @@
 //! `gatewayctl explain` judge through this one function.
 
 use super::{Policy, Site};
-use crate::decide::{Case, Read, Verdict, decide};
+use crate::decide::{Case, NoticeTime, Read, SiteRules, Verdict, decide};
 use crate::enforce::{Action, Mode, enforce};
 use crate::identify::{Identity, Proof, Recognised};
 use crate::request::RequestFacts;
 use crate::request::target::Target;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// What the stages made of a request.
 #[derive(Clone, Debug)]
@@ -27,19 +26,21 @@ pub struct Judged<'p> {
     pub action: Action,
 }
 
-/// Judges a request to `site`. Only where the client is judged, `proof` is asked what supports the name it
+/// Judges a request to `site` by `rules`, those of its host. Only where the client is judged, `proof` is asked what supports the name it
 /// gives, and `reads` what it has read.
+#[expect(clippy::too_many_arguments, reason = "a request, and what is known of it")]
 pub fn judge<'p>(
     policy: &'p Policy,
     site: &'p Site,
+    rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
     proof: impl FnOnce(&Identity) -> Proof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
-    now: SystemTime,
+    now: NoticeTime,
 ) -> Judged<'p> {
     let recognised = site.recognise(policy, facts.user_agent.as_deref());
-    judge_recognised(policy, site, facts, target, recognised, proof, reads, now)
+    judge_recognised(policy, site, rules, facts, target, recognised, proof, reads, now)
 }
 
 /// The same for a sender that is recognised already, as of many requests with one header.
@@ -47,39 +48,42 @@ pub fn judge<'p>(
 pub fn judge_recognised<'p>(
     policy: &'p Policy,
     site: &'p Site,
+    rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
     recognised: Recognised,
     proof: impl FnOnce(&Identity) -> Proof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
-    now: SystemTime,
+    now: NoticeTime,
 ) -> Judged<'p> {
-    Subject { policy, site, facts, target, recognised, now }.judged(proof, reads)
+    Subject { policy, site, rules, facts, target, recognised, now }.judged(proof, reads)
 }
 
-/// Judges a request as if `identity` were beyond doubt. Nobody has read anything.
+/// Judges a request as if `identity` were beyond doubt, whatever notice it had.
 #[must_use]
 pub fn judge_as<'p>(
     policy: &'p Policy,
     site: &'p Site,
+    rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
     target: &Target<'_>,
     identity: &Arc<Identity>,
     proof: Proof,
-    now: SystemTime,
 ) -> Judged<'p> {
     let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
-    Subject { policy, site, facts, target, recognised, now }.judged(|_| proof, |_, _| Vec::new())
+    let now = NoticeTime::default();
+    Subject { policy, site, rules, facts, target, recognised, now }.judged(|_| proof, |_, _| Vec::new())
 }
 
 /// A request whose sender is known.
 struct Subject<'p, 'a> {
     policy: &'p Policy,
     site: &'p Site,
+    rules: &'p SiteRules,
     facts: &'a RequestFacts<'a>,
     target: &'a Target<'a>,
     recognised: Recognised,
-    now: SystemTime,
+    now: NoticeTime,
 }
 
 impl<'p> Subject<'p, '_> {
@@ -88,7 +92,7 @@ impl<'p> Subject<'p, '_> {
         proof: impl FnOnce(&Identity) -> Proof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     ) -> Judged<'p> {
-        let Self { policy, site, facts, target, recognised, now } = self;
+        let Self { policy, site, rules, facts, target, recognised, now } = self;
         let identity = &recognised.identity;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
@@ -104,7 +108,7 @@ impl<'p> Subject<'p, '_> {
             reads: &reads,
             now,
         };
-        let verdict = decide(&site.rules, policy.config.period, &case);
+        let verdict = decide(rules, policy.config.period, &case);
         let mode = site.modes.of(identity);
         let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
         Judged { identity: recognised.identity, proof, verdict, mode, action }

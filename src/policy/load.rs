@@ -1,15 +1,17 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
 use super::certificates::Certificates;
+use super::hosts::Hosts;
 use super::overrides::configured;
 use super::proof::Evidence;
 use super::replies::Replies;
-use super::robots_file::{RobotsFile, Unfit};
-use super::site::{HostTable, Site};
+use super::robots_file::{RobotsFile, Unfit, fitness};
+use super::site::Site;
 use super::{Policy, Upstreams};
 use crate::config::{Config, ConfigError, ConfigErrors, SiteConfig, catalogue};
 use crate::decide::{SiteRules, Version};
 use crate::identify::Identifier;
+use crate::record::NoticeClock;
 use crate::robots::{Finding, Limits, Robots};
 use std::path::Path;
 use std::sync::Arc;
@@ -98,7 +100,6 @@ pub(super) fn load(
         faults.extend(unfit);
         return Err(ConfigErrors(faults));
     }
-    let hosts = HostTable::new(sites.iter().map(|site| site.config.hosts.as_slice()));
     let generation = previous.map_or(1, |policy| policy.generation + 1);
     let policy = Policy {
         generation,
@@ -109,8 +110,9 @@ pub(super) fn load(
         evidence,
         catalogue,
         may_refuse: super::may_refuse(&sites),
+        hosts: Hosts::plain(&sites),
+        clock: NoticeClock::default(),
         sites,
-        hosts,
     };
     Ok(Loaded { policy, unfit })
 }
@@ -219,7 +221,7 @@ impl Loading<'_> {
         }
         let limits = Limits { max_bytes: self.config.robots_max_size };
         let parsed = Robots::parse(&file.bytes, &limits);
-        match file.fitness(&parsed.robots) {
+        match fitness(&file.bytes, &parsed.robots) {
             Err(unfit) if !(unfit.can_be_meant() && self.may_be_empty(path)) => return Err(unfit),
             _ => {}
         }
@@ -235,40 +237,29 @@ impl Loading<'_> {
     }
 
     fn assembled(&self, fresh: Fresh, origin: Upstreams) -> Site {
-        let (rules, since) = self.rules(&fresh);
+        let is_kept = self.former.filter(|former| former.version() == fresh.version.id);
+        let modified = fresh.file.as_ref().and_then(|file| file.modified).filter(|time| *time < self.now);
+        let version = if self.renewed { fresh.version.renewed() } else { fresh.version };
         Site {
             config: self.site.clone(),
             modes: configured(self.config, self.site),
-            rules,
+            rules: SiteRules::new(version),
             robots: fresh.file,
-            since,
+            // Until the ledger says since when.
+            since: is_kept.map_or(modified.unwrap_or(self.now), |former| former.since),
+            is_dated: true,
             origin,
             findings: fresh.findings,
             replies: Replies::default(),
             error: None,
         }
     }
-
-    fn rules(&self, fresh: &Fresh) -> (SiteRules, SystemTime) {
-        let Some(former) = self.former else {
-            let modified = fresh.file.as_ref().and_then(|file| file.modified);
-            let since = modified.filter(|time| *time < self.now).unwrap_or(self.now);
-            return (SiteRules::new(Arc::clone(&fresh.version)), since);
-        };
-        let rules = if self.renewed { former.rules.renewed() } else { former.rules.clone() };
-        if fresh.version.id == former.version() {
-            return (rules.with_current(&fresh.version), former.since);
-        }
-        (rules.replaced_by(Arc::clone(&fresh.version), self.now, self.config.period.notice), self.now)
-    }
 }
 
 impl Fresh {
     /// A site without a file: nothing is disallowed.
     fn absent() -> Self {
-        let parsed = Robots::parse(b"", &Limits::default());
-        let version = Version::new(None, Arc::new(parsed.robots));
-        Self { file: None, version: Arc::new(version), findings: Arc::new([]) }
+        Self { file: None, version: Version::allowing_everything(), findings: Arc::new([]) }
     }
 
     /// What is in force already.

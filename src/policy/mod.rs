@@ -8,6 +8,7 @@ mod changes;
 mod current;
 mod expiry;
 mod history;
+mod hosts;
 mod judge;
 mod load;
 mod overrides;
@@ -25,6 +26,8 @@ pub use certificates::{Certificates, Shown};
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 pub use current::{CurrentPolicy, HeldPolicy};
 pub use expiry::Validity;
+pub use history::{BindError, History, OriginWord, SiteNotice, take_up_reads};
+pub use hosts::{HostSlot, Hosts};
 pub use judge::{Judged, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
 pub use overrides::{Override, Scope};
@@ -34,14 +37,16 @@ pub use proof::{
 };
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Occasion, Replies};
-pub use robots_file::{RobotsFile, Unfit};
+pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use setting::ModeError;
-pub use site::{HostTable, Site};
+pub use site::Site;
 pub use upstream::{Upstream, Upstreams};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
+use crate::decide::SiteRules;
 use crate::identify::Identifier;
+use crate::record::NoticeClock;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -63,8 +68,10 @@ pub struct Policy {
     pub evidence: Arc<Evidence>,
     /// The operator's own catalogue as last read, to tell whether it changed.
     catalogue: Option<String>,
+    /// The clock that notice runs by.
+    pub clock: NoticeClock,
     sites: Vec<Arc<Site>>,
-    hosts: HostTable,
+    hosts: Hosts,
     /// Whether any site could refuse anybody.
     may_refuse: bool,
 }
@@ -79,13 +86,21 @@ impl Policy {
     /// default site.
     #[must_use]
     pub fn site(&self, host: &str) -> Option<&Arc<Site>> {
-        self.sites.get(self.site_index(host)?)
+        let slot = self.hosts.slots().get(self.hosts.find(host)?)?;
+        self.sites.get(slot.site?)
     }
 
-    /// Where the site that serves `host` stands among [`Self::sites`].
+    /// The site of a slot of [`Self::hosts`], and the rules of its hosts.
     #[must_use]
-    pub fn site_index(&self, host: &str) -> Option<usize> {
-        self.hosts.find(host)
+    pub fn found(&self, slot: Option<usize>) -> Option<(&Site, &SiteRules)> {
+        let slot = self.hosts.slots().get(slot?)?;
+        Some((self.sites.get(slot.site?)?, &slot.rules))
+    }
+
+    /// All hosts, with the site and the rules of each.
+    #[must_use]
+    pub const fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
 
     /// All sites in the order of the configuration.

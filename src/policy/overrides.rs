@@ -194,6 +194,7 @@ impl Policy {
             catalogue: self.catalogue.clone(),
             sites: self.sites.clone(),
             hosts: self.hosts.clone(),
+            clock: self.clock,
             may_refuse: self.may_refuse,
         }
     }

@@ -7,9 +7,9 @@ use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 use super::load::{Loaded, Manner, Names, load};
 use super::overrides::Overrides;
 use super::turn::Turn;
-use super::{CurrentPolicy, Policy, Site};
+use super::{CurrentPolicy, History, Policy, Site};
 use crate::config::{Arguments, Config, ConfigErrors};
-use crate::record::{ReadBook, Recorder, timestamp};
+use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
 use serde::Serialize;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,10 +45,11 @@ pub struct LastReload {
 pub struct Reloader {
     pub(super) current: Arc<CurrentPolicy>,
     arguments: Arguments,
-    reads: Arc<ReadBook>,
-    recorder: Arc<Recorder>,
+    pub(super) reads: Arc<ReadBook>,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) history: Arc<History>,
     /// Whose turn it is to read files and to look names up, which may take its time.
-    turn: Turn,
+    pub(super) turn: Turn,
     /// Whose turn it is to write the modes that are kept.
     pub(super) keeping: Turn,
     known: Mutex<Known>,
@@ -128,6 +129,7 @@ impl Reloader {
         arguments: Arguments,
         reads: Arc<ReadBook>,
         recorder: Arc<Recorder>,
+        history: Arc<History>,
     ) -> Self {
         let policy = current.get();
         let overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
@@ -141,7 +143,10 @@ impl Reloader {
         }
         let known = Mutex::new(Known { told: Some(current.get()), overrides, ..Known::default() });
         let (turn, keeping) = (Turn::default(), Turn::default());
-        Self { current, arguments, reads, recorder, turn, keeping, known, counts: Counts::default() }
+        let counts = Counts::default();
+        let reloader = Self { current, arguments, reads, recorder, history, turn, keeping, known, counts };
+        reloader.record_versions(&reloader.current(), None);
+        reloader
     }
 
     /// The policy in force.
@@ -206,8 +211,12 @@ impl Reloader {
         match loaded {
             Ok(Loaded { policy, unfit }) => {
                 let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
-                let errors = unfit.iter().map(Fault::from).chain(ranges).collect();
-                (self.adopt(policy), errors)
+                let mut errors: Vec<Fault> = unfit.iter().map(Fault::from).chain(ranges).collect();
+                let swap = self.adopt(policy).unwrap_or_else(|error| {
+                    errors.push(Fault::from(&error));
+                    Swap { former: Arc::clone(&previous), current: previous }
+                });
+                (swap, errors)
             }
             Err(ConfigErrors(errors)) => (
                 Swap { former: Arc::clone(&previous), current: previous },
@@ -216,19 +225,20 @@ impl Reloader {
         }
     }
 
-    /// Puts a policy in force, if it differs from the one that is. A mode that was set while it was built is
-    /// in it.
-    fn adopt(&self, next: Policy) -> Swap {
+    /// Puts a policy in force, if it differs from the one that is, once the ledger has what it serves. A mode that was
+    /// set while it was built is in it.
+    fn adopt(&self, mut next: Policy) -> Result<Swap, LedgerError> {
+        self.history.adopt(&mut next, Some(&self.current.get()))?;
         let known = self.known();
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if !differs(&former, &next) {
-            return Swap { former: Arc::clone(&former), current: former };
+            return Ok(Swap { former: Arc::clone(&former), current: former });
         }
         warn_of_restart(&former.config, &next.config);
-        next.record_versions(Some(&former), &self.recorder);
+        self.record_versions(&next, Some(&former));
         self.current.replace(next);
-        Swap { former, current: self.current.get() }
+        Ok(Swap { former, current: self.current.get() })
     }
 
     fn report(&self, previous: &Policy, current: &Policy, errors: &[Fault]) -> ReloadReport {
@@ -240,28 +250,9 @@ impl Reloader {
         };
         let sites = current.sites().iter().map(|site| {
             let old = previous.named(&site.config.name);
-            SiteChange::new(old.map(|site| &**site), site, self.notice(current, site))
+            SiteChange::new(old.map(|site| &**site), site, self.notice(current, site).to_string())
         });
         ReloadReport { result, sites: sites.collect(), errors: errors.to_vec() }
-    }
-
-    /// "in force; binds everyone from TIME; N crawlers have read it".
-    #[must_use]
-    pub fn notice(&self, policy: &Policy, site: &Site) -> String {
-        let notice = policy.config.period.notice;
-        let latest = site.rules.former().first().map(|former| former.replaced).max(site.rules.dropped());
-        let until = latest.and_then(|replaced| replaced.checked_add(notice));
-        let since = until.filter(|end| *end > SystemTime::now()).map_or_else(
-            || "binds everyone".to_owned(),
-            |end| format!("binds everyone from {}", timestamp(end)),
-        );
-        let readers = site.version().map_or(0, |version| self.reads.readers_of(&site.config.name, version));
-        let have_read = if readers == 1 {
-            "1 crawler has read it".to_owned()
-        } else {
-            format!("{readers} crawlers have read it")
-        };
-        format!("in force; {since}; {have_read}")
     }
 }
 

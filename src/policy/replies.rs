@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let replies = Replies::default();
-        let verdict = verdict(Outcome::Stale, 1);
+        let verdict = verdict(Outcome::Stale(Notice::Pending), 1);
         for number in 0..2 * KEPT {
             let name = number.to_string();
             replies.get_or_write(Occasion::new(&verdict, Some(&name), "http", None), || reply(""));

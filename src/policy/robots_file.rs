@@ -4,7 +4,9 @@
 //! everything". So what is plainly an accident may not replace a good version.
 
 use crate::decide::VersionId;
+use crate::record::hexadecimal;
 use crate::robots::Robots;
+use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -24,6 +26,8 @@ pub struct RobotsFile {
     pub bytes: Vec<u8>,
     /// Their version.
     pub id: VersionId,
+    /// Their SHA-256 in hexadecimal digits.
+    pub digest: Box<str>,
     /// When the file was last changed, as its folder says.
     pub modified: Option<SystemTime>,
 }
@@ -118,34 +122,40 @@ impl RobotsFile {
         if bytes.len() as u64 > MOST_BYTES {
             return Err(Unfit::TooLarge);
         }
-        Ok(Self { path: name.to_owned(), id: VersionId::of(&bytes), bytes, modified: None })
+        Ok(Self::of(name, bytes))
     }
 
     /// An empty file that the operator said is meant.
     #[must_use]
     pub fn meant_empty(path: &Path) -> Self {
-        Self { path: path.to_owned(), bytes: Vec::new(), id: VersionId::of(b""), modified: None }
+        Self::of(path, Vec::new())
     }
 
-    /// Whether these bytes, parsed as `robots`, may replace a good version.
-    ///
-    /// # Errors
-    /// When they are plainly an accident.
-    pub fn fitness(&self, robots: &Robots) -> Result<(), Unfit> {
-        if self.bytes.is_empty() {
-            return Err(Unfit::Empty);
-        }
-        if self.bytes.starts_with(b"\xFF\xFE") || self.bytes.starts_with(b"\xFE\xFF") {
-            return Err(Unfit::Utf16);
-        }
-        if memchr::memchr(0, &self.bytes).is_some() {
-            return Err(Unfit::Nul);
-        }
-        if robots.records() == 0 && looks_like_markup(&self.bytes) {
-            return Err(Unfit::Html);
-        }
-        Ok(())
+    fn of(path: &Path, bytes: Vec<u8>) -> Self {
+        let sha256 = Sha256::digest(&bytes).into();
+        let (id, digest) = (VersionId::of_digest(sha256), hexadecimal(&sha256).into());
+        Self { path: path.to_owned(), id, digest, bytes, modified: None }
     }
+}
+
+/// Whether these bytes, parsed as `robots`, may replace a good version.
+///
+/// # Errors
+/// When they are plainly an accident.
+pub fn fitness(bytes: &[u8], robots: &Robots) -> Result<(), Unfit> {
+    if bytes.is_empty() {
+        return Err(Unfit::Empty);
+    }
+    if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
+        return Err(Unfit::Utf16);
+    }
+    if memchr::memchr(0, bytes).is_some() {
+        return Err(Unfit::Nul);
+    }
+    if robots.records() == 0 && looks_like_markup(bytes) {
+        return Err(Unfit::Html);
+    }
+    Ok(())
 }
 
 /// The later of the two times that a file system keeps. Tools that copy a file may keep the time its content
@@ -169,9 +179,8 @@ mod tests {
     use crate::robots::Limits;
 
     fn fitness(bytes: &[u8]) -> Option<String> {
-        let file = RobotsFile { bytes: bytes.to_vec(), ..RobotsFile::meant_empty(Path::new("robots.txt")) };
         let robots = Robots::parse(bytes, &Limits::default()).robots;
-        file.fitness(&robots).err().map(|unfit| format!("{unfit:?}"))
+        super::fitness(bytes, &robots).err().map(|unfit| format!("{unfit:?}"))
     }
 
     #[test]

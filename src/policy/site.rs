@@ -9,7 +9,6 @@ use crate::decide::{SiteRules, Version, VersionId};
 use crate::enforce::Modes;
 use crate::identify::Recognised;
 use crate::robots::{Finding, Limits, Robots, Severity};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -20,12 +19,14 @@ pub struct Site {
     pub config: SiteConfig,
     /// Its modes.
     pub modes: Modes,
-    /// The rules its visitors are judged by.
+    /// The version in force. What visitors of each host could hold beside it the policy's hosts know.
     pub rules: SiteRules,
     /// The file it serves as `/robots.txt`; `None` answers 404.
     pub robots: Option<Arc<RobotsFile>>,
-    /// When the version in force came into force, as far as this process knows.
+    /// When the version in force came into force.
     pub since: SystemTime,
+    /// Whether that date, to the second, tells the version from others that somebody could hold.
+    pub is_dated: bool,
     /// The servers of its origin.
     pub origin: Upstreams,
     /// What is odd in its robots.txt.
@@ -72,78 +73,5 @@ impl Site {
             HostPattern::Below(_) => None,
         });
         exact.map_or_else(|| "/robots.txt".to_owned(), |host| [scheme, "://", host, "/robots.txt"].concat())
-    }
-}
-
-/// Host names → index of a site.
-#[derive(Clone, Debug, Default)]
-pub struct HostTable {
-    exact: HashMap<Box<str>, usize>,
-    below: HashMap<Box<str>, usize>,
-    default: Option<usize>,
-}
-
-impl HostTable {
-    /// Builds the table; `sites` yields each site's hosts in order.
-    pub fn new<'a>(sites: impl IntoIterator<Item = &'a [HostPattern]>) -> Self {
-        let mut table = Self::default();
-        for (index, hosts) in sites.into_iter().enumerate() {
-            if hosts.is_empty() {
-                table.default = Some(index);
-            }
-            for host in hosts {
-                match host {
-                    HostPattern::Exact(name) => table.exact.insert(name.clone(), index),
-                    HostPattern::Below(domain) => table.below.insert(domain.clone(), index),
-                };
-            }
-        }
-        table
-    }
-
-    /// The site of `host`: exact, then the longest wildcard, then the default.
-    #[must_use]
-    pub fn find(&self, host: &str) -> Option<usize> {
-        if let Some(index) = self.exact.get(host) {
-            return Some(*index);
-        }
-        if !self.below.is_empty() {
-            let mut rest = host;
-            while let Some((_, domain)) = rest.split_once('.') {
-                if let Some(index) = self.below.get(domain) {
-                    return Some(*index);
-                }
-                rest = domain;
-            }
-        }
-        self.default
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table(sites: &[&[&str]]) -> HostTable {
-        let sites: Vec<Vec<HostPattern>> =
-            sites.iter().map(|hosts| hosts.iter().map(|host| host.parse().unwrap()).collect()).collect();
-        HostTable::new(sites.iter().map(Vec::as_slice))
-    }
-
-    #[test]
-    fn exact_wins_over_wildcard_and_wildcard_over_default() {
-        let table = table(&[&["example.org"], &["*.example.org"], &["*.deep.example.org"], &[]]);
-        assert_eq!(table.find("example.org"), Some(0));
-        assert_eq!(table.find("a.example.org"), Some(1));
-        assert_eq!(table.find("a.b.example.org"), Some(1));
-        assert_eq!(table.find("a.deep.example.org"), Some(2));
-        assert_eq!(table.find("deep.example.org"), Some(1));
-        assert_eq!(table.find("example.com"), Some(3));
-        assert_eq!(table.find("badexample.org"), Some(3));
-    }
-
-    #[test]
-    fn without_a_default_a_strange_host_is_nobodys() {
-        assert_eq!(table(&[&["example.org"]]).find("example.com"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What one request carries from its head to its record.
 
 use super::listen::{BodyWatch, Line, Place};
-use crate::decide::VersionId;
+use crate::decide::{Read, VersionId};
 use crate::identify::Identity;
 use crate::policy::{HeldPolicy, Site};
 use crate::record::{Event, Journal, Reader, Recorder, Wanted};
@@ -15,8 +15,8 @@ use std::time::{Instant, SystemTime};
 pub struct RequestContext {
     /// The policy in force when the request began.
     pub(super) policy: Arc<HeldPolicy>,
-    /// Where it goes, once its host is known, by its index among the sites of the policy.
-    pub(super) site_index: Option<usize>,
+    /// Where its host stands among those of the policy, once it is known.
+    pub(super) slot: Option<usize>,
     /// The event, waiting for the status of the answer.
     pub(super) event: Option<PendingEvent>,
     /// What the origin may be told.
@@ -48,7 +48,7 @@ impl RequestContext {
     pub(super) fn new(policy: Arc<HeldPolicy>) -> Self {
         Self {
             policy,
-            site_index: None,
+            slot: None,
             event: None,
             labels: None,
             line: None,
@@ -67,7 +67,7 @@ impl RequestContext {
 
     /// Where it goes, once its host is known.
     pub(super) fn site(&self) -> Option<&Site> {
-        self.policy.sites().get(self.site_index?).map(|site| &**site)
+        self.policy.found(self.slot).map(|(site, _)| site)
     }
 }
 
@@ -122,11 +122,14 @@ pub(super) struct VerdictLabels {
 /// A read of robots.txt that counts once its answer has reached the client whole.
 #[derive(Debug)]
 pub(super) struct PendingRead {
+    pub(super) site: Box<str>,
     pub(super) identity: Arc<Identity>,
     pub(super) reader: Reader<'static>,
     pub(super) version: VersionId,
     /// Since when that version has been in force.
     pub(super) in_force: SystemTime,
-    /// When it was taken from the policy in force; what replaces it later did not come before this read.
-    pub(super) at: SystemTime,
+    /// When it was taken from the policy in force.
+    pub(super) time: SystemTime,
+    /// What fair notice makes of it; what replaces the version later did not come before this read.
+    pub(super) read: Read,
 }

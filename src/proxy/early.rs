@@ -102,14 +102,21 @@ impl Gateway {
             return None;
         }
         let Head::Request(facts) = facts::read(asked, &policy.config) else { return None };
-        let index = policy.site_index(&facts.host)?;
-        let site = policy.sites().get(index)?;
+        let slot = policy.hosts().find(&facts.host);
+        let (site, rules) = policy.found(slot)?;
         if redirect(&facts, site).is_some() {
             return None;
         }
         let target = Target::new(&facts.target, site.config.path_parameters);
-        let hearing =
-            Hearing { asked, facts: &facts, policy: &policy, site, target: &target, now: context.began };
+        let hearing = Hearing {
+            asked,
+            facts: &facts,
+            policy: &policy,
+            site,
+            rules,
+            target: &target,
+            now: context.began,
+        };
         let judged = self.judged(hearing);
         if judged.action != Action::Refuse || judged.verdict.reason == Reason::RobotsTxt {
             return None;
@@ -123,7 +130,7 @@ impl Gateway {
         self.count(hearing, &judged, &context.request_id, &mut outcome);
         self.look_for_unnamed_proxy(asked, &policy);
         self.totals.request();
-        context.site_index = Some(index);
+        context.slot = slot;
         self.told(outcome, site, context);
         self.totals.judging.observe(context.clock.elapsed());
         Some(written)

@@ -11,7 +11,7 @@ use super::context::{PendingEvent, PendingRead, RequestContext, VerdictLabels};
 use super::facts::{self, Head};
 use super::robots_txt::{self, Question};
 use super::{unseen, usage};
-use crate::decide::Reason;
+use crate::decide::{Read, Reason, SiteRules};
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::identify::{Client, Identity, Proof};
 use crate::policy::{Claim, Judged, Occasion, Policy, Site, judge};
@@ -45,6 +45,7 @@ pub(super) struct Hearing<'a> {
     pub(super) facts: &'a RequestFacts<'a>,
     pub(super) policy: &'a Policy,
     pub(super) site: &'a Site,
+    pub(super) rules: &'a SiteRules,
     pub(super) target: &'a Target<'a>,
     pub(super) now: SystemTime,
 }
@@ -76,9 +77,7 @@ impl Gateway {
         };
         self.look_for_unnamed_proxy(asked, &policy);
         let step = self.routed(&facts, context, Step::Forward);
-        let Some(site) = context.site_index.and_then(|index| policy.sites().get(index)) else {
-            return step;
-        };
+        let Some((site, rules)) = policy.found(context.slot) else { return step };
         if let Some(answer) = redirect(&facts, site) {
             return Step::answer(answer);
         }
@@ -86,7 +85,8 @@ impl Gateway {
         let outcome = self.guarded(|| {
             let target = Target::new(&facts.target, site.config.path_parameters);
             let now = SystemTime::now();
-            let hearing = Hearing { asked, facts: &facts, policy: &policy, site, target: &target, now };
+            let hearing =
+                Hearing { asked, facts: &facts, policy: &policy, site, rules, target: &target, now };
             self.stages(hearing, &context.request_id)
         });
         self.totals.judging.observe(begun.elapsed());
@@ -123,8 +123,8 @@ impl Gateway {
 
     /// Finds the site of the request; `step` where there is one, else the answer that there is none.
     pub(super) fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext, step: Step) -> Step {
-        context.site_index = context.policy.site_index(&facts.host);
-        if context.site_index.is_none() {
+        context.slot = context.policy.hosts().find(&facts.host);
+        if context.slot.is_none() {
             self.totals.no_site();
             return Step::answer(Answer::page(421, "no site of this name is served here"));
         }
@@ -144,8 +144,8 @@ impl Gateway {
 
     /// What the pure stages make of a request.
     pub(super) fn judged<'a>(&self, hearing: Hearing<'a>) -> Judged<'a> {
-        let Hearing { asked, facts, policy, site, target, now } = hearing;
-        let reads = |who: &Identity, proof| self.reads.of(&reader(site, facts, who, proof));
+        let Hearing { asked, facts, policy, site, rules, target, now } = hearing;
+        let reads = |who: &Identity, proof| self.reads.of(&reader(facts, who, proof));
         let proof = |identity: &Identity| {
             let headers = &asked.head.headers;
             let is_relayed = if policy.config.trusted_proxies.is_empty() {
@@ -155,7 +155,7 @@ impl Gateway {
             };
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
-        judge(policy, site, facts, target, proof, reads, now)
+        judge(policy, site, rules, facts, target, proof, reads, policy.clock.now())
     }
 
     /// Counts what a judgement came to, where it is recorded.
@@ -245,13 +245,8 @@ fn unjudged(asked: Asked<'_>, facts: &RequestFacts<'_>, policy: &Policy, site: &
 }
 
 /// Whom a read of robots.txt counts for.
-fn reader<'a>(
-    site: &'a Site,
-    facts: &'a RequestFacts<'_>,
-    identity: &'a Identity,
-    proof: Proof,
-) -> Reader<'a> {
-    Reader::new(&site.config.name, &facts.host, identity, proof, facts.address)
+fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> Reader<'a> {
+    Reader::new(&facts.host, identity, proof, facts.address)
 }
 
 /// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
@@ -280,16 +275,18 @@ fn occurrence<'a>(hearing: Hearing<'a>, judged: &'a Judged<'a>, request_id: &'a 
 
 /// The answer to a request for robots.txt.
 fn served(hearing: Hearing<'_>, judged: &Judged<'_>) -> Outcome {
-    let Hearing { asked, facts, policy, site, now, .. } = hearing;
+    let Hearing { asked, facts, policy, site, rules, now, .. } = hearing;
     let served = robots_txt::serve(site, policy.config.robots_max_age, &Question::of(asked.head));
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
     let read = read.map(|version| {
         Box::new(PendingRead {
-            reader: reader(site, facts, &judged.identity, judged.proof).into_owned(),
+            site: site.config.name.as_str().into(),
+            reader: reader(facts, &judged.identity, judged.proof).into_owned(),
             identity: Arc::clone(&judged.identity),
             version,
             in_force: site.since,
-            at: now,
+            time: now,
+            read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.now() },
         })
     });
     Outcome {

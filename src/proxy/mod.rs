@@ -279,7 +279,7 @@ impl Gateway {
     async fn note(&self, session: &mut Session, read: context::PendingRead, config: &Config) {
         if delivery::is_delivered(session, &config.timeouts).await {
             self.guarded(|| self.recorder.read(&complete(&read, config.addresses)));
-            self.guarded(|| self.reads.note(read.reader, read.version, read.in_force, read.at));
+            self.guarded(|| self.reads.note(read.reader, read.read));
         }
     }
 }
@@ -302,11 +302,13 @@ impl Logs {
 
 fn complete(read: &context::PendingRead, addresses: AddressDetail) -> CompleteRead<'_> {
     CompleteRead {
+        site: &read.site,
         identity: &read.identity,
         reader: &read.reader,
         version: read.version,
         in_force: read.in_force,
-        at: read.at,
+        time: read.time,
+        read: read.read,
         addresses,
     }
 }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::enforce::Mode;
-    use crate::policy::{Override, Reloader, Scope, check};
+    use crate::policy::{History, Override, Reloader, Scope, check};
     use crate::record::{ReadBook, Recorder};
     use std::time::SystemTime;
 
@@ -40,9 +40,10 @@ mod tests {
         let arguments = Arguments { origin, state_dir, ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let recorder = Arc::new(Recorder::start(&config.store).unwrap());
+        let history = Arc::new(History::open(&config));
         let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
         let reads = Arc::new(ReadBook::default());
-        let reloader = Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder));
+        let reloader = Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder), history);
         let _renewing = tokio::spawn(renew(Arc::clone(&current), Crew::here()));
         tokio::task::yield_now().await;
 

@@ -56,11 +56,7 @@ pub(super) fn serve(site: &Site, max_age: Duration, question: &Question<'_>) -> 
     let current = Validators {
         etag: format!("\"{}\"", file.id),
         modified: whole_seconds(site.since),
-        shares_its_second: site
-            .rules
-            .former()
-            .iter()
-            .any(|old| whole_seconds(old.replaced) == whole_seconds(site.since)),
+        is_dated: site.is_dated,
     };
     let (matched, named) = current.matched_by(question);
     let answer = if matched {
@@ -98,8 +94,8 @@ fn fields(answer: Answer, validators: &Validators, max_age: Duration) -> Answer 
 struct Validators {
     etag: String,
     modified: SystemTime,
-    /// Whether another version was in force in the same second: then the date tells nothing.
-    shares_its_second: bool,
+    /// Whether the date tells the version from others.
+    is_dated: bool,
 }
 
 impl Validators {
@@ -112,7 +108,7 @@ impl Validators {
         }
         let since = question.if_modified_since.and_then(|date| httpdate::parse_http_date(date).ok());
         let is_current = since.is_some_and(|since| self.modified <= since);
-        (is_current && !self.shares_its_second, false)
+        (is_current && self.is_dated, false)
     }
 }
 
@@ -136,7 +132,7 @@ mod tests {
 
     fn validators() -> Validators {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Validators { etag: "\"0123456789ab\"".to_owned(), modified, shares_its_second: false }
+        Validators { etag: "\"0123456789ab\"".to_owned(), modified, is_dated: true }
     }
 
     fn matched(if_none_match: Option<&str>, if_modified_since: Option<&str>) -> (bool, bool) {

@@ -87,7 +87,11 @@ impl Server {
         let connections = Arc::new(Connections::default());
         let (current, logs) = (Arc::clone(&self.gateway.current), self.gateway.logs());
         let authorities = Arc::clone(&self.gateway.authorities);
-        tokio::spawn(origin::keep(Arc::clone(&current), authorities, stopped.clone()));
+        tokio::spawn(origin::keep(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
+        // What hosts were given before decides whom the first request may refuse.
+        let mut inquiry = origin::Inquiry::new(Arc::clone(&self.reloader), authorities);
+        inquiry.once().await;
+        tokio::spawn(inquiry.go_on(stopped.clone()));
         let proxies = proxies(&self.gateway, crew.len());
         let admission = Arc::new(Admission::new(self.connections));
         let (path, pages) = self.control;

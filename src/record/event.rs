@@ -37,7 +37,7 @@ impl EventKind {
     pub fn of(verdict: &Verdict<'_>, proof: Proof) -> Self {
         match verdict.outcome {
             Outcome::Violation(_) => Self::Violation,
-            Outcome::Stale => Self::Stale,
+            Outcome::Stale(_) => Self::Stale,
             Outcome::Variant => Self::Variant,
             Outcome::Allow if proof == Proof::Contradicted && verdict.is_judged() => Self::Spoof,
             Outcome::Allow => Self::Allowed,

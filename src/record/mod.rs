@@ -13,6 +13,7 @@ mod folder;
 mod journal;
 mod json;
 mod latency;
+mod ledger;
 mod lines;
 mod network;
 mod octets;
@@ -34,6 +35,10 @@ pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use folder::make_folder;
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
+pub use ledger::{
+    BeforeEntry, Change, FileDigest, LEDGER_FILE, Ledger, LedgerEntry, LedgerError, Memory, News,
+    NoticeClock, Seed, compacted, digest, file_bytes, hexadecimal,
+};
 pub use octets::{escaped_json, is_harmful, printable};
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use rate::JournalRate;

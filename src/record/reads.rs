@@ -5,7 +5,7 @@
 
 use super::store::{OTHER_PATHS, ReadTotal};
 use super::tally::OTHER_CRAWLERS;
-use crate::decide::{Read, VersionId};
+use crate::decide::{NoticeTime, Read, RulesId, VersionId};
 use crate::identify::{Client, Identity, Proof};
 use crate::request::address::Network;
 use hashbrown::HashMap;
@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 /// How many readers are remembered.
 const READERS: usize = 65_536;
@@ -22,10 +21,9 @@ const READERS: usize = 65_536;
 const READS_PER_READER: usize = 32;
 
 /// Who a read counts for: the same crawler on the same host with the same proof and, while nothing
-/// proves who it is, only in the same network.
+/// proves who it is, only in the same network. The host may move from site to site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reader<'a> {
-    site: Cow<'a, str>,
     host: Cow<'a, str>,
     client: Client,
     crawler: Option<Cow<'a, str>>,
@@ -36,22 +34,19 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// The reader that a request of `identity` to `host` belongs to.
     #[must_use]
-    pub fn new(
-        site: &'a str,
-        host: &'a str,
-        identity: &'a Identity,
-        proof: Proof,
-        address: Option<IpAddr>,
-    ) -> Self {
+    pub fn new(host: &'a str, identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let network = match (proof, &identity.crawler) {
-            (Proof::Confirmed | Proof::Contradicted, _) => None,
-            (Proof::Unchecked, Some(_)) => address.map(|address| Network::around(address, 24, 48)),
+            (Proof::Confirmed, _) => None,
+            (Proof::Unchecked | Proof::Contradicted, Some(_)) => {
+                address.map(|address| Network::around(address, 24, 48))
+            }
             // Without a name, neighbours are strangers to each other.
-            (Proof::Unchecked, None) => address.map(|address| Network::around(address, 32, 128)),
+            (Proof::Unchecked | Proof::Contradicted, None) => {
+                address.map(|address| Network::around(address, 32, 128))
+            }
         };
-        let (site, host) = (Cow::Borrowed(site), Cow::Borrowed(host));
         let crawler = identity.crawler.as_deref().map(Cow::Borrowed);
-        Self { site, host, client: identity.client, crawler, proof, network }
+        Self { host: Cow::Borrowed(host), client: identity.client, crawler, proof, network }
     }
 
     /// The same, to keep.
@@ -59,17 +54,12 @@ impl<'a> Reader<'a> {
     pub fn into_owned(self) -> Reader<'static> {
         let owned = |name: Cow<'_, str>| Cow::Owned(name.into_owned());
         Reader {
-            site: owned(self.site),
             host: owned(self.host),
             crawler: self.crawler.map(owned),
             client: self.client,
             proof: self.proof,
             network: self.network,
         }
-    }
-
-    pub(super) fn site(&self) -> &str {
-        &self.site
     }
 
     pub(super) fn host(&self) -> &str {
@@ -90,9 +80,8 @@ impl<'a> Reader<'a> {
         let network = read.network.as_deref().map(str::parse).transpose().ok()?;
         let is_rest = *read.host == *OTHER_PATHS || subject.crawler.as_deref() == Some(OTHER_CRAWLERS);
         // Where addresses are not kept, nothing tells an unproven reader from another.
-        let is_anyone = subject.proof == Proof::Unchecked && network.is_none();
+        let is_anyone = subject.proof != Proof::Confirmed && network.is_none();
         (!is_rest && !is_anyone).then(|| Self {
-            site: Cow::Borrowed(&subject.site),
             host: Cow::Borrowed(&read.host),
             client: subject.client,
             crawler: subject.crawler.as_deref().map(Cow::Borrowed),
@@ -102,57 +91,62 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The reads of one reader, and when the last of all was.
 #[derive(Debug, Default)]
 struct History {
     reads: Vec<Read>,
-    last: Option<SystemTime>,
+    last: NoticeTime,
+}
+
+impl History {
+    /// A further read of what it has read already adds nothing, unless a version was replaced in between.
+    fn note(&mut self, read: Read) {
+        self.last = self.last.max(read.at);
+        let is_same = |last: &Read| last.rules == read.rules && last.sequence >= read.sequence;
+        if self.reads.last().is_some_and(is_same) {
+            return;
+        }
+        if self.reads.len() >= READS_PER_READER {
+            self.reads.remove(0);
+        }
+        self.reads.push(read);
+    }
 }
 
 /// Asked for each judged request; its hasher is seeded, and several times as fast as the standard library's. How many
 /// readers there are is bounded.
 type Readers = HashMap<Reader<'static>, History>;
 
-/// The reads of all sites.
+/// The reads of all hosts.
 #[derive(Debug, Default)]
 pub struct ReadBook {
     readers: Mutex<Readers>,
 }
 
 impl ReadBook {
-    /// Notes that `reader` was given `version`, which has been in force since `in_force`.
-    pub fn note(&self, reader: Reader<'_>, version: VersionId, in_force: SystemTime, now: SystemTime) {
+    /// Notes a read.
+    pub fn note(&self, reader: Reader<'_>, read: Read) {
         let reader = reader.into_owned();
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() >= READERS && !readers.contains_key(&reader) {
             forget_oldest(&mut readers);
         }
-        let history = readers.entry(reader).or_default();
-        history.last = Some(now);
-        // A read in the very moment of a change leaves open which version came first, so a later one counts.
-        let known = history.reads.last().is_some_and(|read| read.version == version && read.at > in_force);
-        if known {
-            return;
-        }
-        if history.reads.len() >= READS_PER_READER {
-            history.reads.remove(0);
-        }
-        history.reads.push(Read { version, at: now });
+        readers.entry(reader).or_default().note(read);
     }
 
-    /// Takes up what was read before the gateway started, oldest first.
-    pub fn take_up(&self, reads: &[ReadTotal]) {
+    /// Takes up what was read before the gateway started. What a version said is asked of `rules` where the store
+    /// does not know it.
+    pub fn take_up(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reads: Vec<&ReadTotal> = reads.iter().collect();
+        reads.sort_by_key(|read| read.sequence);
         for read in reads {
             let Some(reader) = Reader::remembered(read).map(Reader::into_owned) else { continue };
+            let Some(rules) = read.rules.or_else(|| rules(read.version)) else { continue };
             if readers.len() >= READERS && !readers.contains_key(&reader) {
                 continue;
             }
-            let history = readers.entry(reader).or_default();
-            history.last = history.last.max(Some(read.last));
-            if history.reads.len() >= READS_PER_READER {
-                history.reads.remove(0);
-            }
-            history.reads.push(Read { version: read.version, at: read.first });
+            readers.entry(reader).or_default().note(Read { rules, sequence: read.sequence, at: read.at });
         }
     }
 
@@ -164,11 +158,12 @@ impl ReadBook {
         readers.get(reader).map_or_else(Vec::new, |history| history.reads.clone())
     }
 
-    /// How many different crawlers have read `version` of `site`. Fetchers, tools and the like are none.
+    /// How many different crawlers have read these rules on hosts for which `is_host` holds. Fetchers, tools and the
+    /// like are none.
     #[must_use]
-    pub fn readers_of(&self, site: &str, version: VersionId) -> usize {
+    pub fn readers_of(&self, rules: RulesId, is_host: impl Fn(&str) -> bool) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_read = |history: &History| history.reads.iter().any(|read| read.version == version);
+        let has_read = |history: &History| history.reads.iter().any(|read| read.rules == rules);
         // Who borrows a name has not read anything in it.
         let is_crawler = |reader: &Reader<'_>| {
             matches!(reader.client, Client::Crawler | Client::SpecialCase)
@@ -176,7 +171,7 @@ impl ReadBook {
         };
         let crawlers: HashSet<Option<&str>> = readers
             .iter()
-            .filter(|(reader, history)| reader.site == site && is_crawler(reader) && has_read(history))
+            .filter(|(reader, history)| is_crawler(reader) && has_read(history) && is_host(&reader.host))
             .map(|(reader, _)| reader.crawler.as_deref())
             .collect();
         crawlers.len()
@@ -185,7 +180,7 @@ impl ReadBook {
 
 /// Makes room for many newcomers at once, so that the search is paid for rarely.
 fn forget_oldest(readers: &mut Readers) {
-    let mut times: Vec<Option<SystemTime>> = readers.values().map(|history| history.last).collect();
+    let mut times: Vec<NoticeTime> = readers.values().map(|history| history.last).collect();
     let quarter = times.len() / 4;
     let (_, bound, _) = times.select_nth_unstable(quarter);
     let bound = *bound;
@@ -195,9 +190,10 @@ fn forget_oldest(readers: &mut Readers) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::Version;
     use crate::identify::Basis;
     use std::sync::Arc;
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::Duration;
 
     fn identity(client: Client, crawler: &str) -> Identity {
         let (crawler, tokens) = (Some(crawler.into()), Arc::new([]));
@@ -206,65 +202,65 @@ mod tests {
 
     fn reader(crawler: &str, proof: Proof, address: &str) -> Reader<'static> {
         let identity = identity(Client::Crawler, crawler);
-        Reader::new("example.org", "example.org", &identity, proof, address.parse().ok()).into_owned()
+        Reader::new("example.org", &identity, proof, address.parse().ok()).into_owned()
     }
 
-    fn at(seconds: u64) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(seconds)
+    /// A read of what allows everything.
+    fn read(sequence: u64, second: u64) -> Read {
+        let rules = Version::allowing_everything().rules;
+        Read { rules, sequence, at: NoticeTime(Duration::from_secs(second)) }
     }
 
     #[test]
     fn repeated_reads_of_an_unchanged_file_keep_the_first_time() {
         let book = ReadBook::default();
-        let (version, who) = (VersionId::of(b"a"), reader("GPTBot", Proof::Unchecked, "192.0.2.1"));
-        book.note(who.clone(), version, at(0), at(10));
-        book.note(who.clone(), version, at(0), at(20));
-        assert_eq!(book.of(&who), [Read { version, at: at(10) }]);
+        let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
+        book.note(who.clone(), read(1, 10));
+        book.note(who.clone(), read(1, 20));
+        assert_eq!(book.of(&who), [read(1, 10)]);
     }
 
     #[test]
     fn a_version_that_came_back_is_a_new_read() {
         let book = ReadBook::default();
-        let (version, who) = (VersionId::of(b"a"), reader("GPTBot", Proof::Unchecked, "192.0.2.1"));
-        book.note(who.clone(), version, at(0), at(10));
-        book.note(who.clone(), version, at(15), at(20));
-        assert_eq!(book.of(&who).len(), 2);
+        let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
+        book.note(who.clone(), read(1, 10));
+        book.note(who.clone(), read(3, 20));
+        assert_eq!(book.of(&who), [read(1, 10), read(3, 20)]);
     }
 
     #[test]
-    fn an_unproven_read_counts_for_its_network_only() {
+    fn a_read_that_nothing_proves_counts_for_its_network_only() {
         let book = ReadBook::default();
-        let version = VersionId::of(b"a");
-        book.note(reader("GPTBot", Proof::Unchecked, "192.0.2.1"), version, at(0), at(10));
-        assert_eq!(book.of(&reader("GPTBot", Proof::Unchecked, "192.0.2.200")).len(), 1);
-        assert!(book.of(&reader("GPTBot", Proof::Unchecked, "192.0.3.1")).is_empty());
+        for proof in [Proof::Unchecked, Proof::Contradicted] {
+            book.note(reader("GPTBot", proof, "192.0.2.1"), read(1, 10));
+            assert_eq!(book.of(&reader("GPTBot", proof, "192.0.2.200")).len(), 1);
+            assert!(book.of(&reader("GPTBot", proof, "192.0.3.1")).is_empty());
+        }
         assert!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).is_empty());
-        book.note(reader("GPTBot", Proof::Confirmed, "192.0.2.1"), version, at(0), at(10));
+        book.note(reader("GPTBot", Proof::Confirmed, "192.0.2.1"), read(1, 10));
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "203.0.113.1")).len(), 1);
     }
 
     #[test]
     fn readers_are_counted_by_crawler() {
         let book = ReadBook::default();
-        let version = VersionId::of(b"a");
         for address in ["192.0.2.1", "198.51.100.1"] {
-            book.note(reader("GPTBot", Proof::Unchecked, address), version, at(0), at(10));
+            book.note(reader("GPTBot", Proof::Unchecked, address), read(1, 10));
         }
-        book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), version, at(0), at(10));
+        book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), read(1, 10));
         let tool = identity(Client::Tool, "curl");
-        book.note(Reader::new("example.org", "h", &tool, Proof::Unchecked, None), version, at(0), at(10));
-        assert_eq!(book.readers_of("example.org", version), 2);
-        assert_eq!(book.readers_of("example.com", version), 0);
-        assert_eq!(book.readers_of("example.org", VersionId::of(b"b")), 0);
+        book.note(Reader::new("example.org", &tool, Proof::Unchecked, None), read(1, 10));
+        let rules = read(1, 10).rules;
+        assert_eq!(book.readers_of(rules, |host| host == "example.org"), 2);
+        assert_eq!(book.readers_of(rules, |_| false), 0);
     }
 
     #[test]
     fn the_book_is_bounded() {
         let book = ReadBook::default();
-        let version = VersionId::of(b"a");
         for number in 0..(READERS as u64 + 10) {
-            let who = reader(&number.to_string(), Proof::Confirmed, "192.0.2.1");
-            book.note(who, version, at(0), at(number));
+            book.note(reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"), read(1, number));
         }
         let readers = book.readers.lock().unwrap();
         assert!(readers.len() <= READERS);

@@ -7,9 +7,10 @@ use super::network::NetworkId;
 use super::reads::Reader;
 use super::store::{Message, StoreFile, StoreOptions, StoreStatus, Writer, spawn};
 use super::tally::{
-    Decision, DecisionRef, Entry, InForce, KeptEvent, ReadKey, Subject, SubjectRef, Tally, is_known, micros,
+    Decision, DecisionRef, Entry, InForce, KeptEvent, ReadKey, Seen, SeenRead, Subject, SubjectRef, Tally,
+    is_known, micros,
 };
-use crate::decide::VersionId;
+use crate::decide::{Read, VersionId};
 use crate::identify::Identity;
 use std::io;
 use std::sync::mpsc::{Sender, sync_channel};
@@ -42,16 +43,20 @@ pub struct Wanted {
 /// A complete read of robots.txt.
 #[derive(Clone, Copy, Debug)]
 pub struct CompleteRead<'a> {
+    /// Of which site.
+    pub site: &'a str,
     /// Who read.
     pub identity: &'a Identity,
     /// Whom it counts for.
     pub reader: &'a Reader<'a>,
-    /// What was read.
+    /// Which version.
     pub version: VersionId,
     /// When that came into force.
     pub in_force: SystemTime,
     /// When it was read.
-    pub at: SystemTime,
+    pub time: SystemTime,
+    /// What fair notice makes of it.
+    pub read: Read,
     /// How much of an address may be kept.
     pub addresses: AddressDetail,
 }
@@ -99,15 +104,20 @@ impl Recorder {
 
     /// Notes a complete read of robots.txt.
     pub fn read(&self, read: &CompleteRead<'_>) {
-        let subject = SubjectRef::new(read.reader.site(), read.identity, read.reader.proof());
+        let subject = SubjectRef::new(read.site, read.identity, read.reader.proof());
         let network = read.reader.network().filter(|_| read.addresses != AddressDetail::None);
         let key = ReadKey {
             version: read.version,
+            rules: read.read.rules,
             in_force: micros(read.in_force),
+            sequence: read.read.sequence,
             host: read.reader.host().into(),
             network: network.map(|network| network.to_string().into()),
         };
-        self.tally.read(subject, is_known(read.identity), key, micros(read.at));
+        let time = micros(read.time);
+        let at = i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX);
+        let seen = SeenRead { seen: Seen { first: time, last: time, count: 1 }, at };
+        self.tally.read(subject, is_known(read.identity), key, seen);
     }
 
     /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say
@@ -121,6 +131,11 @@ impl Recorder {
     /// what shows it: then a crawler that was not seen to read it may have read it all the same.
     pub fn reads_go_unseen(&self, site: &str, reason: &'static str, at: SystemTime) {
         self.tally.reads_go_unseen(site, reason, micros(at));
+    }
+
+    /// Notes the last entry of the ledger of versions, for the store to remember.
+    pub fn set_ledger_entry(&self, sequence: u64) {
+        self.tally.set_ledger_entry(sequence);
     }
 
     /// What the store is doing.

@@ -17,7 +17,7 @@ pub use decision::Decision;
 pub use room::Losses;
 pub use subject::{OTHER_CRAWLERS, Subject};
 
-pub(super) use account::{Account, KeptEvent, PathDays, ReadKey, Seen};
+pub(super) use account::{Account, KeptEvent, PathDays, ReadKey, Seen, SeenRead};
 pub(super) use batch::{Batch, Entry, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};
@@ -28,6 +28,7 @@ pub(super) use subject::{SubjectRef, is_known};
 use super::unseen::UnseenNotes;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
@@ -59,6 +60,7 @@ pub(super) struct Tally {
     others: Box<[Mutex<Batch>]>,
     state: DefaultHashBuilder,
     unseen: UnseenNotes,
+    ledger_entry: AtomicU64,
 }
 
 impl Default for Tally {
@@ -69,6 +71,7 @@ impl Default for Tally {
             others: (1..SHARDS).map(|_| shard()).collect(),
             state: DefaultHashBuilder::default(),
             unseen: UnseenNotes::default(),
+            ledger_entry: AtomicU64::new(0),
         }
     }
 }
@@ -85,9 +88,8 @@ impl Tally {
     }
 
     /// Notes a read.
-    pub(super) fn read(&self, subject: SubjectRef<'_>, is_known: bool, key: ReadKey, at: i64) {
-        let seen = Seen { first: at, last: at, count: 1 };
-        self.shard(subject).read(subject, is_known, key, seen);
+    pub(super) fn read(&self, subject: SubjectRef<'_>, is_known: bool, key: ReadKey, read: SeenRead) {
+        self.shard(subject).read(subject, is_known, key, read);
     }
 
     /// Notes that a version came into force. All go through one shard, which keeps their order.
@@ -100,12 +102,19 @@ impl Tally {
         let part = |shard: &Mutex<Batch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut whole = Batch::of(self.shards().map(part).collect(), WAITING);
         whole.unseen = self.unseen.take();
+        whole.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
         whole
     }
 
     /// Notes that someone else may answer requests for a site's robots.txt.
     pub(super) fn reads_go_unseen(&self, site: &str, reason: &'static str, at: i64) {
         self.unseen.note(site, reason, at);
+    }
+
+    /// Notes the last entry of the ledger of versions. The store remembers it, so that a ledger that is lost, or an
+    /// older one, is told from the first.
+    pub(super) fn set_ledger_entry(&self, sequence: u64) {
+        self.ledger_entry.fetch_max(sequence, Ordering::Relaxed);
     }
 
     /// What did not fit since the last [`Self::take`].

@@ -64,6 +64,9 @@ mod tests {
 
     fn read(subject: Subject, seconds: u64) -> ReadTotal {
         ReadTotal {
+            rules: None,
+            sequence: 1,
+            at: crate::decide::NoticeTime::default(),
             subject: Arc::new(subject),
             host: "a".into(),
             network: None,

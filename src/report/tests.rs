@@ -3,7 +3,7 @@
 mod words;
 
 use super::*;
-use crate::decide::{Notice, Outcome, Reason, Ruling, Verdict, VersionId};
+use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason, Ruling, Verdict, Version, VersionId};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{
@@ -32,6 +32,11 @@ fn noon() -> SystemTime {
 fn identity(client: Client, name: &str) -> Identity {
     let (crawler, tokens) = (Some(name.into()), Arc::new([]));
     Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue }
+}
+
+/// What fair notice makes of a read is not the report's affair.
+fn some_read() -> Read {
+    Read { rules: Version::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
 }
 
 impl Scene {
@@ -88,13 +93,15 @@ impl Scene {
     }
 
     fn read(&self, who: &Identity, proof: Proof, at: SystemTime) {
-        let reader = Reader::new("a", "a", who, proof, "198.51.100.7".parse().ok());
+        let reader = Reader::new("a", who, proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
+            site: "a",
             identity: who,
             reader: &reader,
             version: VersionId::of(ROBOTS),
             in_force: noon(),
-            at,
+            time: at,
+            read: some_read(),
             addresses: AddressDetail::Full,
         });
     }

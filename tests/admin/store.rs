@@ -1,6 +1,8 @@
 //! Stores as a season of crawlers leaves them, filled through the real writer.
 
-use robots_gateway::decide::{Notice, Outcome, Reason, Ruling, Verdict, VersionId};
+use robots_gateway::decide::{
+    Notice, NoticeTime, Outcome, Read, Reason, Ruling, Verdict, Version, VersionId,
+};
 use robots_gateway::enforce::{Action, Mode};
 use robots_gateway::identify::{Basis, Client, Identity, Proof, Purpose};
 use robots_gateway::record::{
@@ -54,7 +56,8 @@ pub(crate) const IGNORED: (Outcome, Action, &[u8]) =
     (Outcome::Violation(Notice::Read), Action::Refuse, b"Disallow: /drafts/");
 pub(crate) const LAPSED: (Outcome, Action, &[u8]) =
     (Outcome::Violation(Notice::Lapsed), Action::Forward, b"Disallow: /search?");
-pub(crate) const STALE: (Outcome, Action, &[u8]) = (Outcome::Stale, Action::Forward, b"Disallow: /drafts/");
+pub(crate) const STALE: (Outcome, Action, &[u8]) =
+    (Outcome::Stale(Notice::Pending), Action::Forward, b"Disallow: /drafts/");
 
 impl Season {
     /// Begins a store in `folder`.
@@ -119,13 +122,19 @@ impl Season {
     /// A read of the robots.txt in force, so many minutes ago.
     pub(crate) fn reads(&self, who: Visitor<'_>, minutes: u64) {
         let identity = who.identity();
-        let reader = Reader::new(self.site, self.site, &identity, who.proof, "198.51.100.7".parse().ok());
+        let reader = Reader::new(self.site, &identity, who.proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
+            site: self.site,
             identity: &identity,
             reader: &reader,
             version: VersionId::of(ROBOTS),
             in_force: self.now - Duration::from_secs(80 * 86_400),
-            at: self.now - Duration::from_secs(minutes * 60),
+            time: self.now - Duration::from_secs(minutes * 60),
+            read: Read {
+                rules: Version::allowing_everything().rules,
+                sequence: 1,
+                at: NoticeTime::default(),
+            },
             addresses: AddressDetail::Full,
         });
     }

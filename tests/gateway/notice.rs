@@ -111,25 +111,36 @@ fn an_unproved_read_counts_for_its_own_network_only() {
 }
 
 #[test]
-fn the_first_version_needs_no_notice() {
+fn the_first_version_binds_after_its_notice_and_at_once_for_whoever_reads_it() {
     let origin = Nginx::start();
     let gateway =
         Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
     let gateway = gateway.set("settle = \"50ms\"").start();
+    assert_eq!(status(&gateway, "/old/1", GPTBOT), 200, "nobody knows what it may have read before");
+    assert_event(&gateway.journal().event_of("/old/1"), "stale", "pending");
+    gateway.send(&get("/robots.txt").by(GPTBOT));
+    until("the read counts", || (status(&gateway, "/old/2", GPTBOT) == 403).then_some(()));
+    let refused = gateway.journal().event_where("a refusal", |event| event["action"] == "refused");
+    assert_event(&refused, "violation", "read");
+    assert_eq!(status(&gateway, "/old/3", CLAUDEBOT), 200, "another one has read nothing");
+}
+
+#[test]
+fn what_the_operator_says_was_published_binds_at_once() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
+    let gateway = gateway.published().start();
     assert_eq!(status(&gateway, "/old/1", GPTBOT), 403);
     assert_event(&gateway.journal().event_of("/old/1"), "violation", "lapsed");
-    gateway.send(&get("/robots.txt").by(GPTBOT));
-    until("the read counts", || {
-        status(&gateway, "/old/2", GPTBOT);
-        gateway.journal().events().into_iter().find(|event| event["notice"] == "read")
-    });
 }
 
 #[test]
 fn what_both_versions_disallow_is_a_violation_at_once() {
     let origin = Nginx::start();
     let gateway =
-        Daemon::with(disallowing("/both")).in_mode("enforce").with_notice("1h").in_front_of(&origin).start();
+        Daemon::with(disallowing("/both")).in_mode("enforce").with_notice("1h").in_front_of(&origin);
+    let gateway = gateway.published().start();
     let robots = "User-agent: *\nDisallow: /new\nDisallow: /both\n";
     rename_over(&gateway.robots(), robots);
     until("the new file is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
@@ -143,8 +154,8 @@ fn what_both_versions_disallow_is_a_violation_at_once() {
 #[test]
 fn a_page_that_was_disallowed_and_no_longer_is_gets_forwarded() {
     let origin = Nginx::start();
-    let gateway =
-        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("1h").in_front_of(&origin).start();
+    let gateway = Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("1h").in_front_of(&origin);
+    let gateway = gateway.published().start();
     assert_eq!(status(&gateway, "/old/1", GPTBOT), 403);
     tighten(&gateway);
     assert_eq!(status(&gateway, "/old/2", GPTBOT), 200, "the version in force allows it");
@@ -176,7 +187,7 @@ fn a_version_dropped_for_room_still_excuses() {
     let origin = Nginx::start();
     let gateway = lenient(&origin, "1h");
     for number in 0..20 {
-        let robots = format!("# {number}\n{}", disallowing("/new"));
+        let robots = format!("{}Disallow: /{number}\n", disallowing("/new"));
         rename_over(&gateway.robots(), &robots);
         until("it is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
     }

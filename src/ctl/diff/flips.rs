@@ -48,7 +48,7 @@ pub(super) enum Word {
 impl Said {
     pub(super) fn of(verdict: &Verdict<'_>) -> Self {
         let word = match verdict.outcome {
-            Outcome::Allow | Outcome::Stale => Word::Allowed,
+            Outcome::Allow | Outcome::Stale(_) => Word::Allowed,
             Outcome::Variant => Word::Variant,
             Outcome::Violation(_) => Word::Disallowed,
         };

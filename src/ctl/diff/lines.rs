@@ -4,6 +4,7 @@ use super::Pair;
 use super::flips::{Flips, Said, Word};
 use crate::ctl::access_log::{Agent, Chunk, Entry, parse};
 use crate::ctl::replay::Sites;
+use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
 use crate::policy::{Site, judge_recognised};
 use crate::request::target::{Target, origin_form};
@@ -11,7 +12,7 @@ use crate::request::{RequestFacts, Scheme, host};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How many headers are remembered, and the longest of them.
 const HEADERS: usize = 16_384;
@@ -136,9 +137,9 @@ fn said(
     who: Recognised,
     at: i64,
 ) -> Option<Said> {
-    let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(at).unwrap_or_default());
+    let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
     let (proof, reads) = (|_: &Identity| Proof::Unchecked, |_: &Identity, _| Vec::new());
-    let judged = judge_recognised(pair.policy, site, facts, target, who, proof, reads, now);
+    let judged = judge_recognised(pair.policy, site, &site.rules, facts, target, who, proof, reads, now);
     judged.verdict.is_judged().then(|| Said::of(&judged.verdict))
 }
 

@@ -16,7 +16,7 @@ use super::output::{Output, harmless};
 use super::replay::{Progress, Sites, crew, open, workers};
 use super::{Failure, Outcome, setting};
 use crate::identify::Purpose;
-use crate::policy::{Policy, RobotsFile, Site};
+use crate::policy::{Policy, RobotsFile, Site, fitness};
 use crate::record::{STORE_FILE, StoreReader};
 use crate::robots::{Limits, Robots};
 use flips::{Flip, Flips};
@@ -143,7 +143,7 @@ fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, F
     };
     let file = RobotsFile::read(path).map_err(unfit)?;
     let limits = Limits { max_bytes: policy.config.robots_max_size };
-    file.fitness(&Robots::parse(&file.bytes, &limits).robots).map_err(unfit)?;
+    fitness(&file.bytes, &Robots::parse(&file.bytes, &limits).robots).map_err(unfit)?;
     Ok(old.judging_by(&file.bytes, &limits))
 }
 

@@ -95,8 +95,7 @@ fn said(pair: &Pair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> 
         address: None,
     };
     let target = Target::new(&facts.target, site.config.path_parameters);
-    let judged =
-        judge_as(pair.policy, site, &facts, &target, identity, Proof::Unchecked, SystemTime::UNIX_EPOCH);
+    let judged = judge_as(pair.policy, site, &site.rules, &facts, &target, identity, Proof::Unchecked);
     judged.verdict.is_judged().then(|| Said::of(&judged.verdict))
 }
 

@@ -7,7 +7,7 @@ use super::part::{Hit, NewDecision, NewSubject, Part, Spared, What};
 use super::published::{Answer, Files};
 use super::sites::Sites;
 use crate::ctl::access_log::{Agent, Chunk, Entry, Request, parse};
-use crate::decide::{Notice, Outcome, Reason};
+use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason};
 use crate::enforce::{Action, Mode, Variants};
 use crate::identify::{Client, Identity, Proof, Recognised};
 use crate::policy::{Judged, Site, judge_recognised};
@@ -17,7 +17,7 @@ use crate::request::{RequestFacts, Scheme, host};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// How many headers of a site are remembered, and the longest of them.
 const HEADERS: usize = 16_384;
@@ -223,7 +223,7 @@ impl<'a> Judge<'a> {
         };
         let sites = self.sites;
         let Some(of) = sites.all.get(site) else { return };
-        let now = UNIX_EPOCH + Duration::from_micros(u64::try_from(entry.at).unwrap_or_default());
+        let now = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method,
@@ -235,10 +235,10 @@ impl<'a> Judge<'a> {
         let target = Target::new(&facts.target, of.config.path_parameters);
         let Sender { recognised, subject } = sender;
         let reads = |who: &Identity, proof| {
-            self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(of, &facts, who, proof)))
+            self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(&facts, who, proof)))
         };
         let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked);
-        let judged = judge_recognised(policy, of, &facts, &target, recognised, proof, reads, now);
+        let judged = judge_recognised(policy, of, &of.rules, &facts, &target, recognised, proof, reads, now);
         let hit = |what, target| Hit {
             at: entry.at,
             subject,
@@ -254,9 +254,9 @@ impl<'a> Judge<'a> {
                 if method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     let answered = self.files.answered(site, entry);
                     let is_read = self.files.is_read(answered);
-                    if let (Some(book), Some(version), true) = (&self.book, of.version(), is_read) {
-                        let reader = reader(of, &facts, &judged.identity, judged.proof);
-                        book.note(reader, version, UNIX_EPOCH, now);
+                    if let (Some(book), Some(_), true) = (&self.book, of.version(), is_read) {
+                        let reader = reader(&facts, &judged.identity, judged.proof);
+                        book.note(reader, Read { rules: of.rules.current().rules, sequence: 0, at: now });
                     }
                     part.hits.push(hit(What::Fetched(answered), 0..0));
                 }
@@ -269,7 +269,7 @@ impl<'a> Judge<'a> {
                 let target = part.target(&facts.target);
                 part.hits.push(hit(what, target));
                 if self.book.is_some() {
-                    event(&facts, of, &judged, entry.status, now, part);
+                    event(&facts, of, &judged, entry.status, SystemTime::UNIX_EPOCH + now.0, part);
                 }
             }
         }
@@ -312,8 +312,8 @@ impl<'a> Judge<'a> {
 }
 
 /// Whom a read counts for.
-fn reader<'a>(site: &'a Site, facts: &'a RequestFacts<'_>, who: &'a Identity, proof: Proof) -> Reader<'a> {
-    Reader::new(&site.config.name, &facts.host, who, proof, facts.address)
+fn reader<'a>(facts: &'a RequestFacts<'_>, who: &'a Identity, proof: Proof) -> Reader<'a> {
+    Reader::new(&facts.host, who, proof, facts.address)
 }
 
 /// Why a disallowed request would be forwarded. The order is that of the stage that forwards it.

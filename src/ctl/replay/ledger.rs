@@ -7,7 +7,7 @@ use super::part::{Hit, NewDecision, Part, Spared, Tally, What};
 use super::published::{Answers, Files};
 use super::sites::Sites;
 use super::timeline::{REQUESTS, Timeline, VIOLATIONS};
-use crate::decide::{Notice, NoticePeriod, VersionId};
+use crate::decide::{Notice, NoticePeriod, NoticeTime, Read, RulesId};
 use crate::enforce::Action;
 use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{
@@ -248,12 +248,14 @@ impl<'a> Ledger<'a> {
         account.first = account.first.min(hit.at);
         account.last = account.last.max(hit.at);
         let host_name = self.hosts.get(host as usize).map_or("", |host| host);
-        let version = self.sites.all.get(account.site).and_then(crate::policy::Site::version);
+        let site = self.sites.all.get(account.site).filter(|site| site.version().is_some());
+        let rules = site.map(|site| site.rules.current().rules);
+        let now = NoticeTime(Duration::from_micros(u64::try_from(hit.at).unwrap_or_default()));
         let decision = match hit.what {
             What::Decided(decision) => decision,
             What::Fetched(answered) if self.files.is_read(answered) => {
-                if let Some(version) = version {
-                    self.book.note(reader(account, host_name, hit), version, UNIX_EPOCH, instant(hit.at));
+                if let Some(rules) = rules {
+                    self.book.note(reader(account, host_name, hit), Read { rules, sequence: 0, at: now });
                 }
                 return read(account, &mut self.readers, host, hit);
             }
@@ -270,8 +272,8 @@ impl<'a> Ledger<'a> {
             *self.spared.entry((*reason, number)).or_default() += 1;
         }
         let is_violation = decided.kind == EventKind::Violation;
-        let had_read = is_violation
-            && has_read(&self.book, &reader(account, host_name, hit), version, self.period, instant(hit.at));
+        let had_read =
+            is_violation && has_read(&self.book, &reader(account, host_name, hit), rules, self.period, now);
         if is_violation && matches!(account.subject.client, Client::Crawler | Client::SpecialCase) {
             self.timeline.add(number, hit.at);
         }
@@ -323,18 +325,18 @@ impl<'a> Ledger<'a> {
 
 /// Whom a read counts for.
 fn reader<'a>(account: &'a Account, host: &'a str, hit: &Hit) -> Reader<'a> {
-    Reader::new(&account.subject.site, host, &account.identity, Proof::Unchecked, hit.address)
+    Reader::new(host, &account.identity, Proof::Unchecked, hit.address)
 }
 
 /// Whether the reader had read this very file before, and long enough before.
 fn has_read(
     book: &ReadBook,
     reader: &Reader<'_>,
-    version: Option<VersionId>,
+    rules: Option<RulesId>,
     period: NoticePeriod,
-    now: SystemTime,
+    now: NoticeTime,
 ) -> bool {
-    book.of(reader).iter().any(|read| Some(read.version) == version && period.counts(read, now))
+    book.of(reader).iter().any(|read| Some(read.rules) == rules && period.counts(read, now))
 }
 
 fn read(account: &mut Account, readers: &mut usize, host: u32, hit: &Hit) {

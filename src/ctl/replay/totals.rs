@@ -2,6 +2,7 @@
 
 use super::ledger::{Account, Ledger, Seen, instant};
 use super::sites::Sites;
+use crate::decide::NoticeTime;
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
 use crate::policy::Site;
@@ -117,7 +118,10 @@ fn reads(account: &Account, ledger: &Ledger<'_>, sites: &Sites) -> Vec<ReadTotal
         host: ledger.hosts.get(*host as usize).cloned().unwrap_or_default(),
         network: network.as_deref().map(Into::into),
         version,
+        rules: None,
         in_force: UNIX_EPOCH,
+        sequence: 0,
+        at: NoticeTime::default(),
         first: instant(seen.first),
         last: instant(seen.last),
         count: seen.count,
@@ -129,6 +133,7 @@ fn reads(account: &Account, ledger: &Ledger<'_>, sites: &Sites) -> Vec<ReadTotal
 fn version(site: &Site) -> Option<VersionRecord> {
     let id = site.version()?;
     Some(VersionRecord {
+        row: 0,
         site: site.config.name.as_str().into(),
         sha256: None,
         id: Some(id),

@@ -4,6 +4,8 @@ mod handshake;
 mod keeping;
 mod peer;
 mod probe;
+mod word;
 
 pub(super) use keeping::keep;
 pub(super) use peer::{ATTEMPTS, Authorities, may_retry, peer};
+pub(super) use word::Inquiry;

@@ -57,7 +57,8 @@ pub(in crate::proxy) fn peer(
     context: &mut RequestContext,
     authorities: &Authorities,
 ) -> Result<Box<HttpPeer>> {
-    let Some(site) = context.site_index.and_then(|index| context.policy.sites().get(index)) else {
+    let policy = Arc::clone(&context.policy);
+    let Some((site, _)) = policy.found(context.slot) else {
         return Error::e_explain(ErrorType::InternalError, "the request has no site");
     };
     context.attempts += 1;

@@ -1,7 +1,7 @@
 //! The store as a whole: what is recorded through the real writer is what the reader tells.
 
 use super::*;
-use crate::decide::{Notice, Outcome, Reason, Ruling, Verdict, VersionId};
+use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason, Ruling, Verdict, Version, VersionId};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, Reader, Recorder};
@@ -123,6 +123,11 @@ pub(in crate::record) fn by_crawler(reader: &StoreReader) -> HashMap<String, u64
         *sums.entry(name).or_default() += total.count;
     }
     sums
+}
+
+/// What fair notice makes of a read is not the store's affair.
+fn some_read() -> Read {
+    Read { rules: Version::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
 }
 
 pub(super) fn noon() -> SystemTime {

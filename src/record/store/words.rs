@@ -8,7 +8,7 @@ use crate::record::event::EventKind;
 const KINDS: [EventKind; 5] =
     [EventKind::Violation, EventKind::Stale, EventKind::Variant, EventKind::Spoof, EventKind::Allowed];
 const ACTIONS: [Action; 2] = [Action::Forward, Action::Refuse];
-const NOTICES: [Notice; 3] = [Notice::Read, Notice::Lapsed, Notice::Pending];
+const NOTICES: [Notice; 4] = [Notice::Read, Notice::Lapsed, Notice::Pending, Notice::Waived];
 const PROOFS: [Proof; 3] = [Proof::Confirmed, Proof::Contradicted, Proof::Unchecked];
 
 /// Between the tokens of a group; no line of a robots.txt holds it.

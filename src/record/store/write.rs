@@ -29,6 +29,9 @@ const FIRST_STRANGERS_PER_DAY: i64 = 500;
 /// The host or target that stands for all that found no room.
 pub const OTHER: &str = "(other)";
 
+/// The last entry of the ledger of versions.
+pub(super) const LEDGER_ENTRY: &str = "ledger_entry";
+
 /// What tells a batch from every other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchId<'a> {
@@ -55,6 +58,13 @@ pub(super) fn write<D: Database>(
             &[Text(id.process), Integer(id.sequence), Integer(now)],
         )?;
         unseen::note(database, &batch.unseen)?;
+        if batch.ledger_entry > 0 {
+            database.run(
+                "INSERT INTO meta (name, value) VALUES (?1, ?2)
+                 ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+                &[Text(LEDGER_ENTRY), integer(batch.ledger_entry)],
+            )?;
+        }
         let mut writing = Writing { database, now };
         for version in &batch.versions {
             writing.version(version)?;
@@ -141,7 +151,7 @@ impl<D: Database> Writing<'_, D> {
         }
         self.paths(id, OTHER, &account.other_paths)?;
         account.events.iter().try_for_each(|event| self.sample(id, event))?;
-        account.reads.iter().try_for_each(|(key, seen)| self.read(id, key, *seen))
+        account.reads.iter().try_for_each(|(key, read)| self.read(id, key, *read))
     }
 
     /// Whether a made-up name is kept by name today.

@@ -3,7 +3,7 @@
 use super::decision::Decision;
 use super::instant::{DAY, HOUR, start_of};
 use super::room::{Room, Sizes};
-use crate::decide::VersionId;
+use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::{Event, EventKind};
 use crate::record::network::NetworkId;
@@ -86,8 +86,12 @@ pub(in crate::record) type PathDays = Vec<(i64, PathCounts)>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::record) struct ReadKey {
     pub(in crate::record) version: VersionId,
+    /// What it said.
+    pub(in crate::record) rules: RulesId,
     /// When the version came into force, in microseconds.
     pub(in crate::record) in_force: i64,
+    /// The last change among the versions of the host.
+    pub(in crate::record) sequence: u64,
     pub(in crate::record) host: Box<str>,
     pub(in crate::record) network: Option<Box<str>>,
 }
@@ -106,6 +110,14 @@ impl Seen {
         self.last = self.last.max(other.last);
         self.count = self.count.saturating_add(other.count);
     }
+}
+
+/// When and how often a reader read a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::record) struct SeenRead {
+    pub(in crate::record) seen: Seen,
+    /// When it first did, in microseconds on the clock that notice runs by.
+    pub(in crate::record) at: i64,
 }
 
 /// An event in full.
@@ -191,7 +203,7 @@ pub(in crate::record) struct Account {
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
     pub(in crate::record) events: Vec<KeptEvent>,
-    pub(in crate::record) reads: Map<ReadKey, Seen>,
+    pub(in crate::record) reads: Map<ReadKey, SeenRead>,
 }
 
 impl Account {
@@ -210,14 +222,15 @@ impl Account {
         Some((all().map(|seen| seen.first).min()?, all().map(|seen| seen.last).max()?))
     }
 
-    pub(super) fn add_read(&mut self, key: ReadKey, seen: Seen, room: &mut Room) {
+    pub(super) fn add_read(&mut self, key: ReadKey, read: SeenRead, room: &mut Room) {
         if let Some(known) = self.reads.get_mut(&key) {
-            known.add(seen);
+            known.seen.add(read.seen);
+            known.at = known.at.min(read.at);
         } else if room.sizes.reads < room.bounds.reads {
             room.sizes.reads += 1;
-            self.reads.insert(key, seen);
+            self.reads.insert(key, read);
         } else {
-            room.drop_details(seen.count);
+            room.drop_details(read.seen.count);
         }
     }
 

@@ -4,7 +4,7 @@
 //! day, then made-up names as the rest of theirs, then minutes as hours. Only when even that finds no room
 //! is a count lost, and then it is counted as lost.
 
-use super::account::{Account, KeptEvent, Map, PathCounts, Period, ReadKey, Seen, Uses, add, push};
+use super::account::{Account, KeptEvent, Map, PathCounts, Period, ReadKey, Seen, SeenRead, Uses, add, push};
 use super::decision::DecisionRef;
 use super::instant::{DAY, MINUTE, start_of};
 use super::room::{Bounds, Losses, Room, Sizes};
@@ -31,6 +31,8 @@ pub(in crate::record) struct Batch {
     pub(in crate::record) versions: Vec<InForce>,
     /// Where someone else may have answered requests for robots.txt.
     pub(in crate::record) unseen: Vec<Unseen>,
+    /// The last entry of the ledger of versions; 0 where there is none.
+    pub(in crate::record) ledger_entry: u64,
     room: Room,
 }
 
@@ -49,7 +51,7 @@ pub(in crate::record) struct Entry<'a> {
 impl Batch {
     pub(in crate::record) fn new(bounds: Bounds) -> Self {
         let (accounts, versions, room) = (Map::default(), Vec::new(), Room::new(bounds));
-        Self { accounts, versions, unseen: Vec::new(), room }
+        Self { accounts, versions, unseen: Vec::new(), ledger_entry: 0, room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {
@@ -111,12 +113,12 @@ impl Batch {
         subject: SubjectRef<'_>,
         is_known: bool,
         key: ReadKey,
-        seen: Seen,
+        read: SeenRead,
     ) {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, subject, is_known);
-        account.see(seen);
-        account.add_read(key, seen, room);
+        account.see(read.seen);
+        account.add_read(key, read, room);
     }
 
     /// Notes that a version came into force.
@@ -134,6 +136,7 @@ impl Batch {
     pub(in crate::record) fn merge(&mut self, other: Self) {
         self.room.losses = self.losses().plus(other.losses());
         self.unseen.extend(other.unseen);
+        self.ledger_entry = self.ledger_entry.max(other.ledger_entry);
         other.versions.into_iter().for_each(|version| self.in_force(version));
         let accounts = Sizes { robots: 0, ..other.room.sizes };
         let is_table_of_use =
@@ -186,7 +189,7 @@ impl Batch {
             }
         }
         theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
-        theirs.reads.into_iter().for_each(|(key, seen)| ours.add_read(key, seen, room));
+        theirs.reads.into_iter().for_each(|(key, read)| ours.add_read(key, read, room));
         theirs.events.into_iter().for_each(|event| self.keep(subject, is_known, event));
     }
 }

@@ -7,6 +7,7 @@ use super::journal::Journal;
 use super::log::Log;
 use super::origin::Nginx;
 use super::wait::{until, within};
+use robots_gateway::decide::VersionId;
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -138,6 +139,13 @@ impl Builder {
         self
     }
 
+    /// Its robots.txt was published long before the gateway served it: it binds at once.
+    pub(crate) fn published(self) -> Self {
+        let robots = std::fs::read(self.folder.join("robots.txt")).expect("a robots.txt");
+        let version = VersionId::of(&robots);
+        self.site(&format!("published = {{ version = \"{version}\", since = 2020-01-01T00:00:00Z }}"))
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -177,6 +185,10 @@ impl Builder {
         let config = self.config.as_deref().unwrap_or_default();
         if !says("--admin") && !config.contains("admin = ") {
             command.args(["--admin", "off"]);
+        }
+        // What was served before is not known to a gateway that was never here: it would accuse nobody for a day.
+        if !says("--notice") && !self.config_text().is_some_and(|text| text.contains("notice = ")) {
+            command.args(["--notice", "0s"]);
         }
         if !says("--state-dir") {
             command.arg("--state-dir").arg(self.folder.join("state"));

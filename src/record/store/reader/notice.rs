@@ -2,14 +2,14 @@
 
 use super::names::optional;
 use super::{Filter, StoreReader, unsigned};
-use crate::decide::VersionId;
+use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::fault;
-use crate::record::tally::{Subject, instant, micros};
+use crate::record::store::write::LEDGER_ENTRY;
+use crate::record::tally::{Subject, instant};
 use rusqlite::Row;
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// As many readers as a gateway remembers.
 const REMEMBERED: usize = 65_536;
@@ -17,6 +17,8 @@ const REMEMBERED: usize = 65_536;
 /// One stretch of time in which a version was in force at a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRecord {
+    /// Its row: versions are ordered by it, whatever a clock said.
+    pub row: u64,
     /// The site.
     pub site: Box<str>,
     /// SHA-256 of the file; `None` for a site without one.
@@ -42,8 +44,14 @@ pub struct ReadTotal {
     pub network: Option<Box<str>>,
     /// Which version.
     pub version: VersionId,
+    /// What that said; `None` where version 0.1 noted the read.
+    pub rules: Option<RulesId>,
     /// When that had come into force.
     pub in_force: SystemTime,
+    /// The last change among the versions of the host before the last read.
+    pub sequence: u64,
+    /// When the first read after that change was, on the clock that notice runs by.
+    pub at: NoticeTime,
     /// The first read.
     pub first: SystemTime,
     /// The last read.
@@ -55,9 +63,9 @@ pub struct ReadTotal {
 /// What a gateway that starts takes up again.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
-    /// Versions that were in force at some time since the one that was asked for, oldest first.
+    /// All versions, oldest first.
     pub versions: Vec<VersionRecord>,
-    /// Reads of these versions, oldest first.
+    /// Reads of them.
     pub reads: Vec<ReadTotal>,
 }
 
@@ -67,10 +75,16 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn versions(&self, site: Option<&str>) -> Result<Vec<VersionRecord>, StoreError> {
-        self.versions_since(0).map(|mut found| {
-            found.retain(|version| site.is_none_or(|site| site.eq_ignore_ascii_case(&version.site)));
-            found
-        })
+        let mut found = Vec::new();
+        let sql = "SELECT site, version.sha256, bytes, since, until, id FROM version
+                   LEFT JOIN robots ON robots.sha256 = version.sha256 ORDER BY since, id";
+        let mut statement = self.connection.prepare(sql).map_err(fault)?;
+        let mut rows = statement.query([]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            found.push(version(row).map_err(fault)?);
+        }
+        found.retain(|version| site.is_none_or(|site| site.eq_ignore_ascii_case(&version.site)));
+        Ok(found)
     }
 
     /// All reads, oldest first.
@@ -80,8 +94,12 @@ impl StoreReader {
     pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
         let subjects = self.subjects(filter)?;
         let mut found = Vec::new();
-        let sql = "SELECT subject, version, in_force, host, network, first, last, count FROM read
-                   ORDER BY first, in_force";
+        // Version 0.1 kept no order; its versions are ordered by their rows, and so are the reads of them.
+        let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at,
+                   CASE WHEN sequence > 0 THEN sequence ELSE coalesce((SELECT 2 * max(version.id) + 1 FROM version
+                   JOIN subject ON subject.site = version.site WHERE subject.id = read.subject
+                   AND version.since = read.in_force), 0) END
+                   FROM read ORDER BY first, in_force";
         let mut statement = self.connection.prepare(sql).map_err(fault)?;
         let mut rows = statement.query([]).map_err(fault)?;
         while let Some(row) = rows.next().map_err(fault)? {
@@ -93,34 +111,27 @@ impl StoreReader {
         Ok(found)
     }
 
-    /// The versions in force at `since` or later, and who has read them.
+    /// The last entry of the ledger that the store knows of; `None` where there was none yet.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn remembered(&self, since: SystemTime) -> Result<Remembered, StoreError> {
-        let versions = self.versions_since(micros(since))?;
-        let wanted: HashSet<_> = versions.iter().filter_map(|version| version.id).collect();
-        let mut reads = self.reads(&Filter::default())?;
-        reads.retain(|read| wanted.contains(&read.version));
-        if reads.len() > REMEMBERED {
-            reads.sort_by_key(|read| std::cmp::Reverse(read.last));
-            reads.truncate(REMEMBERED);
-            reads.sort_by_key(|read| read.first);
-        }
-        Ok(Remembered { versions, reads })
+    pub fn ledger_entry(&self) -> Result<Option<u64>, StoreError> {
+        let found: Option<i64> = self.value("SELECT value FROM meta WHERE name = ?1", [LEDGER_ENTRY])?;
+        Ok(found.map(unsigned))
     }
 
-    fn versions_since(&self, since: i64) -> Result<Vec<VersionRecord>, StoreError> {
-        let mut found = Vec::new();
-        let sql = "SELECT site, version.sha256, bytes, since, until FROM version
-                   LEFT JOIN robots ON robots.sha256 = version.sha256
-                   WHERE until = 0 OR until > ?1 ORDER BY since, id";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([since]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            found.push(version(row).map_err(fault)?);
+    /// All versions, and the latest reads of as many readers as a gateway remembers.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn remembered(&self) -> Result<Remembered, StoreError> {
+        let versions = self.versions(None)?;
+        let mut reads = self.reads(&Filter::default())?;
+        if reads.len() > REMEMBERED {
+            reads.sort_by_key(|read| std::cmp::Reverse(read.sequence));
+            reads.truncate(REMEMBERED);
         }
-        Ok(found)
+        Ok(Remembered { versions, reads })
     }
 }
 
@@ -130,6 +141,7 @@ fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
     let bytes: Option<Vec<u8>> = row.get(2)?;
     let until: i64 = row.get(4)?;
     Ok(VersionRecord {
+        row: unsigned(row.get(5)?),
         site: row.get::<_, String>(0)?.into(),
         sha256,
         id: sha256.map(VersionId::of_digest),
@@ -147,7 +159,10 @@ fn read(row: &Row<'_>, subject: &Arc<Subject>) -> Result<Option<ReadTotal>, rusq
         host: row.get_ref(3)?.as_str()?.into(),
         network: optional(row.get_ref(4)?.as_str()?).map(Into::into),
         version,
+        rules: RulesId::parse(row.get_ref(8)?.as_str()?),
         in_force: instant(row.get(2)?),
+        sequence: unsigned(row.get(10)?),
+        at: NoticeTime(Duration::from_micros(unsigned(row.get(9)?))),
         first: instant(row.get(5)?),
         last: instant(row.get(6)?),
         count: unsigned(row.get(7)?),

@@ -155,13 +155,15 @@ fn readers_beyond_the_first_thousand_are_counted_together() {
     let who = identity("GPTBot", Basis::Catalogue);
     for number in 0..1_200_u32 {
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
-        let reader = Reader::new("s", "h", &who, Proof::Unchecked, Some(address));
+        let reader = Reader::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
+            site: "s",
             identity: &who,
             reader: &reader,
             version: VersionId::of(b"a"),
             in_force: noon(),
-            at: noon(),
+            time: noon(),
+            read: some_read(),
             addresses: AddressDetail::Full,
         });
     }

@@ -12,14 +12,16 @@ fn reads_versions_and_presence_are_kept() {
     recorder.in_force("other.example", None, noon());
     let who = identity("GPTBot", Basis::Catalogue);
     let address = "198.51.100.7".parse().ok();
-    let reader = Reader::new("example.org", "www.example.org", &who, Proof::Unchecked, address);
+    let reader = Reader::new("www.example.org", &who, Proof::Unchecked, address);
     for second in [70, 90, 80] {
         recorder.read(&CompleteRead {
+            site: "example.org",
             identity: &who,
             reader: &reader,
             version: VersionId::of(b"new"),
             in_force: noon() + Duration::from_secs(60),
-            at: noon() + Duration::from_secs(second),
+            time: noon() + Duration::from_secs(second),
+            read: some_read(),
             addresses: AddressDetail::Full,
         });
     }
@@ -43,12 +45,11 @@ fn reads_versions_and_presence_are_kept() {
     let presence = store.presence(&Filter::default()).unwrap();
     assert_eq!((presence.len(), presence[0].last), (1, noon() + Duration::from_secs(90)));
 
-    let remembered = store.remembered(noon() + Duration::from_secs(61)).unwrap();
-    assert_eq!(remembered.versions.len(), 2, "the version in force of each site");
+    let remembered = store.remembered().unwrap();
+    assert_eq!(remembered.versions.len(), 3);
     let book = crate::record::ReadBook::default();
-    book.take_up(&remembered.reads);
-    let read = crate::decide::Read { version: VersionId::of(b"new"), at: noon() + Duration::from_secs(70) };
-    assert_eq!(book.of(&reader), [read]);
+    book.take_up(&remembered.reads, |_| None);
+    assert_eq!(book.of(&reader), [some_read()]);
 }
 
 #[test]
@@ -56,15 +57,17 @@ fn where_addresses_are_not_kept_no_network_is() {
     let folder = Folder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let who = identity("GPTBot", Basis::Catalogue);
-    let reader = Reader::new("s", "h", &who, Proof::Unchecked, "198.51.100.7".parse().ok());
+    let reader = Reader::new("h", &who, Proof::Unchecked, "198.51.100.7".parse().ok());
     let version = VersionId::of(b"a");
     let (identity, addresses) = (&who, AddressDetail::None);
     recorder.read(&CompleteRead {
+        site: "example.org",
         identity,
         reader: &reader,
         version,
         in_force: noon(),
-        at: noon(),
+        time: noon(),
+        read: some_read(),
         addresses,
     });
     recorder.close();
@@ -72,7 +75,7 @@ fn where_addresses_are_not_kept_no_network_is() {
     let reads = store.reads(&Filter::default()).unwrap();
     assert_eq!((reads.len(), reads[0].network.as_deref()), (1, None));
     let book = crate::record::ReadBook::default();
-    book.take_up(&reads);
+    book.take_up(&reads, |_| None);
     assert!(book.of(&reader).is_empty(), "nobody can be told from anybody");
 }
 

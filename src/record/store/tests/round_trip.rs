@@ -11,7 +11,7 @@ fn what_is_recorded_is_what_is_read() {
         let (crawler, outcome) = match number % 3 {
             0 => ("GPTBot", Outcome::Allow),
             1 => ("GPTBot", Outcome::Violation(Notice::Read)),
-            _ => ("bingbot", Outcome::Stale),
+            _ => ("bingbot", Outcome::Stale(Notice::Pending)),
         };
         Request { outcome, at, ..Request::of(crawler, &format!("/{}", number % 7)) }.record(&recorder);
     }

@@ -4,7 +4,7 @@ use super::Value::{Integer, Text};
 use super::{OTHER, Value, Writing};
 use crate::record::store::database::{Database, integer};
 use crate::record::store::error::StoreError;
-use crate::record::tally::{KeptEvent, ReadKey, Seen};
+use crate::record::tally::{KeptEvent, ReadKey, SeenRead};
 
 /// Readers of a subject and version that are kept by host and network.
 const READERS_PER_VERSION: i64 = 1_000;
@@ -74,26 +74,30 @@ impl<D: Database> Writing<'_, D> {
         Ok(true)
     }
 
-    pub(super) fn read(&mut self, subject: i64, key: &ReadKey, seen: Seen) -> Result<(), StoreError> {
-        let version = key.version.to_string();
-        let network = key.network.as_deref().unwrap_or_default();
+    pub(super) fn read(&mut self, subject: i64, key: &ReadKey, read: SeenRead) -> Result<(), StoreError> {
+        let (version, rules) = (key.version.to_string(), key.rules.to_string());
         let values = |host, network| {
-            let (first, last) = (Integer(seen.first), Integer(seen.last));
-            let (host, network) = (Text(host), Text(network));
             [
                 Integer(subject),
                 Text(&version),
                 Integer(key.in_force),
-                host,
-                network,
-                first,
-                last,
-                integer(seen.count),
+                Text(host),
+                Text(network),
+                Integer(read.seen.first),
+                Integer(read.seen.last),
+                integer(read.seen.count),
+                Text(&rules),
+                integer(key.sequence),
+                Integer(read.at),
             ]
         };
         let [subject, shown, in_force, ..] = values(OTHER, "");
+        let network = key.network.as_deref().unwrap_or_default();
+        // A read after another change counts from then on; of those before it the first does.
         let changed = self.database.run(
-            "UPDATE read SET first = min(first, ?6), last = max(last, ?7), count = count + ?8
+            "UPDATE read SET first = min(first, ?6), last = max(last, ?7), count = count + ?8, rules = ?9,
+             at = CASE WHEN sequence = ?10 THEN min(at, ?11) WHEN sequence < ?10 THEN ?11 ELSE at END,
+             sequence = max(sequence, ?10)
              WHERE subject = ?1 AND version = ?2 AND in_force = ?3 AND host = ?4 AND network = ?5",
             &values(&key.host, network),
         )?;
@@ -107,8 +111,8 @@ impl<D: Database> Writing<'_, D> {
         let has_room = count.unwrap_or_default() < READERS_PER_VERSION;
         let values = if has_room { values(&key.host, network) } else { values(OTHER, "") };
         self.database.run(
-            "INSERT INTO read (subject, version, in_force, host, network, first, last, count)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules, sequence, at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
              count = count + excluded.count",
             &values,

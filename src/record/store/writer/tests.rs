@@ -6,11 +6,11 @@ use super::super::open::StoreFile;
 use super::super::reader::{Filter, StoreReader};
 use super::super::tests::Folder;
 use super::*;
-use crate::decide::{Outcome, Reason, Verdict, VersionId};
+use crate::decide::{Outcome, Reason, Verdict, Version, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
 use crate::record::network::NetworkId;
-use crate::record::tally::{DecisionRef, Entry, InForce, ReadKey, SubjectRef};
+use crate::record::tally::{DecisionRef, Entry, InForce, ReadKey, Seen, SeenRead, SubjectRef};
 use std::collections::BTreeMap;
 
 /// Requests by crawler and target, as the sender knows them.
@@ -42,8 +42,17 @@ fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
         *ledger.entry((crawler, target)).or_default() += 1;
     }
     let version = VersionId::of(b"a");
-    let key = ReadKey { version, in_force: 1, host: "h".into(), network: None };
-    tally.read(subject("bot0"), true, key, micros(SystemTime::now()));
+    let key = ReadKey {
+        version,
+        rules: Version::allowing_everything().rules,
+        in_force: 1,
+        sequence: 1,
+        host: "h".into(),
+        network: None,
+    };
+    let now = micros(SystemTime::now());
+    let seen = Seen { first: now, last: now, count: 1 };
+    tally.read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
     tally.in_force(InForce { site: "example.org".into(), bytes, since: i64::try_from(round).unwrap() + 1 });
 }

@@ -1,7 +1,7 @@
 //! A batch keeps every count, or says which it did not.
 
 use super::*;
-use crate::decide::{Notice, Outcome, Reason, Verdict, VersionId};
+use crate::decide::{Notice, Outcome, Reason, Verdict, Version, VersionId};
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
 
@@ -50,10 +50,16 @@ fn count_from(
 fn key(host: &str) -> ReadKey {
     ReadKey {
         version: VersionId::of(b"a"),
+        rules: Version::allowing_everything().rules,
         in_force: 5,
+        sequence: 1,
         host: host.into(),
         network: Some("192.0.2.0/24".into()),
     }
+}
+
+fn read(at: i64) -> SeenRead {
+    SeenRead { seen: Seen { first: at, last: at, count: 1 }, at }
 }
 
 fn path_requests(batch: &Batch) -> u64 {
@@ -126,8 +132,7 @@ fn parts_come_to_what_one_batch_would_have_counted() {
                 network: NetworkId::NONE,
             });
             if number % 5 == 0 {
-                let seen = Seen { first: at, last: at, count: 1 };
-                batch.read(subject(&name), is_known, key("example.org"), seen);
+                batch.read(subject(&name), is_known, key("example.org"), read(at));
             }
         }
     }
@@ -256,11 +261,12 @@ fn a_few_events_of_a_batch_are_wanted_in_full() {
 fn reads_of_one_reader_are_one() {
     let mut batch = Batch::new(Bounds { reads: 1, ..ROOMY });
     for at in [30, 10, 20] {
-        batch.read(subject("a"), true, key("example.org"), Seen { first: at, last: at, count: 1 });
+        batch.read(subject("a"), true, key("example.org"), read(at));
     }
-    batch.read(subject("a"), true, key("www.example.org"), Seen { first: 1, last: 1, count: 1 });
+    batch.read(subject("a"), true, key("www.example.org"), read(1));
     let account = &batch.accounts[&Subject::from(&subject("a"))];
-    assert_eq!(account.reads[&key("example.org")], Seen { first: 10, last: 30, count: 3 });
+    let seen = Seen { first: 10, last: 30, count: 3 };
+    assert_eq!(account.reads[&key("example.org")], SeenRead { seen, at: 10 });
     assert_eq!(account.presence[0].1, Seen { first: 1, last: 30, count: 4 });
     assert_eq!(batch.losses().details_dropped, 1);
 }

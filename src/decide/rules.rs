@@ -1,0 +1,101 @@
+//! What one host's clients may have to be judged by: the version in force, and those they could still hold.
+
+use super::notice::NoticeTime;
+use super::version::Version;
+use std::sync::Arc;
+
+/// The moment from which on no process served a version any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Replacement {
+    /// Its place in the order of everything that happened to versions.
+    pub sequence: u64,
+    /// When it was.
+    pub at: NoticeTime,
+}
+
+/// A version that this process no longer serves.
+#[derive(Clone, Debug)]
+pub struct Former {
+    /// The version.
+    pub version: Arc<Version>,
+    /// Since when nobody serves it; `None` while another process still does.
+    pub replaced: Option<Replacement>,
+    /// Whether it stands for what nothing is known of.
+    pub is_unknown: bool,
+}
+
+/// The operator's word that the version in force binds at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiver {
+    /// Whom it binds; everybody where no crawler is named. In lower case.
+    pub crawler: Option<Box<str>>,
+    /// It sets aside the versions that were replaced up to here.
+    pub sequence: u64,
+}
+
+impl Waiver {
+    fn binds(&self, crawler: Option<&str>) -> bool {
+        self.crawler.as_deref().is_none_or(|name| crawler.is_some_and(|who| who.eq_ignore_ascii_case(name)))
+    }
+}
+
+/// The rules of one host: the version in force, and those a crawler may still hold a copy of.
+#[derive(Clone, Debug)]
+pub struct SiteRules {
+    /// The version in force.
+    pub current: Arc<Version>,
+    /// Other versions that are kept: first those that another process serves, then the newest first.
+    pub former: Vec<Former>,
+    /// When the newest of those was replaced that were dropped for want of room.
+    pub dropped: Option<Replacement>,
+    /// The place of the last change among versions of this host: a read notes it.
+    pub sequence: u64,
+    /// The operator's words against fair notice.
+    pub waivers: Arc<[Waiver]>,
+    /// What is served cannot be noted, so nobody can be told later what a client could hold: nobody is accused.
+    pub is_unrecorded: bool,
+}
+
+impl SiteRules {
+    /// A version without a past: nobody can hold another.
+    #[must_use]
+    pub fn new(current: Arc<Version>) -> Self {
+        Self {
+            current,
+            former: Vec::new(),
+            dropped: None,
+            sequence: 0,
+            waivers: Arc::new([]),
+            is_unrecorded: false,
+        }
+    }
+
+    /// The version in force.
+    #[must_use]
+    pub const fn current(&self) -> &Arc<Version> {
+        &self.current
+    }
+
+    /// The other versions that are kept.
+    #[must_use]
+    pub fn former(&self) -> &[Former] {
+        &self.former
+    }
+
+    /// Whether the operator has set notice aside for `crawler`, as far as a version replaced then goes.
+    pub(super) fn is_waived(&self, replaced: Option<Replacement>, crawler: Option<&str>) -> bool {
+        replaced.is_some_and(|replaced| {
+            let mut waivers = self.waivers.iter();
+            waivers.any(|waiver| replaced.sequence <= waiver.sequence && waiver.binds(crawler))
+        })
+    }
+
+    /// When the last version is replaced that somebody could hold; `None` where there is none. The inner
+    /// `None` says that another process still serves one.
+    #[must_use]
+    pub fn last_replacement(&self) -> Option<Option<NoticeTime>> {
+        let kept = self.former.iter().map(|former| former.replaced.map(|replaced| replaced.at));
+        let all = kept.chain(self.dropped.map(|dropped| Some(dropped.at)));
+        all.reduce(|one, other| Some(one?.max(other?)))
+    }
+}

@@ -1,0 +1,257 @@
+//! What the past asks for while the gateway runs, and what it tells an operator.
+
+use super::OriginWord;
+use crate::decide::{NoticeTime, SiteRules};
+use crate::policy::{Busy, Policy, ReloadReport, ReloadResult, Reloader, Site};
+use crate::record::{LedgerError, timestamp};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// How often it is looked whether other processes are still there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// After how many of these looks the time is noted.
+const NOTED: u32 = 30;
+
+/// How long a change of notice waits for a reload to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many octets of robots.txt files are handed to the recorder at a time.
+const AT_ONCE: usize = 8 * 1024 * 1024;
+
+/// How far the version in force of a site binds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteNotice {
+    /// From when on it binds everybody; `None` where it does, or where that cannot be said.
+    pub binds_from: Option<SystemTime>,
+    /// How many crawlers have read it.
+    pub read_by: usize,
+    /// Why it does not bind everybody, where it is not just that a former version is within notice.
+    pub doubt: Option<String>,
+    /// Whether so many versions came one after another that some are no longer known.
+    pub is_diluted: bool,
+    /// Whom it binds at once, by the operator's word.
+    pub waived_for: Vec<String>,
+}
+
+impl SiteNotice {
+    /// A word against notice ends with the notice that it set aside.
+    fn add_waivers(&mut self, rules: &SiteRules, is_within: impl Fn(NoticeTime) -> bool) {
+        let former = rules.former().iter().filter_map(|old| old.replaced).chain(rules.dropped);
+        let within: Vec<u64> = former.filter(|old| is_within(old.at)).map(|old| old.sequence).collect();
+        for waiver in &*rules.waivers {
+            let whom = waiver.crawler.as_deref().unwrap_or("everyone");
+            let is_new = !self.waived_for.iter().any(|known| known == whom);
+            if is_new && within.iter().any(|sequence| *sequence <= waiver.sequence) {
+                self.waived_for.push(whom.to_owned());
+            }
+        }
+    }
+}
+
+impl fmt::Display for SiteNotice {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("in force; ")?;
+        match (self.binds_from, &self.doubt) {
+            (Some(time), _) => write!(out, "binds everyone from {}", timestamp(time))?,
+            (None, Some(_)) => out.write_str("does not bind everyone yet")?,
+            (None, None) => out.write_str("binds everyone")?,
+        }
+        let plural = if self.read_by == 1 { "crawler has" } else { "crawlers have" };
+        write!(out, "; {} {plural} read it", self.read_by)?;
+        if self.is_diluted {
+            out.write_str("; notice is diluted: more than 16 versions were served within it")?;
+        }
+        if !self.waived_for.is_empty() {
+            write!(out, "; notice is waived for {}", self.waived_for.join(", "))?;
+        }
+        self.doubt.as_ref().map_or(Ok(()), |doubt| write!(out, "; {doubt}"))
+    }
+}
+
+/// Why the version in force does not bind at once.
+#[derive(Debug)]
+pub enum BindError {
+    /// No site has this name.
+    NoSite(String),
+    /// It cannot be noted.
+    Ledger(LedgerError),
+    /// A reload is under way.
+    Busy(Busy),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSite(name) => {
+                write!(out, "no site is called `{name}`; `gatewayctl status` shows their names")
+            }
+            Self::Ledger(error) => error.fmt(out),
+            Self::Busy(busy) => busy.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+impl Reloader {
+    /// How far the version in force of a site binds.
+    #[must_use]
+    pub fn notice(&self, policy: &Policy, site: &Site) -> SiteNotice {
+        let (now, time) = (policy.clock.now(), SystemTime::now());
+        let period = policy.config.period;
+        let index = policy.sites().iter().position(|one| std::ptr::eq(&**one, site));
+        let index =
+            index.or_else(|| policy.sites().iter().position(|one| one.config.name == site.config.name));
+        let mut notice = SiteNotice { doubt: self.history.fault(), ..SiteNotice::default() };
+        for slot in policy.hosts().slots().iter().filter(|slot| index.is_some() && slot.site == index) {
+            notice.is_diluted |= slot.rules.dropped.is_some_and(|old| period.covers(old.at, now));
+            match slot.rules.last_replacement() {
+                Some(None) => {
+                    let served = "another gateway with the same state folder still serves an older version";
+                    notice.doubt.get_or_insert_with(|| served.to_owned());
+                }
+                Some(Some(replaced)) if period.covers(replaced, now) => {
+                    let from = time.checked_add(replaced.after(period.notice).since(now));
+                    notice.binds_from = notice.binds_from.max(from);
+                }
+                _ => {}
+            }
+            notice.add_waivers(&slot.rules, |at| period.covers(at, now));
+            let mut held = slot.rules.former().iter().filter(|old| old.is_unknown);
+            if held.any(|old| old.replaced.is_some_and(|replaced| period.covers(replaced.at, now))) {
+                let unknown = "what was served before the gateway is not known";
+                notice.doubt.get_or_insert_with(|| unknown.to_owned());
+            }
+        }
+        if self.history.fault().is_some() {
+            notice.binds_from = None;
+        }
+        if site.version().is_some() {
+            let is_here =
+                |host: &str| policy.site(host).is_some_and(|one| one.config.name == site.config.name);
+            notice.read_by = self.reads.readers_of(site.rules.current().rules, is_here);
+        }
+        notice
+    }
+
+    /// Has the version in force bind at once after a reload: on one site or on all, and one crawler or everybody.
+    /// Where the reload refused anything, it does not.
+    ///
+    /// # Errors
+    /// When there is no such site, or it cannot be noted. Then nothing has changed but by the reload.
+    pub fn bind_now(
+        &self,
+        report: &mut ReloadReport,
+        site: Option<&str>,
+        crawler: Option<&str>,
+    ) -> Result<(), BindError> {
+        if report.result == ReloadResult::Refused {
+            return Ok(());
+        }
+        let _turn = self.turn.take(PATIENCE).ok_or(BindError::Busy(Busy))?;
+        let policy = self.current();
+        let index = site
+            .map(|name| {
+                let found = policy.sites().iter().position(|site| site.config.name == name);
+                found.ok_or_else(|| BindError::NoSite(name.to_owned()))
+            })
+            .transpose()?;
+        self.history.waive(&policy, index, crawler).map_err(BindError::Ledger)?;
+        tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
+        self.take_past();
+        let policy = self.current();
+        for change in &mut report.sites {
+            if let Some(site) = policy.named(&change.site) {
+                change.notice = self.notice(&policy, site).to_string();
+            }
+        }
+        Ok(())
+    }
+
+    /// The sites whose origins may know what was served before the gateway.
+    #[must_use]
+    pub fn unexplained(&self) -> Vec<usize> {
+        self.history.unexplained(&self.current())
+    }
+
+    /// Takes the origins' words for what the hosts of their sites were given before the gateway.
+    pub fn explain(&self, policy: &Policy, words: &[(usize, OriginWord)]) {
+        let Some(_turn) = self.turn.take(PATIENCE) else { return };
+        if self.history.explain(policy, words) {
+            self.take_past();
+        }
+    }
+
+    /// Puts the policy in force again, with the past as it is now.
+    fn take_past(&self) {
+        let known = self.known();
+        let mut next = self.current().next(SystemTime::now());
+        self.history.give(&mut next);
+        self.current.replace(next);
+        drop(known);
+        self.note_last_entry();
+    }
+
+    fn note_last_entry(&self) {
+        if let Some(entry) = self.history.last_entry() {
+            self.recorder.set_ledger_entry(entry);
+        }
+    }
+
+    /// Has the recorder note which versions are in force, as far as `previous` does not say the same.
+    pub(in crate::policy) fn record_versions(&self, policy: &Policy, previous: Option<&Policy>) {
+        self.note_last_entry();
+        let mut waiting = 0;
+        for site in policy.sites() {
+            let known = previous.and_then(|policy| policy.named(&site.config.name));
+            if known.is_some_and(|known| known.version() == site.version()) {
+                continue;
+            }
+            let bytes = site.robots.as_ref().map(|file| &*file.bytes);
+            self.recorder.in_force(&site.config.name, bytes, site.since);
+            waiting += bytes.map_or(0, <[u8]>::len);
+            if waiting > AT_ONCE {
+                self.recorder.flush();
+                waiting = 0;
+            }
+        }
+    }
+
+    /// Looks after the past from now on, on a thread of its own: processes that end, and the time.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn keep_history(self: &Arc<Self>) -> io::Result<()> {
+        let reloader = Arc::downgrade(self);
+        let keep = move || {
+            let mut looks = 0;
+            loop {
+                thread::sleep(LOOK);
+                let Some(reloader) = reloader.upgrade() else { return };
+                reloader.look_at_history();
+                looks = (looks + 1) % NOTED;
+                if looks == 0 {
+                    reloader.history.note_time();
+                }
+            }
+        };
+        thread::Builder::new().name("history".to_owned()).spawn(keep).map(drop)
+    }
+
+    fn look_at_history(&self) {
+        // A reload that is under way looks by itself.
+        let Some(_turn) = self.turn.take(Duration::ZERO) else { return };
+        if self.history.look(&self.current()) {
+            self.take_past();
+        }
+    }
+
+    /// Notes that nothing is served any more.
+    pub fn close_history(&self) {
+        self.history.close();
+    }
+}

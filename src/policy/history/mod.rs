@@ -1,0 +1,399 @@
+//! Fair notice over time: what hosts were given before, by this process and by others.
+//!
+//! A crawler's copy does not know that the gateway was started anew (RFC 9309 §2.4). So a version is put in the
+//! ledger before it is served, and what a host's visitors could hold is read out of it. Where the ledger cannot be
+//! written nobody is accused.
+
+mod keeping;
+mod past;
+mod seeds;
+mod words;
+
+pub(super) use past::patterns;
+
+use super::hosts::{HostSlot, Hosts};
+use super::{Policy, Site};
+use crate::config::Config;
+use crate::decide::{InForce, SiteRules};
+use crate::record::{
+    BeforeEntry, Change, FileDigest, LEDGER_FILE, Ledger, LedgerError, Memory, News, NoticeClock, compacted,
+};
+use crate::robots::Limits;
+use past::{EVERY_OTHER, Past, Table};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+pub use keeping::{BindError, SiteNotice};
+pub use seeds::take_up_reads;
+pub use words::OriginWord;
+
+/// Entries are kept at least that long, should the operator lengthen the notice.
+const KEEP: Duration = Duration::from_secs(7 * 86_400);
+
+/// How much earlier the operator's word has to make something bind, to be written again.
+const WORTH_WRITING: Duration = Duration::from_secs(1);
+
+/// The past of all hosts, and the ledger it is in.
+#[derive(Debug)]
+pub struct History(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    path: PathBuf,
+    memory: Memory,
+    ledger: Option<Ledger>,
+    /// Why there is no ledger.
+    fault: Option<String>,
+    past: Past,
+    clock: NoticeClock,
+    /// What the past was compiled under.
+    limits: Limits,
+    notice: Duration,
+}
+
+impl History {
+    /// Opens the ledger of this configuration, or begins it. The store has been opened before.
+    #[must_use]
+    pub fn open(config: &Config) -> Self {
+        Self(Mutex::new(State::new(config, seeds::memory(config))))
+    }
+
+    /// Puts what `policy` serves in the ledger, where that says otherwise, and gives the policy its hosts' past.
+    ///
+    /// # Errors
+    /// When it cannot be written. The policy may not be served then.
+    pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<(), LedgerError> {
+        let mut state = self.state();
+        state.catch_up_with(&policy.config);
+        let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
+        state.use_versions(policy, is_renewed);
+        state.record(policy)?;
+        state.give(policy);
+        Ok(())
+    }
+
+    /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
+    #[must_use]
+    pub fn begin(&self, mut policy: Policy) -> Policy {
+        if let Err(error) = self.adopt(&mut policy, None) {
+            let mut state = self.state();
+            state.fault = Some(error.to_string());
+            state.ledger = None;
+            state.give(&mut policy);
+        }
+        policy
+    }
+
+    /// Gives a policy that serves what is served already the past as it is now.
+    pub(super) fn give(&self, policy: &mut Policy) {
+        self.state().give(policy);
+    }
+
+    /// Looks at what other processes wrote, whether they are still there, and whether the ledger can be written
+    /// again; `true` where something is new.
+    pub(super) fn look(&self, policy: &Policy) -> bool {
+        let mut state = self.state();
+        if state.ledger.is_none() {
+            state.open(&policy.config);
+            let is_open = state.ledger.is_some() && state.record(policy).is_ok();
+            if !is_open {
+                state.ledger = None;
+            }
+            return is_open;
+        }
+        let others = state.ledger.as_ref().map(|ledger| state.past.others(ledger.process()));
+        let others = others.unwrap_or_default();
+        if others.is_empty() {
+            return false;
+        }
+        let news = state.ledger.as_mut().map(|ledger| ledger.look(&others));
+        match news {
+            Some(Ok(news)) => state.take(news),
+            _ => false,
+        }
+    }
+
+    /// Notes the time for the start after the next boot.
+    pub(super) fn note_time(&self) {
+        if let Some(ledger) = &self.state().ledger {
+            // From an earlier time notice only takes longer.
+            let _ = ledger.note_time();
+        }
+    }
+
+    /// Has what is in force bind everybody at once, on the hosts of `site` or on all, and one crawler or everybody.
+    pub(super) fn waive(
+        &self,
+        policy: &Policy,
+        site: Option<usize>,
+        crawler: Option<&str>,
+    ) -> Result<(), LedgerError> {
+        let of_site = |slot: &&HostSlot| slot.site == site;
+        let hosts = site
+            .map(|_| policy.hosts.slots().iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
+        let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
+        self.state().append(vec![Change::Waived { hosts, crawler }])
+    }
+
+    /// The sites of whose hosts the ledger never had any past, while it is whole: their origins may know it.
+    #[must_use]
+    pub fn unexplained(&self, policy: &Policy) -> Vec<usize> {
+        let state = self.state();
+        let unknown = state.unexplained();
+        let of_slot = |slot: &HostSlot| slot.site.filter(|_| unknown.contains(&slot.pattern));
+        let mut sites: Vec<usize> = policy.hosts.slots().iter().filter_map(of_slot).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        sites
+    }
+
+    /// Takes origins' words for what the hosts of their sites were given before; `true` where that changes something.
+    pub(super) fn explain(&self, policy: &Policy, words: &[(usize, OriginWord)]) -> bool {
+        let mut state = self.state();
+        let unknown: HashSet<Box<str>> = state.unexplained();
+        let mut changes = Vec::new();
+        for (index, word) in words {
+            let Some(site) = policy.sites().get(*index) else { continue };
+            let slots = policy.hosts.slots().iter().filter(|slot| slot.site == Some(*index));
+            let names: Vec<Box<str>> =
+                slots.map(|slot| slot.pattern.clone()).filter(|name| unknown.contains(name)).collect();
+            let until = |name: &str| state.past.unknown_until(name);
+            changes.extend(word.changes(site, state.limits, policy.config.period.notice, until, &names));
+        }
+        !changes.is_empty() && state.append(changes).is_ok()
+    }
+
+    /// The clock that notice runs by.
+    #[must_use]
+    pub fn clock(&self) -> NoticeClock {
+        self.state().clock
+    }
+
+    /// The last entry of the ledger: what the store is to remember.
+    #[must_use]
+    pub fn last_entry(&self) -> Option<u64> {
+        self.state().ledger.as_ref().map(Ledger::last)
+    }
+
+    /// Why nobody can be accused, if that is so.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.state().fault.clone()
+    }
+
+    /// Notes that this process serves nothing any more.
+    pub fn close(&self) {
+        if let Some(ledger) = self.state().ledger.take() {
+            ledger.close();
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn limits(config: &Config) -> Limits {
+    Limits { max_bytes: config.robots_max_size }
+}
+
+impl State {
+    fn new(config: &Config, memory: Memory) -> Self {
+        let limits = limits(config);
+        let mut state = Self {
+            path: config.state_dir.join(LEDGER_FILE),
+            memory,
+            ledger: None,
+            fault: None,
+            past: Past::new(limits),
+            clock: NoticeClock::default(),
+            limits,
+            notice: config.period.notice,
+        };
+        state.open(config);
+        state
+    }
+
+    fn open(&mut self, config: &Config) {
+        let keep = KEEP.max(config.period.notice * 2);
+        match Ledger::open(&self.path, &self.memory, keep) {
+            Ok((ledger, news)) => {
+                self.clock = ledger.clock();
+                self.memory = Memory::Entry(ledger.last());
+                self.ledger = Some(ledger);
+                self.fault = None;
+                self.take(news);
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if self.fault.as_ref() != Some(&error) {
+                    tracing::error!("{error}; until then nobody is accused or refused");
+                }
+                self.fault = Some(error);
+            }
+        }
+    }
+
+    /// The hosts that were never here before this process.
+    fn unexplained(&self) -> HashSet<Box<str>> {
+        let process = self.ledger.as_ref().map(Ledger::process);
+        process.map_or_else(HashSet::new, |who| self.past.unexplained(who).map(Into::into).collect())
+    }
+
+    /// The same past under other bounds is read anew.
+    fn catch_up_with(&mut self, config: &Config) {
+        let (limits, notice) = (limits(config), config.period.notice);
+        let is_same = (self.limits, self.notice) == (limits, notice);
+        (self.limits, self.notice) = (limits, notice);
+        if !is_same && let Some(ledger) = &mut self.ledger {
+            ledger.forget();
+            self.past = Past::new(limits);
+            // Where it cannot be read, recording fails as well, and says so.
+            if let Ok(news) = ledger.look(&[]) {
+                self.take(news);
+            }
+        }
+    }
+
+    fn take(&mut self, news: News) -> bool {
+        let is_new = !news.entries.is_empty();
+        let mut entries = news.entries;
+        let period = self.period();
+        if news.is_all {
+            self.past = Past::new(self.limits);
+            entries = compacted(entries, self.clock.now().before(self.notice));
+        }
+        for entry in &entries {
+            self.past.apply(entry, period);
+        }
+        is_new
+    }
+
+    const fn period(&self) -> crate::decide::NoticePeriod {
+        crate::decide::NoticePeriod { notice: self.notice, settle: Duration::ZERO }
+    }
+
+    fn append(&mut self, changes: Vec<Change>) -> Result<(), LedgerError> {
+        let Some(ledger) = &mut self.ledger else { return Ok(()) };
+        let news = ledger.append(changes)?;
+        self.take(news);
+        Ok(())
+    }
+
+    /// Has the past use what the policy has compiled.
+    fn use_versions(&mut self, policy: &Policy, is_renewed: bool) {
+        let mut fresh = HashMap::new();
+        for site in policy.sites() {
+            self.past.use_version(file_of(site), site.rules.current());
+            fresh.insert(site.rules.current().id, Arc::clone(site.rules.current()));
+        }
+        self.past.renew(&fresh, is_renewed);
+    }
+
+    /// Writes what the policy serves, as far as the ledger does not say it.
+    fn record(&mut self, policy: &Policy) -> Result<(), LedgerError> {
+        if self.ledger.is_none() {
+            self.open(&policy.config);
+        }
+        let table = table(policy);
+        let Some(ledger) = &self.ledger else {
+            return Err(LedgerError::missing(&self.path));
+        };
+        let process: Box<str> = ledger.process().into();
+        let known = self.past.table(&process);
+        if known == Some(&table) {
+            return self.record_published(policy);
+        }
+        let empty = Table::new();
+        let old = known.unwrap_or(&empty);
+        let hosts: Table = table
+            .iter()
+            .filter(|(name, file)| old.get(*name) != Some(file))
+            .map(|(name, file)| (name.clone(), file.clone()))
+            .collect();
+        let gone = old.keys().filter(|name| !table.contains_key(*name)).cloned().collect();
+        let mut changes: Vec<Change> = self.unwritten_files(policy, &hosts);
+        changes.push(Change::Serving { hosts, gone });
+        self.append(changes)?;
+        self.use_versions(policy, false);
+        self.record_published(policy)
+    }
+
+    /// The files that no process serves at the moment: their bytes may have been left out.
+    fn unwritten_files(&self, policy: &Policy, hosts: &Table) -> Vec<Change> {
+        let named: HashSet<&str> = hosts.values().flatten().map(|digest| &**digest).collect();
+        let mut seen = HashSet::new();
+        let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
+        files
+            .filter(|file| {
+                let is_needed = named.contains(&*file.digest) && !self.past.is_served(&file.digest);
+                is_needed && seen.insert(&file.digest)
+            })
+            .map(|file| Change::file(&file.bytes))
+            .collect()
+    }
+
+    /// Takes the operator's word for since when a version was published.
+    fn record_published(&mut self, policy: &Policy) -> Result<(), LedgerError> {
+        let (now, time) = (self.clock.now(), SystemTime::now());
+        let mut hosts = BTreeMap::new();
+        for site in policy.sites() {
+            let Some(published) = site.config.published.filter(|word| Some(word.version) == site.version())
+            else {
+                continue;
+            };
+            let since = now.before(time.duration_since(published.since).unwrap_or_default());
+            for name in site.patterns() {
+                let until = self.past.unknown_until(&name);
+                if until.is_some_and(|until| until.since(since) > WORTH_WRITING) {
+                    let replaced = u64::try_from(since.0.as_micros()).unwrap_or(u64::MAX);
+                    hosts.insert(name, BeforeEntry { file: None, replaced });
+                }
+            }
+        }
+        if hosts.is_empty() { Ok(()) } else { self.append(vec![Change::Before { hosts }]) }
+    }
+
+    /// Builds the policy's table of hosts out of the past.
+    fn give(&mut self, policy: &mut Policy) {
+        let (now, period) = (self.clock.now(), self.period());
+        self.past.prune(period, now);
+        policy.clock = self.clock;
+        let Some(ledger) = &self.ledger else {
+            policy.hosts = Hosts::unrecorded(policy.sites());
+            return;
+        };
+        let mut pasts: HashMap<&str, InForce> = self.past.in_force(ledger.process()).collect();
+        for site in &mut policy.sites {
+            let dated =
+                site.patterns().find_map(|name| pasts.get(&*name).map(|one| (one.since, one.is_dated)));
+            if let Some((since, is_dated)) = dated
+                && (site.since, site.is_dated) != (since, is_dated)
+            {
+                *site = Arc::new(Site { since, is_dated, ..(**site).clone() });
+            }
+        }
+        let names: Vec<String> = pasts.keys().map(|name| (*name).to_owned()).collect();
+        policy.hosts = Hosts::new(&policy.sites, names, |name, current| {
+            pasts.remove(name).map_or_else(|| SiteRules::new(Arc::clone(current)), |one| one.rules)
+        });
+    }
+}
+
+fn file_of(site: &Site) -> FileDigest {
+    site.robots.as_ref().map(|file| file.digest.clone())
+}
+
+/// What a policy serves.
+fn table(policy: &Policy) -> Table {
+    let of_site = |site: &Arc<Site>| {
+        let file = file_of(site);
+        site.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()
+    };
+    policy.sites().iter().flat_map(of_site).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! From the entries of the ledger to what each host's visitors could hold.
+//!
+//! History belongs to hosts, not to sites. A host's past is found by looking it up in what each process served at
+//! each time, so that it stays with the host when that moves between sites, wildcards and the default. Hosts that no
+//! entry ever told apart share one past: that of the most specific pattern that is theirs.
+
+use crate::decide::{HostHistory, InForce, Moment, NoticePeriod, NoticeTime, Version, VersionId, Waiver};
+use crate::record::{BeforeEntry, Change, FileDigest, LedgerEntry, file_bytes};
+use crate::robots::{Limits, Robots};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The pattern of every host that no other names.
+pub(in crate::policy) const EVERY_OTHER: &str = "*";
+
+/// Which file stands at which hosts.
+pub(super) type Table = BTreeMap<Box<str>, FileDigest>;
+
+/// The patterns that could be those of a host, or of the hosts of a pattern: the most specific first.
+pub(in crate::policy) fn patterns(of: &str) -> impl Iterator<Item = String> + '_ {
+    let own = (of != EVERY_OTHER).then(|| of.to_owned());
+    let name = of.strip_prefix("*.").unwrap_or(of);
+    let above = std::iter::successors(name.split_once('.'), |(_, rest)| rest.split_once('.'));
+    let above = above.map(|(_, domain)| format!("*.{domain}"));
+    own.into_iter().chain(above).chain([EVERY_OTHER.to_owned()])
+}
+
+/// What a table has for a pattern. Where it has nothing, nothing is served, and everything is allowed.
+fn look_up(table: &Table, pattern: &str) -> FileDigest {
+    patterns(pattern).find_map(|pattern| table.get(&*pattern)).cloned().flatten()
+}
+
+/// The past of the hosts of one pattern.
+#[derive(Clone, Debug)]
+struct HostPast {
+    history: HostHistory,
+    waivers: Arc<[Waiver]>,
+    /// The process that first served it, where the ledger was whole before: no host of it was ever here.
+    new_by: Option<Box<str>>,
+}
+
+/// A process that serves.
+#[derive(Debug)]
+struct Serving {
+    number: u32,
+    table: Table,
+}
+
+/// The past of all hosts.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    hosts: HashMap<Box<str>, HostPast>,
+    processes: HashMap<Box<str>, Serving>,
+    numbers: u32,
+    files: HashMap<Box<str>, String>,
+    compiled: HashMap<FileDigest, Arc<Version>>,
+    limits: Limits,
+    /// Until when hosts may have had a past that is lost.
+    lost_until: Option<NoticeTime>,
+}
+
+impl Past {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// What is compiled already.
+    pub(super) fn use_version(&mut self, digest: FileDigest, version: &Arc<Version>) {
+        self.compiled.insert(digest, Arc::clone(version));
+    }
+
+    /// Goes on by one entry.
+    pub(super) fn apply(&mut self, entry: &LedgerEntry, period: NoticePeriod) {
+        let moment = entry.moment();
+        match &entry.change {
+            Change::Begun { after_loss } => {
+                self.lost_until = after_loss.then(|| moment.at.after(period.notice));
+            }
+            Change::File { sha256, bytes } => {
+                self.files.insert(sha256.clone(), bytes.clone());
+            }
+            Change::Serving { hosts, gone } => self.serve(&entry.process, hosts, gone, moment),
+            Change::Stopped { who } => self.stop(who, moment),
+            Change::Before { hosts } => self.explain(hosts),
+            Change::Waived { hosts, crawler } => self.waive(hosts.as_deref(), crawler.as_ref(), moment),
+        }
+        for past in self.hosts.values_mut() {
+            past.history.prune(period, moment.at);
+        }
+    }
+
+    fn serve(&mut self, process: &str, hosts: &Table, gone: &[Box<str>], moment: Moment) {
+        let former = self.processes.remove(process);
+        let (number, old) = match former {
+            Some(Serving { number, table }) => (number, Some(table)),
+            None => {
+                self.numbers += 1;
+                (self.numbers, None)
+            }
+        };
+        let mut table = old.clone().unwrap_or_default();
+        table.retain(|host, _| !gone.contains(host));
+        table.extend(hosts.iter().map(|(host, file)| (host.clone(), file.clone())));
+        self.add_hosts(hosts.keys(), process, moment);
+        let mut pasts = std::mem::take(&mut self.hosts);
+        for (pattern, past) in &mut pasts {
+            let next = look_up(&table, pattern);
+            if old.as_ref().is_none_or(|old| look_up(old, pattern) != next) {
+                past.history.serve(number, &self.version(&next), moment);
+            }
+        }
+        self.hosts = pasts;
+        self.processes.insert(process.into(), Serving { number, table });
+    }
+
+    /// Hosts that are told apart for the first time have the past of what they belonged to.
+    fn add_hosts<'a>(&mut self, names: impl Iterator<Item = &'a Box<str>>, process: &str, moment: Moment) {
+        let is_whole = self.lost_until.is_none_or(|until| until <= moment.at);
+        let unknown: Vec<&Box<str>> = names.filter(|name| !self.hosts.contains_key(*name)).collect();
+        let added: Vec<(Box<str>, HostPast)> = unknown
+            .into_iter()
+            .map(|name| {
+                let above = patterns(name).find_map(|pattern| self.hosts.get(&*pattern));
+                let past = above.cloned().unwrap_or_else(|| HostPast {
+                    history: HostHistory::unknown_until(moment),
+                    waivers: Arc::new([]),
+                    new_by: is_whole.then(|| process.into()),
+                });
+                (name.clone(), past)
+            })
+            .collect();
+        self.hosts.extend(added);
+    }
+
+    fn stop(&mut self, who: &str, moment: Moment) {
+        let Some(Serving { number, .. }) = self.processes.remove(who) else { return };
+        for past in self.hosts.values_mut() {
+            past.history.stop(number, moment);
+        }
+    }
+
+    fn explain(&mut self, hosts: &BTreeMap<Box<str>, BeforeEntry>) {
+        for (pattern, before) in hosts {
+            let version = before.file.clone().map(|file| self.version(&Some(file)));
+            if let Some(past) = self.hosts.get_mut(pattern) {
+                let replaced = NoticeTime(std::time::Duration::from_micros(before.replaced));
+                past.history.explain_unknown(version.as_ref(), replaced);
+                past.new_by = None;
+            }
+        }
+    }
+
+    fn waive(&mut self, hosts: Option<&[Box<str>]>, crawler: Option<&Box<str>>, moment: Moment) {
+        let waiver = Waiver { crawler: crawler.cloned(), sequence: moment.sequence };
+        for (pattern, past) in &mut self.hosts {
+            if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
+                past.waivers = past.waivers.iter().cloned().chain([waiver.clone()]).collect();
+            }
+        }
+    }
+
+    /// A file, compiled once. What is not known, or not whole, allows everything: nobody is accused on the strength
+    /// of it.
+    fn version(&mut self, digest: &FileDigest) -> Arc<Version> {
+        if let Some(known) = self.compiled.get(digest) {
+            return Arc::clone(known);
+        }
+        let bytes = digest.as_ref().and_then(|sha256| file_bytes(sha256, self.files.get(sha256)?));
+        let version = bytes.map_or_else(Version::allowing_everything, |bytes| {
+            let robots = Robots::parse(&bytes, &self.limits).robots;
+            Arc::new(Version::new(Some(VersionId::of(&bytes)), Arc::new(robots)))
+        });
+        self.compiled.insert(digest.clone(), Arc::clone(&version));
+        version
+    }
+
+    /// Has every version compiled anew, for a catalogue that has changed, but for those in `fresh`, which are.
+    pub(super) fn renew(&mut self, fresh: &HashMap<Option<VersionId>, Arc<Version>>, is_changed: bool) {
+        let mut renewed = fresh.clone();
+        let mut of = |version: &Arc<Version>| match renewed.get(&version.id) {
+            Some(known) => Arc::clone(known),
+            None if is_changed => {
+                let next = version.renewed();
+                renewed.insert(version.id, Arc::clone(&next));
+                next
+            }
+            None => Arc::clone(version),
+        };
+        for version in self.compiled.values_mut() {
+            *version = of(version);
+        }
+        for past in self.hosts.values_mut() {
+            past.history.renew(&mut of);
+        }
+    }
+
+    /// Lets go of what nobody can hold any more.
+    pub(super) fn prune(&mut self, period: NoticePeriod, now: NoticeTime) {
+        for past in self.hosts.values_mut() {
+            past.history.prune(period, now);
+        }
+        let tables: Vec<&Table> = self.processes.values().map(|serving| &serving.table).collect();
+        let is_named = |pattern: &str| tables.iter().any(|table| table.contains_key(pattern));
+        self.hosts.retain(|pattern, past| is_named(pattern) || past.history.has_past());
+        let named: Vec<FileDigest> = tables.iter().flat_map(|table| table.values()).cloned().collect();
+        self.compiled.retain(|digest, version| named.contains(digest) || Arc::strong_count(version) > 1);
+        self.files.retain(|sha256, _| self.compiled.contains_key(&Some(sha256.clone())));
+    }
+
+    /// What `process` serves, as far as entries say.
+    pub(super) fn table(&self, process: &str) -> Option<&Table> {
+        self.processes.get(process).map(|serving| &serving.table)
+    }
+
+    /// Whether a process serves this file.
+    pub(super) fn is_served(&self, digest: &str) -> bool {
+        let mut tables = self.processes.values().map(|serving| &serving.table);
+        tables.any(|table| table.values().any(|file| file.as_deref() == Some(digest)))
+    }
+
+    /// All other processes that serve something.
+    pub(super) fn others(&self, process: &str) -> Vec<Box<str>> {
+        self.processes.keys().filter(|who| &***who != process).cloned().collect()
+    }
+
+    /// Every pattern that has a past of its own, with what is in force there for visitors of `process`.
+    pub(super) fn in_force(&self, process: &str) -> impl Iterator<Item = (&str, InForce)> {
+        let number = self.processes.get(process).map_or(0, |serving| serving.number);
+        self.hosts.iter().filter_map(move |(pattern, past)| {
+            Some((&**pattern, past.history.in_force(number, &past.waivers)?))
+        })
+    }
+
+    /// The patterns whose hosts the ledger never had before `process`, as far as it is whole.
+    pub(super) fn unexplained<'a>(&'a self, process: &'a str) -> impl Iterator<Item = &'a str> {
+        let is_new = |past: &HostPast| past.new_by.as_deref() == Some(process) && past.history.is_unknown();
+        self.hosts.iter().filter(move |(_, past)| is_new(past)).map(|(name, _)| &**name)
+    }
+
+    /// Until when, at the latest, something unknown was served at the hosts of a pattern.
+    pub(super) fn unknown_until(&self, pattern: &str) -> Option<NoticeTime> {
+        self.hosts.get(pattern)?.history.unknown_replaced()
+    }
+}

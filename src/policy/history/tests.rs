@@ -1,0 +1,276 @@
+use super::*;
+use crate::config::{Arguments, Config};
+use crate::decide::{Former, VersionId};
+use crate::policy::check;
+use crate::record::Seed;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A folder with a configuration, and what a gateway there would do.
+struct Scene(TempDir);
+
+fn closing(path: &str) -> String {
+    format!("User-agent: *\nDisallow: /{path}\n")
+}
+
+fn id(path: &str) -> Option<VersionId> {
+    Some(VersionId::of(closing(path).as_bytes()))
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The configuration of sites: their hosts, and which path they close.
+    fn config(&self, sites: &[(&[&str], &str)]) -> Config {
+        use std::fmt::Write as _;
+        let mut text = String::from("notice = \"1000s\"\nstate_dir = \"state\"\n");
+        for (hosts, path) in sites {
+            std::fs::write(self.path().join(format!("{path}.txt")), closing(path)).unwrap();
+            writeln!(text, "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"{path}.txt\"").unwrap();
+            if !hosts.is_empty() {
+                writeln!(text, "hosts = {hosts:?}").unwrap();
+            }
+        }
+        let file = self.path().join("gateway.toml");
+        std::fs::write(&file, text).unwrap();
+        Config::load(&Arguments { config: Some(file), ..Arguments::default() }).unwrap()
+    }
+
+    fn policy(&self, sites: &[(&[&str], &str)]) -> Policy {
+        check(self.config(sites), SystemTime::now()).unwrap()
+    }
+
+    /// A gateway that starts here.
+    fn start(&self, sites: &[(&[&str], &str)]) -> (History, Policy) {
+        let history = History::open(&self.config(sites));
+        let policy = history.begin(self.policy(sites));
+        (history, policy)
+    }
+
+    /// The same gateway after a reload.
+    fn reload(&self, history: &History, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
+        let mut policy = self.policy(sites);
+        history.adopt(&mut policy, Some(previous)).unwrap();
+        policy
+    }
+}
+
+/// What visitors of a host could hold beside the version in force; `None` for what is not known.
+fn held(policy: &Policy, host: &str) -> Vec<Option<VersionId>> {
+    let (_, rules) = policy.found(policy.hosts().find(host)).unwrap();
+    let mut held: Vec<_> = rules.former().iter().map(|former: &Former| former.version.id).collect();
+    held.sort_unstable();
+    held
+}
+
+fn sorted(mut ids: Vec<Option<VersionId>>) -> Vec<Option<VersionId>> {
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn sites_that_become_one_keep_what_each_host_was_given() {
+    let scene = Scene::new();
+    let (history, before) = scene.start(&[(&["a.example"], "a"), (&["b.example"], "b")]);
+    let after = scene.reload(&history, &before, &[(&["b.example", "a.example"], "b")]);
+    assert_eq!(held(&after, "a.example"), sorted(vec![None, id("a")]));
+    assert_eq!(held(&after, "b.example"), [None]);
+}
+
+#[test]
+fn a_host_that_falls_to_the_default_keeps_its_past_and_others_do_not_get_it() {
+    let scene = Scene::new();
+    let (history, before) = scene.start(&[(&["a.example"], "a"), (&[], "d")]);
+    let after = scene.reload(&history, &before, &[(&[], "d")]);
+    assert_eq!(held(&after, "a.example"), sorted(vec![None, id("a")]));
+    assert_eq!(held(&after, "other.example"), [None]);
+}
+
+#[test]
+fn a_wildcard_carved_out_of_the_default_has_its_past() {
+    let scene = Scene::new();
+    let (history, before) = scene.start(&[(&[], "d")]);
+    let after = scene.reload(&history, &before, &[(&["*.example"], "w"), (&[], "d")]);
+    assert_eq!(held(&after, "x.example"), sorted(vec![None, id("d")]));
+    let last = scene.reload(&history, &after, &[(&["x.example"], "x"), (&["*.example"], "w"), (&[], "d")]);
+    assert_eq!(held(&last, "x.example"), sorted(vec![None, id("d"), id("w")]));
+    assert_eq!(held(&last, "y.example"), sorted(vec![None, id("d")]));
+}
+
+#[test]
+fn neither_a_new_name_nor_a_restart_forgets_anything() {
+    let scene = Scene::new();
+    let (history, before) = scene.start(&[(&["a.example", "b.example"], "a")]);
+    let after = scene.reload(&history, &before, &[(&["a.example", "b.example"], "b")]);
+    assert_eq!(held(&after, "a.example"), sorted(vec![None, id("a")]));
+    history.close();
+    let (history, policy) = scene.start(&[(&["b.example", "a.example"], "b")]);
+    for host in ["a.example", "b.example"] {
+        assert_eq!(held(&policy, host), sorted(vec![None, id("a")]), "{host}");
+    }
+    // The file changed while nobody was there.
+    drop(history);
+    let (_, policy) = scene.start(&[(&["b.example", "a.example"], "c")]);
+    assert_eq!(held(&policy, "a.example"), sorted(vec![None, id("a"), id("b")]));
+}
+
+#[test]
+fn what_another_process_serves_is_held_until_that_ends() {
+    let scene = Scene::new();
+    let (old, _) = scene.start(&[(&[], "a")]);
+    let (new, policy) = scene.start(&[(&[], "b")]);
+    let (_, rules) = policy.found(policy.hosts().find("x")).unwrap();
+    let of_a =
+        |rules: &SiteRules| rules.former().iter().find(|old| old.version.id == id("a")).unwrap().replaced;
+    assert_eq!(of_a(rules), None);
+    assert!(!new.look(&policy));
+    old.close();
+    assert!(new.look(&policy));
+    let mut next = policy.next(SystemTime::now());
+    new.give(&mut next);
+    let (_, rules) = next.found(next.hosts().find("x")).unwrap();
+    assert!(of_a(rules).is_some());
+}
+
+#[test]
+fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
+    let scene = Scene::new();
+    std::fs::write(scene.path().join("state"), "no folder").unwrap();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    let (_, rules) = policy.found(policy.hosts().find("x")).unwrap();
+    assert!(rules.is_unrecorded && history.fault().is_some());
+    let mut next = scene.policy(&[(&[], "b")]);
+    let error = history.adopt(&mut next, Some(&policy)).unwrap_err().to_string();
+    assert!(error.contains("make the state folder writable"), "{error}");
+    std::fs::remove_file(scene.path().join("state")).unwrap();
+    assert!(history.look(&policy));
+    let mut next = policy.next(SystemTime::now());
+    history.give(&mut next);
+    assert!(!next.found(next.hosts().find("x")).unwrap().1.is_unrecorded);
+    assert_eq!((held(&next, "x"), history.fault()), (vec![None], None));
+}
+
+#[test]
+fn the_origin_can_say_what_was_there_before() {
+    let old = SystemTime::now().checked_sub(Duration::from_secs(2_000));
+    let young = SystemTime::now().checked_sub(Duration::from_secs(500));
+    let word = |path: &str, modified| OriginWord { bytes: Some(closing(path).into_bytes()), modified };
+    let silence = OriginWord::default();
+    let cases = [
+        (word("a", old), vec![]),
+        (word("a", None), vec![None]),
+        (word("a", young), vec![None]),
+        (word("b", young), vec![id("b")]),
+        (word("b", None), vec![id("b")]),
+        (silence, vec![None]),
+        (OriginWord { bytes: Some(b"<html></html>".to_vec()), modified: old }, vec![None]),
+    ];
+    for (word, expected) in cases {
+        let scene = Scene::new();
+        let (history, policy) = scene.start(&[(&[], "a")]);
+        assert_eq!(history.unexplained(&policy), [0]);
+        history.explain(&policy, &[(0, word.clone())]);
+        let mut next = policy.next(SystemTime::now());
+        history.give(&mut next);
+        assert_eq!(held(&next, "x"), expected, "{word:?}");
+        history.close();
+        let (history, policy) = scene.start(&[(&[], "a")]);
+        assert_eq!(held(&policy, "x"), expected, "{word:?} after a restart");
+        drop(history);
+    }
+}
+
+#[test]
+fn a_ledger_that_is_lost_lets_no_origin_speak() {
+    let scene = Scene::new();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    assert_eq!(history.unexplained(&policy), [0]);
+    drop(history);
+    // It can be told by what the store remembers.
+    let config = scene.config(&[(&[], "a")]);
+    std::fs::remove_file(config.state_dir.join(LEDGER_FILE)).unwrap();
+    let recorder = crate::record::Recorder::start(&config.store).unwrap();
+    recorder.set_ledger_entry(7);
+    recorder.in_force("a.example", None, SystemTime::now());
+    recorder.flush();
+    recorder.close();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    assert_eq!((held(&policy, "x"), history.unexplained(&policy)), (vec![None], vec![]));
+    assert!(history.last_entry() > Some(7));
+}
+
+#[test]
+fn the_operator_can_say_since_when_a_version_was_published() {
+    let config = |scene: &Scene, version: &str, ago: i64| {
+        let config = scene.config(&[(&[], "a")]);
+        let since = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(ago);
+        let file = config.path.clone().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let published = format!("published = {{ version = \"{version}\", since = {since} }}\n");
+        std::fs::write(&file, text + &published).unwrap();
+        Config::load(&Arguments { config: Some(file), ..Arguments::default() }).unwrap()
+    };
+    let right = id("a").unwrap().to_string();
+    for (version, ago, expected) in
+        [(&*right, 2_000, vec![]), (&*right, 500, vec![None]), ("0123456789ab", 2_000, vec![None])]
+    {
+        let scene = Scene::new();
+        let config = config(&scene, version, ago);
+        let history = History::open(&config);
+        let policy = history.begin(check(config, SystemTime::now()).unwrap());
+        assert_eq!(held(&policy, "x"), expected, "{version} {ago}");
+        if ago == 500 {
+            let (_, rules) = policy.found(policy.hosts().find("x")).unwrap();
+            let replaced = rules.former()[0].replaced.unwrap().at;
+            let left = replaced.after(Duration::from_secs(1_000)).since(policy.clock.now()).as_secs();
+            assert!((400..=500).contains(&left), "{left}");
+        }
+    }
+}
+
+#[test]
+fn what_version_0_1_served_is_known() {
+    let scene = Scene::new();
+    let config = scene.config(&[(&["a.example", "b.example"], "b")]);
+    let digest_of = |path: &str| crate::record::digest(closing(path).as_bytes());
+    let seed = |sequence, ago, change| Seed {
+        sequence,
+        ago: Duration::from_secs(ago),
+        time: SystemTime::now() - Duration::from_secs(ago),
+        change,
+    };
+    let serving = |path: &str| {
+        let hosts = ["a.example", "b.example"].map(|host| (host.into(), Some(digest_of(path))));
+        Change::Serving { hosts: hosts.into_iter().collect(), gone: Vec::new() }
+    };
+    let seeds = vec![
+        seed(2, 5_000, Change::file(closing("a").as_bytes())),
+        seed(3, 5_000, serving("a")),
+        seed(4, 300, Change::file(closing("b").as_bytes())),
+        seed(5, 300, serving("b")),
+    ];
+    let state = State::new(&config, Memory::Seeds(seeds));
+    let history = History(Mutex::new(state));
+    let policy = history.begin(check(config, SystemTime::now()).unwrap());
+    assert_eq!(held(&policy, "b.example"), [id("a")]);
+    assert!(history.unexplained(&policy).is_empty());
+}
+
+#[test]
+fn what_the_operator_waives_is_noted_for_the_hosts_of_the_site() {
+    let scene = Scene::new();
+    let sites: &[(&[&str], &str)] = &[(&["a.example"], "a"), (&["b.example"], "b")];
+    let (history, policy) = scene.start(sites);
+    history.waive(&policy, Some(0), Some("GPTBot")).unwrap();
+    drop(history);
+    let (_, policy) = scene.start(sites);
+    let waivers = |host| policy.found(policy.hosts().find(host)).unwrap().1.waivers.clone();
+    assert_eq!(waivers("a.example")[0].crawler.as_deref(), Some("gptbot"));
+    assert_eq!(waivers("b.example").len(), 0);
+}

@@ -1,0 +1,157 @@
+//! From the host of a request to its site, and to the rules that visitors of that host are judged by.
+
+use super::Site;
+use super::history::patterns;
+use crate::config::HostPattern;
+use crate::decide::{SiteRules, Version};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Hosts that share a site and a past.
+#[derive(Clone, Debug)]
+pub struct HostSlot {
+    /// `example.org`, `*.example.org`, or `*` for every other host.
+    pub pattern: Box<str>,
+    /// Their site, by its index; none where they were served once and are no more.
+    pub site: Option<usize>,
+    /// What their visitors are judged by.
+    pub rules: SiteRules,
+}
+
+/// All hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    table: HostTable,
+    slots: Vec<HostSlot>,
+}
+
+impl Hosts {
+    /// Hosts without a past.
+    pub(super) fn plain(sites: &[Arc<Site>]) -> Self {
+        Self::new(sites, Vec::new(), |_, current| SiteRules::new(Arc::clone(current)))
+    }
+
+    /// Hosts whose past cannot be noted.
+    pub(super) fn unrecorded(sites: &[Arc<Site>]) -> Self {
+        let rules = |current| SiteRules { is_unrecorded: true, ..SiteRules::new(current) };
+        Self::new(sites, Vec::new(), |_, current| rules(Arc::clone(current)))
+    }
+
+    /// The hosts of these sites, and others that have a past, with the rules of each.
+    pub(super) fn new(
+        sites: &[Arc<Site>],
+        others: Vec<String>,
+        mut rules: impl FnMut(&str, &Arc<Version>) -> SiteRules,
+    ) -> Self {
+        let mut own: HashMap<String, usize> = HashMap::new();
+        for (index, site) in sites.iter().enumerate() {
+            for name in site.patterns() {
+                own.insert(name.into(), index);
+            }
+        }
+        let mut names: Vec<String> = own.keys().cloned().chain(others).collect();
+        names.sort_unstable();
+        names.dedup();
+        let nothing = Version::allowing_everything();
+        let slots: Vec<HostSlot> = names
+            .into_iter()
+            .map(|name| {
+                let site = patterns(&name).find_map(|pattern| own.get(&pattern)).copied();
+                let current = site.and_then(|index| sites.get(index)).map(|site| site.rules.current());
+                let rules = rules(&name, current.unwrap_or(&nothing));
+                HostSlot { pattern: name.into(), site, rules }
+            })
+            .collect();
+        Self { table: HostTable::new(slots.iter().map(|slot| &*slot.pattern).zip(0..)), slots }
+    }
+
+    /// Where the slot of `host` stands, which is in normal form: exact, then the longest wildcard, then the default
+    /// site. None where nobody serves it.
+    #[must_use]
+    pub fn find(&self, host: &str) -> Option<usize> {
+        self.table.find(host).filter(|index| self.slots.get(*index).is_some_and(|slot| slot.site.is_some()))
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn slots(&self) -> &[HostSlot] {
+        &self.slots
+    }
+}
+
+/// Patterns of hosts → their index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostTable {
+    exact: HashMap<Box<str>, usize>,
+    below: HashMap<Box<str>, usize>,
+    default: Option<usize>,
+}
+
+impl HostTable {
+    /// A table of these patterns and their indexes; `*` is every other host.
+    pub(super) fn new(patterns: impl IntoIterator<Item = (impl AsRef<str>, usize)>) -> Self {
+        let mut table = Self::default();
+        for (pattern, index) in patterns {
+            let pattern = pattern.as_ref();
+            match pattern.strip_prefix("*.") {
+                Some(domain) => table.below.insert(domain.into(), index),
+                None if pattern == "*" => table.default.replace(index),
+                None => table.exact.insert(pattern.into(), index),
+            };
+        }
+        table
+    }
+
+    /// The index of `host`: exact, then the longest wildcard, then every other host's.
+    pub(super) fn find(&self, host: &str) -> Option<usize> {
+        if let Some(index) = self.exact.get(host) {
+            return Some(*index);
+        }
+        if !self.below.is_empty() {
+            let mut rest = host;
+            while let Some((_, domain)) = rest.split_once('.') {
+                if let Some(index) = self.below.get(domain) {
+                    return Some(*index);
+                }
+                rest = domain;
+            }
+        }
+        self.default
+    }
+}
+
+impl Site {
+    /// The patterns of its hosts.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = Box<str>> + '_ {
+        let default = self.config.hosts.is_empty().then(|| "*".into());
+        self.config.hosts.iter().map(|host: &HostPattern| host.to_string().into()).chain(default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_wins_over_wildcard_and_wildcard_over_default() {
+        let names = ["example.org", "*.example.org", "*.deep.example.org", "*"];
+        let table = HostTable::new(names.into_iter().zip(0..));
+        let find = |host| table.find(host).map(|index| names[index]);
+        assert_eq!(find("example.org"), Some("example.org"));
+        assert_eq!(find("a.example.org"), Some("*.example.org"));
+        assert_eq!(find("a.b.example.org"), Some("*.example.org"));
+        assert_eq!(find("a.deep.example.org"), Some("*.deep.example.org"));
+        assert_eq!(find("deep.example.org"), Some("*.example.org"));
+        assert_eq!(find("example.com"), Some("*"));
+        assert_eq!(find("badexample.org"), Some("*"));
+        for host in ["example.org", "a.example.org", "a.b.deep.example.org", "example.com", "x"] {
+            let by_patterns = patterns(host).find(|pattern| names.contains(&&**pattern));
+            assert_eq!(by_patterns.as_deref(), find(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn without_a_default_a_strange_host_is_nobodys() {
+        assert_eq!(HostTable::new([("example.org", 0)]).find("example.com"), None);
+    }
+}

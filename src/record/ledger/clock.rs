@@ -1,0 +1,79 @@
+//! The clock that notice runs by: the machine's own, which nobody sets, carried on from one boot to the next.
+//!
+//! Within one boot it is the boot clock and a fixed offset, the same for every process. At the first start after a
+//! boot it goes on from the last time that is known, so that time during which nobody was there does not count.
+
+use crate::decide::NoticeTime;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Where the clock begins, so that there is room before it for what the operator knows of earlier times.
+const BEGINNING: Duration = Duration::from_secs(366 * 86_400);
+
+/// The clock of one boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoticeClock {
+    /// What it showed when the machine was started.
+    at_boot: Duration,
+}
+
+impl Default for NoticeClock {
+    fn default() -> Self {
+        Self { at_boot: BEGINNING }
+    }
+}
+
+impl NoticeClock {
+    /// The clock that goes on from `last`, the latest time that is known of any earlier boot.
+    pub(super) fn going_on_from(last: NoticeTime) -> Self {
+        Self { at_boot: last.0.max(BEGINNING).saturating_sub(uptime()) }
+    }
+
+    /// The clock that showed `time` when the machine had been up for `uptime`.
+    pub(super) const fn of(time: NoticeTime, uptime: Duration) -> Self {
+        Self { at_boot: time.0.saturating_sub(uptime) }
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub fn now(self) -> NoticeTime {
+        NoticeTime(self.at_boot.saturating_add(uptime()))
+    }
+}
+
+/// For how long the machine has been up, sleep included.
+pub(super) fn uptime() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+    // To the microsecond, as it is written.
+    seconds + Duration::from_micros(u64::try_from(time.tv_nsec / 1_000).unwrap_or_default())
+}
+
+/// What tells this boot of the machine from every other; `None` where the system does not say.
+pub(super) fn boot() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_on_whatever_the_machine_has_been_through() {
+        let last = NoticeTime(BEGINNING + Duration::from_secs(500));
+        let clock = NoticeClock::going_on_from(last);
+        let now = clock.now();
+        assert!(now >= last && now.since(last) < Duration::from_secs(60), "{now:?}");
+        let up = uptime();
+        let again = NoticeClock::of(now, up);
+        assert!(again.now().since(now) < Duration::from_secs(60));
+        assert!(NoticeClock::going_on_from(NoticeTime::default()).now().0 >= BEGINNING);
+    }
+
+    #[test]
+    fn a_boot_has_a_name() {
+        assert_eq!(boot(), boot());
+        assert!(boot().is_some_and(|id| id.len() >= 32));
+    }
+}

@@ -1,0 +1,68 @@
+//! What of a ledger somebody can still need.
+
+use super::entry::{Change, FileDigest, LedgerEntry};
+use crate::decide::NoticeTime;
+use std::collections::{BTreeMap, HashSet};
+
+/// The processes that serve something, as far as `entries` say.
+pub(super) fn open_processes(entries: &[LedgerEntry]) -> Vec<Box<str>> {
+    let mut open: Vec<Box<str>> = Vec::new();
+    for entry in entries {
+        match &entry.change {
+            Change::Serving { .. } if !open.contains(&entry.process) => open.push(entry.process.clone()),
+            Change::Stopped { who } => open.retain(|process| process != who),
+            _ => {}
+        }
+    }
+    open
+}
+
+/// The entries after `from`, and before them what was being served then: one entry for each process, and the files
+/// that any of these name.
+#[must_use]
+pub fn compacted(entries: Vec<LedgerEntry>, from: NoticeTime) -> Vec<LedgerEntry> {
+    let cut = entries.partition_point(|entry| entry.at() <= from);
+    let (old, recent) = entries.split_at(cut);
+    let open: HashSet<Box<str>> = open_processes(old).into_iter().collect();
+    let mut serving: BTreeMap<&str, LedgerEntry> = BTreeMap::new();
+    for entry in old.iter().filter(|entry| open.contains(&entry.process)) {
+        if let Change::Serving { hosts, gone } = &entry.change {
+            let table = serving.get(&*entry.process).map(table).unwrap_or_default();
+            let mut next = table;
+            next.retain(|host, _| !gone.contains(host));
+            next.extend(hosts.iter().map(|(host, file)| (host.clone(), file.clone())));
+            let change = Change::Serving { hosts: next, gone: Vec::new() };
+            serving.insert(&entry.process, LedgerEntry { change, ..entry.clone() });
+        }
+    }
+    let is_begun = |entry: &&LedgerEntry| matches!(entry.change, Change::Begun { .. });
+    let begun = old.iter().rev().find(is_begun).cloned().map(|entry| {
+        // What was lost then nobody can hold any more.
+        LedgerEntry { change: Change::Begun { after_loss: false }, ..entry }
+    });
+    let mut kept: Vec<LedgerEntry> = serving.into_values().chain(begun).collect();
+    kept.extend(recent.iter().filter(|entry| !is_file(entry)).cloned());
+    let named: HashSet<Box<str>> = kept.iter().flat_map(|entry| files(&entry.change)).collect();
+    let mut missing = named;
+    let is_missing =
+        |entry: &&LedgerEntry| matches!(&entry.change, Change::File { sha256, .. } if missing.remove(sha256));
+    kept.extend(entries.iter().filter(is_missing).cloned());
+    kept.sort_by_key(|entry| entry.sequence);
+    kept
+}
+
+const fn is_file(entry: &LedgerEntry) -> bool {
+    matches!(entry.change, Change::File { .. })
+}
+
+fn table(entry: &LedgerEntry) -> BTreeMap<Box<str>, FileDigest> {
+    if let Change::Serving { hosts, .. } = &entry.change { hosts.clone() } else { BTreeMap::new() }
+}
+
+fn files(change: &Change) -> Vec<Box<str>> {
+    match change {
+        Change::Serving { hosts, .. } => hosts.values().flatten().cloned().collect(),
+        Change::Before { hosts } => hosts.values().filter_map(|before| before.file.clone()).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,215 @@
+//! The lines of the ledger: a checksum, a blank, and one change as JSON.
+
+use super::clock::NoticeClock;
+use crate::decide::{Moment, NoticeTime};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+/// How many hexadecimal digits of a line's SHA-256 stand before it.
+const CHECKSUM: usize = 16;
+
+/// The SHA-256 of a robots.txt in hexadecimal digits, or none for a host without one.
+pub type FileDigest = Option<Box<str>>;
+
+/// One change, and when it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// Its place in the order of all changes, from 1.
+    pub sequence: u64,
+    /// The process that wrote it.
+    pub process: Box<str>,
+    /// The boot of the machine it was written in.
+    pub(super) boot: Box<str>,
+    /// For how long the machine had been up, in microseconds.
+    pub(super) uptime: u64,
+    /// What the clock showed that notice runs by, in microseconds.
+    pub(super) clock: u64,
+    /// The time of day, which is only shown.
+    pub(super) time: Timestamp,
+    /// What changed.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub enum Change {
+    /// The ledger was begun.
+    Begun {
+        /// Whether there had been one that is lost, or may have been.
+        after_loss: bool,
+    },
+    /// A robots.txt that later entries name.
+    File {
+        /// Its SHA-256.
+        sha256: Box<str>,
+        /// Its bytes, in base64.
+        bytes: String,
+    },
+    /// The process serves these files on these hosts from now on; on others it goes on as before.
+    Serving {
+        /// `example.org`, `*.example.org`, or `*` for every other host.
+        hosts: BTreeMap<Box<str>, FileDigest>,
+        /// Hosts that it no longer names.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gone: Vec<Box<str>>,
+    },
+    /// A process serves nothing any more.
+    Stopped {
+        /// Which.
+        who: Box<str>,
+    },
+    /// What hosts had been given before this ledger knew them.
+    Before {
+        /// By host.
+        hosts: BTreeMap<Box<str>, BeforeEntry>,
+    },
+    /// What is in force binds at once.
+    Waived {
+        /// On these hosts, or on all.
+        hosts: Option<Vec<Box<str>>>,
+        /// This crawler, or everybody.
+        crawler: Option<Box<str>>,
+    },
+}
+
+/// What a host had been given before this ledger knew it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeforeEntry {
+    /// The SHA-256 of the file; without it only the time is known.
+    pub file: Option<Box<str>>,
+    /// When that ended at the latest, on the clock that notice runs by, in microseconds.
+    pub replaced: u64,
+}
+
+impl Change {
+    /// A file as it is kept.
+    #[must_use]
+    pub fn file(bytes: &[u8]) -> Self {
+        Self::File { sha256: digest(bytes), bytes: STANDARD.encode(bytes) }
+    }
+}
+
+/// The SHA-256 of a robots.txt, as entries name it.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> Box<str> {
+    hexadecimal(&Sha256::digest(bytes)).into()
+}
+
+/// The bytes of a [`Change::File`]; `None` where they are not those that it names.
+#[must_use]
+pub fn file_bytes(sha256: &str, bytes: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(bytes).ok().filter(|bytes| *digest(bytes) == *sha256)
+}
+
+impl LedgerEntry {
+    /// An entry of this moment.
+    pub(super) fn new(sequence: u64, process: &str, boot: &str, clock: NoticeClock, change: Change) -> Self {
+        let at = clock.now();
+        Self {
+            sequence,
+            process: process.into(),
+            boot: boot.into(),
+            uptime: whole_micros(super::clock::uptime()),
+            clock: whole_micros(at.0),
+            time: Timestamp::now(),
+            change,
+        }
+    }
+
+    /// The same as of another moment, for what is known from elsewhere.
+    #[must_use]
+    pub fn as_of(self, sequence: u64, at: NoticeTime, time: SystemTime) -> Self {
+        let time = Timestamp::try_from(time).unwrap_or(self.time);
+        Self { sequence, clock: whole_micros(at.0), uptime: 0, boot: Box::default(), time, ..self }
+    }
+
+    /// When it was.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        Moment { sequence: self.sequence, at: self.at(), time: self.time.into() }
+    }
+
+    /// When it was, on the clock that notice runs by.
+    pub(super) const fn at(&self) -> NoticeTime {
+        NoticeTime(Duration::from_micros(self.clock))
+    }
+
+    /// Its line.
+    pub(super) fn line(&self) -> Result<String, serde_json::Error> {
+        let text = serde_json::to_string(self)?;
+        Ok(format!("{} {text}\n", checksum(&text)))
+    }
+
+    /// Reads a line without its end; `None` where it was not written whole, or was changed since.
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        let (sum, text) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+        serde_json::from_str(text).ok().filter(|_| sum == checksum(text))
+    }
+}
+
+fn checksum(text: &str) -> String {
+    let mut sum = hexadecimal(&Sha256::digest(text));
+    sum.truncate(CHECKSUM);
+    sum
+}
+
+/// Bytes as hexadecimal digits.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+}
+
+pub(super) fn whole_micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(change: Change) -> LedgerEntry {
+        LedgerEntry::new(7, "p", "b", NoticeClock::default(), change)
+    }
+
+    #[test]
+    fn lines_come_back_and_a_changed_one_does_not() {
+        let hosts = BTreeMap::from([("*".into(), Some(digest(b"x"))), ("a.example".into(), None)]);
+        let before = BeforeEntry { file: Some(digest(b"x")), replaced: 5 };
+        let changes = [
+            Change::Begun { after_loss: true },
+            Change::file(b"User-agent: *\n\xFF"),
+            Change::Serving { hosts, gone: vec!["b.example".into()] },
+            Change::Stopped { who: "q".into() },
+            Change::Before { hosts: BTreeMap::from([("*".into(), before)]) },
+            Change::Waived { hosts: None, crawler: Some("gptbot".into()) },
+        ];
+        for change in changes {
+            let entry = entry(change);
+            let line = entry.line().unwrap();
+            let text = line.strip_suffix('\n').unwrap();
+            assert_eq!(LedgerEntry::parse(text.as_bytes()), Some(entry), "{text}");
+            for at in 0..text.len() {
+                let mut changed = text.as_bytes().to_vec();
+                changed[at] ^= 1;
+                assert_eq!(LedgerEntry::parse(&changed), None, "{at} of {text}");
+                assert_eq!(LedgerEntry::parse(&text.as_bytes()[..at]), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_the_one_it_is_called_is_no_file() {
+        let Change::File { sha256, bytes } = Change::file(b"abc") else { panic!("a file") };
+        assert!(sha256.starts_with("ba7816bf8f01"));
+        assert_eq!(file_bytes(&sha256, &bytes).as_deref(), Some(&b"abc"[..]));
+        assert_eq!(file_bytes(&digest(b"abd"), &bytes), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! The ledger: which hosts had which robots.txt, from when, and served by which processes.
+//!
+//! Fair notice rests on it (RFC 9309 §2.4), so it is written and synced before a version is served. It is one file
+//! of lines beside the store, to which all processes of a state folder append, one at a time. No request writes to
+//! it. Lines that nobody can need any more are left out when it has grown ([`compaction`]).
+
+mod clock;
+mod compaction;
+mod entry;
+mod file;
+mod place;
+mod presence;
+
+pub use clock::NoticeClock;
+pub use compaction::compacted;
+pub use entry::{BeforeEntry, Change, FileDigest, LedgerEntry, digest, file_bytes, hexadecimal};
+pub use file::Ledger;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The name of the ledger in the state folder.
+pub const LEDGER_FILE: &str = "ledger";
+
+/// Why the ledger cannot be read or written.
+#[derive(Debug)]
+pub struct LedgerError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl LedgerError {
+    /// The ledger's file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is wrong, and what to do about it.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        format!(
+            "the ledger of robots.txt versions cannot be written: {}; make the state folder writable for the user \
+             that the gateway runs as, and see that the disk is not full",
+            self.source
+        )
+    }
+
+    /// It could not even be opened, for a reason that was told then.
+    #[must_use]
+    pub fn missing(path: &Path) -> Self {
+        Self { path: path.to_owned(), source: io::Error::other("it could not be opened") }
+    }
+}
+
+impl fmt::Display for LedgerError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.path.display(), self.reason())
+    }
+}
+
+impl std::error::Error for LedgerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// What the store remembers of the ledger.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// There is no store, or an empty one.
+    Nothing,
+    /// There was a ledger, with this entry.
+    Entry(u64),
+    /// There was version 0.1, which knew no ledger. This is what it served.
+    Seeds(Vec<Seed>),
+    /// The store cannot be read.
+    Unreadable,
+}
+
+/// A version that version 0.1 served.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    /// Its place in the order of changes, from 2.
+    pub sequence: u64,
+    /// How long ago it came into force.
+    pub ago: Duration,
+    /// When that was, by the time of day.
+    pub time: SystemTime,
+    /// What it was.
+    pub change: Change,
+}
+
+/// What is new since the ledger was looked at last.
+#[derive(Debug, Default)]
+pub struct News {
+    /// In order.
+    pub entries: Vec<LedgerEntry>,
+    /// Whether these are all entries there are, and what was known before is to be forgotten.
+    pub is_all: bool,
+}
+
+#[cfg(test)]
+mod tests;

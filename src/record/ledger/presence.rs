@@ -1,0 +1,102 @@
+//! Which processes are alive: each holds a locked file beside the ledger, and notes the time in it.
+
+use super::entry::whole_micros;
+use crate::decide::NoticeTime;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Said once: others see by the lock that this process is alive.
+#[derive(Debug)]
+pub(super) struct Presence {
+    path: PathBuf,
+    file: File,
+}
+
+impl Presence {
+    /// Marks the process as alive.
+    pub(super) fn new(ledger: &Path, process: &str) -> io::Result<Self> {
+        let path = path(ledger, process);
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(&path)?;
+        file.try_lock()?;
+        Ok(Self { path, file })
+    }
+
+    /// Notes the time, so that the clock can go on from it after the machine was off.
+    pub(super) fn note(&self, now: NoticeTime) -> io::Result<()> {
+        self.file.write_all_at(format!("{:020}\n", whole_micros(now.0)).as_bytes(), 0)?;
+        self.file.sync_data()
+    }
+}
+
+impl Presence {
+    /// The process serves nothing any more.
+    pub(super) fn end(self) {
+        // Without the lock it says the same.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A process that is gone.
+#[derive(Debug)]
+pub(super) struct Absent(PathBuf);
+
+impl Absent {
+    /// The time that it noted last.
+    pub(super) fn last_time(&self) -> NoticeTime {
+        let mut text = String::new();
+        let read = File::open(&self.0).and_then(|file| file.take(64).read_to_string(&mut text));
+        let micros = read.ok().and_then(|_| text.trim().parse().ok());
+        NoticeTime(Duration::from_micros(micros.unwrap_or_default()))
+    }
+
+    /// Clears away what it left.
+    pub(super) fn clear(self) {
+        let _ = std::fs::remove_file(self.0);
+    }
+}
+
+/// The process, where it is gone. What cannot be told is alive: its versions go on to excuse.
+pub(super) fn absent(ledger: &Path, process: &str) -> Option<Absent> {
+    let path = path(ledger, process);
+    match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Absent(path)),
+        Err(_) => None,
+        Ok(file) => match file.try_lock() {
+            Ok(()) => Some(Absent(path)),
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => None,
+        },
+    }
+}
+
+fn path(ledger: &Path, process: &str) -> PathBuf {
+    let mut name = ledger.as_os_str().to_owned();
+    name.push(".");
+    name.push(process);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_its_lock_is_alive() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger");
+        assert!(absent(&ledger, "1").is_some(), "it was never there");
+        let presence = Presence::new(&ledger, "1").unwrap();
+        let noted = NoticeTime(Duration::from_micros(12_345));
+        presence.note(noted).unwrap();
+        assert!(absent(&ledger, "1").is_none());
+        drop(presence);
+        let gone = absent(&ledger, "1").unwrap();
+        assert_eq!(gone.last_time(), noted);
+        gone.clear();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        Presence::new(&ledger, "2").unwrap().end();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

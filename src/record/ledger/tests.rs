@@ -1,0 +1,197 @@
+use super::compaction::open_processes;
+use super::file::{GROWN, VERSION_0_1};
+use super::*;
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+const KEEP: Duration = Duration::from_secs(3_600);
+
+fn serving(host: &str, file: &[u8]) -> Vec<Change> {
+    let hosts = BTreeMap::from([(host.into(), Some(digest(file)))]);
+    vec![Change::file(file), Change::Serving { hosts, gone: Vec::new() }]
+}
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("state").join(LEDGER_FILE)
+    }
+
+    fn open(&self, memory: &Memory) -> (Ledger, News) {
+        Ledger::open(&self.path(), memory, KEEP).unwrap()
+    }
+
+    fn aside(&self) -> usize {
+        let names = std::fs::read_dir(self.path().parent().unwrap()).unwrap();
+        names.filter(|name| name.as_ref().unwrap().file_name().to_string_lossy().contains("damaged")).count()
+    }
+}
+
+fn changes(news: &News) -> Vec<&Change> {
+    news.entries.iter().map(|entry| &entry.change).collect()
+}
+
+#[test]
+fn what_was_written_is_found_again_in_order() {
+    let place = Place::new();
+    let (mut ledger, news) = place.open(&Memory::Nothing);
+    assert_eq!(changes(&news), [&Change::Begun { after_loss: false }]);
+    ledger.append(serving("*", b"a")).unwrap();
+    let last = ledger.last();
+    let process = ledger.process().to_owned();
+    ledger.close();
+    let (_, news) = place.open(&Memory::Entry(last));
+    assert_eq!(news.entries.len(), 4);
+    assert_eq!(news.entries[3].change, Change::Stopped { who: process.into() });
+    assert!(news.entries.is_sorted_by_key(|entry| entry.sequence));
+    assert!(news.entries.is_sorted_by_key(|entry| entry.moment().at));
+}
+
+#[test]
+fn a_process_that_was_killed_is_noted_as_ended_and_a_living_one_is_not() {
+    let place = Place::new();
+    let (mut killed, _) = place.open(&Memory::Nothing);
+    killed.append(serving("*", b"a")).unwrap();
+    let (mut alive, _) = place.open(&Memory::Nothing);
+    alive.append(serving("*", b"b")).unwrap();
+    let others = [killed.process().into()];
+    assert!(alive.look(&others).unwrap().entries.is_empty());
+    let who: Box<str> = killed.process().into();
+    drop(killed);
+    let news = alive.look(&others).unwrap();
+    assert_eq!(changes(&news), [&Change::Stopped { who }]);
+    let (_, news) = place.open(&Memory::Nothing);
+    let stopped = changes(&news).into_iter().filter(|change| matches!(change, Change::Stopped { .. }));
+    assert_eq!(stopped.count(), 1, "the other one lives");
+}
+
+#[test]
+fn two_processes_see_what_each_other_writes() {
+    let place = Place::new();
+    let (mut one, _) = place.open(&Memory::Nothing);
+    let (mut other, _) = place.open(&Memory::Nothing);
+    assert_eq!(one.clock().now().since(other.clock().now()).as_secs(), 0);
+    one.append(serving("*", b"a")).unwrap();
+    let news = other.append(serving("*", b"b")).unwrap();
+    assert!(!news.is_all);
+    assert_eq!(news.entries.len(), 4);
+    assert_eq!(one.look(&[]).unwrap().entries.len(), 2);
+}
+
+#[test]
+fn a_line_cut_off_by_a_kill_was_never_served() {
+    let place = Place::new();
+    let (mut ledger, _) = place.open(&Memory::Nothing);
+    ledger.append(serving("*", b"a")).unwrap();
+    let last = ledger.last();
+    drop(ledger);
+    let mut bytes = std::fs::read(place.path()).unwrap();
+    bytes.extend(b"0123456789abcdef {\"sequence\":9");
+    std::fs::write(place.path(), &bytes).unwrap();
+    let (_, news) = place.open(&Memory::Entry(last));
+    assert_eq!((news.entries.len(), place.aside()), (4, 0));
+}
+
+#[test]
+fn what_is_lost_or_damaged_is_set_aside_and_told() {
+    let lost = Change::Begun { after_loss: true };
+    for damage in ["flipped", "shortened", "older", "cut, and nobody remembers", "gone"] {
+        let place = Place::new();
+        let (mut ledger, _) = place.open(&Memory::Nothing);
+        ledger.append(serving("*", b"a")).unwrap();
+        let mut memory = Memory::Entry(ledger.last());
+        drop(ledger);
+        let mut bytes = std::fs::read(place.path()).unwrap();
+        match damage {
+            "flipped" => bytes[200] ^= 1,
+            "shortened" => bytes.truncate(bytes.len() - 10),
+            "older" => {
+                let line = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+                bytes.truncate(line + 1);
+            }
+            "gone" => bytes.clear(),
+            _ => {
+                bytes.truncate(bytes.len() - 10);
+                memory = Memory::Unreadable;
+            }
+        }
+        std::fs::write(place.path(), &bytes).unwrap();
+        let (_, news) = place.open(&memory);
+        assert_eq!(changes(&news)[0], &lost, "{damage}");
+        assert_eq!(news.entries.len(), 1, "{damage}");
+        assert_eq!(place.aside(), usize::from(damage != "gone"), "{damage}");
+    }
+}
+
+#[test]
+fn version_0_1_is_continued() {
+    let place = Place::new();
+    let seed = |sequence, ago, change| Seed {
+        sequence,
+        ago: Duration::from_secs(ago),
+        time: SystemTime::now() - Duration::from_secs(ago),
+        change,
+    };
+    let hosts = BTreeMap::from([("*".into(), Some(digest(b"a")))]);
+    let seeds =
+        vec![seed(4, 500, Change::file(b"a")), seed(5, 500, Change::Serving { hosts, gone: Vec::new() })];
+    let (ledger, news) = place.open(&Memory::Seeds(seeds));
+    assert_eq!(changes(&news).len(), 4);
+    assert_eq!(news.entries[3].change, Change::Stopped { who: VERSION_0_1.into() });
+    let span = ledger.clock().now().since(news.entries[2].moment().at).as_secs();
+    assert!((500..560).contains(&span), "{span}");
+    assert!(news.entries.is_sorted_by_key(|entry| entry.sequence));
+    drop(ledger);
+    assert_eq!(place.open(&Memory::Nothing).1.entries.len(), 4);
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing_behind() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path()).unwrap();
+    let error = Ledger::open(&place.path(), &Memory::Nothing, KEEP).unwrap_err().to_string();
+    assert!(error.contains("make the state folder writable"), "{error}");
+}
+
+#[test]
+fn a_ledger_that_has_grown_keeps_what_is_needed() {
+    let place = Place::new();
+    let (mut ledger, _) = Ledger::open(&place.path(), &Memory::Nothing, Duration::ZERO).unwrap();
+    let large = |number: u32| format!("# {number}\n").repeat(40_000).into_bytes();
+    for number in 0..30 {
+        ledger.append(serving("*", &large(number))).unwrap();
+    }
+    ledger.append(serving("a.example", b"a")).unwrap();
+    let size = std::fs::metadata(place.path()).unwrap().len();
+    assert!(size < 3 * GROWN, "{size}");
+    let last = ledger.last();
+    drop(ledger);
+    let (_, news) = place.open(&Memory::Entry(last));
+    assert!(news.entries.len() < 60, "{}", news.entries.len());
+    let has = |file: &[u8]| news.entries.iter().any(|entry| entry.change == Change::file(file));
+    assert!(has(&large(29)) && !has(&large(0)));
+    let open = open_processes(&news.entries);
+    assert_eq!(open.len(), 0, "it is noted as ended");
+}
+
+#[test]
+fn compaction_keeps_what_each_process_served() {
+    let place = Place::new();
+    let (mut one, _) = place.open(&Memory::Nothing);
+    one.append(serving("*", b"a")).unwrap();
+    one.append(serving("a.example", b"b")).unwrap();
+    let gone = Change::Serving { hosts: BTreeMap::new(), gone: vec!["a.example".into()] };
+    one.append(vec![gone]).unwrap();
+    one.append(serving("*", b"c")).unwrap();
+    let (_, news) = place.open(&Memory::Nothing);
+    let kept = compacted(news.entries, one.clock().now());
+    let told: Vec<&Change> = kept.iter().map(|entry| &entry.change).collect();
+    let hosts = BTreeMap::from([("*".into(), Some(digest(b"c")))]);
+    let table = Change::Serving { hosts, gone: Vec::new() };
+    assert_eq!(told, [&Change::Begun { after_loss: false }, &Change::file(b"c"), &table]);
+}
