@@ -30,7 +30,7 @@ fn words(text: &str) -> String {
 #[test]
 fn a_stale_request_is_held_against_nobody_and_no_rule_that_allows_is_listed() {
     let place = Place::with(CLOSED);
-    let gateway = place.start_with("");
+    let gateway = place.start_with("notice = \"1h\"");
     replace(&gateway, &place, OPEN);
     assert_eq!(ask(&gateway, "Stalebot", "/new/1"), 200);
     assert_eq!(ask(&gateway, "Stalebot", "/robots.txt"), 200);
@@ -59,7 +59,9 @@ fn a_stale_request_is_held_against_nobody_and_no_rule_that_allows_is_listed() {
 fn a_read_that_does_not_count_yet_is_not_denied() {
     let place = Place::new();
     // A read counts an hour later: none here does.
-    let gateway = place.start_with("notice = \"10h\"\nsettle = \"1h\"");
+    let version = version_of(std::fs::read(place.folder.join("robots.txt")).expect("a robots.txt"));
+    let published = format!("published = {{ version = \"{version}\", since = 2020-01-01T00:00:00Z }}");
+    let gateway = place.start_at("notice = \"10h\"\nsettle = \"1h\"", &published);
     assert_eq!(ask(&gateway, "Hastybot", "/robots.txt"), 200);
     assert_eq!(ask(&gateway, "Hastybot", "/private/"), 403);
     stop(gateway);

@@ -202,6 +202,7 @@ fn every_key_is_shown() {
         ("crawlers.GPTBot", file.get("crawlers").and_then(|crawlers| crawlers.get("GPTBot"))),
         ("sites", file.get("sites")),
         ("sites.refusal", site.get("refusal")),
+        ("sites.published", site.get("published")),
     ];
     let mut inner = BTreeSet::new();
     for (name, table) in tables {

@@ -98,7 +98,7 @@ fn the_commands_of_the_readme_lead_to_an_enforcing_gateway() {
     let event: serde_json::Value =
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{journal}: {error}"));
     for (field, value) in
-        [("event", "violation"), ("action", "forwarded"), ("crawler", "GPTBot"), ("target", "/drafts/")]
+        [("event", "stale"), ("action", "forwarded"), ("crawler", "GPTBot"), ("target", "/drafts/")]
     {
         assert_eq!(event[field], value, "{line}");
     }

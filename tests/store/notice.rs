@@ -5,7 +5,7 @@ use crate::place::{Place, stop};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, get, until, version_of};
 use robots_gateway::decide::Notice;
-use robots_gateway::record::{EventKind, Filter};
+use robots_gateway::record::{EventKind, Filter, LEDGER_FILE};
 use std::time::{Duration, SystemTime};
 
 const OPEN: &str = "User-agent: *\nAllow: /\n";
@@ -99,15 +99,18 @@ fn a_file_that_changed_while_the_gateway_was_down_comes_into_force_at_its_start(
 }
 
 #[test]
-fn the_first_version_of_a_site_is_in_force_for_ever() {
+fn the_notice_of_the_first_version_is_not_begun_anew_by_a_restart() {
     let place = Place::new();
     std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
-    for _ in 0..2 {
-        let gateway = place.start_with("notice = \"1h\"");
-        assert_eq!(ask(&gateway, "Firstbot", "/new"), 403);
-        stop(gateway);
-    }
-    assert_eq!(story(&place, "Firstbot"), [0, 0, 2]);
+    let gateway = place.start_with("notice = \"2s\"");
+    assert_eq!(ask(&gateway, "Firstbot", "/new"), 200, "nobody knows what it may have read before");
+    until("the notice lapses", || (ask(&gateway, "Firstbot", "/new") == 403).then_some(()));
+    stop(gateway);
+    let gateway = place.start_with("notice = \"2s\"");
+    assert_eq!(ask(&gateway, "Firstbot", "/new"), 403);
+    stop(gateway);
+    let [stale, read, lapsed] = story(&place, "Firstbot");
+    assert!(stale >= 1 && read == 0 && lapsed == 2, "{stale} {read} {lapsed}");
 }
 
 #[test]
@@ -132,16 +135,66 @@ fn reads_are_kept_by_crawler_version_and_network() {
     assert!(reads.iter().all(|read| read.first <= read.last && &*read.host == "localhost"));
 }
 
+/// A gateway whose first version binds everyone already.
+fn bound(place: &Place) -> Daemon {
+    std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
+    let gateway = place.start_with("notice = \"2s\"");
+    until("the notice lapses", || (ask(&gateway, "Doubtbot", "/new") == 403).then_some(()));
+    gateway
+}
+
 #[test]
-fn where_the_store_was_broken_everybody_has_the_benefit_of_the_doubt() {
+fn a_store_that_is_lost_beside_a_whole_ledger_is_no_first_start() {
+    for loss in ["broken", "removed"] {
+        let place = Place::new();
+        stop(bound(&place));
+        match loss {
+            "broken" => std::fs::write(place.store(), "no database").expect("a broken store"),
+            _ => std::fs::remove_file(place.store()).expect("a store"),
+        }
+        let gateway = place.start_with("notice = \"2s\"");
+        assert_eq!(ask(&gateway, "Doubtbot", "/new"), 403, "{loss}");
+        stop(gateway);
+    }
+}
+
+#[test]
+fn where_the_ledger_is_lost_everybody_has_the_benefit_of_the_doubt() {
+    for loss in ["broken", "removed", "shortened"] {
+        let place = Place::new();
+        stop(bound(&place));
+        let ledger = place.store().with_file_name(LEDGER_FILE);
+        let bytes = std::fs::read(&ledger).expect("a ledger");
+        match loss {
+            "broken" => std::fs::write(&ledger, "no ledger\n").expect("a broken ledger"),
+            "removed" => std::fs::remove_file(&ledger).expect("a ledger"),
+            _ => std::fs::write(&ledger, &bytes[..200]).expect("a shorter ledger"),
+        }
+        let gateway = place.start_with("notice = \"1h\"");
+        assert_eq!(ask(&gateway, "Doubtbot", "/new"), 200, "{loss}: nobody knows which version it may hold");
+        let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+        assert_eq!(status["sites"][0]["doubt"], "what was served before the gateway is not known", "{status}");
+        stop(gateway);
+    }
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_written_accuses_nobody_and_refuses_reloads() {
     let place = Place::new();
     std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
-    let gateway = place.start_with("notice = \"1h\"");
-    assert_eq!(ask(&gateway, "Doubtbot", "/new"), 403);
+    // A folder stands where the ledger should be: root may write everywhere else.
+    let ledger = place.store().with_file_name(LEDGER_FILE);
+    std::fs::create_dir_all(&ledger).expect("a folder");
+    let gateway = place.start_with("notice = \"1s\"");
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(ask(&gateway, "Doubtbot", "/new"), 200, "nothing can be noted, whatever time has passed");
+    rename_over(&place.folder.join("robots.txt"), "User-agent: *\nDisallow: /other\n");
+    let report = gateway.ctl(&["reload", "--format", "json"]).exits(1).json();
+    assert_eq!(report["result"], "refused", "{report}");
+    let message = report["errors"][0]["message"].as_str().expect("a message");
+    assert!(message.contains("make the state folder writable"), "{message}");
+    assert_eq!(gateway.send(&get("/robots.txt")).text(), CLOSED, "what cannot be noted is not served");
+    std::fs::remove_dir(&ledger).expect("an empty folder");
+    until("it binds again", || (ask(&gateway, "Doubtbot", "/new") == 403).then_some(()));
     stop(gateway);
-    std::fs::write(place.store(), "no database").expect("a broken store");
-    let gateway = place.start_with("notice = \"1h\"");
-    assert_eq!(ask(&gateway, "Doubtbot", "/new"), 200, "nobody knows which version it may hold");
-    stop(gateway);
-    assert_eq!(story(&place, "Doubtbot"), [1, 0, 0], "in the store that was begun");
 }

@@ -23,7 +23,7 @@ pub(crate) struct Gateway {
 
 impl Default for Gateway {
     fn default() -> Self {
-        Self { mode: "enforce", robots: SAMPLE.into(), notice: "24h", threads: 1, place: Place::Server }
+        Self { mode: "enforce", robots: SAMPLE.into(), notice: "0s", threads: 1, place: Place::Server }
     }
 }
 

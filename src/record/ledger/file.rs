@@ -72,6 +72,9 @@ impl Ledger {
             keep,
         };
         let mut entries = ledger.found(memory)?;
+        // Version 0.1 has served since this ledger was written, and nobody knows what.
+        let was_rolled_back = matches!(memory, Memory::Seeds(_)) && ledger.last > 0;
+        let memory = &if was_rolled_back { Memory::Entry(ledger.last) } else { memory.clone() };
         ledger.set_clock(&entries);
         if entries.is_empty() {
             entries = ledger.begin(memory)?;
@@ -198,6 +201,7 @@ impl Ledger {
         };
         let has_all = remembered.is_some_and(|sequence| sequence <= self.last);
         let is_sound = match damage {
+            None if matches!(memory, Memory::Seeds(_)) => entries.is_empty(),
             None => has_all || (remembered.is_none() && !entries.is_empty()),
             // A line that was cut off as its process was killed was never served.
             Some(Damage::Cut) => has_all && !entries.is_empty(),

@@ -148,6 +148,10 @@ fn version_0_1_is_continued() {
     assert!(news.entries.is_sorted_by_key(|entry| entry.sequence));
     drop(ledger);
     assert_eq!(place.open(&Memory::Nothing).1.entries.len(), 4);
+    // A store of version 0.1 beside a ledger: the operator went back, and came again.
+    let (_, news) = place.open(&Memory::Seeds(vec![seed(6, 100, Change::file(b"b"))]));
+    assert_eq!(changes(&news), [&Change::Begun { after_loss: true }]);
+    assert_eq!(place.aside(), 1);
 }
 
 #[test]
