@@ -59,18 +59,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
-    // The store knows whether there was a ledger, and who has read what.
-    recorder.flush();
-    policy::take_up_reads(&config, &reads);
-    let history = Arc::new(History::open(&config));
-    let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
-    let reloader = Arc::new(Reloader::new(
-        Arc::clone(&current),
-        arguments,
-        Arc::clone(&reads),
-        Arc::clone(&recorder),
-        history,
-    ));
+    let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
     reloader.keep_history().map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
@@ -114,6 +103,22 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     // Its folder goes with it, and what was recorded is written there.
     drop(demo);
     served.map_err(running)
+}
+
+/// The first policy, with what was served and read before it. The store knows of both.
+fn in_force(
+    policy: Policy,
+    arguments: Arguments,
+    reads: &Arc<ReadBook>,
+    recorder: &Arc<Recorder>,
+) -> (Arc<CurrentPolicy>, Arc<Reloader>) {
+    recorder.flush();
+    policy::take_up_reads(&policy.config, reads);
+    let history = Arc::new(History::open(&policy.config));
+    let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
+    let (reads, recorder) = (Arc::clone(reads), Arc::clone(recorder));
+    let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, reads, recorder, history));
+    (current, reloader)
 }
 
 /// 1: what the system refused.

@@ -71,7 +71,7 @@ impl SiteConfig {
             faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
         let origin = Origin::from_key(table.origin, base, faults);
         let refusal = refusal(table.refusal, faults);
-        let published = table.published.and_then(|table| published(table, faults));
+        let published = table.published.and_then(|table| published(&table, faults));
         let (hosts, origin) = (hosts?, origin?);
         Some(Self {
             name: hosts.first().map_or_else(|| DEFAULT_SITE.to_owned(), ToString::to_string),
@@ -104,7 +104,7 @@ pub struct Published {
     pub since: SystemTime,
 }
 
-fn published(table: PublishedTable, faults: &mut Faults<'_>) -> Option<Published> {
+fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<Published> {
     let version = VersionId::parse(table.version.as_ref());
     if version.is_none() {
         let message = format!("`{}` is no version: expected 12 hexadecimal digits", table.version.as_ref());

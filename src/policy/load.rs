@@ -246,7 +246,7 @@ impl Loading<'_> {
             rules: SiteRules::new(version),
             robots: fresh.file,
             // Until the ledger says since when.
-            since: is_kept.map_or(modified.unwrap_or(self.now), |former| former.since),
+            since: is_kept.map_or_else(|| modified.unwrap_or(self.now), |former| former.since),
             is_dated: true,
             origin,
             findings: fresh.findings,

@@ -17,6 +17,7 @@ const PAGES: [(&str, usize); 16] = [
     ("refusals", 2),
     ("origin-robots", 2),
     ("several-gateways", 1),
+    ("notice", 2),
     ("journal", 0),
     ("configuration", 0),
     ("upgrade", 2),

@@ -173,7 +173,10 @@ fn where_the_ledger_is_lost_everybody_has_the_benefit_of_the_doubt() {
         let gateway = place.start_with("notice = \"1h\"");
         assert_eq!(ask(&gateway, "Doubtbot", "/new"), 200, "{loss}: nobody knows which version it may hold");
         let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
-        assert_eq!(status["sites"][0]["doubt"], "what was served before the gateway is not known", "{status}");
+        assert_eq!(
+            status["sites"][0]["doubt"], "what was served before the gateway is not known",
+            "{status}"
+        );
         stop(gateway);
     }
 }

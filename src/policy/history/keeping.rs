@@ -103,9 +103,7 @@ impl Reloader {
     pub fn notice(&self, policy: &Policy, site: &Site) -> SiteNotice {
         let (now, time) = (policy.clock.now(), SystemTime::now());
         let period = policy.config.period;
-        let index = policy.sites().iter().position(|one| std::ptr::eq(&**one, site));
-        let index =
-            index.or_else(|| policy.sites().iter().position(|one| one.config.name == site.config.name));
+        let index = policy.sites().iter().position(|one| one.config.name == site.config.name);
         let mut notice = SiteNotice { doubt: self.history.fault(), ..SiteNotice::default() };
         for slot in policy.hosts().slots().iter().filter(|slot| index.is_some() && slot.site == index) {
             notice.is_diluted |= slot.rules.dropped.is_some_and(|old| period.covers(old.at, now));

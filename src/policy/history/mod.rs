@@ -263,7 +263,7 @@ impl State {
         let period = self.period();
         if news.is_all {
             self.past = Past::new(self.limits);
-            entries = compacted(entries, self.clock.now().before(self.notice));
+            entries = compacted(&entries, self.clock.now().before(self.notice));
         }
         for entry in &entries {
             self.past.apply(entry, period);

@@ -82,7 +82,7 @@ impl Past {
             Change::Serving { hosts, gone } => self.serve(&entry.process, hosts, gone, moment),
             Change::Stopped { who } => self.stop(who, moment),
             Change::Before { hosts } => self.explain(hosts),
-            Change::Waived { hosts, crawler } => self.waive(hosts.as_deref(), crawler.as_ref(), moment),
+            Change::Waived { hosts, crawler } => self.waive(hosts.as_deref(), crawler.as_deref(), moment),
         }
         for past in self.hosts.values_mut() {
             past.history.prune(period, moment.at);
@@ -91,12 +91,11 @@ impl Past {
 
     fn serve(&mut self, process: &str, hosts: &Table, gone: &[Box<str>], moment: Moment) {
         let former = self.processes.remove(process);
-        let (number, old) = match former {
-            Some(Serving { number, table }) => (number, Some(table)),
-            None => {
-                self.numbers += 1;
-                (self.numbers, None)
-            }
+        let (number, old) = if let Some(Serving { number, table }) = former {
+            (number, Some(table))
+        } else {
+            self.numbers += 1;
+            (self.numbers, None)
         };
         let mut table = old.clone().unwrap_or_default();
         table.retain(|host, _| !gone.contains(host));
@@ -150,8 +149,8 @@ impl Past {
         }
     }
 
-    fn waive(&mut self, hosts: Option<&[Box<str>]>, crawler: Option<&Box<str>>, moment: Moment) {
-        let waiver = Waiver { crawler: crawler.cloned(), sequence: moment.sequence };
+    fn waive(&mut self, hosts: Option<&[Box<str>]>, crawler: Option<&str>, moment: Moment) {
+        let waiver = Waiver { crawler: crawler.map(Into::into), sequence: moment.sequence };
         for (pattern, past) in &mut self.hosts {
             if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
                 past.waivers = past.waivers.iter().cloned().chain([waiver.clone()]).collect();

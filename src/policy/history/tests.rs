@@ -13,6 +13,7 @@ fn closing(path: &str) -> String {
     format!("User-agent: *\nDisallow: /{path}\n")
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what is not known has no id")]
 fn id(path: &str) -> Option<VersionId> {
     Some(VersionId::of(closing(path).as_bytes()))
 }

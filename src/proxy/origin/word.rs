@@ -133,8 +133,8 @@ fn host(site: &Site, url: &OriginUrl) -> String {
         OriginUrl::Socket(_) => "localhost".to_owned(),
         OriginUrl::Tcp { .. } => {
             let url = url.to_string();
-            url.split_once("://")
-                .map_or(url.clone(), |(_, authority)| authority.trim_end_matches('/').to_owned())
+            let authority = url.split_once("://").map_or(&*url, |(_, authority)| authority);
+            authority.trim_end_matches('/').to_owned()
         }
     })
 }

@@ -197,9 +197,9 @@ mod tests {
             let text = line.strip_suffix('\n').unwrap();
             assert_eq!(LedgerEntry::parse(text.as_bytes()), Some(entry), "{text}");
             for at in 0..text.len() {
-                let mut changed = text.as_bytes().to_vec();
-                changed[at] ^= 1;
-                assert_eq!(LedgerEntry::parse(&changed), None, "{at} of {text}");
+                let mut flipped = text.as_bytes().to_vec();
+                flipped[at] ^= 1;
+                assert_eq!(LedgerEntry::parse(&flipped), None, "{at} of {text}");
                 assert_eq!(LedgerEntry::parse(&text.as_bytes()[..at]), None);
             }
         }

@@ -54,7 +54,7 @@ impl Ledger {
             std::fs::create_dir_all(folder)?;
         }
         // Where the system does not tell one boot from another, every start counts as one.
-        let boot: Box<str> = clock::boot().map_or_else(|| process_name("").to_string(), |boot| boot).into();
+        let boot: Box<str> = clock::boot().unwrap_or_else(|| process_name("").to_string()).into();
         let process = process_name(&boot);
         let presence = Presence::new(path, &process)?;
         let (file, inode) = locked(path)?;
@@ -342,7 +342,7 @@ impl Ledger {
         self.file.read_to_end(&mut bytes)?;
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let entries: Vec<LedgerEntry> = lines.filter_map(LedgerEntry::parse).collect();
-        let kept = compacted(entries, self.clock.now().before(self.keep));
+        let kept = compacted(&entries, self.clock.now().before(self.keep));
         let lines: String = kept.iter().map(LedgerEntry::line).collect::<Result<_, _>>()?;
         let next = beside(&self.path, ".new");
         let mut file = options().truncate(true).open(&next)?;

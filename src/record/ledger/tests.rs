@@ -193,7 +193,7 @@ fn compaction_keeps_what_each_process_served() {
     one.append(vec![gone]).unwrap();
     one.append(serving("*", b"c")).unwrap();
     let (_, news) = place.open(&Memory::Nothing);
-    let kept = compacted(news.entries, one.clock().now());
+    let kept = compacted(&news.entries, one.clock().now());
     let told: Vec<&Change> = kept.iter().map(|entry| &entry.change).collect();
     let hosts = BTreeMap::from([("*".into(), Some(digest(b"c")))]);
     let table = Change::Serving { hosts, gone: Vec::new() };
