@@ -20,7 +20,7 @@ const PAGES: [(&str, usize); 17] = [
     ("notice", 2),
     ("journal", 0),
     ("configuration", 0),
-    ("upgrade", 2),
+    ("upgrade", 1),
     ("under-attack", 1),
     ("limits", 0),
     ("reading-the-report", 1),
