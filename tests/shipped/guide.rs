@@ -14,6 +14,7 @@ const PAGES: [(&str, usize); 17] = [
     ("audit-to-enforce", 5),
     ("search-ranking", 1),
     ("clients", 1),
+    ("fields", 0),
     ("refusals", 2),
     ("origin-robots", 2),
     ("several-gateways", 1),
@@ -135,6 +136,10 @@ fn walk(name: &str, least: usize) {
     assert!(blocks.iter().filter(commands).count() >= least, "docs/{name}.md has {} blocks", blocks.len());
     if blocks.iter().filter(commands).any(|(_, body)| ASKING.iter().any(|verb| body.contains(verb))) {
         run(&sandbox, name, "sudo systemctl enable --now robots-gateway", 0);
+    }
+    if page.contains("store.sqlite.schema-1") {
+        // As an upgrade of 0.1 leaves them.
+        run(&sandbox, name, "cd /var/lib/robots-gateway && touch store.sqlite store.sqlite.schema-1", 0);
     }
     let mut shown = String::new();
     for (kind, body) in blocks {
