@@ -37,7 +37,7 @@ const PROGRAMS: usize = LAYERS.len() - 1;
 const HOMES: [(&str, &str); 12] = [
     ("pingora", "src/proxy/"),
     ("woothee", "src/identify/user_agent.rs"),
-    ("notify", "src/policy/watch.rs"),
+    ("notify", "src/policy/watch"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
     ("rusqlite", "src/record/store"),
     ("askama", "src/report/html"),
@@ -312,7 +312,7 @@ fn a_planted_violation_of_each_row_is_caught() {
         ("src/ctl/mod.rs", "use robots_gateway::proxy::serve;\n", "1: ctl must not name proxy"),
         ("src/ctl/mod.rs", "fn f() { crate::main::run() }\n", "1: ctl must not name main"),
         ("src/main.rs", "use pingora::server::Server;\n", "1: pingora belongs in src/proxy/"),
-        ("src/bin/gatewayctl.rs", "use notify::Watcher;\n", "1: notify belongs in src/policy/watch.rs"),
+        ("src/bin/gatewayctl.rs", "use notify::Watcher;\n", "1: notify belongs in src/policy/watch"),
     ] {
         assert_eq!(planted(path, text), [format!("{path}:{message}")]);
     }
@@ -326,13 +326,13 @@ fn a_planted_violation_of_each_home_is_caught() {
         (
             "src/policy/load.rs",
             "fn f() { notify::recommended_watcher() }\n",
-            "1: notify belongs in src/policy/watch.rs",
+            "1: notify belongs in src/policy/watch",
         ),
         ("src/record/writer.rs", "extern crate rusqlite;\n", "1: rusqlite belongs in src/record/store"),
         (
             "src/config/mod.rs",
             "#[cfg(test)]\nmod tests { use notify::Event; }\n",
-            "2: notify belongs in src/policy/watch.rs",
+            "2: notify belongs in src/policy/watch",
         ),
         ("src/robots/rule.rs", "use http::Uri;\n", "1: robots must not name the crate http"),
         ("src/request/host.rs", "use ::serde::Serialize;\n", "1: request must not name the crate serde"),

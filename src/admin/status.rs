@@ -21,6 +21,8 @@ pub struct Status {
     pub overrides: Vec<Override>,
     /// The last reload that changed or refused something.
     pub last_reload: Option<LastReload>,
+    /// Why changes of files are found by looking each second, where not all of them can be watched.
+    pub watch_error: Option<String>,
     /// How many reloads were refused since the start.
     pub reloads_refused: u64,
     /// Events waiting for the journal.
@@ -111,6 +113,7 @@ pub(super) fn status(admin: &Admin) -> Status {
         sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
+        watch_error: admin.reloader.unwatched(),
         reloads_refused: admin.reloader.counts().refused,
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),

@@ -6,6 +6,7 @@
 
 mod access_log;
 mod arguments;
+mod bounded;
 mod build;
 pub mod catalogue;
 pub mod defaults;
@@ -18,11 +19,13 @@ mod listener;
 mod origin;
 mod origin_url;
 pub mod ranges;
+pub mod reading;
 mod site;
 mod values;
 mod verify;
 
 pub use arguments::Arguments;
+pub use bounded::{Bounded, GivenUp};
 pub use error::{ConfigError, ConfigErrors};
 pub use forwarding::Forwarding;
 pub use host_pattern::{HostPattern, HostPatternError};
@@ -45,6 +48,9 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// No configuration is larger; a catalogue, a certificate or a key is not either.
+pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Everything an operator can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,9 +188,9 @@ impl Config {
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    let octets = std::fs::read(path)
+    let read = reading::read(path, MOST_BYTES)
         .map_err(|error| ConfigError::whole(path, format!("cannot read the configuration: {error}")))?;
-    String::from_utf8(octets).map_err(|error| {
+    String::from_utf8(read.bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes().get(..at).unwrap_or_default()).into_owned();
         ConfigError::at(path, &text, Some(at..at), "the configuration is not UTF-8")

@@ -104,7 +104,7 @@ impl Plan {
 fn given(path: &Path) -> Result<Vec<u8>, Failure> {
     let unfit =
         |unfit: policy::Unfit| Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
-    let file = RobotsFile::read(path).map_err(unfit)?;
+    let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes, &Robots::parse(&file.bytes, &Limits::default()).robots).map_err(unfit)?;
     Ok(file.bytes)
 }

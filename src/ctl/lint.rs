@@ -142,7 +142,7 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
     if path == Path::new("-") {
         RobotsFile::take(Path::new("<stdin>"), io::stdin())
     } else {
-        RobotsFile::read(path)
+        RobotsFile::named(path)
     }
 }
 

@@ -86,6 +86,11 @@ fn troubles(status: &Value) -> Vec<String> {
             .into_iter()
             .map(|(error, names)| format!("{}: the file on disk is not in force: {error}", names.join(", "))),
     );
+    if status.get("watch_error").is_some_and(Value::is_string) {
+        let why = string(status, "watch_error");
+        troubles
+            .push(format!("not every file can be watched: {why}; changes are found by looking, each second"));
+    }
     let store = status.get("store").unwrap_or(&Value::Null);
     if store.get("error").is_some_and(Value::is_string) {
         let (since, error) = (string(store, "failing_since"), string(store, "error"));

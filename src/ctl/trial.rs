@@ -93,6 +93,6 @@ fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let file = RobotsFile::read(path).map_err(|unfit| Failure(format!("{}: {unfit}", path.display())))?;
+    let file = RobotsFile::named(path).map_err(|unfit| Failure(format!("{}: {unfit}", path.display())))?;
     Ok(file.bytes)
 }

@@ -5,7 +5,7 @@
 
 use super::expiry::Validity;
 use super::hosts::HostTable;
-use crate::config::{CertificateConfig, ConfigError, ConfigErrors, HostPattern};
+use crate::config::{CertificateConfig, ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading};
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -148,7 +148,9 @@ fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
 }
 
 fn octets(path: &Path, what: &str) -> Result<Vec<u8>, ConfigError> {
-    std::fs::read(path).map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))
+    let read = reading::read(path, MOST_BYTES);
+    read.map(|read| read.bytes)
+        .map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))
 }
 
 #[cfg(test)]

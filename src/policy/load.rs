@@ -8,11 +8,12 @@ use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::site::Site;
 use super::{Policy, Upstreams};
-use crate::config::{Config, ConfigError, ConfigErrors, SiteConfig, catalogue};
+use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::{SiteRules, Version};
 use crate::identify::Identifier;
 use crate::record::NoticeClock;
 use crate::robots::{Finding, Limits, Robots};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -132,7 +133,8 @@ fn identifier(
 ) -> Result<(Arc<Identifier>, Option<String>), LoadError> {
     let text = match path {
         Some(path) => Some(
-            std::fs::read_to_string(path)
+            reading::read(path, MOST_BYTES)
+                .and_then(|read| String::from_utf8(read.bytes).map_err(io::Error::other))
                 .map_err(|error| ConfigError::whole(path, format!("cannot read the catalogue: {error}")))?,
         ),
         None => None,
@@ -197,7 +199,7 @@ impl Loading<'_> {
                 Names::LookUnknown => server.is_unresolved(),
                 Names::Look => true,
             };
-            if asks && let Err(error) = server.resolve() {
+            if asks && let Err(error) = server.resolve_soon() {
                 let (site, url) = (&self.site.name, &server.server.url);
                 tracing::warn!(site, "the name of origin {url} cannot be resolved: {error}");
             }

@@ -5,8 +5,7 @@
 //! client, then site, then all.
 
 use super::{Policy, Site};
-use crate::config::Config;
-use crate::config::SiteConfig;
+use crate::config::{Config, MOST_BYTES, SiteConfig, reading};
 use crate::enforce::{Mode, Modes};
 use crate::record::make_folder;
 use serde::{Deserialize, Serialize};
@@ -79,8 +78,8 @@ impl Scope {
 impl Overrides {
     /// What was kept in a state folder; nothing where there is none.
     pub(super) fn load(state_dir: &Path) -> io::Result<Self> {
-        let text = match std::fs::read(file(state_dir)) {
-            Ok(text) => text,
+        let text = match reading::read(&file(state_dir), MOST_BYTES) {
+            Ok(read) => read.bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error),
         };

@@ -66,6 +66,8 @@ pub(super) struct Known {
     pub(super) told: Option<Arc<Policy>>,
     /// Modes that were set while the gateway ran.
     pub(super) overrides: Overrides,
+    /// Why changes of files are found by looking only.
+    unwatched: Option<String>,
 }
 
 /// Another reload is under way, and takes its time.
@@ -159,6 +161,16 @@ impl Reloader {
     #[must_use]
     pub fn last(&self) -> Option<LastReload> {
         self.known().last.clone()
+    }
+
+    /// Why changes of files are found by looking, where not all of them can be watched.
+    #[must_use]
+    pub fn unwatched(&self) -> Option<String> {
+        self.known().unwatched.clone()
+    }
+
+    pub(super) fn set_unwatched(&self, why: Option<String>) {
+        self.known().unwatched = why;
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {

@@ -3,6 +3,7 @@
 //! Nearly every sequence of octets parses as a robots.txt, and most accidents parse as "allow
 //! everything". So what is plainly an accident may not replace a good version.
 
+use crate::config::reading::{self, Contents};
 use crate::decide::VersionId;
 use crate::record::hexadecimal;
 use crate::robots::Robots;
@@ -54,13 +55,19 @@ pub enum Unfit {
 impl Unfit {
     /// How to mean what the file seems to say.
     #[must_use]
-    pub const fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing => {
                 "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`"
             }
             Self::Empty => "to allow everything, write `User-agent: *` and `Allow: /`",
-            Self::Unreadable(_) => "make the file readable for the user the gateway runs as",
+            Self::Unreadable(error) => match error.kind() {
+                io::ErrorKind::InvalidInput => "put a regular file there, or give the path of one",
+                io::ErrorKind::TimedOut => {
+                    "it is read again when it does, or give the path of a file elsewhere"
+                }
+                _ => "make the file readable for the user the gateway runs as",
+            },
             Self::Nul | Self::Utf16 => "save the file as UTF-8 text",
             Self::Html => {
                 "save the text file itself, not a web page; to allow everything, write `User-agent: *` and `Allow: /`"
@@ -98,18 +105,22 @@ impl fmt::Display for Unfit {
 }
 
 impl RobotsFile {
-    /// Reads `path`. Whether it is fit to come into force is another question: see [`Self::fitness`].
+    /// Reads the regular file at `path`. Whether it is fit to come into force is another question: see [`Self::fitness`].
     ///
     /// # Errors
-    /// When it is missing, unreadable or far too large.
+    /// When it is missing, no regular file, unreadable or far too large.
     pub fn read(path: &Path) -> Result<Self, Unfit> {
-        let refuse = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Unfit::Missing,
-            _ => Unfit::Unreadable(error),
-        };
-        let file = File::open(path).map_err(refuse)?;
-        let modified = file.metadata().ok().map(|metadata| last_change(&metadata));
-        Ok(Self { modified, ..Self::take(path, file)? })
+        let Contents { bytes, metadata } = reading::read(path, MOST_BYTES).map_err(unreadable)?;
+        let (path, id) = (path.to_owned(), VersionId::of(&bytes));
+        Ok(Self { path, id, bytes, modified: Some(last_change(&metadata)) })
+    }
+
+    /// Reads one that somebody named on a command line, which may be a pipe: `<(curl …)`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn named(path: &Path) -> Result<Self, Unfit> {
+        Self::take(path, File::open(path).map_err(unreadable)?)
     }
 
     /// Reads one that comes from elsewhere, such as standard input, and is called `name`.
@@ -156,6 +167,14 @@ pub fn fitness(bytes: &[u8], robots: &Robots) -> Result<(), Unfit> {
         return Err(Unfit::Html);
     }
     Ok(())
+}
+
+fn unreadable(error: io::Error) -> Unfit {
+    match error.kind() {
+        io::ErrorKind::NotFound => Unfit::Missing,
+        io::ErrorKind::FileTooLarge => Unfit::TooLarge,
+        _ => Unfit::Unreadable(error),
+    }
 }
 
 /// The later of the two times that a file system keeps. Tools that copy a file may keep the time its content

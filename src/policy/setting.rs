@@ -2,6 +2,7 @@
 
 use super::overrides::{Override, Overrides, Scope};
 use super::reload::{Known, Reloader};
+use crate::config::reading;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ impl fmt::Display for ModeError {
             }
             Self::NotKept(error) => write!(
                 out,
-                "the mode cannot be kept in the state folder: {error}; nothing has changed, and without --persist \
-                 no file is needed"
+                "the mode cannot be kept in the state folder: {error}; it is not in force, and without --persist no \
+                 file is needed"
             ),
         }
     }
@@ -89,7 +90,9 @@ impl Reloader {
         drop(known);
         let _turn = self.keeping.take(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
         let next = change(self.known().overrides.clone());
-        next.save(&policy.config.state_dir).map_err(ModeError::NotKept)?;
+        let folder = policy.config.state_dir.clone();
+        let saved = reading::touching(&policy.config.state_dir, move || next.save(&folder));
+        saved.and_then(|saved| saved).map_err(ModeError::NotKept)?;
         let mut known = self.known();
         // What was set meanwhile is none of the kept ones, for their turn is ours: it stays.
         let next = change(known.overrides.clone());

@@ -3,7 +3,9 @@
 //! What is learnt of a server outlives policies: a changed robots.txt is no reason to ask again who is well.
 //! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
 
-use crate::config::{ConfigError, HealthCheck, Origin, OriginServer, OriginUrl};
+use crate::config::{
+    Bounded, ConfigError, GivenUp, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginUrl, reading,
+};
 use arc_swap::{ArcSwap, Guard};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -11,8 +13,17 @@ use rustls::pki_types::pem::PemObject as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// How long the reload of a policy waits for a name. It is looked up again beside the requests in any case.
+const NAME_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long for another name while one has not been answered.
+const NAME_BRIEF: Duration = Duration::from_millis(100);
+
+static NAMES: LazyLock<Bounded> = LazyLock::new(|| Bounded::new(NAME_PATIENCE, NAME_BRIEF));
 
 /// The servers of a site's origin.
 #[derive(Clone, Debug)]
@@ -73,6 +84,17 @@ impl Upstream {
     #[must_use]
     pub fn is_unresolved(&self) -> bool {
         self.has_name() && self.addresses.load().is_empty()
+    }
+
+    /// Resolves its name as [`Self::resolve`] does, for as long as a reload may wait for one.
+    ///
+    /// # Errors
+    /// What the system's resolver says, or that it says nothing.
+    pub(super) fn resolve_soon(self: &Arc<Self>) -> io::Result<bool> {
+        let server = Arc::clone(self);
+        NAMES
+            .run(&self.server.url.authority(), move || server.resolve())
+            .unwrap_or_else(|GivenUp| Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")))
     }
 
     /// Resolves its name; the last good addresses are kept where that fails. Whether they changed.
@@ -166,9 +188,9 @@ impl Upstreams {
 fn certificates(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
     let fault =
         |message: String| ConfigError::whole(path, message).with_hint("`ca` wants certificates in PEM form");
-    let text =
-        std::fs::read(path).map_err(|error| fault(format!("cannot read the certificates: {error}")))?;
-    let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(&text)
+    let read = reading::read(path, MOST_BYTES)
+        .map_err(|error| fault(format!("cannot read the certificates: {error}")))?;
+    let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(&read.bytes)
         .collect::<Result<_, _>>()
         .map_err(|error| fault(format!("no certificates: {error}")))?;
     if certificates.is_empty() {

@@ -5,18 +5,21 @@
 //! used to choose when to look: a finished save at once, an unfinished one when its writer closes it or
 //! after [`QUIET`]. What to do is decided by reading the files and comparing contents.
 
+mod folders;
 mod settling;
 mod trail;
 
 use super::reload::{Reloader, Trigger};
+use crate::config::reading;
+use folders::Folders;
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Event, EventKind};
 use settling::{Change, Settling};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -27,39 +30,24 @@ const QUIET: Duration = Duration::from_millis(100);
 /// resolved may be known now.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// The same where the system does not let us watch everything.
+const LOOK_INSTEAD: Duration = Duration::from_secs(1);
+
 /// Watches the files of the policy in force and reloads it when they change, on a thread that ends with
-/// the reloader. Where the system offers no way to watch, the files are looked at every few seconds.
+/// the reloader. Where the system lets us watch no more, the files are looked at every second.
 pub fn watch(reloader: &Arc<Reloader>) {
     let (sender, events) = channel();
-    let watcher = match notify::recommended_watcher(Forward(sender.clone())) {
-        Ok(watcher) => Some(watcher),
-        Err(error) => {
-            tracing::warn!("cannot watch files: {error}; they are looked at every {LOOK_AGAIN:?}");
-            None
-        }
-    };
     let watch = Watch {
-        watcher,
-        keep_open: sender,
-        folders: BTreeSet::new(),
+        // It keeps the channel open, whether or not anything can be watched.
+        folders: Folders::new(sender),
         names: BTreeSet::new(),
         marks: Vec::new(),
+        unanswered: 0,
         reloader: Arc::downgrade(reloader),
     };
     let thread = std::thread::Builder::new().name("watch".to_owned());
     if let Err(error) = thread.spawn(move || watch.run(&events)) {
         tracing::error!("cannot watch files: {error}; `gatewayctl reload` reads them");
-    }
-}
-
-struct Forward(Sender<Event>);
-
-impl notify::EventHandler for Forward {
-    fn handle_event(&mut self, event: notify::Result<Event>) {
-        // An error means that events were lost: look at everything, as after an event of any kind.
-        let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
-        // The other end is gone only when the gateway stops.
-        let _ = self.0.send(event);
     }
 }
 
@@ -83,25 +71,32 @@ fn touched(event: &Event, names: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
 }
 
 struct Watch {
-    watcher: Option<RecommendedWatcher>,
-    /// Keeps the channel open where there is no watcher.
-    #[expect(dead_code, reason = "it is held, not used")]
-    keep_open: Sender<Event>,
-    folders: BTreeSet<PathBuf>,
-    /// Every name on the way to a file of ours, the links included.
+    folders: Folders,
+    /// Every name on the way to a file of ours, folders and links included.
     names: BTreeSet<PathBuf>,
     /// What the files looked like before they were last read. Empty at first: what changed while the
     /// gateway started is found at the first look.
     marks: Vec<Mark>,
+    /// How often a file system had not answered before the files were last read.
+    unanswered: u64,
     reloader: Weak<Reloader>,
 }
 
-/// What tells a changed file from an unchanged one without reading it; `None` for a missing one.
+/// What tells a changed file from an unchanged one without reading it; `None` for one that is missing or cannot
+/// be looked at.
 type Mark = Option<(u64, u64, i64, i64)>;
 
 fn mark(path: &Path) -> Mark {
-    let metadata = std::fs::metadata(path).ok()?;
+    let owned = path.to_owned();
+    let metadata = reading::touching(path, move || std::fs::metadata(owned)).ok()?.ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
+/// [`trail::names`], or the file's own where nobody can tell.
+fn names(file: &Path) -> Vec<PathBuf> {
+    let owned = file.to_owned();
+    let found = reading::touching(file, move || trail::names(&owned));
+    found.unwrap_or_else(|_| vec![file.to_owned()])
 }
 
 impl Watch {
@@ -124,7 +119,10 @@ impl Watch {
             let now = Instant::now();
             let mut reload = settling.take_due(now);
             if now >= next_look {
-                next_look = now + LOOK_AGAIN;
+                if self.folders.trouble().is_some() {
+                    self.arm();
+                }
+                next_look = now + if self.folders.trouble().is_some() { LOOK_INSTEAD } else { LOOK_AGAIN };
                 reload |= settling.is_empty() && self.differs_and_is_quiet();
             }
             let Some(reloader) = self.reloader.upgrade() else { return };
@@ -140,6 +138,7 @@ impl Watch {
     fn reload(&mut self, reloader: &Reloader) {
         // Taken before the files are read, so that no later change can pass for this one.
         self.marks = self.marks_now();
+        self.unanswered = reading::unanswered();
         // The hook has reported where.
         let done = catch_unwind(AssertUnwindSafe(|| reloader.reload(Trigger::Watch, false)));
         if let Ok(Err(_)) = done {
@@ -149,13 +148,14 @@ impl Watch {
     }
 
     /// Whether any file looks different, where nothing told us, and is not being written this moment; or
-    /// whether a name is still to be resolved.
+    /// whether something is still to be read, or a name to be resolved.
     fn differs_and_is_quiet(&self) -> bool {
         let now = self.marks_now();
         if now == self.marks {
             let policy = self.reloader.upgrade().map(|reloader| reloader.current());
-            return policy
-                .is_some_and(|policy| policy.sites().iter().any(|site| site.origin.has_unresolved()));
+            return reading::unanswered() != self.unanswered
+                || policy
+                    .is_some_and(|policy| policy.sites().iter().any(|site| site.origin.has_unresolved()));
         }
         std::thread::sleep(QUIET);
         self.marks_now() == now
@@ -170,26 +170,27 @@ impl Watch {
         policy.map_or_else(Vec::new, |policy| policy.files().map(absolute).collect())
     }
 
-    /// Watches every folder that a change of our files would show up in, those of the links on the way to
-    /// them among them.
+    /// Watches every folder that a change of our files would show up in: those above them, any of which may be
+    /// replaced by another, and those of the links on the way to them.
     fn arm(&mut self) {
-        self.names = self.files().iter().flat_map(|file| trail::names(file)).collect();
-        let wanted: BTreeSet<PathBuf> =
-            self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
-        let Some(watcher) = &mut self.watcher else { return };
-        for gone in self.folders.difference(&wanted) {
-            // Its folder may be gone already; then there is nothing to unwatch.
-            let _ = watcher.unwatch(gone);
+        self.names = self.files().iter().flat_map(|file| names(file)).collect();
+        let wanted = self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
+        let before = self.folders.trouble().map(str::to_owned);
+        self.folders.watch(&wanted);
+        let trouble = self.folders.trouble();
+        if trouble == before.as_deref() {
+            return;
         }
-        // Watching again what is watched already costs little, and mends a watch on a replaced folder.
-        let (held, missed): (BTreeSet<_>, BTreeSet<_>) =
-            wanted.into_iter().partition(|folder| watcher.watch(folder, RecursiveMode::NonRecursive).is_ok());
-        if let Some(folder) = missed.first()
-            && !self.folders.is_empty()
-        {
-            tracing::debug!(folder = %folder.display(), "cannot be watched; its files are looked at instead");
+        if let Some(trouble) = trouble {
+            tracing::warn!(
+                "cannot watch every file: {trouble}; changes are found by looking, every {LOOK_INSTEAD:?}"
+            );
+        } else {
+            tracing::info!("every file is watched again");
         }
-        self.folders = held;
+        if let Some(reloader) = self.reloader.upgrade() {
+            reloader.set_unwatched(trouble.map(str::to_owned));
+        }
     }
 }
 

@@ -131,12 +131,13 @@ impl Journal {
             Arc::new(Shared { lines, dropped: AtomicU64::new(0), may_rotate: AtomicBool::new(false) });
         let mut writer =
             Writer { options: options.clone(), sink: None, shared: Arc::clone(&shared), failing: false };
-        if let Err(error) = writer.reopened() {
-            writer.complain(&error);
-        }
         std::thread::Builder::new()
             .name(options.name.to_owned())
             .spawn(move || {
+                // Not before: the file may lie on a mount that hangs, and the site is served all the same.
+                if let Err(error) = writer.reopened() {
+                    writer.complain(&error);
+                }
                 writer.run();
                 // Nobody waits any more when closing took too long.
                 let _ = finished.send(());

@@ -17,6 +17,7 @@ mod ledger;
 mod lines;
 mod network;
 mod octets;
+mod opening;
 mod operational;
 mod phrases;
 mod rate;
@@ -40,6 +41,7 @@ pub use ledger::{
     NoticeClock, Seed, compacted, digest, file_bytes, hexadecimal,
 };
 pub use octets::{escaped_json, is_harmful, printable};
+pub use opening::at_once;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use rate::JournalRate;
 pub use reads::{ReadBook, Reader};

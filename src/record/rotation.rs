@@ -4,10 +4,15 @@
 //! it. So its size and its inode are asked for before each batch, and a file that was renamed is left for the
 //! one that is there now.
 
+use super::opening::at_once;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a full pipe is left to its reader.
+const PIPE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Addresses are in these files: its owner writes them, its group may read them.
 const MODE: u32 = 0o640;
@@ -85,7 +90,7 @@ impl RotatedFile {
     /// A disk that is full takes a part: of that the whole lines are written, and no others.
     fn write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         if self.torn
-            && let Err(error) = self.file.write_all(b"\n")
+            && let (_, Err(error)) = write_all(&mut self.file, b"\n")
         {
             return (0, Err(error));
         }
@@ -118,13 +123,15 @@ impl RotatedFile {
     }
 }
 
-/// Writes as much as is taken, and says how much that is.
+/// Writes as much as is taken, and says how much that is. A pipe that is full is waited for, on the writer's thread, where
+/// nobody else waits.
 fn write_all(file: &mut impl io::Write, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut count = 0;
     while let Some(rest) = bytes.get(count..).filter(|rest| !rest.is_empty()) {
         match file.write(rest) {
             Ok(0) => return (count, Err(io::ErrorKind::WriteZero.into())),
             Ok(taken) => count += taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(PIPE_PAUSE),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return (count, Err(error)),
         }
@@ -159,7 +166,17 @@ fn last_octet(path: &Path) -> io::Result<u8> {
 }
 
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(MODE).open(path)
+    at_once(OpenOptions::new().create(true).append(true).mode(MODE)).open(path).map_err(|error| {
+        if is_pipe(path) {
+            // ENXIO says "no such device or address".
+            return io::Error::new(error.kind(), "it is a named pipe that nobody reads");
+        }
+        error
+    })
+}
+
+fn is_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
 fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {

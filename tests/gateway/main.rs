@@ -22,6 +22,7 @@ mod early;
 mod enforce;
 mod exceptions;
 mod faults;
+mod hanging;
 mod http2;
 mod http2_floods;
 mod http2_places;

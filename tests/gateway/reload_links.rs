@@ -4,10 +4,12 @@ use crate::reload_styles::{assert_comes_into_force, disallowing, without_notice}
 use crate::support::agents::GPTBOT;
 use crate::support::folder::rename_over;
 use crate::support::wait::within;
-use crate::support::{Folder, Nginx, get};
+use crate::support::{Builder, Daemon, Folder, Nginx, get};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 #[test]
@@ -56,4 +58,61 @@ fn a_busy_folder_hides_no_change() {
         (gateway.send(&get("/new").by(GPTBOT)).status == 403).then_some(())
     });
     assert!(changed.is_some());
+}
+
+/// Puts a folder with a new file in the place of `folder`, as `mv` does: the old one goes, then the new one comes.
+/// Nothing happens within either of them.
+fn replace(folder: &Path, file: &str, path: &str, number: usize) {
+    let (next, gone) = (folder.with_extension("next"), folder.with_extension(number.to_string()));
+    let file = next.join(file);
+    fs::create_dir_all(file.parent().expect("a folder")).expect("created");
+    fs::write(file, disallowing(path)).expect("written");
+    fs::rename(folder, gone).expect("renamed");
+    fs::rename(&next, folder).expect("renamed");
+}
+
+#[test]
+fn a_folder_replaced_by_another() {
+    let origin = Nginx::start();
+    for (replaced, file) in [("site", "robots.txt"), ("releases", "site/public/robots.txt")] {
+        let gateway = Daemon::without_robots().in_mode("enforce").with_notice("0s").in_front_of(&origin);
+        let folder = gateway.folder().join(replaced);
+        let robots = folder.join(file);
+        fs::create_dir_all(robots.parent().expect("a folder")).expect("created");
+        fs::write(&robots, disallowing("/old")).expect("written");
+        let gateway = gateway.arg("--robots").arg(robots.to_str().expect("UTF-8")).start();
+        assert_comes_into_force(&gateway, &disallowing("/old"), "/old");
+        // Each time, since the one before may have been found by looking.
+        for (number, path) in ["/new", "/old", "/new", "/old"].into_iter().enumerate() {
+            replace(&folder, file, path, number);
+            assert_comes_into_force(&gateway, &disallowing(path), path);
+        }
+    }
+}
+
+/// Runs a gateway under limits of its own, which only a user namespace has.
+fn limited(builder: Builder, limit: &str) -> Builder {
+    let script = format!("echo 0 > /proc/sys/user/{limit} && exec \"$@\"");
+    builder.by(&["unshare", "--user", "--map-root-user", "sh", "-c", &script, "sh"])
+}
+
+#[test]
+fn without_room_for_watches_changes_are_found_by_looking_and_that_is_told() {
+    let may = Command::new("unshare").args(["--user", "--map-root-user", "true"]).status();
+    if !may.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no user namespace can be made here");
+        return;
+    }
+    let origin = Nginx::start();
+    for (limit, told) in [
+        ("max_inotify_instances", "fs.inotify.max_user_instances is reached"),
+        ("max_inotify_watches", "fs.inotify.max_user_watches is reached"),
+    ] {
+        let gateway = limited(without_notice(&origin), limit).start();
+        gateway.log.line_with(&["cannot watch every file", told]);
+        let status = gateway.ctl(&["status"]).exits(0).stdout;
+        assert!(status.contains(told), "{status}");
+        rename_over(&gateway.robots(), disallowing("/new"));
+        assert_comes_into_force(&gateway, &disallowing("/new"), "/new");
+    }
 }

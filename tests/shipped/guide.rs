@@ -8,7 +8,7 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 17] = [
+const PAGES: [(&str, usize); 19] = [
     ("quick-start", 2),
     ("replay", 4),
     ("audit-to-enforce", 5),
@@ -21,6 +21,7 @@ const PAGES: [(&str, usize); 17] = [
     ("notice", 2),
     ("journal", 0),
     ("configuration", 0),
+    ("changing-files", 1),
     ("upgrade", 1),
     ("under-attack", 1),
     ("limits", 0),

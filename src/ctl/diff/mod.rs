@@ -141,7 +141,7 @@ fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, F
     let unfit = |unfit: crate::policy::Unfit| {
         Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
     };
-    let file = RobotsFile::read(path).map_err(unfit)?;
+    let file = RobotsFile::named(path).map_err(unfit)?;
     let limits = Limits { max_bytes: policy.config.robots_max_size };
     fitness(&file.bytes, &Robots::parse(&file.bytes, &limits).robots).map_err(unfit)?;
     Ok(old.judging_by(&file.bytes, &limits))

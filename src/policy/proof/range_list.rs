@@ -2,9 +2,9 @@
 
 use super::answer::Answer;
 use super::receipt::Receipt;
-use crate::config::{ConfigError, ranges};
+use crate::config::{ConfigError, ranges, reading};
 use crate::request::prefixes::Prefixes;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
@@ -47,7 +47,13 @@ pub(super) enum Loaded {
 impl RangeList {
     /// Reads the list at `path`, unless `previous` was read from the very same file.
     pub(super) fn load(path: &Path, previous: Option<&Arc<Self>>) -> Loaded {
-        match Self::read(path, previous) {
+        let work = {
+            let (path, previous) = (path.to_owned(), previous.cloned());
+            move || Self::read(&path, previous.as_ref())
+        };
+        // What was fetched along with it lies beside it.
+        let read = reading::touching(path, work).map_err(|error| unreadable(path, &error));
+        match read.and_then(|read| read) {
             Ok(Some(list)) => Loaded::Good(list),
             Ok(None) => Loaded::Absent,
             Err(error) => Loaded::Bad(previous.cloned(), error),
@@ -55,12 +61,11 @@ impl RangeList {
     }
 
     fn read(path: &Path, previous: Option<&Arc<Self>>) -> Result<Option<Arc<Self>>, ConfigError> {
-        let refuse = |error: io::Error| ConfigError::whole(path, format!("cannot read the list: {error}"));
-        let file = match File::open(path) {
+        let refuse = |error: io::Error| unreadable(path, &error);
+        let (file, metadata) = match reading::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(refuse)?,
+            opened => opened.map_err(refuse)?,
         };
-        let metadata = file.metadata().map_err(refuse)?;
         if let Some(same) = previous.filter(|previous| previous.mark == mark(&metadata)) {
             return Ok(Some(Arc::clone(same)));
         }
@@ -120,6 +125,10 @@ impl RangeList {
     }
 }
 
+fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
+    ConfigError::whole(path, format!("cannot read the list: {error}"))
+}
+
 fn mark(metadata: &Metadata) -> Mark {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
@@ -137,7 +146,7 @@ mod tests {
     }
 
     fn set_age(path: &Path, age: Duration) {
-        let file = File::options().append(true).open(path).unwrap();
+        let file = std::fs::File::options().append(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     }
 

@@ -4,10 +4,11 @@
 //! A receipt speaks only of the very octets it was written for. A list that somebody replaced by hand has
 //! none, so nothing is concluded from it.
 
+use crate::config::reading;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +25,9 @@ impl Receipt {
 
     /// The receipt of the list at `path`, if there is one and `octets` are those it was written for.
     pub(super) fn of(path: &Path, octets: &[u8]) -> Option<Self> {
-        let text = std::fs::read(beside(path)).ok()?;
+        let (mut file, _) = reading::open(&beside(path)).ok()?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).ok()?;
         let receipt: Self = serde_json::from_slice(&text).ok()?;
         (receipt.sha256 == digest(octets)).then_some(receipt)
     }

@@ -7,8 +7,8 @@ use super::Evidence;
 use super::range_list::{Loaded, MOST_OCTETS, RangeList};
 use super::receipt::Receipt;
 use super::shrunken;
-use crate::config::Config;
 use crate::config::ranges::{self, file_name};
+use crate::config::{Config, MOST_BYTES, reading};
 use crate::identify::Catalogue;
 use crate::record::make_folder;
 use http::header::{self, HeaderName};
@@ -101,7 +101,7 @@ impl Publisher {
     }
 
     fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
-        let present = std::fs::read(path).ok();
+        let present = reading::read(path, MOST_OCTETS).ok().map(|read| read.bytes);
         let receipt = present.as_ref().and_then(|octets| Receipt::of(path, octets));
         let mut request = self.agent.get(self.address(url));
         if let Some(receipt) = &receipt {
@@ -157,7 +157,7 @@ impl Publisher {
 fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
     let Some(path) = ca else { return Ok(RootCerts::WebPki) };
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = std::fs::read(path).map_err(|error| refuse(&error))?;
+    let text = reading::read(path, MOST_BYTES).map_err(|error| refuse(&error))?.bytes;
     let mut certificates = Vec::new();
     for item in parse_pem(&text) {
         if let PemItem::Certificate(certificate) = item.map_err(|error| refuse(&error))? {

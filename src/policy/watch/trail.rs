@@ -1,4 +1,4 @@
-//! The names on the way to a file: its own, and that of every symbolic link that is followed.
+//! The names on the way to a file: its own, and those of every folder and symbolic link on the way.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 /// How many links are followed, as many as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// Every name whose change could make `file`, an absolute path, another file: where `site/robots.txt` leads
-/// through `..data` to `..2024/robots.txt`, all three. Folders that are no links are left out.
+/// Every name whose change could make `file`, an absolute path, another file: where `/site/robots.txt` leads
+/// through `..data` to `..2024/robots.txt`, that of each of the three, and of the folders `/site` and `/site/..2024`.
 pub(super) fn names(file: &Path) -> Vec<PathBuf> {
     let mut names = Vec::new();
     let mut rest = components(file);
@@ -32,9 +32,7 @@ pub(super) fn names(file: &Path) -> Vec<PathBuf> {
                 }
             }
             _ => {
-                if rest.is_empty() {
-                    names.push(next.clone());
-                }
+                names.push(next.clone());
                 path = next;
             }
         }
@@ -60,18 +58,33 @@ mod tests {
         std::fs::write(root.join("..2024/robots.txt"), "").unwrap();
         symlink("..2024", root.join("..data")).unwrap();
         symlink("..data/robots.txt", root.join("robots.txt")).unwrap();
-        let found = names(&root.join("robots.txt"));
-        assert_eq!(found, [root.join("robots.txt"), root.join("..data"), root.join("..2024/robots.txt")]);
+        let found = below(&root, &root.join("robots.txt"));
+        let wanted = ["robots.txt", "..data", "..2024", "..2024/robots.txt"];
+        assert_eq!(found, wanted.map(|name| root.join(name)));
+    }
+
+    /// The names on the way to `file`, but for `root` and what is above it.
+    fn below(root: &Path, file: &Path) -> Vec<PathBuf> {
+        let mut found = names(file);
+        assert!(
+            root.ancestors()
+                .filter(|above| above.parent().is_some())
+                .all(|above| found.contains(&above.into()))
+        );
+        found.retain(|name| name != root && name.starts_with(root));
+        found
     }
 
     #[test]
-    fn a_swapped_folder_is_named_and_plain_ones_are_not() {
+    fn a_swapped_folder_is_named_and_so_are_plain_ones() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("releases/7/public")).unwrap();
         symlink(root.join("releases/7"), root.join("current")).unwrap();
-        let found = names(&root.join("current/public/robots.txt"));
-        assert_eq!(found, [root.join("current"), root.join("releases/7/public/robots.txt")]);
+        let found = below(&root, &root.join("current/public/robots.txt"));
+        let wanted =
+            ["current", "releases", "releases/7", "releases/7/public", "releases/7/public/robots.txt"];
+        assert_eq!(found, wanted.map(|name| root.join(name)));
     }
 
     #[test]
@@ -80,6 +93,6 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         symlink("b", root.join("a")).unwrap();
         symlink("a", root.join("b")).unwrap();
-        assert!(names(&root.join("a")).len() <= MOST_LINKS + 1);
+        assert!(below(&root, &root.join("a")).len() <= MOST_LINKS + 1);
     }
 }

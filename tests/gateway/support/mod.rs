@@ -7,6 +7,7 @@ pub(crate) mod agents;
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod daemon;
+pub(crate) mod dead_mount;
 pub(crate) mod folder;
 pub(crate) mod http2;
 pub(crate) mod journal;

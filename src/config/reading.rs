@@ -1,0 +1,131 @@
+//! Reading what an operator named: regular files only, and never for long.
+//!
+//! A path may lead to a pipe that nobody writes to, to a device that has no end, or to a mount whose server is gone.
+//! The first two are told by what they are: only regular files are read, and opening waits for nobody. The third stops
+//! whoever touches it, so a thread of its own does.
+
+use super::bounded::{Bounded, GivenUp};
+use crate::record::at_once;
+use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// How long a file may take: disks that sleep, and servers that are busy, answer within this.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long another file may take while one has not answered. With 64 that may be away, all of them together take
+/// less than twenty seconds.
+const BRIEF: Duration = Duration::from_millis(200);
+
+static FILES: LazyLock<Bounded> = LazyLock::new(|| Bounded::new(PATIENCE, BRIEF));
+
+/// A file as it was read.
+#[derive(Debug)]
+pub struct Contents {
+    /// Its bytes, whole.
+    pub bytes: Vec<u8>,
+    /// What its folder says of it.
+    pub metadata: Metadata,
+}
+
+/// Reads the regular file at `path`, if it has no more than `most` bytes.
+///
+/// # Errors
+/// When it is not there, no regular file, larger ([`io::ErrorKind::FileTooLarge`]), unreadable, or when its file
+/// system does not answer ([`io::ErrorKind::TimedOut`]).
+pub fn read(path: &Path, most: u64) -> io::Result<Contents> {
+    let owned = path.to_owned();
+    touching(path, move || {
+        let (file, metadata) = open(&owned)?;
+        let mut bytes = Vec::new();
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("it is larger than {most} bytes"),
+            ));
+        }
+        Ok(Contents { bytes, metadata })
+    })?
+}
+
+/// Does `work`, which touches `path` and perhaps what lies beside it, for as long as a file may take.
+///
+/// # Errors
+/// When its file system does not answer ([`io::ErrorKind::TimedOut`]).
+pub fn touching<T: Send + 'static>(path: &Path, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    FILES.run(&path.to_string_lossy(), work).map_err(|GivenUp| {
+        io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer")
+    })
+}
+
+/// How often a file system has not answered since the start. When this has risen, something was not read.
+#[must_use]
+pub fn unanswered() -> u64 {
+    FILES.given_up()
+}
+
+/// Opens the regular file at `path`. It waits for no other program, but it may for a disk: see [`touching`].
+///
+/// # Errors
+/// When it cannot be opened, or is no regular file.
+pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    // A device may do something when it is opened, so it is looked at before.
+    regular(std::fs::metadata(path)?.file_type())?;
+    let file = at_once(OpenOptions::new().read(true)).open(path)?;
+    let metadata = file.metadata()?;
+    regular(metadata.file_type())?;
+    Ok((file, metadata))
+}
+
+fn regular(kind: FileType) -> io::Result<()> {
+    let what = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, and a regular file is expected")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn refused(path: &Path) -> String {
+        read(path, 16).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, what) in [
+            (&*pipe, "a named pipe"),
+            (folder.path(), "a folder"),
+            (&socket, "a socket"),
+            (Path::new("/dev/zero"), "a device"),
+        ] {
+            assert_eq!(refused(path), format!("it is {what}, and a regular file is expected"));
+        }
+        assert_eq!(read(&folder.path().join("none"), 16).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_read_to_the_bound_and_not_beyond() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [b'x'; 16]).unwrap();
+        assert_eq!(read(&path, 16).unwrap().bytes, [b'x'; 16]);
+        std::fs::write(&path, [b'x'; 17]).unwrap();
+        assert_eq!(read(&path, 16).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+}
