@@ -7,6 +7,7 @@
 use super::find::Hit;
 use super::identity::Identity;
 use super::sign::ends_with_ignore_case;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,10 +15,19 @@ use std::sync::Arc;
 /// long.
 pub(super) const LIMIT: usize = 2048;
 
-/// Hands on what is looked at of a header: empty when there is none, and of a longer one its two ends.
-pub(super) fn look_at<T>(user_agent: Option<&[u8]>, look: impl FnOnce(&[u8]) -> T) -> T {
+/// What is looked at of a header: empty when there is none, and of a longer one its two ends.
+pub(super) fn prepare(user_agent: Option<&[u8]>) -> Cow<'_, [u8]> {
+    match ordinary(user_agent) {
+        Some(header) => Cow::Borrowed(header),
+        None => Cow::Owned(ends(user_agent.unwrap_or_default()).trim_ascii().to_vec()),
+    }
+}
+
+/// The header, where all of it is looked at, as nearly always: then nothing has to be owned, nor freed.
+#[inline]
+pub(super) fn ordinary(user_agent: Option<&[u8]>) -> Option<&[u8]> {
     let bytes = user_agent.unwrap_or_default();
-    if bytes.len() <= LIMIT { look(bytes.trim_ascii()) } else { look(ends(bytes).trim_ascii()) }
+    (bytes.len() <= LIMIT).then(|| bytes.trim_ascii())
 }
 
 /// The first bytes of a long header and, behind a blank, the last ones. Those begin behind a byte that no word holds: the
@@ -286,8 +296,8 @@ mod tests {
 
     #[test]
     fn of_a_long_header_both_ends_are_looked_at() {
-        let seen = |header: &[u8]| look_at(Some(header), |seen| String::from_utf8_lossy(seen).into_owned());
-        assert_eq!(look_at(None, <[u8]>::len), 0);
+        let seen = |header: &[u8]| String::from_utf8_lossy(&prepare(Some(header))).into_owned();
+        assert_eq!(&*prepare(None), b"");
         assert_eq!(seen(b" a "), "a");
         let whole = "x".repeat(LIMIT - 2) + " y";
         assert_eq!(seen(whole.as_bytes()), whole);

@@ -83,30 +83,29 @@ impl Identifier {
     /// the last 2,048 count.
     #[must_use]
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        header::look_at(user_agent, |header| {
-            if header.is_empty() {
-                return Arc::clone(&self.unnamed);
-            }
-            self.cache.get_or_compute(0, header, || self.answer(header, &mut Silent))
-        })
+        match header::ordinary(user_agent) {
+            Some([]) => Arc::clone(&self.unnamed),
+            Some(header) => self.cache.get_or_compute(0, header, || self.answer(header, &mut Silent)),
+            // No cache takes it.
+            None => self.recognise_uncached(user_agent),
+        }
     }
 
     /// The same answer without the cache and without the second opinion: what
     /// our own rules say. For measurements.
     #[must_use]
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        header::look_at(user_agent, |header| {
-            let mut found = Found::default();
-            self.scanner.scan_into(&mut found, header);
-            let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
-            self.identity(rules.classify(&mut Silent))
-        })
+        let header = &*header::prepare(user_agent);
+        let mut found = Found::default();
+        self.scanner.scan_into(&mut found, header);
+        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
+        self.identity(rules.classify(&mut Silent))
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
     #[must_use]
     pub fn recognise_uncached(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        header::look_at(user_agent, |header| self.answer(header, &mut Silent))
+        self.answer(&header::prepare(user_agent), &mut Silent)
     }
 
     /// The answer of [`Self::recognise`] with every step that led to it.
@@ -116,7 +115,7 @@ impl Identifier {
         if user_agent.is_some_and(|bytes| bytes.len() > header::LIMIT) {
             steps.push(format!("only the first and the last {} bytes are looked at", header::LIMIT));
         }
-        let identity = header::look_at(user_agent, |header| self.answer(header, &mut steps));
+        let identity = self.answer(&header::prepare(user_agent), &mut steps);
         steps.push(conclusion(&identity));
         (identity, steps.into_iter().map(Step).collect())
     }

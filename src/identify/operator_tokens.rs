@@ -65,17 +65,21 @@ impl OperatorTokens {
     #[must_use]
     pub fn recognise(&self, user_agent: Option<&[u8]>, identifier: &Identifier) -> Recognised {
         let at_first = || identifier.recognise(user_agent);
-        header::look_at(user_agent, |header| {
-            if self.automaton.is_none() || header.is_empty() {
-                let at_first = at_first();
-                return Recognised::new(Arc::clone(&at_first), at_first);
+        let refined = |header: &[u8]| {
+            let at_first = at_first();
+            let identity = self.refined(&at_first, header, identifier);
+            Recognised::new(at_first, identity)
+        };
+        match header::ordinary(user_agent).filter(|_| self.automaton.is_some()) {
+            Some(header @ [_, ..]) => {
+                identifier.refinements().get_or_compute(self.scope, header, || refined(header))
             }
-            identifier.refinements().get_or_compute(self.scope, header, || {
+            None if self.automaton.is_some() => refined(&header::prepare(user_agent)),
+            _ => {
                 let at_first = at_first();
-                let identity = self.refined(&at_first, header, identifier);
-                Recognised::new(at_first, identity)
-            })
-        })
+                Recognised::new(Arc::clone(&at_first), at_first)
+            }
+        }
     }
 
     /// Adds what the site's own tokens say to `identity`, which `identifier`
@@ -87,16 +91,15 @@ impl OperatorTokens {
         user_agent: Option<&[u8]>,
         identifier: &Identifier,
     ) -> Arc<Identity> {
-        header::look_at(user_agent, |header| {
-            if self.automaton.is_none() || header.is_empty() {
-                return identity;
-            }
-            let refined = identifier.refinements().get_or_compute(self.scope, header, || {
-                let refined = self.refined(&identity, header, identifier);
-                Recognised::new(identity, refined)
-            });
-            refined.identity
-        })
+        let header = &*header::prepare(user_agent);
+        if self.automaton.is_none() || header.is_empty() {
+            return identity;
+        }
+        let refined = identifier.refinements().get_or_compute(self.scope, header, || {
+            let refined = self.refined(&identity, header, identifier);
+            Recognised::new(identity, refined)
+        });
+        refined.identity
     }
 
     /// As [`Self::refine`], with the step that changed the answer, if one did.

@@ -111,8 +111,7 @@ impl RobotsFile {
     /// When it is missing, no regular file, unreadable or far too large.
     pub fn read(path: &Path) -> Result<Self, Unfit> {
         let Contents { bytes, metadata } = reading::read(path, MOST_BYTES).map_err(unreadable)?;
-        let (path, id) = (path.to_owned(), VersionId::of(&bytes));
-        Ok(Self { path, id, bytes, modified: Some(last_change(&metadata)) })
+        Ok(Self { modified: Some(last_change(&metadata)), ..Self::of(path, bytes) })
     }
 
     /// Reads one that somebody named on a command line, which may be a pipe: `<(curl …)`.

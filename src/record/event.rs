@@ -181,10 +181,13 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
         let user_agent = facts.user_agent.as_deref().map(|header| cut.whole_or_start("user_agent", header));
         line.octets_or_null(key!("user_agent"), user_agent);
         line.fields(phrases.ruling());
-        line.text(key!("request_id"), request_id);
         match cut.names() {
-            [] => line.null(key!("cut")),
-            names => line.texts(key!("cut"), names),
+            // Of nearly every line nothing is cut: that is written with what follows.
+            [] => line.text(b",\"cut\":null,\"request_id\":", request_id),
+            names => {
+                line.texts(key!("cut"), names);
+                line.text(key!("request_id"), request_id);
+            }
         }
         (line.finish(), status)
     })
@@ -277,8 +280,8 @@ mod tests {
         "reason",
         "robots_version",
         "notice",
-        "request_id",
         "cut",
+        "request_id",
     ];
 
     fn line(addresses: AddressDetail) -> String {

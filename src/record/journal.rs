@@ -167,6 +167,7 @@ impl Journal {
             let left_out = self.beyond_rate.load(Ordering::Relaxed);
             tracing::warn!(
                 left_out,
+                sender = event.sender().name(),
                 "a sender has more lines than `journal_rate`; the {} leaves out what is beyond, and counts are exact",
                 self.name
             );

@@ -35,6 +35,11 @@ impl Sender {
         let crawler = identity.crawler.clone().filter(|_| is_known(identity));
         Self { client: identity.client, crawler, network: NetworkId::of(address) }
     }
+
+    /// What it is called in a message.
+    pub(super) fn name(&self) -> &str {
+        self.crawler.as_deref().unwrap_or("made-up names, or none")
+    }
 }
 
 /// Sets of places, by the low bits of the hash.

@@ -31,8 +31,8 @@ pub(crate) const FIELDS: [&str; 26] = [
     "reason",
     "robots_version",
     "notice",
-    "request_id",
     "cut",
+    "request_id",
 ];
 
 /// The journal of one daemon.
