@@ -28,9 +28,10 @@ struct Explanation {
     robots_version: Option<String>,
     proof: &'static str,
     action: Actions,
-    /// From when on the version in force binds everyone, where a gateway is running and serves it.
-    binds_from: Option<String>,
     steps: Vec<String>,
+    /// From when on the version in force binds everyone, where a gateway is running and it does not yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binds_from: Option<String>,
 }
 
 /// The part of an explanation that `--batch` answers too.
@@ -173,8 +174,8 @@ fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>
         robots_version: judged_here.verdict.version.map(|id| id.to_string()),
         proof: judged_here.proof.as_str(),
         action,
-        binds_from: None,
         steps,
+        binds_from: None,
     }
 }
 

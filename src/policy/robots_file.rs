@@ -105,7 +105,7 @@ impl fmt::Display for Unfit {
 }
 
 impl RobotsFile {
-    /// Reads the regular file at `path`. Whether it is fit to come into force is another question: see [`Self::fitness`].
+    /// Reads the regular file at `path`. Whether it is fit to come into force is another question: see [`fitness`].
     ///
     /// # Errors
     /// When it is missing, no regular file, unreadable or far too large.
