@@ -191,7 +191,7 @@ fn a_state_folder_that_cannot_be_written_accuses_nobody_and_refuses_reloads() {
     let gateway = place.start_with("notice = \"1s\"");
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!(ask(&gateway, "Doubtbot", "/new"), 200, "nothing can be noted, whatever time has passed");
-    rename_over(&place.folder.join("robots.txt"), "User-agent: *\nDisallow: /other\n");
+    rename_over(&place.folder.join("robots.txt"), "User-agent: *\nDisallow: /other\nDisallow: /new\n");
     let report = gateway.ctl(&["reload", "--format", "json"]).exits(1).json();
     assert_eq!(report["result"], "refused", "{report}");
     let message = report["errors"][0]["message"].as_str().expect("a message");
