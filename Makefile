@@ -10,7 +10,7 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test lint check budgets bench throughput e2e attack
+.PHONY: help demo replay package test soak lint check budgets bench throughput e2e attack
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ package: ## Build the Debian package, target/debian/*.deb
 test: ## Run all tests
 	@.ci/dependencies test
 	$(CARGO) test --locked --no-fail-fast
+
+soak: ## Run the long models: 100,000 steps of fair notice; some minutes
+	@.ci/dependencies test
+	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test store -- --nocapture model
 
 lint: ## Check style, lints and documentation
 	@.ci/dependencies lint

@@ -15,6 +15,7 @@ mod disks;
 mod exactness;
 mod kills;
 mod load;
+mod model;
 mod notice;
 mod place;
 #[expect(
