@@ -3,7 +3,7 @@
 use crate::disks::SmallDisk;
 use crate::load::send;
 use crate::place::{Place, status, stop};
-use crate::support::until;
+use crate::support::{get, until};
 use robots_gateway::record::{EventKind, Filter, Window};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -128,4 +128,30 @@ fn without_room_for_a_copy_the_store_is_taken_up_all_the_same() {
     assert!(!beside(&place.store(), ".schema-1").exists());
     assert!(!beside(&place.store(), ".schema-1.part").exists());
     stop(gateway);
+}
+
+/// What version 0.1 served goes on to bind whoever could read it then; a day of doubt after each upgrade would be new.
+#[test]
+fn what_0_1_served_still_binds_and_what_replaces_it_does_not_yet() {
+    for (path, expected) in [(None, 403), (Some("/something/new/"), 200)] {
+        let place = Place::new();
+        old_store(&place);
+        let store = Connection::open(place.store()).expect("a store");
+        let sql = "SELECT bytes FROM version JOIN robots ON robots.sha256 = version.sha256
+                   WHERE site = 'example.org' AND until = 0";
+        let served: Vec<u8> = store.query_row(sql, [], |row| row.get(0)).expect("a version in force");
+        drop(store);
+        let served = String::from_utf8(served).expect("UTF-8");
+        let disallowed =
+            served.lines().find_map(|line| line.strip_prefix("Disallow: ")).expect("a rule").to_owned();
+        let robots = path.map_or(served, |path| format!("User-agent: *\nDisallow: {path}\n"));
+        place.folder.write("robots.txt", robots);
+        let robots = place.folder.join("robots.txt");
+        let sites = format!("[[sites]]\nhosts = [\"example.org\"]\nrobots = \"{}\"", robots.display());
+        let gateway = place.start_sites("notice = \"1h\"", &sites);
+        let target = path.unwrap_or(&disallowed);
+        let request = get(target).for_host("example.org").by("Upgradebot/1.0 (+https://bot.example/)");
+        assert_eq!(gateway.send(&request).status, expected, "{target}");
+        stop(gateway);
+    }
 }
