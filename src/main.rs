@@ -16,10 +16,13 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long a start waits for the store.
+const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why the gateway does not run, by exit code.
 enum Failure {
@@ -112,7 +115,8 @@ fn in_force(
     reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
 ) -> (Arc<CurrentPolicy>, Arc<Reloader>) {
-    recorder.flush();
+    // One that does not come soon is done without: what is not known excuses.
+    recorder.flush_within(STORE_PATIENCE);
     policy::take_up_reads(&policy.config, reads);
     let history = Arc::new(History::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));

@@ -150,10 +150,15 @@ impl Recorder {
 
     /// Waits until all that was recorded is written, or writing it has failed once.
     pub fn flush(&self) {
+        self.flush_within(PATIENCE);
+    }
+
+    /// The same, for no longer than `patience`.
+    pub fn flush_within(&self, patience: Duration) {
         let (done, waiting) = sync_channel(1);
         if self.messages.send(Message::Flush(done)).is_ok() {
             // Nothing comes from a writer that has ended, or that waits for a disk.
-            let _ = waiting.recv_timeout(PATIENCE);
+            let _ = waiting.recv_timeout(patience);
         }
     }
 
