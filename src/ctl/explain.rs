@@ -208,8 +208,11 @@ fn target_steps(facts: &RequestFacts<'_>, target: &Target<'_>) -> Vec<String> {
     if target.judged() != &*facts.target {
         steps.push(format!("dot segments resolved: the path judged is {}", printable(target.judged())));
     }
-    for folded in target.folded() {
-        steps.push(format!("an origin may read the path as {}", printable(folded)));
+    for reading in target.readings() {
+        steps.push(format!("an origin may read the path as {}", printable(reading)));
+    }
+    if target.has_more_readings() {
+        steps.push("an origin may read the path in more ways than are followed".to_owned());
     }
     steps
 }

@@ -18,7 +18,7 @@ pub use version::{RulesId, Version, VersionId};
 
 use crate::identify::{Identifier, Identity};
 use crate::request::target::Target;
-use crate::robots::Judgement;
+use crate::robots::{Judgement, Kind, Rule};
 use notice::Holdings;
 use std::sync::Arc;
 
@@ -64,35 +64,47 @@ pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &Case<'_>) -
     let holdings = Holdings::new(rules, case.reads, period, case.now);
     let outcome = weigh(&in_force, &holdings, rules, case);
     let is_variant = outcome == Outcome::Variant;
-    let folded = in_force.disallowed_folding().filter(|_| is_variant);
-    let decisive = folded.unwrap_or(&in_force.direct);
-    let reason = if is_variant { Reason::Variant } else { reason_of(decisive) };
-    Verdict { outcome, reason, ruling: Ruling::of(decisive), version: current.id }
+    let reason = if is_variant { Reason::Variant } else { reason_of(&in_force.direct) };
+    let ruling = if is_variant { in_force.ruling_of_variant() } else { Ruling::of(&in_force.direct) };
+    Verdict { outcome, reason, ruling, version: current.id }
 }
 
-/// One version's answers for the target as judged and, where they differ, as folded.
+/// One version's answers for the target as judged and, where that is allowed, for what origins may read it as.
 struct Judged<'r> {
     direct: Judgement<'r>,
-    folded: Vec<Judgement<'r>>,
+    /// The first reading that is disallowed.
+    reading: Option<Judgement<'r>>,
+    /// Whether there are more readings than were judged, and rules that may disallow one of them.
+    is_in_doubt: bool,
 }
 
 impl<'r> Judged<'r> {
     fn new(version: &'r Version, identity: &Identity, target: &Target<'_>) -> Self {
         let judge = |path| version.robots.judge(&identity.tokens, identity.star, path);
-        Self { direct: judge(target.judged()), folded: target.folded().map(judge).collect() }
+        let direct = judge(target.judged());
+        if !direct.allow {
+            return Self { direct, reading: None, is_in_doubt: false };
+        }
+        let reading = target.readings().map(judge).find(|reading| !reading.allow);
+        let disallows = |rule: Rule<'_>| rule.kind == Kind::Disallow && rule.octets > 0;
+        let is_in_doubt =
+            target.has_more_readings() && direct.group.is_some_and(|group| group.rules().any(disallows));
+        Self { direct, reading, is_in_doubt }
     }
 
     const fn disallows(&self) -> bool {
         !self.direct.allow
     }
 
-    /// Whether the page would be disallowed in either spelling.
-    fn disallows_folded(&self) -> bool {
-        self.disallows() || self.disallowed_folding().is_some()
+    /// Whether the target is disallowed, or an origin may take it for one that is.
+    const fn disallows_reading(&self) -> bool {
+        self.disallows() || self.reading.is_some() || self.is_in_doubt
     }
 
-    fn disallowed_folding(&self) -> Option<&Judgement<'r>> {
-        self.folded.iter().find(|folded| !folded.allow)
+    /// The group, and the rule that disallows a reading. No rule where there were too many readings to find it.
+    fn ruling_of_variant(&self) -> Option<Ruling<'r>> {
+        let ruling = Ruling::of(self.reading.as_ref().unwrap_or(&self.direct))?;
+        Some(Ruling { rule: ruling.rule.filter(|_| self.reading.is_some()), ..ruling })
     }
 }
 
@@ -101,30 +113,30 @@ impl<'r> Judged<'r> {
 fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, rules: &SiteRules, case: &Case<'_>) -> Outcome {
     let crawler = case.identity.crawler.as_deref();
     let (mut all, mut any) = (in_force.disallows(), in_force.disallows());
-    let (mut all_binding, mut all_folded) = (all, in_force.disallows_folded());
+    let (mut all_binding, mut all_readings) = (all, in_force.disallows_reading());
     for former in holdings.former() {
-        let (disallows, disallows_folded) = judged_by_former(&former.version, case);
+        let (disallows, disallows_reading) = judged_by_former(&former.version, case);
         all &= disallows;
         any |= disallows;
         if !rules.is_waived(former.replaced, crawler) {
             all_binding &= disallows;
-            all_folded &= disallows_folded;
+            all_readings &= disallows_reading;
         }
     }
     if let Some(replaced) = holdings.unknown() {
         all = false;
         if !rules.is_waived(Some(replaced), crawler) {
-            (all_binding, all_folded) = (false, false);
+            (all_binding, all_readings) = (false, false);
         }
     }
     if rules.is_unrecorded {
-        (all, all_binding, all_folded) = (false, false, false);
+        (all, all_binding, all_readings) = (false, false, false);
     }
     match (all, any) {
         (true, _) => Outcome::Violation(holdings.of_violation(rules.current())),
         (false, true) if all_binding => Outcome::Stale(Notice::Waived),
         (false, true) => Outcome::Stale(Notice::Pending),
-        (false, false) if all_folded => Outcome::Variant,
+        (false, false) if all_readings => Outcome::Variant,
         (false, false) => Outcome::Allow,
     }
 }
@@ -135,7 +147,7 @@ fn judged_by_former(version: &Version, case: &Case<'_>) -> (bool, bool) {
         return (false, false);
     }
     let judged = Judged::new(version, &identity, case.target);
-    (judged.disallows(), judged.disallows_folded())
+    (judged.disallows(), judged.disallows_reading())
 }
 
 const fn reason_of(judgement: &Judgement<'_>) -> Reason {

@@ -19,7 +19,7 @@ pub enum Reason {
     NotJudged,
     /// The client's address is exempt.
     Exempt,
-    /// Only the folded path is disallowed.
+    /// Only what an origin may read the target as is disallowed.
     Variant,
 }
 
@@ -47,7 +47,8 @@ pub enum Outcome {
     /// A version the client could hold disallows it, another does not: no accusation. The notice is pending, or
     /// waived.
     Stale(Notice),
-    /// Allowed as sent, but an origin that folds the path would serve a disallowed page.
+    /// Allowed as sent, but an origin may read the target as one that is disallowed, or in more ways than
+    /// are followed.
     Variant,
     /// Every version the client could hold disallows it.
     Violation(Notice),
@@ -60,7 +61,7 @@ pub struct Ruling<'r> {
     pub group: Vec<&'r str>,
     /// The product token, or `*`, that chose the group.
     pub token: &'r str,
-    /// The most specific rule that matched.
+    /// The most specific rule that matched. A variant has none where not all of its readings were followed.
     pub rule: Option<Rule<'r>>,
 }
 

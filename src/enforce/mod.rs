@@ -14,9 +14,6 @@ use crate::decide::{Notice, Outcome, Verdict};
 use crate::identify::{Identity, Proof};
 use crate::request::target::Target;
 
-/// Paths below it prove control of the host to a certificate authority (RFC 8555 §8.3).
-const ACME_CHALLENGE: &[u8] = b"/.well-known/acme-challenge/";
-
 /// What was done with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
@@ -82,7 +79,7 @@ pub fn enforce(
         && verdict.is_judged()
         && identity.client.is_judged()
         && !identity.is_audited_only()
-        && !target.is_below(ACME_CHALLENGE);
+        && !target.is_acme_challenge();
     let disallowed = match verdict.outcome {
         Outcome::Violation(_) => true,
         Outcome::Variant => choices.variants == Variants::Refuse,
@@ -135,8 +132,18 @@ mod tests {
     #[test]
     fn a_certificate_authority_is_never_refused() {
         assert_eq!(action(Mode::Enforce, VIOLATION, "/.well-known/acme-challenge/token"), Action::Forward);
-        let detour = "/.well-known/acme-challenge/..%2f..%2fx";
-        assert_eq!(action(Mode::Enforce, VIOLATION, detour), Action::Refuse);
+        for detour in [
+            "/.well-known/acme-challenge/..%2f..%2fx",
+            "/.well-known/acme-challenge/a\\a\\a%2f..%2f..%2f..%2fprivate/x.html",
+            "/.well-known/acme-challenge/",
+            "/.well-known/acme-challenge/a/b",
+            "/.well-known/acme-challenge/a?b",
+            "/.well-known/acme-challenge/a.html",
+            "/.well-known//acme-challenge/a",
+            "/x/../.well-known/acme-challenge/a",
+        ] {
+            assert_eq!(action(Mode::Enforce, VIOLATION, detour), Action::Refuse, "{detour}");
+        }
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
-use crate::decide::{Verdict, VersionId};
+use crate::decide::{Reason, Verdict, VersionId};
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
 /// What a client is told whose address is not one of the crawler's it says it is.
 const BORROWED: &str = "this address is not one of the crawler's";
+
+/// What a client is told whose target has more readings than are followed.
+const UNCLEAR: &str = "servers may read this address in too many ways: ask for it in its plain form";
 
 /// How a site refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +78,11 @@ impl<'a> Refusal<'a> {
         let ruling = verdict.ruling.as_ref().filter(|_| !is_borrowed);
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
-            error: if is_borrowed { BORROWED } else { "disallowed by robots.txt" },
+            error: match verdict.reason {
+                _ if is_borrowed => BORROWED,
+                Reason::Variant if rule.is_none() => UNCLEAR,
+                _ => "disallowed by robots.txt",
+            },
             crawler,
             group: ruling.map_or(&[], |ruling| &ruling.group),
             line: rule.map(|rule| rule.line),
@@ -159,7 +166,7 @@ pub fn prefers_json(accept: Option<&[u8]>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Outcome, Reason, Ruling};
+    use crate::decide::{Notice, Outcome, Ruling};
     use crate::robots::{Limits, Robots};
 
     fn reply(policy: &RefusalPolicy, accept: Option<&str>) -> Reply {
@@ -206,6 +213,19 @@ mod tests {
             refusal.reply(&RefusalPolicy::default(), None).body,
             "error: this address is not one of the crawler's\ncrawler: B\nrobots: /robots.txt\n\
              robots_version: e3b0c44298fc\n"
+        );
+    }
+
+    #[test]
+    fn a_target_with_too_many_readings_is_no_matter_of_one_rule() {
+        let ruling = Some(Ruling { group: vec!["B"], token: "B", rule: None });
+        let (outcome, reason) = (Outcome::Variant, Reason::Variant);
+        let verdict = Verdict { outcome, reason, ruling, version: Some(VersionId::of(b"")) };
+        let refusal = Refusal::new(&verdict, Some("B"), "/robots.txt", None);
+        assert_eq!(
+            refusal.reply(&RefusalPolicy::default(), None).body,
+            "error: servers may read this address in too many ways: ask for it in its plain form\ncrawler: B\n\
+             group: B\nrobots: /robots.txt\nrobots_version: e3b0c44298fc\n"
         );
     }
 

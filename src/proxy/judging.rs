@@ -219,7 +219,7 @@ pub(super) fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Answer> 
         return None;
     }
     let target = Target::new(&facts.target, site.config.path_parameters);
-    if target.is_robots_txt() || facts.target.starts_with(b"/.well-known/acme-challenge/") {
+    if target.is_robots_txt() || target.is_acme_challenge() {
         return None;
     }
     // What is not ASCII stands in a URI percent-encoded (RFC 3986 §2.1).

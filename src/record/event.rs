@@ -23,7 +23,7 @@ pub enum EventKind {
     Violation,
     /// Disallowed by some of them only.
     Stale,
-    /// Allowed as sent, disallowed once the path is folded.
+    /// Allowed as sent, and an origin may read it as a path that is disallowed.
     Variant,
     /// Allowed, from a client that borrows a crawler's name.
     Spoof,

@@ -2,11 +2,17 @@
 //!
 //! RFC 9309 §2.2.2 compares octets of the path and query. Between the octets a client sends and the
 //! page an origin serves stand conventions that are no part of that standard: dot segments, merged
-//! slashes, an encoded slash that the origin decodes, an escape that it decodes twice. [`Target`] holds both readings: the path *as any
-//! URL parser reads it*, which is judged, and the path *as an origin may fold it*, which may not reach
-//! a disallowed page unseen. The request itself is forwarded as it came.
+//! slashes, an encoded slash that the origin decodes, an escape that it decodes twice. [`Target`] holds
+//! the path *as any URL parser reads it*, which is judged, and finds the paths *as origins may read it*,
+//! which may not reach a disallowed page unseen. The request itself is forwarded as it came.
 
+mod readings;
+mod steps;
+
+use readings::Readings;
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use steps::{has_dots, without_dots};
 
 /// Where `;parameters` of a path segment stand when an origin looks a page up (RFC 3986 §3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,23 +27,28 @@ pub enum PathParameters {
 /// A request target in the forms it is judged in.
 #[derive(Clone, Debug)]
 pub struct Target<'a> {
+    sent: &'a [u8],
+    parameters: PathParameters,
+    /// Whether the path has one reading only.
+    is_plain: bool,
     judged: Cow<'a, [u8]>,
-    folded: Vec<Vec<u8>>,
+    /// Found when somebody asks: most requests are of clients that are not judged.
+    readings: OnceCell<Readings>,
 }
 
 /// The one path that every crawler may always fetch (RFC 9309 §2.2.2).
 const ROBOTS_TXT: &[u8] = b"/robots.txt";
 
+/// What lies below it proves control of the host to a certificate authority (RFC 8555 §8.3).
+const ACME_CHALLENGE: &[u8] = b"/.well-known/acme-challenge/";
+
 impl<'a> Target<'a> {
     /// Reads `sent`, an origin-form target (see [`origin_form`]).
     #[must_use]
     pub fn new(sent: &'a [u8], parameters: PathParameters) -> Self {
-        if is_plain(sent, parameters) {
-            return Self { judged: Cow::Borrowed(sent), folded: Vec::new() };
-        }
-        let judged = resolve_dots(sent);
-        let folded = foldings(sent, &judged, parameters);
-        Self { judged, folded }
+        let is_plain = is_plain(sent, parameters);
+        let judged = if is_plain { Cow::Borrowed(sent) } else { resolve_dots(sent) };
+        Self { sent, parameters, is_plain, judged, readings: OnceCell::new() }
     }
 
     /// Path and query with dot segments resolved: what the rules are asked about.
@@ -46,22 +57,37 @@ impl<'a> Target<'a> {
         &self.judged
     }
 
-    /// Path and query after slashes merge and `%2F`, `%5C` and `\` become slashes, where that differs. An
-    /// origin may fold before it resolves dot segments or after; both readings count.
-    pub fn folded(&self) -> impl Iterator<Item = &[u8]> {
-        self.folded.iter().map(Vec::as_slice)
+    /// Every other path and query that an origin may take the target for, each once.
+    pub fn readings(&self) -> impl Iterator<Item = &[u8]> {
+        self.found().targets.iter().map(Vec::as_slice)
     }
 
-    /// Whether the path lies below `folder`, however an origin reads it.
+    /// Whether there are more [readings](Self::readings) than are followed. Nobody knows then what an
+    /// origin may make of the target.
     #[must_use]
-    pub fn is_below(&self, folder: &[u8]) -> bool {
-        std::iter::once(self.judged()).chain(self.folded()).all(|path| path.starts_with(folder))
+    pub fn has_more_readings(&self) -> bool {
+        self.found().has_more
     }
 
-    /// Whether this is `/robots.txt` in any spelling: with a query, with encoded letters, or folded.
+    /// Whether this is `/robots.txt` in any spelling: with a query, with encoded letters, or in one of its
+    /// readings. Whoever lets a request pass for that reason has to answer it: an origin may read it in
+    /// another way.
     #[must_use]
     pub fn is_robots_txt(&self) -> bool {
-        std::iter::once(self.judged()).chain(self.folded()).any(names_robots_txt)
+        names_robots_txt(self.judged()) || (!self.is_plain && self.readings().any(names_robots_txt))
+    }
+
+    /// Whether this is what a certificate authority asks for, as it is written there: one segment of a token's
+    /// characters (RFC 8555 §8.3) and nothing that an origin could read in another way.
+    #[must_use]
+    pub fn is_acme_challenge(&self) -> bool {
+        let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let token = self.sent.strip_prefix(ACME_CHALLENGE);
+        token.is_some_and(|token| !token.is_empty() && token.iter().all(is_of_token))
+    }
+
+    fn found(&self) -> &Readings {
+        self.readings.get_or_init(|| Readings::of(self.sent, &self.judged, self.is_plain, self.parameters))
     }
 }
 
@@ -108,156 +134,15 @@ fn is_plain(target: &[u8], parameters: PathParameters) -> bool {
     path.starts_with(b"/") && !pairs.fold(false, |found, pair| found | turns(pair) | is_special(*pair.1))
 }
 
-/// What one path segment means to a URL parser (RFC 3986 §5.2.4; WHATWG URL: `%2e` is a dot).
-#[derive(PartialEq)]
-enum Segment {
-    Name,
-    Here,
-    Up,
-}
-
-fn segment_kind(segment: &[u8]) -> Segment {
-    let Some(rest) = strip_dot(segment) else { return Segment::Name };
-    if rest.is_empty() {
-        return Segment::Here;
-    }
-    match strip_dot(rest) {
-        Some([]) => Segment::Up,
-        _ => Segment::Name,
-    }
-}
-
-fn strip_dot(segment: &[u8]) -> Option<&[u8]> {
-    match segment {
-        [b'.', rest @ ..] | [b'%', b'2', b'e' | b'E', rest @ ..] => Some(rest),
-        _ => None,
-    }
-}
-
 /// Resolves dot segments of the path; the query is left alone. Borrows where there are none.
 fn resolve_dots(target: &[u8]) -> Cow<'_, [u8]> {
     let (path, query) = split_query(target);
-    if !path.split(|octet| *octet == b'/').any(|segment| segment_kind(segment) != Segment::Name) {
+    if !has_dots(path) {
         return Cow::Borrowed(target);
     }
     let mut resolved = without_dots(path);
     resolved.extend_from_slice(query);
     Cow::Owned(resolved)
-}
-
-fn without_dots(path: &[u8]) -> Vec<u8> {
-    let mut resolved: Vec<u8> = Vec::with_capacity(path.len());
-    let mut segments = path.split(|octet| *octet == b'/').skip(1).peekable();
-    while let Some(segment) = segments.next() {
-        let last = segments.peek().is_none();
-        match segment_kind(segment) {
-            Segment::Name => {
-                resolved.push(b'/');
-                resolved.extend_from_slice(segment);
-                continue;
-            }
-            Segment::Here => {}
-            Segment::Up => {
-                let parent = memchr::memrchr(b'/', &resolved).unwrap_or(0);
-                resolved.truncate(parent);
-            }
-        }
-        // A final `.` or `..` names a folder, so its slash stays.
-        if last {
-            resolved.push(b'/');
-        }
-    }
-    resolved
-}
-
-/// The readings of an origin that folds, each once and without the one that is judged anyway.
-fn foldings(sent: &[u8], judged: &[u8], parameters: PathParameters) -> Vec<Vec<u8>> {
-    let mut foldings: Vec<Vec<u8>> = Vec::new();
-    let mut note = |folded: Vec<u8>| {
-        if folded != judged && !foldings.contains(&folded) {
-            foldings.push(folded);
-        }
-    };
-    let decoded = undoubled(sent);
-    let dotless = decoded.as_deref().map(resolve_dots);
-    for target in [Some(sent), Some(judged), decoded.as_deref(), dotless.as_deref()].into_iter().flatten() {
-        let (path, query) = split_query(target);
-        if let Some(folded) = fold(path, parameters) {
-            note([folded.as_slice(), query].concat());
-        }
-    }
-    if let Some(target) = dotless {
-        note(target.into_owned());
-    }
-    foldings
-}
-
-/// The path as an origin that decodes it more than once would see it before the last time: `%25` and two
-/// digits are an escape of their own, however often that is done. `None` where there is none.
-fn undoubled(target: &[u8]) -> Option<Vec<u8>> {
-    let (path, query) = split_query(target);
-    // Nearly every path: it must cost no copy.
-    memchr::memchr(b'%', path)?;
-    let mut decoded: Vec<u8> = Vec::with_capacity(path.len());
-    let mut rest = path;
-    let mut is_changed = false;
-    while let Some((octet, tail)) = rest.split_first() {
-        decoded.push(*octet);
-        rest = tail;
-        if let [b'%', b'2', b'5'] = decoded.get(decoded.len().saturating_sub(3)..).unwrap_or_default()
-            && let [high, low, ..] = rest
-            && high.is_ascii_hexdigit()
-            && low.is_ascii_hexdigit()
-        {
-            decoded.truncate(decoded.len() - 2);
-            is_changed = true;
-        }
-    }
-    is_changed.then(|| [decoded.as_slice(), query].concat())
-}
-
-/// The path as an origin that merges slashes and decodes `%2F` and `%5C` would look it up; `None`
-/// where that changes nothing.
-fn fold(path: &[u8], parameters: PathParameters) -> Option<Vec<u8>> {
-    let drops = parameters == PathParameters::Drop;
-    if !needs_folding(path, drops) {
-        return None;
-    }
-    let mut folded: Vec<u8> = Vec::with_capacity(path.len());
-    let mut rest = path;
-    let mut in_parameters = false;
-    while let Some((octet, tail)) = next_folded(rest) {
-        rest = tail;
-        match octet {
-            b'/' if folded.last() == Some(&b'/') => in_parameters = false,
-            b'/' => {
-                in_parameters = false;
-                folded.push(b'/');
-            }
-            b';' if drops => in_parameters = true,
-            _ if in_parameters => {}
-            _ => folded.push(octet),
-        }
-    }
-    let folded = without_dots(&folded);
-    (folded != path).then_some(folded)
-}
-
-fn needs_folding(path: &[u8], drops_parameters: bool) -> bool {
-    path.windows(2).any(|pair| pair == b"//")
-        || memchr::memchr2(b'%', b'\\', path).is_some()
-        || (drops_parameters && memchr::memchr(b';', path).is_some())
-}
-
-/// The next octet of a folded path: a slash for `/`, `\`, `%2F` and `%5C`, else the octet itself.
-fn next_folded(path: &[u8]) -> Option<(u8, &[u8])> {
-    match path {
-        [b'%', b'2', b'f' | b'F', rest @ ..]
-        | [b'%', b'5', b'c' | b'C', rest @ ..]
-        | [b'/' | b'\\', rest @ ..] => Some((b'/', rest)),
-        [octet, rest @ ..] => Some((*octet, rest)),
-        [] => None,
-    }
 }
 
 fn names_robots_txt(target: &[u8]) -> bool {
@@ -293,9 +178,14 @@ mod tests {
         String::from_utf8(target.judged().to_vec()).unwrap()
     }
 
-    fn folded(sent: &str, parameters: PathParameters) -> Option<String> {
+    fn readings(sent: &str, parameters: PathParameters) -> Vec<String> {
         let target = Target::new(sent.as_bytes(), parameters);
-        target.folded().next().map(|path| String::from_utf8(path.to_vec()).unwrap())
+        assert!(!target.has_more_readings(), "{sent}");
+        target.readings().map(|path| String::from_utf8(path.to_vec()).unwrap()).collect()
+    }
+
+    fn kept(sent: &str) -> Vec<String> {
+        readings(sent, PathParameters::Keep)
     }
 
     #[test]
@@ -332,7 +222,8 @@ mod tests {
                 if is_plain(&sent, parameters) {
                     let shown = String::from_utf8_lossy(&sent);
                     assert_eq!(resolve_dots(&sent), sent, "{shown}");
-                    assert!(foldings(&sent, &sent, parameters).is_empty(), "{shown}");
+                    let readings = Readings::of(&sent, &sent, false, parameters);
+                    assert!(readings.targets.is_empty() && !readings.has_more, "{shown}");
                 }
             }
         }
@@ -341,51 +232,118 @@ mod tests {
     }
 
     #[test]
-    fn folding_merges_slashes_and_decodes_the_encoded_ones() {
-        let keep = PathParameters::Keep;
-        assert_eq!(folded("/a/b", keep), None);
-        assert_eq!(folded("/a%20b", keep), None);
-        assert_eq!(folded("//a///b", keep).as_deref(), Some("/a/b"));
-        assert_eq!(folded("/a%2Fb%5cc", keep).as_deref(), Some("/a/b/c"));
-        assert_eq!(folded("/a\\b", keep).as_deref(), Some("/a/b"));
-        assert_eq!(folded("/a/..%2fprivate/x", keep).as_deref(), Some("/private/x"));
-        assert_eq!(folded("//a?q=//b", keep).as_deref(), Some("/a?q=//b"));
+    fn slashes_merge_and_encoded_ones_are_slashes_or_not() {
+        assert!(kept("/a/b").is_empty() && kept("/a%20b").is_empty());
+        assert_eq!(kept("/a///b"), ["/a/b"]);
+        assert_eq!(kept("/a%2Fb"), ["/a/b"]);
+        assert_eq!(kept("/a%2Fb%5cc"), ["/a/b%5cc", "/a%2Fb/c", "/a/b/c"]);
+        assert_eq!(kept("/a\\b"), ["/a/b"]);
+        assert_eq!(kept("/a/..%2fprivate/x"), ["/private/x"]);
     }
 
     #[test]
-    fn folding_before_and_after_the_dots_are_two_readings() {
+    fn merging_before_and_after_the_dots_are_two_readings() {
         let target = Target::new(b"/x/y//..//../private", PathParameters::Keep);
         assert_eq!(target.judged(), b"/x/y/private");
-        assert_eq!(target.folded().collect::<Vec<_>>(), [b"/private"]);
-        let target = Target::new(b"/private/x//../..", PathParameters::Keep);
-        assert_eq!(target.judged(), b"/private/");
-        assert_eq!(target.folded().collect::<Vec<_>>(), [b"/"]);
+        assert!(kept("/x/y//..//../private").contains(&"/private".to_owned()));
+        assert!(kept("/private/x//../..").contains(&"/".to_owned()));
     }
 
     #[test]
-    fn escapes_of_escapes_are_one_more_reading() {
-        let folded = |sent: &str| -> Vec<String> {
-            let target = Target::new(sent.as_bytes(), PathParameters::Keep);
-            target.folded().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
-        };
-        assert_eq!(folded("/%2570rivate?%2570"), ["/%70rivate?%2570"]);
-        assert_eq!(folded("/%252570rivate"), ["/%70rivate"]);
-        assert_eq!(folded("/a%252Fb"), ["/a/b", "/a%2Fb"]);
-        assert_eq!(folded("/x/%252e%252e/private"), ["/private"]);
-        assert!(folded("/100%25").is_empty() && folded("/a%25zz").is_empty());
+    fn what_one_component_resolves_is_gone_for_the_next() {
+        assert!(kept("/a/b\\c/../..\\x").contains(&"/x".to_owned()));
+        assert!(kept("///private/..\\a//../x.html").contains(&"/private/x.html".to_owned()));
+        assert!(kept("/private%2f\\/../x.html").contains(&"/private/x.html".to_owned()));
+        assert!(kept("/a\\a/..%2fprivate/x.html").contains(&"/private/x.html".to_owned()));
     }
 
     #[test]
-    fn below_a_folder_means_in_every_reading() {
-        let below = |sent: &[u8]| Target::new(sent, PathParameters::Keep).is_below(b"/open/");
-        assert!(below(b"/open/x") && below(b"/open//x") && !below(b"/x"));
-        assert!(!below(b"/open/..%2fprivate"));
+    fn escapes_of_escapes_are_decoded_once_more() {
+        assert_eq!(kept("/%2570rivate"), ["/%70rivate"]);
+        assert_eq!(kept("/%252570rivate"), ["/%2570rivate", "/%70rivate"]);
+        assert_eq!(kept("/%25%370rivate"), ["/%70rivate"]);
+        assert_eq!(kept("/%%37%30rivate"), ["/%70rivate"]);
+        assert_eq!(kept("/a%252Fb"), ["/a%2Fb", "/a/b"]);
+        assert!(kept("/x/%252e%252e/private").contains(&"/private".to_owned()));
+        assert!(kept("/100%25").is_empty() && kept("/a%25zz").is_empty());
+    }
+
+    #[test]
+    fn delimiters_are_decoded_once_more() {
+        assert_eq!(kept("/r%3Dd/x"), ["/r=d/x"]);
+        assert_eq!(kept("/a%26b"), ["/a&b"]);
+        assert_eq!(kept("/search%3fq%3Dx?y"), ["/search?q=x?y"]);
+        assert_eq!(kept("/secret.pdf%23/../../x?y"), ["/secret.pdf"]);
+    }
+
+    #[test]
+    fn two_slashes_may_begin_an_authority() {
+        assert_eq!(kept("//x/private/x.html"), ["/x/private/x.html", "/private/x.html"]);
+        for sent in [
+            "/\\x/private",
+            "//x\\private",
+            "////x/private",
+            "/%2Fx/private",
+            "//x//y/private",
+            "//a@b:9/private",
+        ] {
+            assert!(kept(sent).contains(&"/private".to_owned()), "{sent}");
+        }
+        assert!(kept("//x").contains(&"/".to_owned()) && kept("//").contains(&"/".to_owned()));
+    }
+
+    #[test]
+    fn a_slash_that_dots_leave_may_be_dropped() {
+        assert_eq!(kept("/docs/secret.pdf/."), ["/docs/secret.pdf"]);
+        assert_eq!(kept("/docs/secret.pdf/x/..?y"), ["/docs/secret.pdf?y"]);
+        assert!(kept("/docs/secret.pdf%2f.").contains(&"/docs/secret.pdf".to_owned()));
+        assert!(kept("/.").is_empty() && kept("/a/").is_empty());
+    }
+
+    #[test]
+    fn a_query_is_decoded_once_more_and_otherwise_left_alone() {
+        for query in ["?u=//x/../private/", "?u=https%3A%2F%2Fx%2F%3Fa%3Db%26c=%5C..%2f", "?a/../b", "?50%25"]
+        {
+            assert!(kept(&format!("/a{query}")).is_empty(), "{query}");
+        }
+        assert_eq!(kept("/a?%2570=%252e"), ["/a?%70=%2e"]);
+        assert_eq!(kept("/a?q%3Dx%26y"), ["/a?q=x%26y"]);
+        assert_eq!(kept("/a?b%26q=x&c%3Dd"), ["/a?b&q=x&c=d"]);
+        assert_eq!(kept("//a?q=//b"), ["/a?q=//b", "/?q=//b"]);
+        assert_eq!(kept("/a//b?%2570").len(), 3);
     }
 
     #[test]
     fn parameters_are_dropped_only_where_the_site_says_so() {
-        assert_eq!(folded("/private;v=1/x", PathParameters::Keep), None);
-        assert_eq!(folded("/private;v=1/x;y", PathParameters::Drop).as_deref(), Some("/private/x"));
+        assert!(kept("/private;v=1/x").is_empty());
+        assert_eq!(readings("/private;v=1/x;y", PathParameters::Drop), ["/private/x"]);
+        assert!(readings("/x/..;y/private", PathParameters::Drop).contains(&"/private".to_owned()));
+    }
+
+    #[test]
+    fn there_are_as_many_readings_as_are_followed_and_no_more() {
+        let has_more = |sent: &str| Target::new(sent.as_bytes(), PathParameters::Keep).has_more_readings();
+        // One path for each authority, and one more with slashes merged.
+        let deep = |depth: usize| format!("/{}x", "/a".repeat(depth).replace('/', "//"));
+        assert!(!has_more(&deep(5)));
+        assert!(has_more(&deep(100)));
+        // The path as sent, and the one that is read, twice each.
+        let long = |length: usize| format!("/a//{}", "b".repeat(length));
+        assert!(!has_more(&long(10_000)));
+        assert!(has_more(&long(32 * 1024 / 3)));
+    }
+
+    #[test]
+    fn a_challenge_is_one_segment_as_sent() {
+        let is_challenge =
+            |sent: &str| Target::new(sent.as_bytes(), PathParameters::Keep).is_acme_challenge();
+        assert!(is_challenge("/.well-known/acme-challenge/aZ09-_"));
+        for rest in ["", "a/", "a/b", "a?b", "a.b", "a%2e", "a\\b", "../account", "../../account", "a;b"] {
+            assert!(!is_challenge(&format!("/.well-known/acme-challenge/{rest}")), "{rest}");
+        }
+        assert!(
+            !is_challenge("//.well-known/acme-challenge/a") && !is_challenge("/.well-known/acme-challengea")
+        );
     }
 
     #[test]
@@ -400,6 +358,9 @@ mod tests {
             "/%2Frobots.txt",
             "/robots%2Etxt",
             "\\robots.txt",
+            "/%2572obots.txt",
+            "/robots.txt/.",
+            "/a%2f..%5crobots.txt",
         ] {
             assert!(Target::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
         }

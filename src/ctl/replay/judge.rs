@@ -334,7 +334,7 @@ fn spared(site: &Site, judged: &Judged<'_>, target: &Target<'_>) -> Spared {
         return Spared::Doubt;
     }
     let is_variant = judged.verdict.outcome == Outcome::Variant;
-    if is_variant && site.config.choices.variants == Variants::Forward && !target.is_below(b"/.well-known/") {
+    if is_variant && site.config.choices.variants == Variants::Forward && !target.is_acme_challenge() {
         Spared::Variant
     } else {
         Spared::Certificate
