@@ -10,7 +10,7 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test soak lint check budgets bench throughput e2e attack
+.PHONY: help demo replay package test soak lint check budgets bench throughput e2e attack readings
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,3 +67,7 @@ e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help
 attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look
 	@.ci/dependencies attack
 	$(CARGO) bench --locked --bench e2e -- --attack $(ARGS)
+
+readings: ## Ask live servers for targets made to get around rules, and record the corpus; READINGS_SEED=2 asks others
+	@.ci/dependencies readings
+	$(CARGO) test --locked --test readings -- --include-ignored --nocapture --test-threads=1

@@ -248,4 +248,16 @@ mod tests {
         assert_eq!(judged(&rules, &crawler, "/private%2Fx", false).0, Outcome::Violation(Notice::Lapsed));
         assert_eq!(judged(&rules, &crawler, "//public", false), (Outcome::Allow, Reason::NoRule));
     }
+
+    #[test]
+    fn a_target_with_too_many_readings_is_a_variant_where_anything_is_disallowed() {
+        let crawler = identity(Client::Crawler, &["GPTBot"]);
+        let endless = "//a".repeat(100);
+        let one = site("User-agent: *\nDisallow: /private\n");
+        assert_eq!(judged(&one, &crawler, &endless, false), (Outcome::Variant, Reason::Variant));
+        assert_eq!(judged(&site(NOBODY), &crawler, &endless, false).0, Outcome::Violation(Notice::Lapsed));
+        for nothing in ["", "User-agent: *\nDisallow:\nAllow: /a\n", "User-agent: OtherBot\nDisallow: /\n"] {
+            assert_eq!(judged(&site(nothing), &crawler, &endless, false).0, Outcome::Allow, "{nothing}");
+        }
+    }
 }

@@ -296,6 +296,7 @@ mod tests {
     fn a_slash_that_dots_leave_may_be_dropped() {
         assert_eq!(kept("/docs/secret.pdf/."), ["/docs/secret.pdf"]);
         assert_eq!(kept("/docs/secret.pdf/x/..?y"), ["/docs/secret.pdf?y"]);
+        assert!(kept("/docs/secret.pdf/.//").contains(&"/docs/secret.pdf".to_owned()));
         assert!(kept("/docs/secret.pdf%2f.").contains(&"/docs/secret.pdf".to_owned()));
         assert!(kept("/.").is_empty() && kept("/a/").is_empty());
     }

@@ -26,6 +26,10 @@ fn the_acme_challenge_is_no_way_round_the_rules() {
         "/.well-known/acme-challenge/../../private",
         "/.well-known/acme-challenge/%2e%2e/%2e%2e/private",
         "/.well-known/acme-challenge/..%2f..%2fprivate",
+        "/.well-known/acme-challenge/a\\a\\a%2f..%2f..%2f..%2fprivate/x.html",
+        "/.well-known/acme-challenge/a/b",
+        "/.well-known/acme-challenge/a?b",
+        "/.well-known/acme-challenge/",
         "/.well-known/acme-challengers/private",
     ] {
         assert_eq!(gateway.send(&get(target).by(GPTBOT)).status, 403, "{target}");

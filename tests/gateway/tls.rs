@@ -169,6 +169,11 @@ fn plain_requests_are_sent_to_https_where_the_site_wants_that() {
         assert_eq!(gateway.send(&get(target).by(GPTBOT)).status, 200, "{target}");
     }
     gateway.send(&get("/.well-known/acme-challenge/token").by(CHROME)).came_from_origin();
+    for target in
+        ["/.well-known/acme-challenge/../../account", "/.well-known/acme-challenge/..%2f..%2faccount"]
+    {
+        assert_eq!(gateway.send(&get(target).by(CHROME)).status, 308, "{target}");
+    }
     let mut stream = authority.connect(tls_address(&gateway), "a.example", HTTP_1).expect("a handshake");
     assert!(exchange(&mut stream, PAGE).expect("an answer").starts_with("HTTP/1.1 200"));
 }

@@ -30,6 +30,22 @@ const SAME: [&str; 6] = [
     "/private/press/../page",
 ];
 
+/// What some origin, or one before another, takes for a disallowed path below.
+const SEVERAL_TRICKS: [&str; 12] = [
+    "/a\\a/..%2fprivate/x.html",
+    "/private%2f\\/../x.html",
+    "///private/..\\a//../x.html",
+    "/.well-known/acme-challenge/a\\a\\a%2f..%2f..%2f..%2fprivate/x.html",
+    "//x/private/x.html",
+    "/\\a/private/x.html",
+    "/r%3Dd/x",
+    "/r%26d/x",
+    "/docs/secret.pdf/.",
+    "/docs/secret.pdf/x/..",
+    "/%252e%252e/private/",
+    "/private/x%3F/../../open",
+];
+
 fn enforcing(origin: &Nginx) -> Builder {
     Daemon::with(ROBOTS).in_mode("enforce").in_front_of(origin)
 }
@@ -60,6 +76,46 @@ fn variants_are_refused_and_recorded_as_such() {
     }
     let received = origin.received();
     assert_eq!(received.len(), VARIANTS.len(), "only the browser's: {received:?}");
+}
+
+#[test]
+fn several_tricks_at_once_are_variants() {
+    let origin = Nginx::start();
+    let rules = "User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nDisallow: /r=d/\nDisallow: /r&d/\n";
+    let gateway = Daemon::with(rules).in_mode("enforce").in_front_of(&origin).start();
+    for target in SEVERAL_TRICKS {
+        assert_eq!(gateway.send(&get(target).by(GPTBOT)).status, 403, "{target}");
+        assert_event(&gateway.journal().event_of(target), "variant", "refused");
+    }
+    assert_eq!(origin.received(), Vec::<String>::new());
+    for target in
+        ["/open?u=https://x/private/", "/open?u=//x/../private/", "/r?d%3De", "/open/", "/docs/secret.pdf/x"]
+    {
+        gateway.send(&get(target).by(GPTBOT)).came_from_origin();
+    }
+}
+
+#[test]
+fn a_target_with_more_readings_than_are_followed_is_a_variant_where_anything_is_disallowed() {
+    let origin = Nginx::start();
+    let endless = "//a".repeat(100);
+    let gateway = enforcing(&origin).start();
+    let response = gateway.send(&get(&endless).by(GPTBOT));
+    assert_eq!(response.status, 403);
+    assert!(
+        response.text().starts_with("error: servers may read this address in too many ways"),
+        "{}",
+        response.text()
+    );
+    let event = gateway.journal().event_of(&endless);
+    assert_event(&event, "variant", "refused");
+    assert!(
+        event["line"].is_null() && event["rule"].is_null() && event["group"] == serde_json::json!(["*"]),
+        "{event}"
+    );
+    gateway.send(&get(&endless).by(CHROME)).came_from_origin();
+    let gateway = Daemon::with("User-agent: *\nDisallow:\n").in_mode("enforce").in_front_of(&origin).start();
+    gateway.send(&get(&endless).by(GPTBOT)).came_from_origin();
 }
 
 #[test]

@@ -36,6 +36,9 @@ impl Readings {
         let closure = if is_plain { Closure::default() } else { Closure::of(path, parameters) };
         let decoded = decoded_query(query);
         let mut readings = Self { targets: Vec::new(), has_more: closure.has_more };
+        if closure.found.is_empty() && decoded.is_none() {
+            return readings;
+        }
         let mut left = closure.left;
         let found = closure.found.iter().filter(|found| !found.is_on_the_way);
         let paths = found.map(|found| found.path.as_slice());

@@ -22,7 +22,7 @@ pub(super) enum Step {
     DecodeOnce,
     /// Takes `//x/y` for the path `/y` at the host `x` (RFC 3986 §4.2).
     StripAuthority,
-    /// Resolves dot segments, and drops the slash that the last one leaves.
+    /// Resolves dot segments, and drops the slash that one leaves at the end, as functions for names of files do.
     ResolveDotsAndSlash,
     /// Drops `;parameters`.
     DropParameters,
@@ -52,7 +52,7 @@ impl Step {
             Self::ResolveDots => without_dots(path),
             Self::ResolveDotsAndSlash => {
                 let mut resolved = without_dots(path);
-                if resolved.len() > 1 {
+                while resolved.len() > 1 && resolved.last() == Some(&b'/') {
                     resolved.pop();
                 }
                 resolved
@@ -111,7 +111,7 @@ impl Steps {
         }
         let Some(rest) = after_dots(segment) else { return };
         self.add(Step::ResolveDots);
-        if rest.is_empty() {
+        if rest.iter().all(|byte| *byte == b'/') {
             self.add(Step::ResolveDotsAndSlash);
         }
     }
@@ -141,11 +141,11 @@ enum Segment {
 }
 
 fn segment_kind(segment: &[u8]) -> Segment {
-    match after_dot(segment) {
-        None => Segment::Name,
-        Some([]) => Segment::Here,
-        Some(rest) if after_dot(rest) == Some(&[]) => Segment::Up,
-        Some(_) => Segment::Name,
+    let Some(rest) = after_dot(segment) else { return Segment::Name };
+    match (rest, after_dot(rest)) {
+        ([], _) => Segment::Here,
+        (_, Some([])) => Segment::Up,
+        _ => Segment::Name,
     }
 }
 

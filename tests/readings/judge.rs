@@ -1,0 +1,95 @@
+//! Judging as the gateway does, for a crawler that has read nothing and takes every rule.
+
+use crate::files::RULES;
+use robots_gateway::decide::{Case, NoticePeriod, NoticeTime, Outcome, SiteRules, Version, decide};
+use robots_gateway::identify::{Basis, Client, Identifier, Identity, Knowledge};
+use robots_gateway::request::target::{PathParameters, Target};
+use robots_gateway::robots::{Limits, Robots};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A crawler, and what is needed to judge it.
+pub(crate) struct Judge {
+    identifier: Identifier,
+    identity: Arc<Identity>,
+}
+
+impl Judge {
+    /// A crawler of the files of [`RULES`].
+    pub(crate) fn new() -> Self {
+        Self::named("GPTBot")
+    }
+
+    pub(crate) fn named(token: &str) -> Self {
+        let identity = Identity {
+            client: Client::Crawler,
+            crawler: None,
+            purpose: None,
+            tokens: Arc::new([token.into()]),
+            star: true,
+            basis: Basis::Catalogue,
+        };
+        let identifier = Identifier::new(Knowledge::default()).expect("an identifier");
+        Self { identifier, identity: Arc::new(identity) }
+    }
+
+    pub(crate) fn outcome(&self, rules: &SiteRules, target: &[u8]) -> Outcome {
+        let period = NoticePeriod { notice: Duration::ZERO, settle: Duration::ZERO };
+        let target = Target::new(target, PathParameters::Keep);
+        let case = Case {
+            target: &target,
+            user_agent: None,
+            identifier: &self.identifier,
+            recognised: &self.identity,
+            identity: &self.identity,
+            exempt: false,
+            reads: &[],
+            now: NoticeTime::default(),
+        };
+        decide(rules, period, &case).outcome
+    }
+}
+
+/// Rules, as `decide` takes them.
+pub(crate) fn compile(robots: &[u8]) -> SiteRules {
+    let robots = Robots::parse(robots, &Limits::default()).robots;
+    SiteRules::new(Arc::new(Version::new(None, Arc::new(robots))))
+}
+
+/// The rules of [`RULES`], one group each.
+pub(crate) fn all_rules() -> Vec<SiteRules> {
+    RULES.iter().map(|lines| compile(format!("User-agent: *\n{lines}\n").as_bytes())).collect()
+}
+
+/// What became of a target that an origin took for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// No rules disallow the page.
+    Open,
+    /// Where the page is disallowed, so is the target as sent.
+    Violation,
+    /// The same but for rules under which the target is a variant.
+    Variant,
+    /// Some rules disallow the page and allow the target.
+    Hole,
+}
+
+/// Judges `target` by all rules that disallow `page`.
+pub(crate) fn found(judge: &Judge, rules: &[SiteRules], target: &str, page: &str) -> Found {
+    let page = page.replace(' ', "%20");
+    let mut found = Found::Open;
+    for rules in rules {
+        if !matches!(judge.outcome(rules, page.as_bytes()), Outcome::Violation(_)) {
+            continue;
+        }
+        let now = match judge.outcome(rules, target.as_bytes()) {
+            Outcome::Violation(_) => Found::Violation,
+            Outcome::Variant => Found::Variant,
+            Outcome::Allow | Outcome::Stale(_) => return Found::Hole,
+        };
+        if found != Found::Variant {
+            found = now;
+        }
+    }
+    found
+}
