@@ -1,12 +1,12 @@
 //! What the past asks for while the gateway runs, and what it tells an operator.
 
-use super::OriginWord;
+use super::{History, OriginWord};
 use crate::decide::{NoticeTime, SiteRules};
 use crate::policy::{Busy, Policy, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{LedgerError, timestamp};
+use crate::record::{Ledger, LedgerError, timestamp};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -96,6 +96,26 @@ impl fmt::Display for BindError {
 }
 
 impl std::error::Error for BindError {}
+
+impl History {
+    /// The last entry of the ledger: what the store is to remember.
+    #[must_use]
+    pub fn last_entry(&self) -> Option<u64> {
+        self.state().ledger.as_ref().map(Ledger::last)
+    }
+
+    /// Why nobody can be accused, if that is so. While the ledger is being written: what was so before.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.state.try_lock() {
+            Ok(state) => told.clone_from(&state.fault),
+            Err(TryLockError::Poisoned(state)) => told.clone_from(&state.into_inner().fault),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        told.clone()
+    }
+}
 
 impl Reloader {
     /// How far the version in force of a site binds.
@@ -230,21 +250,21 @@ impl Reloader {
             loop {
                 thread::sleep(LOOK);
                 let Some(reloader) = reloader.upgrade() else { return };
-                reloader.look_at_history();
                 looks = (looks + 1) % NOTED;
-                if looks == 0 {
-                    reloader.history.note_time();
-                }
+                reloader.look_at_history(looks == 0);
             }
         };
         thread::Builder::new().name("history".to_owned()).spawn(keep).map(drop)
     }
 
-    fn look_at_history(&self) {
+    fn look_at_history(&self, notes_time: bool) {
         // A reload that is under way looks by itself.
         let Some(_turn) = self.turn.take(Duration::ZERO) else { return };
         if self.history.look(&self.current()) {
             self.take_past();
+        }
+        if notes_time {
+            self.history.note_time();
         }
     }
 

@@ -36,8 +36,15 @@ const KEEP: Duration = Duration::from_secs(7 * 86_400);
 const WORTH_WRITING: Duration = Duration::from_secs(1);
 
 /// The past of all hosts, and the ledger it is in.
+///
+/// Whoever has it locked may wait for a disk, and holds the turn to reload meanwhile. What is told to an operator waits
+/// for neither.
 #[derive(Debug)]
-pub struct History(Mutex<State>);
+pub struct History {
+    state: Mutex<State>,
+    /// The fault that was told last.
+    told: Mutex<Option<String>>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -57,7 +64,8 @@ impl History {
     /// Opens the ledger of this configuration, or begins it. The store has been opened before.
     #[must_use]
     pub fn open(config: &Config) -> Self {
-        Self(Mutex::new(State::new(config, seeds::memory(config))))
+        let state = State::new(config, seeds::memory(config));
+        Self { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) }
     }
 
     /// Puts what `policy` serves in the ledger, where that says otherwise, and gives the policy its hosts' past.
@@ -171,18 +179,6 @@ impl History {
         self.state().clock
     }
 
-    /// The last entry of the ledger: what the store is to remember.
-    #[must_use]
-    pub fn last_entry(&self) -> Option<u64> {
-        self.state().ledger.as_ref().map(Ledger::last)
-    }
-
-    /// Why nobody can be accused, if that is so.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
-        self.state().fault.clone()
-    }
-
     /// Notes that this process serves nothing any more.
     pub fn close(&self) {
         if let Some(ledger) = self.state().ledger.take() {
@@ -191,7 +187,7 @@ impl History {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -257,7 +257,7 @@ fn what_version_0_1_served_is_known() {
         seed(5, 300, serving("b")),
     ];
     let state = State::new(&config, Memory::Seeds(seeds));
-    let history = History(Mutex::new(state));
+    let history = History { state: Mutex::new(state), told: Mutex::default() };
     let policy = history.begin(check(config, SystemTime::now()).unwrap());
     assert_eq!(held(&policy, "b.example"), [id("a")]);
     assert!(history.unexplained(&policy).is_empty());
@@ -274,4 +274,12 @@ fn what_the_operator_waives_is_noted_for_the_hosts_of_the_site() {
     let waivers = |host| policy.found(policy.hosts().find(host)).unwrap().1.waivers.clone();
     assert_eq!(waivers("a.example")[0].crawler.as_deref(), Some("gptbot"));
     assert_eq!(waivers("b.example").len(), 0);
+}
+
+#[test]
+fn a_ledger_that_is_being_written_holds_no_question_up() {
+    let scene = Scene::new();
+    let (history, _) = scene.start(&[(&[], "a")]);
+    let _writing = history.state();
+    assert_eq!(history.fault(), None);
 }
