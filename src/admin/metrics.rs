@@ -51,8 +51,11 @@ fn in_force(text: &mut Exposition, policy: &Policy) {
     text.family("robots_gateway_site_info", Kind::Gauge, help);
     for site in policy.sites() {
         let version = site.version().map(|id| id.to_string()).unwrap_or_default();
-        let labels =
-            [("site", &*site.config.name), ("mode", site.modes.site.as_str()), ("robots_version", &*version)];
+        let labels = [
+            ("site", &*site.config.name),
+            ("mode", site.modes.general().as_str()),
+            ("robots_version", &*version),
+        ];
         text.sample(&labels, 1);
     }
     let help = "How long the version of robots.txt in force has been so.";

@@ -12,7 +12,7 @@ mod query;
 mod status;
 
 pub use page::LivePage;
-pub use status::{AccessLogStatus, CertificateStatus, SiteStatus, Status};
+pub use status::{AccessLogStatus, CertificateStatus, OriginStatus, SiteStatus, Status};
 
 use crate::policy::{Prover, Reloader, Trigger};
 use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
@@ -82,8 +82,10 @@ impl Admin {
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
             (Door::Control, "/mode", &Method::POST) => mode::change(self, request),
+            (Door::Control, "/mode", &Method::GET | &Method::HEAD) => mode::show(self),
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
-            (Door::Control, "/reload" | "/mode", _) => use_instead("POST"),
+            (Door::Control, "/reload", _) => use_instead("POST"),
+            (Door::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }

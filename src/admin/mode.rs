@@ -1,29 +1,27 @@
-//! Setting a mode over the control socket, and what it leads to.
+//! Setting a mode over the control socket, what it leads to, and which modes are in force.
 
 use super::{Admin, json, text};
 use crate::enforce::Mode;
-use crate::identify::Client;
-use crate::policy::{Override, Scope, Site};
+use crate::identify::Purpose;
+use crate::policy::{ModeInForce, Override, Scope, Site, SiteModes, Whom};
 use http::{Request, Response, StatusCode};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The kinds of client that can have a mode.
-const JUDGED: [Client; 6] =
-    [Client::Crawler, Client::SpecialCase, Client::Fetcher, Client::Tool, Client::Monitor, Client::Unnamed];
-
 /// The answer of `gatewayctl mode`; its field names are public API.
 #[derive(Debug, Serialize)]
 struct ModeReport {
-    /// Whether anything changed.
-    result: &'static str,
+    /// Whether anything changed; null where it was only asked what is in force.
+    result: Option<&'static str>,
     /// The modes over those of the configuration, the general ones first.
     overrides: Vec<Override>,
-    /// The mode of every site; crawlers and kinds of client may have others.
+    /// The mode of every site; crawlers, purposes and kinds of client may have others.
     sites: Vec<SiteMode>,
+    /// Every mode that has a say, site by site, the strongest first, and why.
+    in_force: Vec<SiteModes>,
     /// What an operator may not have meant.
-    warnings: Vec<String>,
+    warnings: BTreeSet<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,14 +30,13 @@ struct SiteMode {
     mode: &'static str,
 }
 
-/// What is asked, in the query: `mode` or `clear`, and perhaps `crawler`, `site`, `persist`; or `clear` and `all`.
+/// What is asked, in the query: `mode` or `clear`, and perhaps `crawler` or `purpose`, `site`, `persist`; or `all`.
 #[derive(Debug, Default, PartialEq)]
 struct Wish {
     mode: Option<Mode>,
     clear: bool,
-    /// Clear the modes of all scopes.
-    all: bool,
     persist: bool,
+    /// Whom it is for. With `clear`, `all` is for every scope.
     scope: Scope,
 }
 
@@ -51,63 +48,84 @@ pub(super) fn change(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> 
     let (scope, persists) = (wish.scope.clone(), wish.persist);
     let changed = match wish.mode {
         Some(mode) => admin.reloader.set_mode(&Override { scope, mode, persists }),
-        None if wish.all => admin.reloader.clear_modes(),
+        None if scope.all => admin.reloader.clear_modes(),
         None => admin.reloader.clear_mode(&scope),
     };
     match changed {
-        Ok(changed) => json(StatusCode::OK, &report(admin, &wish, changed)),
+        Ok(changed) => json(StatusCode::OK, &report(admin, Some((&wish, changed)))),
         Err(error) => text(StatusCode::BAD_REQUEST, &error.to_string()),
     }
 }
 
-fn report(admin: &Admin, wish: &Wish, changed: bool) -> ModeReport {
+/// Says which modes are in force, and changes none.
+pub(super) fn show(admin: &Admin) -> Response<Vec<u8>> {
+    json(StatusCode::OK, &report(admin, None))
+}
+
+fn report(admin: &Admin, done: Option<(&Wish, bool)>) -> ModeReport {
     let policy = admin.reloader.current();
-    let sites = policy.sites().iter();
-    let mut warnings = Vec::new();
-    if let Some(name) = wish.scope.crawler.as_deref().filter(|_| wish.mode.is_some())
-        && policy.identifier.catalogue().get(name).is_none()
-    {
-        warnings.push(format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so"));
+    let in_force = admin.reloader.modes_in_force();
+    let mut warnings = BTreeSet::new();
+    if let Some((Wish { mode: Some(mode), scope, .. }, _)) = done {
+        if let Some(name) =
+            scope.crawler.as_deref().filter(|name| policy.identifier.catalogue().get(name).is_none())
+        {
+            let warning =
+                format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so");
+            warnings.insert(warning);
+        }
+        let meant = |site: &&SiteModes| scope.site.as_ref().is_none_or(|name| *name == site.site);
+        for site in in_force.iter().filter(meant) {
+            warnings.extend(site.modes.iter().filter_map(|other| left(site, other, *mode, scope)));
+        }
+        if scope.all && *mode == Mode::Enforce {
+            warnings.insert(
+                "tools, fetchers, monitors and clients without a name are refused, too, and people may be behind them"
+                    .to_owned(),
+            );
+        }
     }
-    if let Some(mode) = wish.mode.filter(|_| wish.scope == Scope::default()) {
-        let others = sites.clone().filter(|site| site.modes.site != mode);
-        warnings.extend(others.map(|site| {
-            let (name, own) = (&site.config.name, site.modes.site);
-            format!("site `{name}` has a mode of its own and stays in {own}; --site {name} changes it")
-        }));
-    }
-    if let Some(mode) = wish.mode.filter(|_| wish.scope.crawler.is_none()) {
-        let meant = |site: &&Arc<Site>| wish.scope.site.as_ref().is_none_or(|name| *name == site.config.name);
-        warnings.extend(stronger(sites.clone().filter(meant), mode));
-    }
-    let site = |site: &Arc<Site>| SiteMode { site: site.config.name.clone(), mode: site.modes.site.as_str() };
+    let site =
+        |site: &Arc<Site>| SiteMode { site: site.config.name.clone(), mode: site.modes.general().as_str() };
     ModeReport {
-        result: if changed { "changed" } else { "unchanged" },
+        result: done.map(|(_, changed)| if changed { "changed" } else { "unchanged" }),
         overrides: admin.reloader.overrides(),
-        sites: sites.map(site).collect(),
+        sites: policy.sites().iter().map(site).collect(),
+        in_force,
         warnings,
     }
 }
 
-/// Crawlers and kinds of client with a mode of their own that is stronger than the one that was set, each told once.
-fn stronger<'a>(sites: impl Iterator<Item = &'a Arc<Site>>, mode: Mode) -> BTreeSet<String> {
-    let mut told = BTreeSet::new();
-    for site in sites {
-        for (crawler, own) in site.modes.crawlers.iter().filter(|(_, own)| **own > mode) {
-            told.insert(format!("crawler `{crawler}` stays in {own}; --crawler {crawler} changes it"));
+/// What is to be known of another mode, of someone who would be expected to have the one that was set.
+fn left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Option<String> {
+    let own = other.mode;
+    let is_stronger = own > mode;
+    match &other.whom {
+        Whom::Everybody if !scope.all => Some(format!(
+            "everybody is in {own}, as was set with --all; nothing else counts until `gatewayctl mode --clear`"
+        )),
+        // It beats the others, so none of them is left.
+        _ if scope.all => None,
+        Whom::Crawler(name) if is_stronger && scope.crawler.is_none() => {
+            Some(format!("crawler `{name}` stays in {own}; --crawler {name} changes it"))
         }
-        for client in JUDGED {
-            if let Some(own) = site.modes.clients.of(client).filter(|own| *own > mode) {
-                let kind = client.as_str();
-                let refused = if own == Mode::Enforce { "refused" } else { "recorded, and forwarded" };
-                told.insert(format!(
-                    "clients of kind `{kind}` stay in {own} ({refused}); `{kind}` in [clients] of the \
-                     configuration changes it"
-                ));
-            }
+        Whom::Purpose(purpose) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
+            Some(format!("what fetches for {purpose} stays in {own}; --purpose {purpose} changes it"))
         }
+        Whom::Client(client) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
+            let kind = client.as_str();
+            let refused = if own == Mode::Enforce { "refused" } else { "recorded, and forwarded" };
+            Some(format!(
+                "clients of kind `{kind}` stay in {own} ({refused}); `{kind}` in [clients] of the configuration \
+                 changes it"
+            ))
+        }
+        Whom::Others if own != mode && *scope == Scope::default() => {
+            let name = &site.site;
+            Some(format!("site `{name}` has a mode of its own and stays in {own}; --site {name} changes it"))
+        }
+        _ => None,
     }
-    told
 }
 
 fn wish(query: &str) -> Result<Wish, String> {
@@ -118,18 +136,27 @@ fn wish(query: &str) -> Result<Wish, String> {
         match key {
             "mode" => wish.mode = Some(value.parse().map_err(|error| format!("{error}"))?),
             "crawler" => wish.scope.crawler = Some(value),
+            "purpose" => {
+                let purpose = value.parse::<Purpose>();
+                wish.scope.purpose =
+                    Some(purpose.map_err(|unknown| format!("`{value}` is no purpose; {unknown}"))?);
+            }
             "site" => wish.scope.site = Some(value),
             "persist" => wish.persist = true,
             "clear" => wish.clear = true,
-            "all" => wish.all = true,
+            "all" => wish.scope.all = true,
             _ => return Err(format!("`{key}` is no part of the question")),
         }
     }
     if wish.mode.is_some() == wish.clear {
         return Err("either `mode` or `clear`".to_owned());
     }
-    if wish.all && (!wish.clear || wish.scope != Scope::default()) {
-        return Err("`all` goes with `clear`, without a site or a crawler".to_owned());
+    let Scope { crawler, purpose, site, all } = &wish.scope;
+    if *all && (crawler.is_some() || purpose.is_some() || site.is_some()) {
+        return Err("`all` is for everybody, and goes without a site, a crawler or a purpose".to_owned());
+    }
+    if crawler.is_some() && purpose.is_some() {
+        return Err("either a crawler or a purpose".to_owned());
     }
     Ok(wish)
 }
@@ -157,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_question_is_read_or_refused() {
-        let scope = Scope { crawler: Some("a b&".to_owned()), site: None };
+        let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
         let asked = Wish { mode: Some(Mode::Enforce), scope, persist: true, ..Wish::default() };
         assert_eq!(wish("mode=enforce&crawler=a%20b%26&persist"), Ok(asked));
         for query in [
@@ -165,7 +192,9 @@ mod tests {
             "mode=loud",
             "mode=audit&clear",
             "mode=audit&x=1",
-            "mode=off&all",
+            "mode=off&all&crawler=a",
+            "mode=off&purpose=fun",
+            "mode=off&purpose=ai-train&crawler=a",
             "clear&all&site=a",
             "mode=audit&site=%f",
             "site=%ff&clear",

@@ -1,8 +1,8 @@
 //! What a running gateway says of itself.
 
 use super::Admin;
-use crate::policy::{LastReload, Override, Policy, Reloader, Shown, Site};
-use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, timestamp};
+use crate::policy::{LastReload, Override, Policy, Reloader, Shown, Site, Upstream};
+use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
 use serde::Serialize;
 use std::time::SystemTime;
 
@@ -17,6 +17,12 @@ pub struct Status {
     pub version: &'static str,
     /// All sites.
     pub sites: Vec<SiteStatus>,
+    /// The servers of all origins.
+    pub origins: Vec<OriginStatus>,
+    /// Hosts that were asked for and are no site's, the one that is asked for most first.
+    pub unknown_hosts: Vec<UnknownHost>,
+    /// Keys of the configuration that changed and take effect when the gateway is started again.
+    pub restart: Vec<&'static str>,
     /// Modes that were set with `gatewayctl mode`, over those of the configuration.
     pub overrides: Vec<Override>,
     /// The last reload that changed or refused something.
@@ -76,6 +82,38 @@ impl CertificateStatus {
     }
 }
 
+/// One server of an origin in a [`Status`].
+#[derive(Clone, Debug, Serialize)]
+pub struct OriginStatus {
+    /// The site.
+    pub site: String,
+    /// The server's URL.
+    pub server: String,
+    /// Since when it has answered no request; null while it answers.
+    pub failing_since: Option<String>,
+    /// How many requests failed since then.
+    pub errors: u64,
+    /// When the last of them did.
+    pub last_error: Option<String>,
+    /// What is wrong with it.
+    pub error: Option<&'static str>,
+}
+
+impl OriginStatus {
+    fn of(site: &Site, server: &Upstream) -> Self {
+        let failure = server.failure();
+        let unknown = server.is_unresolved().then_some("its name has no address");
+        Self {
+            site: site.config.name.clone(),
+            server: server.server.url.to_string(),
+            failing_since: failure.as_ref().map(|failure| timestamp(failure.since)),
+            errors: failure.as_ref().map_or(0, |failure| failure.errors),
+            last_error: failure.as_ref().map(|failure| timestamp(failure.last)),
+            error: unknown.or_else(|| failure.map(|failure| failure.cause)),
+        }
+    }
+}
+
 /// One site in a [`Status`].
 #[derive(Clone, Debug, Serialize)]
 pub struct SiteStatus {
@@ -111,6 +149,13 @@ pub(super) fn status(admin: &Admin) -> Status {
         uptime_seconds: admin.started.elapsed().as_secs(),
         version: env!("CARGO_PKG_VERSION"),
         sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
+        origins: policy
+            .sites()
+            .iter()
+            .flat_map(|site| site.origin.servers.iter().map(|server| OriginStatus::of(site, server)))
+            .collect(),
+        unknown_hosts: admin.totals.unknown_hosts(),
+        restart: admin.reloader.waiting(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
         watch_error: admin.reloader.unwatched(),
@@ -129,24 +174,28 @@ pub(super) fn status(admin: &Admin) -> Status {
     }
 }
 
-/// A fault of a file that is no site's own, such as the configuration: it keeps every site as it is.
-fn fault_of_all(policy: &Policy, reloader: &Reloader) -> Option<String> {
+/// A fault of a file that is no site's own, such as the configuration: it keeps every site as it is, and this one's
+/// changed robots.txt from coming into force.
+fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<String> {
     let last = reloader.last()?;
     let of_a_site = |path: &str| {
         let sites = policy.sites().iter();
         sites.filter_map(|site| site.config.robots.as_deref()).any(|robots| robots.to_str() == Some(path))
     };
-    last.faults().find(|fault| !of_a_site(&fault.path)).map(ToString::to_string)
+    let all = last.faults().find(|fault| !of_a_site(&fault.path))?;
+    let own = site.config.robots.as_deref().and_then(|robots| robots.to_str());
+    let waits = last.faults().find(|fault| Some(fault.path.as_str()) == own);
+    Some(waits.map_or_else(|| all.to_string(), |waits| format!("{all}; {waits}")))
 }
 
 fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
     let notice = reloader.notice(policy, site);
     SiteStatus {
         site: site.config.name.clone(),
-        mode: site.modes.site.as_str(),
+        mode: site.modes.general().as_str(),
         robots_version: site.version().map(|id| id.to_string()),
         since: site.version().map(|_| timestamp(site.since)),
-        error: site.error.clone().or_else(|| fault_of_all(policy, reloader)),
+        error: site.error.clone().or_else(|| fault_of_all(policy, site, reloader)),
         findings: site.warnings().count(),
         notice: notice.to_string(),
         binds_from: notice.binds_from.map(timestamp),

@@ -4,18 +4,20 @@ use super::access_log;
 use super::arguments::Arguments;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{AddressesKey, ClientsTable, File, LogFormatKey, LogTable, TimeoutsTable};
+use super::file::{AddressesKey, File, LogFormatKey, LogTable, TimeoutsTable};
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
 use super::limits::Limits;
 use super::listener::Listening;
+use super::modes;
 use super::origin::Origin;
 use super::origin_url::OriginUrl;
 use super::site::SiteConfig;
-use super::values::{DurationValue, ModeValue};
+use super::values::DurationValue;
+use super::written::Written;
 use super::{Config, Timeouts};
 use crate::decide::NoticePeriod;
-use crate::enforce::{ClientModes, Mode};
+use crate::enforce::Mode;
 use crate::record::{
     AddressDetail, JournalOptions, JournalTarget, LogFormat, LogOptions, STORE_FILE, StoreOptions,
 };
@@ -86,7 +88,7 @@ pub(super) fn build(
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
     let log = log(std::mem::take(&mut file.log), &mut faults);
-    let crawlers = crawlers(&file, &mut faults);
+    let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
@@ -96,8 +98,11 @@ pub(super) fn build(
     }
     let state_dir = file.state_dir.take().map(|folder| base.join(folder));
     let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
+    let control = file.control.take().map(|socket| base.join(socket));
+    let control = arguments.control.clone().or(control).unwrap_or_else(defaults::control);
     Ok(Config {
         path: path.map(Path::to_owned),
+        written: Written::default(),
         listen,
         listeners,
         certificates,
@@ -106,11 +111,7 @@ pub(super) fn build(
         journal: journal(&file, arguments, &state_dir),
         access_log: access_log::options(&file, &state_dir),
         store: StoreOptions { path: state_dir.join(STORE_FILE), ..store },
-        control: arguments
-            .control
-            .clone()
-            .or_else(|| file.control.take().map(|socket| base.join(socket)))
-            .unwrap_or_else(defaults::control),
+        control,
         state_dir,
         admin,
         admin_token: file.admin_token.take().map(Spanned::into_inner),
@@ -131,7 +132,8 @@ pub(super) fn build(
         timeouts: timeouts(&file.timeouts),
         limits,
         verify,
-        clients: clients(&file.clients),
+        clients: modes::clients(&file.clients),
+        purposes,
         crawlers,
         sites,
     })
@@ -231,18 +233,6 @@ fn period(file: &File, arguments: &Arguments) -> NoticePeriod {
     NoticePeriod { notice, settle: duration(file.settle, defaults::SETTLE).min(notice / 10) }
 }
 
-/// Names of crawlers compare without case, so two that differ in nothing else are one.
-fn crawlers(file: &File, faults: &mut Faults<'_>) -> HashMap<String, Mode> {
-    let mut modes = HashMap::new();
-    for (name, table) in &file.crawlers {
-        if modes.insert(name.to_ascii_lowercase(), table.as_ref().mode.0).is_some() {
-            let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
-            faults.push(table.span(), message, "remove one of the two; case does not matter");
-        }
-    }
-    modes
-}
-
 /// A journal that is rotated with every line, or into files without number, is none.
 fn check_journal(file: &File, faults: &mut Faults<'_>) {
     if let Some(size) = file.journal_max_size.as_ref().filter(|size| size.as_ref().0 < 1 << 10) {
@@ -293,19 +283,6 @@ fn timeouts(table: &TimeoutsTable) -> Timeouts {
         origin_read: duration(table.origin_read, defaults::ORIGIN_READ),
         origin_write: duration(table.origin_write, defaults::ORIGIN_WRITE),
         origin_idle: duration(table.origin_idle, defaults::ORIGIN_IDLE),
-    }
-}
-
-fn clients(table: &ClientsTable) -> ClientModes {
-    let default = ClientModes::default();
-    let set = |value: Option<ModeValue>, default: Option<Mode>| value.map(|mode| mode.0).or(default);
-    ClientModes {
-        crawler: set(table.crawler, default.crawler),
-        special_case: set(table.special_case, default.special_case),
-        fetcher: set(table.fetcher, default.fetcher),
-        tool: set(table.tool, default.tool),
-        monitor: set(table.monitor, default.monitor),
-        unnamed: set(table.unnamed, default.unnamed),
     }
 }
 

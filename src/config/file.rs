@@ -53,6 +53,7 @@ pub(super) struct File {
     pub(super) limits: LimitsTable,
     pub(super) verify: VerifyTable,
     pub(super) clients: ClientsTable,
+    pub(super) purposes: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) crawlers: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) sites: Vec<Spanned<SiteTable>>,
 }
@@ -119,6 +120,7 @@ pub(super) struct ClientsTable {
     pub(super) unnamed: Option<ModeValue>,
 }
 
+/// What is set for a crawler, or for all that fetch for one purpose.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrawlerTable {

@@ -16,13 +16,16 @@ mod forwarding;
 mod host_pattern;
 mod limits;
 mod listener;
+mod modes;
 mod origin;
 mod origin_url;
 pub mod ranges;
 pub mod reading;
+mod sibling;
 mod site;
 mod values;
 mod verify;
+mod written;
 
 pub use arguments::Arguments;
 pub use bounded::{Bounded, GivenUp};
@@ -33,18 +36,21 @@ pub use limits::Limits;
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
+pub use sibling::sibling;
 pub use site::{Published, SiteConfig};
 pub use values::{
     AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
 };
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
+pub use written::{KeyChange, Written};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
+use crate::identify::Purpose;
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::Networks;
 use crate::request::claims::FieldPatterns;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,6 +63,8 @@ pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 pub struct Config {
     /// The file this came from, if one did.
     pub path: Option<PathBuf>,
+    /// What stands in that file.
+    pub written: Written,
     /// Addresses to listen on for plain HTTP.
     pub listen: Vec<SocketAddr>,
     /// Addresses with more to them: TLS, the PROXY protocol.
@@ -117,6 +125,8 @@ pub struct Config {
     pub verify: VerifyOptions,
     /// Modes by kind of client.
     pub clients: ClientModes,
+    /// Modes by what crawlers fetch for.
+    pub purposes: BTreeMap<Purpose, Mode>,
     /// Modes by crawler, the names in lower case.
     pub crawlers: HashMap<String, Mode>,
     /// The sites; at least one.
@@ -157,7 +167,8 @@ impl Config {
         };
         let text = read(path)?;
         let file = file::File::parse(path, &text)?;
-        build::build(Some(path), &text, file, arguments)
+        let written = Written::of(path, &text)?;
+        Ok(Self { written, ..build::build(Some(path), &text, file, arguments)? })
     }
 
     /// Every listener, the plain ones first.

@@ -72,7 +72,7 @@ pub(super) enum Verb {
     /// Print the manual pages
     #[command(after_help = examples::MAN)]
     Man(ManArgs),
-    /// Change the mode of the running gateway, of one site or of one crawler
+    /// Show which modes are in force, or change one
     #[command(after_help = examples::MODE)]
     Mode(ModeArgs),
     /// Say who broke which rules, and whether they had read them

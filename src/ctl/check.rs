@@ -4,7 +4,7 @@ use super::args::{CheckArgs, Cli};
 use super::lint::{Complaint, report};
 use super::output::Output;
 use super::{Failure, Outcome, origin_copy, setting};
-use crate::config::{ConfigError, ConfigErrors};
+use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
 use crate::robots::Severity;
@@ -57,6 +57,7 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
     complaints.extend(of_certificates(policy));
     for site in policy.sites() {
         complaints.extend(of_refusals(path, site));
+        complaints.extend(of_siblings(path, policy, site));
         if let Some(robots) = &site.config.robots {
             complaints.extend(site.findings.iter().map(|finding| Complaint::of(robots, finding)));
         }
@@ -114,11 +115,28 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
     complaints
 }
 
+/// Names of the site that are nobody's, though most visitors take them for the same: with `www.`, or without.
+fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item = Complaint> {
+    let exact = site.config.hosts.iter().filter_map(|host| match host {
+        HostPattern::Exact(name) => Some(name),
+        HostPattern::Below(_) => None,
+    });
+    exact.filter_map(move |host| {
+        let other = sibling(host).filter(|other| policy.site(other).is_none())?;
+        let message =
+            format!("`{host}` is a site's, and `{other}` is nobody's: requests for it are answered 421");
+        let hint = format!("add \"{other}\" to its `hosts`, if the site has that name too");
+        // It may well be meant: not every name exists.
+        Some(Complaint { severity: Severity::Note.as_str(), ..warning(path, "host", message, &hint) })
+    })
+}
+
 /// What Google makes of a refusal, where the site refuses anybody, or would with another status than is usual.
 fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
     let enforces = |mode: &Mode| *mode == Mode::Enforce;
     let modes = &site.modes;
-    let refuses = enforces(&modes.site) || modes.crawlers.values().any(enforces);
+    let refuses =
+        enforces(&modes.site) || modes.crawlers.values().chain(modes.purposes.values()).any(enforces);
     let (name, status) = (&site.config.name, site.config.refusal.status);
     if !refuses && status == RefusalPolicy::default().status {
         return None;

@@ -6,16 +6,34 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// A reload parses files; anything slower than this is stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A reload may wait for another one, and then for files.
+const RELOADING: Duration = Duration::from_secs(60);
+
+/// Everything else is answered from memory.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// To keep a mode takes a write to a disk, perhaps after another one.
+const WRITING: Duration = Duration::from_secs(15);
+
+/// How long the answer to a question may take.
+fn patience(path: &str) -> Duration {
+    match path.split_once('?').unwrap_or((path, "")) {
+        ("/reload", _) => RELOADING,
+        ("/mode", query) if !query.is_empty() => WRITING,
+        _ => PATIENCE,
+    }
+}
 
 /// Sends `method path` and returns the JSON of the answer.
 pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Failure> {
     let shown = socket.display();
-    let answer = exchange(socket, method, path).map_err(|error| {
+    let patience = patience(path);
+    let answer = within(patience, socket, method, path).map_err(|error| {
         let hint = match error.kind() {
+            io::ErrorKind::TimedOut => "it is stopped, or hangs; its process and its log may say why",
             io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
             _ => "is the gateway running? --control SOCKET names another socket",
         };
@@ -30,10 +48,23 @@ pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Fail
     serde_json::from_slice(body).map_err(|_| garbled())
 }
 
+/// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told
+/// to hurry.
+fn within(patience: Duration, socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
+    let (answer, answered) = sync_channel(1);
+    let (socket, method, path) = (socket.to_owned(), method.to_owned(), path.to_owned());
+    std::thread::Builder::new().name("ask".to_owned()).spawn(move || {
+        // Nobody waits any more when it took too long.
+        let _ = answer.send(exchange(&socket, &method, &path));
+    })?;
+    answered.recv_timeout(patience).unwrap_or_else(|_| {
+        let message = format!("it does not answer within {} s", patience.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    })
+}
+
 fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     write!(stream, "{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;

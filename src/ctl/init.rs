@@ -6,7 +6,7 @@
 use super::args::{Cli, InitArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, origin_copy};
-use crate::config::{Arguments, Config, HostPattern, OriginUrl};
+use crate::config::{Arguments, Config, HostPattern, OriginUrl, sibling};
 use crate::policy::{self, RobotsFile, fitness};
 use crate::robots::{Limits, Robots};
 use serde::Serialize;
@@ -84,6 +84,9 @@ impl Plan {
         let hosts: Vec<HostPattern> =
             hosts.collect::<Result<_, _>>().map_err(|error| Failure(format!("--host: {error}")))?;
         let (copy, mut warnings) = of_origin(&origin, &hosts);
+        warnings.extend(forgotten(&hosts).into_iter().map(|(host, other)| {
+            format!("`{other}` is no host of the site, as {host} is; gateway.toml says how to add it")
+        }));
         let (robots, source) = match &arguments.robots {
             Some(path) => {
                 let robots = given(path)?;
@@ -98,6 +101,24 @@ impl Plan {
         };
         Ok(Self { origin, hosts, robots, source, warnings })
     }
+}
+
+/// The other names, with or without `www.`, of hosts that were given, where those were not given too.
+fn forgotten(hosts: &[HostPattern]) -> Vec<(String, String)> {
+    let is_given = |name: &str| {
+        hosts.iter().any(|host| match host {
+            HostPattern::Exact(own) => **own == *name,
+            HostPattern::Below(domain) => {
+                name.strip_suffix(&**domain).is_some_and(|rest| rest.ends_with('.'))
+            }
+        })
+    };
+    let exact = hosts.iter().filter_map(|host| match host {
+        HostPattern::Exact(name) => Some(name),
+        HostPattern::Below(_) => None,
+    });
+    let others = exact.filter_map(|host| Some((host.to_string(), sibling(host)?)));
+    others.filter(|(_, other)| !is_given(other)).collect()
 }
 
 /// The robots.txt of `--robots`, which has to be fit to come into force.
@@ -158,8 +179,15 @@ fn gateway_toml(arguments: &InitArgs, plan: &Plan) -> String {
         "# The hosts of the site. Without this key it takes every host.\n#hosts = [\"example.org\", \"*.example.org\"]"
             .to_owned()
     } else {
+        let others = forgotten(&plan.hosts).into_iter().map(|(_, other)| quoted(&other));
+        let with_others: Vec<String> = hosts.iter().cloned().chain(others).collect();
+        let offer = if with_others.len() > hosts.len() {
+            format!("\n# If the site has the other name, too:\n#hosts = [{}]", with_others.join(", "))
+        } else {
+            String::new()
+        };
         format!(
-            "# The hosts of the site. A request for any other is answered 421.\nhosts = [{}]",
+            "# The hosts of the site. A request for any other is answered 421.\nhosts = [{}]{offer}",
             hosts.join(", ")
         )
     };

@@ -1,9 +1,10 @@
-//! `gatewayctl mode`: changes a mode of the running gateway, until it is started again or for good.
+//! `gatewayctl mode`: which modes are in force, or a change of one, until the gateway is started again or for good.
 
 use super::args::{Cli, ModeArgs};
 use super::output::{Output, harmless};
 use super::status::{list, string};
 use super::{Failure, Outcome, control};
+use crate::identify::Purpose;
 use serde_json::Value;
 use std::io;
 
@@ -12,9 +13,13 @@ pub(super) fn run(
     arguments: &ModeArgs,
     output: &mut Output<impl io::Write>,
 ) -> Result<Outcome, Failure> {
-    let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
+    let shows = arguments.mode.is_none() && !arguments.clear;
+    let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", question(arguments)) };
+    let report = control::ask(&cli.control_socket()?, method, &path)?;
     if output.is_json() {
         output.json(&report)?;
+    } else if shows {
+        shown(&report, output)?;
     } else {
         text(&report, output)?;
     }
@@ -26,7 +31,13 @@ fn question(arguments: &ModeArgs) -> String {
         Some(mode) => format!("/mode?mode={}", mode.0),
         None => "/mode?clear".to_owned(),
     };
-    for (key, value) in [("crawler", &arguments.crawler), ("site", &arguments.site)] {
+    let purpose = arguments.purpose.map(Purpose::as_str);
+    let values = [
+        ("crawler", arguments.crawler.as_deref()),
+        ("purpose", purpose),
+        ("site", arguments.site.as_deref()),
+    ];
+    for (key, value) in values {
         if let Some(value) = value {
             path.extend(["&", key, "=", &control::encoded(value)]);
         }
@@ -54,16 +65,69 @@ fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     Ok(())
 }
 
+/// Which modes are in force: of each site its own, and of those that have another.
+fn shown(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    let of = |site: &Value, whom: &str| -> Vec<Value> {
+        list(site, "modes").filter(|one| string(one, "whom") == whom).cloned().collect()
+    };
+    let sites: Vec<&Value> = list(report, "in_force").collect();
+    for all in sites.first().map(|site| of(site, "everybody")).unwrap_or_default() {
+        output.line(format!(
+            "everybody: {}, {}; nothing else counts",
+            string(&all, "mode"),
+            because(&all)
+        ))?;
+    }
+    for site in sites {
+        for others in of(site, "others") {
+            output.line(format!(
+                "{}: {}, {}",
+                string(site, "site"),
+                string(&others, "mode"),
+                because(&others)
+            ))?;
+        }
+        for (whom, what) in [("crawler", "crawler"), ("purpose", "purpose"), ("client", "clients of kind")] {
+            for one in of(site, whom) {
+                let name = string(&one, "name");
+                output.line(format!("  {what} {name}: {}, {}", string(&one, "mode"), because(&one)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why a mode is in force.
+fn because(one: &Value) -> String {
+    let name = string(one, "name");
+    match one.get("because").and_then(Value::as_str) {
+        Some("by-hand") => format!("set by hand, {}", until(one)),
+        Some("crawlers") => format!("by [crawlers.{name}] of the configuration"),
+        Some("purposes") => format!("by [purposes.{name}] of the configuration"),
+        Some("clients") => "by [clients] of the configuration".to_owned(),
+        Some("site") => "by `mode` of the site".to_owned(),
+        Some("global") => "by `mode` of all sites".to_owned(),
+        _ => "by default".to_owned(),
+    }
+}
+
+fn until(one: &Value) -> &'static str {
+    let persists = one.get("persists").and_then(Value::as_bool).unwrap_or_default();
+    if persists { "kept when it is started again" } else { "until it is started again" }
+}
+
 /// A mode over those of the configuration, as a sentence.
 pub(super) fn override_line(set: &Value) -> String {
     let named = |key: &str| set.get(key).and_then(Value::as_str).map(harmless);
-    let whom = match (named("crawler"), named("site")) {
-        (Some(crawler), Some(site)) => format!("{crawler} at {site}"),
-        (Some(crawler), None) => crawler,
+    let of_purpose = named("purpose").map(|purpose| format!("what fetches for {purpose}"));
+    let whom = match (named("crawler").or(of_purpose), named("site")) {
+        (Some(who), Some(site)) => format!("{who} at {site}"),
+        (Some(who), None) => who,
         (None, Some(site)) => site,
+        (None, None) if set.get("all") == Some(&Value::Bool(true)) => {
+            "everybody, over every other mode".to_owned()
+        }
         (None, None) => "every site without a mode of its own".to_owned(),
     };
-    let persists = set.get("persists").and_then(Value::as_bool).unwrap_or_default();
-    let until = if persists { "kept when it is started again" } else { "until it is started again" };
-    format!("set by hand: {} for {whom}, {until}", string(set, "mode"))
+    format!("set by hand: {} for {whom}, {}", string(set, "mode"), until(set))
 }

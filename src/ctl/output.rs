@@ -6,17 +6,36 @@ use crate::record::{escaped_json, is_harmful};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes answers; a reader that has gone away (`| head`) is no error.
+/// Writes answers; a reader that has seen enough (`| head`) is no error.
 pub(super) struct Output<W: Write> {
     format: Format,
     palette: Palette,
-    writer: io::BufWriter<W>,
+    writer: io::BufWriter<Taken<W>>,
     closed: bool,
+}
+
+/// A writer that knows whether anything was ever taken.
+struct Taken<W> {
+    writer: W,
+    any: bool,
+}
+
+impl<W: Write> Write for Taken<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(octets)?;
+        self.any |= written > 0;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
 }
 
 impl<W: Write> Output<W> {
     pub(super) fn new(format: Format, palette: Palette, writer: W) -> Self {
-        Self { format, palette, writer: io::BufWriter::new(writer), closed: false }
+        let writer = io::BufWriter::new(Taken { writer, any: false });
+        Self { format, palette, writer, closed: false }
     }
 
     /// The colours that the reader can see.
@@ -56,9 +75,17 @@ impl<W: Write> Output<W> {
         self.write(text.as_bytes())
     }
 
+    /// Writes what is still held back.
+    ///
+    /// # Errors
+    /// When that fails, or when the reader had gone before there was anything to read.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let result = self.writer.flush();
-        self.unless_gone(result)
+        self.unless_gone(result)?;
+        if self.closed && !self.writer.get_ref().any {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads standard output"));
+        }
+        Ok(())
     }
 
     fn write(&mut self, octets: &[u8]) -> io::Result<()> {
@@ -116,5 +143,30 @@ mod tests {
         let shown = String::from_utf8(shown).unwrap();
         assert!(!shown.trim_end().contains(is_harmful) && shown.contains("caf\u{e9}"), "{shown}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn a_reader_that_has_seen_enough_is_no_error_and_one_that_saw_nothing_is() {
+        struct Pipe(usize);
+        impl Write for Pipe {
+            fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+                if self.0 == 0 {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                let taken = octets.len().min(self.0);
+                self.0 -= taken;
+                Ok(taken)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let said = |room| {
+            let mut output = Output::new(Format::Text, Palette::plain(), Pipe(room));
+            output.line("an answer").and_then(|()| output.flush())
+        };
+        assert!(said(100).is_ok() && said(3).is_ok());
+        assert_eq!(said(0).unwrap_err().to_string(), "nobody reads standard output");
     }
 }

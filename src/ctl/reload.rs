@@ -1,8 +1,8 @@
 //! `gatewayctl reload`: waits, and says what changed or why nothing did.
 
 use super::args::{Cli, ReloadArgs};
-use super::output::Output;
-use super::status::{fault_line, string};
+use super::output::{Output, harmless};
+use super::status::{fault_line, list, string};
 use super::{Failure, Outcome, control};
 use serde_json::Value;
 use std::io;
@@ -50,16 +50,29 @@ fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
             ))?;
         }
         for warning in site.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-            output.line(format!(
-                "  warning: {}",
-                super::output::harmless(warning.as_str().unwrap_or_default())
-            ))?;
+            output.line(format!("  warning: {}", harmless(warning.as_str().unwrap_or_default())))?;
         }
+    }
+    for change in list(report, "config") {
+        output.line(change_line(change))?;
+    }
+    let restart: Vec<&str> = list(report, "restart").filter_map(Value::as_str).collect();
+    if !restart.is_empty() {
+        output.line(format!("in effect when the gateway is started again: {}", restart.join(", ")))?;
     }
     for fault in report.get("errors").and_then(Value::as_array).into_iter().flatten() {
         output.line(format!("error: {}", fault_line(fault)))?;
     }
     Ok(())
+}
+
+/// What changed in the configuration: a key, its former value, the new one.
+fn change_line(change: &Value) -> String {
+    let value =
+        |name: &str| change.get(name).and_then(Value::as_str).map_or_else(|| "not set".to_owned(), harmless);
+    let waits = change.get("restart").and_then(Value::as_bool).unwrap_or_default();
+    let when = if waits { ", when the gateway is started again" } else { "" };
+    format!("{}: {} -> {}{when}", string(change, "key"), value("old"), value("new"))
 }
 
 fn rules(count: u64) -> String {

@@ -48,6 +48,10 @@ fn text(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     output.line("")?;
     totals(status, output)?;
     connections(status, output)?;
+    let restart: Vec<&str> = list(status, "restart").filter_map(Value::as_str).collect();
+    if !restart.is_empty() {
+        output.line(format!("in effect when the gateway is started again: {}", restart.join(", ")))?;
+    }
     last_reload(status, output)
 }
 
@@ -86,6 +90,8 @@ fn troubles(status: &Value) -> Vec<String> {
             .into_iter()
             .map(|(error, names)| format!("{}: the file on disk is not in force: {error}", names.join(", "))),
     );
+    let fails = |origin: &&Value| origin.get("error").is_some_and(Value::is_string);
+    troubles.extend(list(status, "origins").filter(fails).map(failing));
     if status.get("watch_error").is_some_and(Value::is_string) {
         let why = string(status, "watch_error");
         troubles
@@ -125,6 +131,18 @@ fn troubles(status: &Value) -> Vec<String> {
     troubles
 }
 
+/// An origin that answers nothing.
+fn failing(origin: &Value) -> String {
+    let (site, server) = (string(origin, "site"), string(origin, "server"));
+    let what = string(origin, "error");
+    if !origin.get("failing_since").is_some_and(Value::is_string) {
+        return format!("{site}: the origin {server} cannot be asked: {what}");
+    }
+    let (errors, since) = (number(origin, "errors"), string(origin, "failing_since"));
+    let failed = amount(errors, "request has failed", "requests have failed");
+    format!("{site}: the origin {server} has answered nothing since {since}, {failed}: {what}")
+}
+
 fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     let count = |name: &str| total(status, name);
     output.line(format!(
@@ -154,7 +172,25 @@ fn connections(status: &Value, output: &mut Output<impl io::Write>) -> io::Resul
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    if away.is_empty() { Ok(()) } else { output.line(format!("  turned away: {}", away.join(", "))) }
+    if !away.is_empty() {
+        output.line(format!("  turned away: {}", away.join(", ")))?;
+    }
+    unknown_hosts(status, output)
+}
+
+/// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
+fn unknown_hosts(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    const SHOWN: usize = 5;
+    let hosts: Vec<&Value> = list(status, "unknown_hosts").collect();
+    for host in hosts.iter().take(SHOWN) {
+        let (name, times) = (string(host, "host"), amount(number(host, "count"), "time", "times"));
+        let since = string(host, "first_seen");
+        output.line(format!("  no site is called {name}: answered 421, {times} since {since}"))?;
+    }
+    match hosts.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => output.line(format!("  and {more} more hosts; see --format json")),
+    }
 }
 
 fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Modes, and which of them applies to a client.
 
-use crate::identify::{Client, Identity};
-use std::collections::HashMap;
+use crate::identify::{Client, Identity, Purpose};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,13 +59,18 @@ impl fmt::Display for UnknownMode {
 
 impl std::error::Error for UnknownMode {}
 
-/// The modes of one site. The most specific one that is set wins: crawler, client, site, global.
+/// The modes of one site. The most specific one that is set wins: crawler, purpose, client, site, global. One that was
+/// set for everybody beats them all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Modes {
+    /// Set for everybody, whatever else is set.
+    pub all: Option<Mode>,
     /// The site's own mode or, where it has none, the global one.
     pub site: Mode,
     /// Modes set for a kind of client.
     pub clients: ClientModes,
+    /// Modes set for what a crawler fetches for.
+    pub purposes: BTreeMap<Purpose, Mode>,
     /// Modes set for a crawler by name, in lower case.
     pub crawlers: HashMap<String, Mode>,
 }
@@ -74,15 +79,31 @@ impl Modes {
     /// The mode that applies to `identity`.
     #[must_use]
     pub fn of(&self, identity: &Identity) -> Mode {
-        self.of_crawler(identity).or_else(|| self.clients.of(identity.client)).unwrap_or(self.site)
+        if let Some(mode) = self.all.filter(|_| identity.is_judged()) {
+            return mode;
+        }
+        self.of_crawler(identity)
+            .or_else(|| identity.purpose.and_then(|purpose| self.purposes.get(&purpose).copied()))
+            .or_else(|| self.clients.of(identity.client))
+            .unwrap_or(self.site)
+    }
+
+    /// The mode of whoever has none of his own.
+    #[must_use]
+    pub fn general(&self) -> Mode {
+        self.all.unwrap_or(self.site)
     }
 
     /// Whether anybody could be refused.
     #[must_use]
     pub fn may_refuse(&self) -> bool {
+        if let Some(mode) = self.all {
+            return mode == Mode::Enforce;
+        }
         let ClientModes { crawler, special_case, fetcher, tool, monitor, unnamed } = self.clients;
         let clients = [crawler, special_case, fetcher, tool, monitor, unnamed].into_iter().flatten();
-        clients.chain(self.crawlers.values().copied()).chain([self.site]).any(|mode| mode == Mode::Enforce)
+        let named = self.crawlers.values().chain(self.purposes.values()).copied();
+        clients.chain(named).chain([self.site]).any(|mode| mode == Mode::Enforce)
     }
 
     fn of_crawler(&self, identity: &Identity) -> Option<Mode> {
@@ -151,12 +172,13 @@ mod tests {
 
     fn mode(modes: &Modes, client: Client, crawler: Option<&str>) -> Mode {
         let (crawler, tokens) = (crawler.map(Arc::from), Arc::new([]));
-        let basis = Basis::Catalogue;
-        modes.of(&Identity { client, crawler, purpose: None, tokens, star: true, basis })
+        let (purpose, basis) = (Some(Purpose::AiTrain), Basis::Catalogue);
+        modes.of(&Identity { client, crawler, purpose, tokens, star: true, basis })
     }
 
     fn modes(site: Mode) -> Modes {
-        Modes { site, clients: ClientModes::default(), crawlers: HashMap::new() }
+        let (purposes, crawlers) = (BTreeMap::new(), HashMap::new());
+        Modes { all: None, site, clients: ClientModes::default(), purposes, crawlers }
     }
 
     #[test]
@@ -171,9 +193,32 @@ mod tests {
         let mut modes = modes(Mode::Audit);
         modes.clients.crawler = Some(Mode::Off);
         assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Off);
+        modes.purposes.insert(Purpose::AiTrain, Mode::Audit);
+        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Audit);
+        assert_eq!(
+            mode(&modes, Client::Fetcher, None),
+            Mode::Audit,
+            "a purpose is stronger than a kind of client"
+        );
         modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
         assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Enforce);
-        assert_eq!(mode(&modes, Client::Crawler, Some("bingbot")), Mode::Off);
+        assert_eq!(mode(&modes, Client::Crawler, Some("bingbot")), Mode::Audit);
+    }
+
+    #[test]
+    fn what_is_set_for_everybody_beats_all_others_and_never_reaches_a_person() {
+        let mut modes = modes(Mode::Enforce);
+        modes.clients.crawler = Some(Mode::Enforce);
+        modes.purposes.insert(Purpose::AiTrain, Mode::Enforce);
+        modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
+        modes.all = Some(Mode::Off);
+        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Off);
+        assert!(!modes.may_refuse() && modes.general() == Mode::Off);
+        modes.all = Some(Mode::Enforce);
+        assert_eq!(mode(&modes, Client::Tool, None), Mode::Enforce);
+        for person in [Client::Browser, Client::App] {
+            assert_eq!(mode(&Modes { purposes: BTreeMap::new(), ..modes.clone() }, person, None), Mode::Off);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a reload changed: the answer of `gatewayctl reload`.
 
 use super::Site;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, KeyChange};
 use crate::record::LedgerError;
 use crate::robots::Robots;
 use serde::Serialize;
@@ -28,6 +28,10 @@ pub struct ReloadReport {
     pub result: ReloadResult,
     /// Every site, changed or not.
     pub sites: Vec<SiteChange>,
+    /// What changed in the configuration file.
+    pub config: Vec<KeyChange>,
+    /// Its keys that take effect when the gateway is started again, changed now or by an earlier reload.
+    pub restart: Vec<&'static str>,
     /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
     /// the configuration or the catalogue keeps the whole policy.
     pub errors: Vec<Fault>,

@@ -2,7 +2,7 @@
 
 use super::certificates::Certificates;
 use super::hosts::Hosts;
-use super::overrides::configured;
+use super::in_force::configured;
 use super::proof::Evidence;
 use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};

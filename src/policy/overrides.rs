@@ -1,12 +1,13 @@
 //! Modes that an operator set while the gateway runs, over those of the configuration.
 //!
-//! They outlive a reload. Those that are to outlive a restart too stand in a file of the state folder. Among
-//! themselves and beside the configuration, the most specific wins, as everywhere: crawler, then kind of
-//! client, then site, then all.
+//! They outlive a reload. Those that are to outlive a restart too stand in a file of the state folder. How they
+//! and the configured ones come together is the affair of `in_force`.
 
+use super::in_force::modes;
 use super::{Policy, Site};
-use crate::config::{Config, MOST_BYTES, SiteConfig, reading};
-use crate::enforce::{Mode, Modes};
+use crate::config::{MOST_BYTES, reading};
+use crate::enforce::Mode;
+use crate::identify::Purpose;
 use crate::record::make_folder;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -22,8 +23,14 @@ const FILE: &str = "modes.json";
 pub struct Scope {
     /// Only this crawler.
     pub crawler: Option<String>,
+    /// Only what fetches for this.
+    #[serde(default, with = "optional_word")]
+    pub purpose: Option<Purpose>,
     /// Only this site.
     pub site: Option<String>,
+    /// Everybody, whatever else is set; then the others are empty.
+    #[serde(default)]
+    pub all: bool,
 }
 
 /// One mode that was set.
@@ -57,6 +64,28 @@ mod word {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mode, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+mod optional_word {
+    //! A purpose as its word, or null.
+
+    use crate::identify::Purpose;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "the shape that serde calls")]
+    pub(super) fn serialize<S: Serializer>(
+        purpose: &Option<Purpose>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        purpose.map(Purpose::as_str).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Purpose>, D::Error> {
+        let word = Option::<String>::deserialize(deserializer)?;
+        word.map(|word| word.parse().map_err(D::Error::custom)).transpose()
     }
 }
 
@@ -116,11 +145,13 @@ impl Overrides {
         self
     }
 
-    /// These without those for a scope.
+    /// These without those for a scope. What was set for everybody goes with what was set for nobody in particular.
     pub(super) fn without(mut self, scope: &Scope) -> Self {
         let scope = scope.clone().normal();
-        self.passing.retain(|other| other.scope != scope);
-        self.kept.retain(|other| other.scope != scope);
+        let stays =
+            |other: &Override| other.scope != scope && !(other.scope.all && scope == Scope::default());
+        self.passing.retain(&stays);
+        self.kept.retain(&stays);
         self
     }
 
@@ -129,7 +160,9 @@ impl Overrides {
         let hidden = |kept: &Override| self.passing.iter().any(|passing| passing.scope == kept.scope);
         let kept = self.kept.iter().filter(|kept| !hidden(kept));
         let mut all: Vec<Override> = kept.chain(&self.passing).cloned().collect();
-        all.sort_by_key(|set| (set.scope.crawler.is_some(), set.scope.site.is_some(), set.scope.clone()));
+        all.sort_by_key(|Override { scope, .. }| {
+            (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some(), scope.clone())
+        });
         all
     }
 
@@ -137,42 +170,17 @@ impl Overrides {
     pub(super) fn keeps_as(&self, other: &Self) -> bool {
         self.kept == other.kept
     }
-
-    /// The modes of a site under a configuration and these.
-    fn modes(&self, config: &Config, site: &SiteConfig) -> Modes {
-        let mut modes = configured(config, site);
-        for Override { scope, mode, .. } in self.in_force() {
-            if scope.site.as_deref().is_some_and(|name| name != site.name) {
-                continue;
-            }
-            match (scope.crawler, &scope.site) {
-                (Some(crawler), _) => drop(modes.crawlers.insert(crawler, mode)),
-                (None, Some(_)) => modes.site = mode,
-                (None, None) => modes.site = site.mode.unwrap_or(mode),
-            }
-        }
-        modes
-    }
 }
 
 fn file(state_dir: &Path) -> PathBuf {
     state_dir.join(FILE)
 }
 
-/// The modes of a site as configured.
-pub(super) fn configured(config: &Config, site: &SiteConfig) -> Modes {
-    Modes {
-        site: site.mode.unwrap_or(config.mode),
-        clients: config.clients.clone(),
-        crawlers: config.crawlers.clone(),
-    }
-}
-
 impl Policy {
     /// This policy with these modes over the configured ones.
     pub(super) fn overridden(mut self, overrides: &Overrides) -> Self {
         for site in &mut self.sites {
-            let modes = overrides.modes(&self.config, &site.config);
+            let modes = modes(&self.config, &site.config, overrides);
             if modes != site.modes {
                 *site = Arc::new(Site { modes, ..(**site).clone() });
             }
@@ -202,47 +210,10 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Arguments;
 
     fn set(crawler: Option<&str>, site: Option<&str>, mode: Mode, persists: bool) -> Override {
-        let scope = Scope { crawler: crawler.map(str::to_owned), site: site.map(str::to_owned) };
-        Override { scope, mode, persists }
-    }
-
-    fn config(text: &str) -> Config {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("gateway.toml");
-        std::fs::write(&path, text).unwrap();
-        Config::load(&Arguments { config: Some(path), ..Arguments::default() }).unwrap()
-    }
-
-    #[test]
-    fn the_most_specific_wins() {
-        let config = config(
-            "[crawlers.GPTBot]\nmode = \"off\"\n[[sites]]\nhosts = [\"a.example\"]\norigin = \"http://127.0.0.1:9\"\n\
-             [[sites]]\nhosts = [\"b.example\"]\nmode = \"off\"\norigin = \"http://127.0.0.1:9\"\n",
-        );
-        let modes = |overrides: &Overrides| {
-            let of = |site: &SiteConfig| {
-                let modes = overrides.modes(&config, site);
-                (modes.site, modes.crawlers["gptbot"])
-            };
-            [of(&config.sites[0]), of(&config.sites[1])]
-        };
-        let none = Overrides::default();
-        assert_eq!(modes(&none), [(Mode::Audit, Mode::Off), (Mode::Off, Mode::Off)]);
-        let all = none.clone().with(set(None, None, Mode::Enforce, false));
-        assert_eq!(
-            modes(&all),
-            [(Mode::Enforce, Mode::Off), (Mode::Off, Mode::Off)],
-            "a site's own mode stays"
-        );
-        let one = all.with(set(None, Some("b.example"), Mode::Audit, false));
-        assert_eq!(modes(&one), [(Mode::Enforce, Mode::Off), (Mode::Audit, Mode::Off)]);
-        let crawler = one.with(set(Some("GPTBot"), Some("a.example"), Mode::Audit, false));
-        assert_eq!(modes(&crawler), [(Mode::Enforce, Mode::Audit), (Mode::Audit, Mode::Off)]);
-        let everywhere = crawler.with(set(Some("gptbot"), None, Mode::Enforce, false));
-        assert_eq!(modes(&everywhere), [(Mode::Enforce, Mode::Audit), (Mode::Audit, Mode::Enforce)]);
+        let (crawler, site) = (crawler.map(str::to_owned), site.map(str::to_owned));
+        Override { scope: Scope { crawler, site, ..Scope::default() }, mode, persists }
     }
 
     #[test]
@@ -269,5 +240,23 @@ mod tests {
             std::fs::write(file(folder.path()), text).unwrap();
             assert!(Overrides::load(folder.path()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_of_an_older_gateway_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"[{"crawler":"gptbot","site":null,"mode":"enforce","persists":true}]"#;
+        std::fs::write(file(folder.path()), text).unwrap();
+        let kept = Overrides::load(folder.path()).unwrap().in_force();
+        assert_eq!(kept, [set(Some("gptbot"), None, Mode::Enforce, true)]);
+    }
+
+    #[test]
+    fn to_clear_what_is_for_nobody_in_particular_clears_what_is_for_everybody() {
+        let all =
+            Override { scope: Scope { all: true, ..Scope::default() }, mode: Mode::Off, persists: false };
+        let crawler = set(Some("gptbot"), None, Mode::Audit, false);
+        let both = Overrides::default().with(all).with(crawler.clone());
+        assert_eq!(both.without(&Scope::default()).in_force(), [crawler]);
     }
 }

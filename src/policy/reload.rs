@@ -6,9 +6,11 @@
 use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
 use super::load::{Loaded, Manner, Names, load};
 use super::overrides::Overrides;
+use super::restart::{is_among, waiting};
+use super::robots_file::RobotsFile;
 use super::turn::Turn;
 use super::{CurrentPolicy, History, Policy, Site};
-use crate::config::{Arguments, Config, ConfigErrors};
+use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};
 use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
 use serde::Serialize;
 use std::fmt;
@@ -45,6 +47,8 @@ pub struct LastReload {
 pub struct Reloader {
     pub(super) current: Arc<CurrentPolicy>,
     arguments: Arguments,
+    /// What the process was started with.
+    started: Arc<Config>,
     pub(super) reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) history: Arc<History>,
@@ -144,9 +148,10 @@ impl Reloader {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
         let known = Mutex::new(Known { told: Some(current.get()), overrides, ..Known::default() });
-        let (turn, keeping) = (Turn::default(), Turn::default());
+        let (turn, keeping, started) = (Turn::default(), Turn::default(), Arc::clone(&policy.config));
         let counts = Counts::default();
-        let reloader = Self { current, arguments, reads, recorder, history, turn, keeping, known, counts };
+        let reloader =
+            Self { current, arguments, started, reads, recorder, history, turn, keeping, known, counts };
         reloader.record_versions(&reloader.current(), None);
         reloader
     }
@@ -161,6 +166,12 @@ impl Reloader {
     #[must_use]
     pub fn last(&self) -> Option<LastReload> {
         self.known().last.clone()
+    }
+
+    /// The keys of the configuration that changed since the start and take effect at the next one.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<&'static str> {
+        waiting(&self.started, &self.current().config)
     }
 
     /// Why changes of files are found by looking, where not all of them can be watched.
@@ -230,25 +241,27 @@ impl Reloader {
                 });
                 (swap, errors)
             }
-            Err(ConfigErrors(errors)) => (
-                Swap { former: Arc::clone(&previous), current: previous },
-                errors.iter().map(Fault::from).collect(),
-            ),
+            Err(ConfigErrors(errors)) => {
+                let mut faults: Vec<Fault> = errors.iter().map(Fault::from).collect();
+                faults.extend(held_up(&previous, errors.first()));
+                (Swap { former: Arc::clone(&previous), current: previous }, faults)
+            }
         }
     }
 
     /// Puts a policy in force, if it differs from the one that is, once the ledger has what it serves. A mode that was
     /// set while it was built is in it.
     fn adopt(&self, mut next: Policy) -> Result<Swap, LedgerError> {
-        self.history.adopt(&mut next, Some(&self.current.get()))?;
+        let previous = self.current.get();
+        self.history.adopt(&mut next, Some(&previous))?;
+        // It may wait for the store. The files in force are the same after a mode was set.
+        self.record_versions(&next, Some(&previous));
         let known = self.known();
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if !differs(&former, &next) {
             return Ok(Swap { former: Arc::clone(&former), current: former });
         }
-        warn_of_restart(&former.config, &next.config);
-        self.record_versions(&next, Some(&former));
         self.current.replace(next);
         Ok(Swap { former, current: self.current.get() })
     }
@@ -264,8 +277,26 @@ impl Reloader {
             let old = previous.named(&site.config.name);
             SiteChange::new(old.map(|site| &**site), site, self.notice(current, site).to_string())
         });
-        ReloadReport { result, sites: sites.collect(), errors: errors.to_vec() }
+        let restart = waiting(&self.started, &current.config);
+        let config = previous.config.written.changes(&current.config.written, |key| is_among(key, &restart));
+        ReloadReport { result, sites: sites.collect(), config, restart, errors: errors.to_vec() }
     }
+}
+
+/// Each robots.txt that changed, and cannot come into force while another file holds everything up.
+fn held_up(previous: &Policy, error: Option<&ConfigError>) -> Vec<Fault> {
+    let Some(error) = error else { return Vec::new() };
+    let changed = |site: &Arc<Site>| {
+        let path = site.config.robots.as_deref()?;
+        let file = RobotsFile::read(path).ok().filter(|file| Some(file.id) != site.version())?;
+        let message = format!(
+            "this robots.txt changed to {}, which is not in force: {} has a fault; mend that first",
+            file.id,
+            error.path.display()
+        );
+        Some(Fault { path: path.display().to_string(), line: None, column: None, message })
+    };
+    previous.sites().iter().filter_map(changed).collect()
 }
 
 /// The policy that was in force, and the one that is; twice the same where nothing changed.
@@ -291,25 +322,6 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }
 
-/// Sockets, threads and folders are taken when the process starts.
-fn warn_of_restart(old: &Config, new: &Config) {
-    let keys = [
-        ("listen", old.listen != new.listen || old.listeners != new.listeners),
-        ("limits.h2_streams", old.limits.h2_streams != new.limits.h2_streams),
-        ("admin", old.admin != new.admin || old.admin_token != new.admin_token),
-        ("control", old.control != new.control),
-        ("state_dir", old.state_dir != new.state_dir),
-        ("journal", old.journal != new.journal),
-        ("access_log", old.access_log != new.access_log),
-        ("store", old.store != new.store),
-        ("threads", old.threads != new.threads),
-        ("log", old.log != new.log),
-    ];
-    for (key, _) in keys.into_iter().filter(|(_, changed)| *changed) {
-        tracing::warn!(key, "this key changed and takes effect when the gateway is started again");
-    }
-}
-
 fn log(trigger: Trigger, report: &ReloadReport, repeated: bool) {
     for site in report.sites.iter().filter(|site| site.old_version != site.new_version) {
         tracing::info!(
@@ -321,6 +333,10 @@ fn log(trigger: Trigger, report: &ReloadReport, repeated: bool) {
             "robots.txt changed: {}",
             site.notice
         );
+    }
+    for KeyChange { key, old, new, restart } in &report.config {
+        let when = if *restart { "when the gateway is started again" } else { "now" };
+        tracing::info!(key, old, new, takes_effect = when, "the configuration changed");
     }
     match report.result {
         ReloadResult::Refused if !repeated => {

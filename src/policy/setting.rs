@@ -3,6 +3,7 @@
 use super::overrides::{Override, Overrides, Scope};
 use super::reload::{Known, Reloader};
 use crate::config::reading;
+use crate::identify::Purpose;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -102,9 +103,10 @@ impl Reloader {
 
     fn put(&self, known: &mut Known, next: Overrides, scope: &Scope) {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
+        let purpose = scope.purpose.map(Purpose::as_str);
         let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
         let mode = set.unwrap_or("as configured");
-        tracing::info!(crawler, site, mode, "a mode was set by hand");
+        tracing::info!(crawler, purpose, site, everybody = scope.all, mode, "a mode was set by hand");
         known.overrides = next;
         let now = SystemTime::now();
         self.current.replace(self.current.get().next(now).overridden(&known.overrides));

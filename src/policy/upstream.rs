@@ -14,8 +14,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// How long the reload of a policy waits for a name. It is looked up again beside the requests in any case.
 const NAME_PATIENCE: Duration = Duration::from_secs(2);
@@ -44,6 +44,22 @@ pub struct Upstream {
     is_down: AtomicBool,
     /// Answers in a row that say otherwise than what is believed.
     doubts: AtomicU32,
+    /// Whether there is a failure, so that an answer costs one look.
+    is_failing: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+/// Requests that failed at a server since it last answered one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// When the first of them failed.
+    pub since: SystemTime,
+    /// When the last of them did.
+    pub last: SystemTime,
+    /// How many there were.
+    pub errors: u64,
+    /// What became of the last.
+    pub cause: &'static str,
 }
 
 impl Upstream {
@@ -59,6 +75,8 @@ impl Upstream {
             addresses: ArcSwap::from_pointee(literal),
             is_down: AtomicBool::new(false),
             doubts: AtomicU32::new(0),
+            is_failing: AtomicBool::new(false),
+            failure: Mutex::default(),
         }
     }
 
@@ -115,6 +133,29 @@ impl Upstream {
             self.addresses.store(Arc::new(addresses));
         }
         Ok(is_new)
+    }
+
+    /// Notes that a request failed here.
+    pub fn failed(&self, cause: &'static str, now: SystemTime) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = failure.get_or_insert(Failure { since: now, last: now, errors: 0, cause });
+        (failure.errors, failure.last, failure.cause) = (failure.errors.saturating_add(1), now, cause);
+        self.is_failing.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a request was answered, whatever the answer was.
+    pub fn answered(&self) {
+        if self.is_failing.load(Ordering::Relaxed) {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            *failure = None;
+            self.is_failing.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// What failed since it last answered.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes an answer to "are you well?"; what is believed from here on, where that changed.
@@ -264,6 +305,22 @@ mod tests {
         let mut expected = [None; 10];
         (expected[5], expected[9]) = (Some(false), Some(true));
         assert_eq!(beliefs, expected);
+    }
+
+    #[test]
+    fn failures_are_counted_until_an_answer_comes() {
+        let upstreams = upstreams(&[1]);
+        let server = &upstreams.servers[0];
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        assert_eq!(server.failure(), None);
+        server.failed("it refuses connections", at(1));
+        server.failed("it does not answer in time", at(2));
+        let failure = Failure { since: at(1), last: at(2), errors: 2, cause: "it does not answer in time" };
+        assert_eq!(server.failure(), Some(failure));
+        server.answered();
+        assert_eq!(server.failure(), None);
+        server.failed("it refuses connections", at(3));
+        assert_eq!(server.failure().map(|failure| (failure.since, failure.errors)), Some((at(3), 1)));
     }
 
     #[test]

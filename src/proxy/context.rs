@@ -1,12 +1,14 @@
 //! What one request carries from its head to its record.
 
+use super::faults;
 use super::listen::{BodyWatch, Line, Place};
 use crate::decide::{Read, VersionId};
 use crate::identify::Identity;
-use crate::policy::{HeldPolicy, Site};
+use crate::policy::{HeldPolicy, Site, Upstream};
 use crate::record::{Event, Journal, Reader, Recorder, Wanted};
 use crate::request::message::Fault;
 use http::HeaderValue;
+use pingora::Error;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -42,6 +44,8 @@ pub struct RequestContext {
     pub(super) attempts: usize,
     /// The servers that were tried, by their place in the origin.
     pub(super) tried: Vec<usize>,
+    /// The servers of them that failed, each once: a request that fails twice at one is one that failed.
+    blamed: Vec<usize>,
 }
 
 impl RequestContext {
@@ -62,6 +66,23 @@ impl RequestContext {
             usage: None,
             attempts: 0,
             tried: Vec::new(),
+            blamed: Vec::new(),
+        }
+    }
+
+    /// The server that was tried last.
+    pub(super) fn server(&self) -> Option<&Upstream> {
+        self.site()?.origin.servers.get(*self.tried.last()?).map(|server| &**server)
+    }
+
+    /// Notes that the server which was tried last failed, unless the client did.
+    pub(super) fn blame(&mut self, error: &Error) {
+        if let Some(index) = self.tried.last().copied().filter(|index| !self.blamed.contains(index))
+            && let Some(cause) = faults::cause(error)
+            && let Some(server) = self.server()
+        {
+            server.failed(cause, SystemTime::now());
+            self.blamed.push(index);
         }
     }
 

@@ -73,6 +73,30 @@ pub(super) async fn answer(
     FailToProxy { error_code: status, can_reuse_downstream: false }
 }
 
+/// What is wrong with an origin, in words; `None` where the client is to blame.
+pub(super) fn cause(error: &Error) -> Option<&'static str> {
+    use ErrorType::{
+        ConnectNoRoute, ConnectRefused, ConnectTimedout, ConnectionClosed, HTTPStatus, InvalidCert,
+        InvalidHTTPHeader, ReadError, ReadTimedout, TLSHandshakeFailure, TLSHandshakeTimedout, WriteError,
+        WriteTimedout,
+    };
+    let words = match (error.etype(), error.esource()) {
+        (_, ErrorSource::Downstream) => return None,
+        (HTTPStatus(503), _) => "it has no address",
+        (HTTPStatus(_), _) => return None,
+        (ConnectRefused, _) => "it refuses connections",
+        (ConnectTimedout, _) => "it takes no connection in time",
+        (ConnectNoRoute, _) => "there is no way to it",
+        (TLSHandshakeFailure | TLSHandshakeTimedout, _) => "the TLS handshake with it fails",
+        (InvalidCert, _) => "its certificate is not one to trust",
+        (ReadTimedout | WriteTimedout, _) => "it does not answer in time",
+        (ConnectionClosed | ReadError | WriteError, _) => "it closes the connection before it has answered",
+        (InvalidHTTPHeader, _) => "what it answers is no HTTP",
+        _ => "requests to it fail",
+    };
+    Some(words)
+}
+
 fn status(error: &Error) -> u16 {
     use ErrorType::{
         ConnectTimedout, ConnectionClosed, HTTPStatus, ReadError, ReadTimedout, WriteError, WriteTimedout,

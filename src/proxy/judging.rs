@@ -125,7 +125,14 @@ impl Gateway {
     pub(super) fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext, step: Step) -> Step {
         context.slot = context.policy.hosts().find(&facts.host);
         if context.slot.is_none() {
-            self.totals.no_site();
+            if let Some(count) = self.totals.no_site(&facts.host, SystemTime::now()) {
+                let host = &*facts.host;
+                tracing::warn!(
+                    host,
+                    count,
+                    "requests for a host that is no site's are answered 421; `hosts` names them"
+                );
+            }
             return Step::answer(Answer::page(421, "no site of this name is served here"));
         }
         self.totals.request();

@@ -153,6 +153,7 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
         mut error: Box<Error>,
     ) -> Box<Error> {
+        context.blame(&error);
         error.set_retry(origin::may_retry(context));
         error
     }
@@ -191,6 +192,9 @@ impl ProxyHttp for Gateway {
         context: &mut RequestContext,
     ) -> Result<()> {
         upgrade::answered(session, response)?;
+        if let Some(server) = context.server() {
+            server.answered();
+        }
         returning::settle(response);
         if let Some(preference) = context.usage.take_if(|_| !response.headers.contains_key("content-usage")) {
             response.insert_header("Content-Usage", preference)?;
@@ -210,6 +214,7 @@ impl ProxyHttp for Gateway {
         error: &Error,
         context: &mut RequestContext,
     ) -> FailToProxy {
+        context.blame(error);
         let site = context.site().map_or("", |site| &site.config.name);
         let failed = faults::answer(session, error, site, &self.origin_faults).await;
         context.failure = Some(failed.error_code);

@@ -28,6 +28,7 @@ mod sharded;
 mod store;
 mod tally;
 mod totals;
+mod unknown_hosts;
 mod unseen;
 
 pub use access::{Access, AccessFormat, AccessLog, AccessLogOptions};
@@ -53,4 +54,5 @@ pub use store::{
 };
 pub use tally::{Decision, Losses, OTHER_CRAWLERS, PathCounts, Subject};
 pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};
+pub use unknown_hosts::{UnknownHost, UnknownHosts};
 pub use unseen::Reads;

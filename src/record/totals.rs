@@ -6,6 +6,7 @@
 use super::event::EventKind;
 use super::latency::Latency;
 use super::sharded::Sharded;
+use super::unknown_hosts::{UnknownHost, UnknownHosts};
 use crate::enforce::Action;
 use crate::identify::{Client, Proof};
 use arc_swap::ArcSwap;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 /// What a request that reached a site turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +124,8 @@ pub struct Totals {
     faults: AtomicU64,
     malformed: AtomicU64,
     no_site: AtomicU64,
+    /// Which hosts those were for.
+    unknown_hosts: UnknownHosts,
     /// How long judging took, robots.txt being answered included.
     pub judging: Latency,
 }
@@ -178,8 +182,15 @@ impl Totals {
     }
 
     /// Counts one request for a host that is no site's.
-    pub fn no_site(&self) {
+    pub fn no_site(&self, host: &str, now: SystemTime) -> Option<u64> {
         self.no_site.fetch_add(1, Ordering::Relaxed);
+        self.unknown_hosts.note(host, now)
+    }
+
+    /// The hosts that such requests were for.
+    #[must_use]
+    pub fn unknown_hosts(&self) -> Vec<UnknownHost> {
+        self.unknown_hosts.all()
     }
 
     /// The counters of a site, which exist from now on.

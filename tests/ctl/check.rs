@@ -148,3 +148,29 @@ fn what_google_makes_of_a_refusal_is_said_where_somebody_is_refused() {
         );
     }
 }
+
+#[test]
+fn the_name_with_www_or_without_it_is_offered_where_it_is_nobodys() {
+    let site = |hosts: &str| format!("{SITE}hosts = {hosts}\n");
+    for (hosts, other) in [
+        ("[\"example.org\"]", Some("www.example.org")),
+        ("[\"www.example.org\"]", Some("example.org")),
+        ("[\"example.org\", \"www.example.org\"]", None),
+        ("[\"example.org\", \"*.example.org\"]", None),
+        ("[\"shop.example.org\"]", None),
+    ] {
+        let folder = Folder::new();
+        folder.write("gateway.toml", site(hosts));
+        folder.write("robots.txt", ROBOTS);
+        let arguments = ["check", "--offline", "--deny", "warnings", "--config", "gateway.toml"];
+        let said = ctl(&folder, &arguments).exits(0).stdout;
+        let offer = other.map(|other| format!("and `{other}` is nobody's: requests for it are answered 421"));
+        match offer {
+            Some(offer) => assert!(said.contains(&offer) && said.contains("note"), "{hosts}: {said}"),
+            None => assert!(!said.contains("421"), "{hosts}: {said}"),
+        }
+    }
+    let default = format!("{}[[sites]]\norigin = \"http://127.0.0.1:9\"\n", site("[\"example.org\"]"));
+    let ended = check("check-sibling-default", &default, ROBOTS, &[], 0);
+    assert!(!ended.stdout.contains("421"), "the default site takes it: {ended:?}");
+}

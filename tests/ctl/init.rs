@@ -105,3 +105,23 @@ fn the_origins_own_robots_txt_is_taken_or_compared_with() {
         "{ended}"
     );
 }
+
+#[test]
+fn the_other_name_of_a_host_is_offered() {
+    for (hosts, line) in [
+        (&["--host", "example.org"][..], Some("#hosts = [\"example.org\", \"www.example.org\"]\n")),
+        (&["--host", "www.example.org"], Some("#hosts = [\"www.example.org\", \"example.org\"]\n")),
+        (&["--host", "example.org", "--host", "www.example.org"], None),
+        (&["--host", "example.org", "--host", "*.example.org"], None),
+    ] {
+        let folder = Folder::new();
+        let said = ctl(&folder, &[&["init", "--origin", NOBODY], hosts, &["site"]].concat()).exits(0).stdout;
+        let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
+        match line {
+            Some(line) => {
+                assert!(config.contains(line) && said.contains("is no host of the site"), "{said}{config}");
+            }
+            None => assert!(!config.contains("other name") && !said.contains("is no host"), "{said}{config}"),
+        }
+    }
+}

@@ -110,9 +110,12 @@ fn what_is_asked_wrongly_changes_nothing() {
     let gateway = gateway(&origin);
     assert_golden("mode-no-site", gateway.folder(), &mode(&gateway, &["--site", "three.example", "off"], 2));
     mode(&gateway, &["loud"], 2);
-    mode(&gateway, &[], 2);
+    mode(&gateway, &["--crawler", "GPTBot"], 2);
+    mode(&gateway, &["--persist"], 2);
     mode(&gateway, &["audit", "--clear"], 2);
-    mode(&gateway, &["off", "--all"], 2);
+    mode(&gateway, &["off", "--all", "--crawler", "GPTBot"], 2);
+    mode(&gateway, &["off", "--purpose", "fun"], 2);
+    mode(&gateway, &["off", "--purpose", "ai-train", "--crawler", "GPTBot"], 2);
     mode(&gateway, &["--clear", "--all", "--site", "two.example"], 2);
     let warned = mode(&gateway, &["--crawler", "Nobody Bot&x=1", "enforce"], 0);
     assert!(warned.stdout.contains("warning: the catalogue knows no crawler `Nobody Bot&x=1`"), "{warned:?}");
@@ -137,4 +140,69 @@ fn only_what_persists_is_there_after_a_restart() {
     fs::create_dir(broken.folder().join("state")).expect("a state folder");
     let broken = broken.file("state/modes.json", "{").in_front_of(&origin).start();
     assert_eq!(status_of(&broken, "one.example", GPTBOT), 200, "the site is served all the same");
+}
+
+#[test]
+fn off_for_all_beats_every_other_mode_until_it_is_cleared() {
+    let origin = Nginx::start();
+    let own = "[clients]\ncrawler = \"enforce\"\ntool = \"enforce\"\n[purposes.ai-train]\nmode = \"enforce\"\n\
+               [crawlers.ClaudeBot]\nmode = \"enforce\"\n";
+    let gateway =
+        configured(&format!("{own}{CONFIG}")).file("robots.txt", ROBOTS).in_front_of(&origin).start();
+    mode(&gateway, &["--crawler", "GPTBot", "--site", "one.example", "enforce"], 0);
+    let statuses = || {
+        ["one.example", "two.example"]
+            .map(|host| [GPTBOT, CLAUDEBOT, CURL].map(|agent| status_of(&gateway, host, agent)))
+    };
+    assert_eq!(statuses(), [[403; 3]; 2]);
+    assert_golden("mode-off-all", gateway.folder(), &mode(&gateway, &["off", "--all"], 0));
+    assert_eq!(statuses(), [[200; 3]; 2]);
+    let later = mode(&gateway, &["--crawler", "GPTBot", "enforce"], 0);
+    assert!(later.stdout.contains("warning: everybody is in off, as was set with --all"), "{later:?}");
+    gateway.ctl(&["reload"]).exits(0);
+    assert_eq!(statuses(), [[200; 3]; 2], "a reload does not end it");
+    let status = gateway.ctl(&["status"]).exits(0).stdout;
+    assert!(status.contains("set by hand: off for everybody, over every other mode"), "{status}");
+    assert!(status.contains("one.example: off\n"), "{status}");
+    mode(&gateway, &["--clear"], 0);
+    assert_eq!(statuses(), [[403; 3]; 2], "the others are as they were");
+}
+
+#[test]
+fn a_purpose_is_weaker_than_a_crawler_and_stronger_than_its_kind() {
+    let origin = Nginx::start();
+    let own = "[clients]\ncrawler = \"off\"\n[purposes.ai-train]\nmode = \"enforce\"\n\
+               [crawlers.ClaudeBot]\nmode = \"audit\"\n";
+    let gateway =
+        configured(&format!("{own}{CONFIG}")).file("robots.txt", ROBOTS).in_front_of(&origin).start();
+    let statuses = || [GPTBOT, CLAUDEBOT].map(|agent| status_of(&gateway, "one.example", agent));
+    assert_eq!(statuses(), [403, 200]);
+    mode(&gateway, &["--purpose", "ai-train", "--site", "one.example", "off"], 0);
+    assert_eq!(statuses(), [200, 200]);
+    assert_eq!(status_of(&gateway, "two.example", GPTBOT), 403, "another site's is as configured");
+    mode(&gateway, &["--crawler", "ClaudeBot", "enforce"], 0);
+    assert_eq!(statuses(), [200, 403]);
+    mode(&gateway, &["--purpose", "ai-train", "--site", "one.example", "--clear"], 0);
+    assert_eq!(statuses(), [403, 403]);
+}
+
+#[test]
+fn alone_it_shows_what_is_in_force_for_whom_and_why() {
+    let origin = Nginx::start();
+    let own = "[clients]\ntool = \"enforce\"\n[purposes.ai-train]\nmode = \"enforce\"\n\
+               [crawlers.ClaudeBot]\nmode = \"audit\"\n";
+    let gateway =
+        configured(&format!("{own}{CONFIG}")).file("robots.txt", ROBOTS).in_front_of(&origin).start();
+    mode(&gateway, &["--crawler", "GPTBot", "--site", "one.example", "off"], 0);
+    mode(&gateway, &["enforce", "--persist"], 0);
+    assert_golden("mode-shown", gateway.folder(), &mode(&gateway, &[], 0));
+    let shown = mode(&gateway, &["--format", "json"], 0).json();
+    assert!(shown["result"].is_null(), "nothing was changed: {shown}");
+    let first = &shown["in_force"][0]["modes"][0];
+    assert_eq!((&first["whom"], &first["name"]), (&"crawler".into(), &"claudebot".into()), "{shown}");
+    assert_eq!((&first["mode"], &first["because"]), (&"audit".into(), &"crawlers".into()), "{shown}");
+    mode(&gateway, &["off", "--all"], 0);
+    let everybody = mode(&gateway, &[], 0).stdout;
+    let first = "everybody: off, set by hand, until it is started again; nothing else counts\n";
+    assert!(everybody.contains(first), "{everybody}");
 }

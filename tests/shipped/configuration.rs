@@ -164,6 +164,7 @@ fn keys_of(loader: &Loader, table: &str) -> BTreeSet<String> {
         "sites" => format!("{LEAST}{unknown}"),
         "listeners" => format!("[[listeners]]\naddress = \"127.0.0.1:1\"\n{unknown}{LEAST}"),
         "certificates" => format!("[[certificates]]\ncertificate = \"a\"\nkey = \"b\"\n{unknown}{LEAST}"),
+        "purposes" => return BTreeSet::from(["ai-train".to_owned()]),
         "crawlers" => return BTreeSet::from(["GPTBot".to_owned()]),
         _ => format!("{LEAST}[{table}]\n{unknown}"),
     };
@@ -198,6 +199,8 @@ fn every_key_is_shown() {
         ("certificates", file.get("certificates")),
         ("verify", file.get("verify")),
         ("clients", file.get("clients")),
+        ("purposes", file.get("purposes")),
+        ("purposes.ai-train", file.get("purposes").and_then(|purposes| purposes.get("ai-train"))),
         ("crawlers", file.get("crawlers")),
         ("crawlers.GPTBot", file.get("crawlers").and_then(|crawlers| crawlers.get("GPTBot"))),
         ("sites", file.get("sites")),

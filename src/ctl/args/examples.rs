@@ -51,15 +51,19 @@ Exit codes: 0 the gateway answered, whatever it says; 2 it did not.";
 
 pub(super) const MODE: &str = "\
 Examples:
+  gatewayctl mode
+  gatewayctl mode off --all
   gatewayctl mode --crawler GPTBot enforce
+  gatewayctl mode --purpose ai-train enforce
   gatewayctl mode --site example.org audit
   gatewayctl mode --persist enforce
   gatewayctl mode --crawler GPTBot --clear
   gatewayctl mode --clear --all
 
 Without --persist a mode lasts until the gateway is started again. A reload does not end it. `gatewayctl status` shows \
-all that are in force; they win over the configuration. Among all of them the most specific wins: crawler, kind of \
-client, site, all; so `mode off` leaves a site or crawler that has a stronger mode of its own, and warns of it.";
+all that are in force; they win over the configuration. Among all of them the most specific wins: crawler, purpose, kind \
+of client, site, all; so `mode off` leaves a site or crawler that has a stronger mode of its own, and warns of it. \
+`mode off --all` beats them all, at once. `mode --clear` ends it, and `mode --clear --all` all that was set by hand.";
 
 pub(super) const INIT: &str = "\
 Examples:

@@ -1,6 +1,7 @@
 //! Options of the verbs that set a gateway up, or change how it behaves.
 
 use crate::config::ModeValue;
+use crate::identify::Purpose;
 use clap::{ArgGroup, Args};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -25,25 +26,29 @@ pub(in crate::ctl) struct InitArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").required(true).args(["mode", "clear"])))]
+#[command(group(ArgGroup::new("what").args(["mode", "clear"])))]
 pub(in crate::ctl) struct ModeArgs {
-    /// audit, enforce or off
+    /// audit, enforce or off [default: show what is in force for whom, and why]
     #[arg(value_name = "MODE")]
     pub(in crate::ctl) mode: Option<ModeValue>,
     /// Only for this crawler
-    #[arg(long, value_name = "C")]
+    #[arg(long, value_name = "C", requires = "what")]
     pub(in crate::ctl) crawler: Option<String>,
+    /// Only for what fetches for this, such as ai-train
+    #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what")]
+    pub(in crate::ctl) purpose: Option<Purpose>,
     /// Only for this site: its first host, or `default`
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", requires = "what")]
     pub(in crate::ctl) site: Option<String>,
     /// Keep it when the gateway is started again
-    #[arg(long)]
+    #[arg(long, requires = "what")]
     pub(in crate::ctl) persist: bool,
-    /// Go back to what the configuration says, for the same crawler and site
+    /// Go back to what the configuration says, for the same crawler, purpose and site; without one, for what was set
+    /// for everybody
     #[arg(long)]
     pub(in crate::ctl) clear: bool,
-    /// With --clear: for every crawler and site that a mode was set for
-    #[arg(long, requires = "clear", conflicts_with_all = ["crawler", "site", "persist"])]
+    /// For everybody, over every other mode, until it is cleared. With --clear: for all that a mode was set for
+    #[arg(long, requires = "what", conflicts_with_all = ["crawler", "purpose", "site"])]
     pub(in crate::ctl) all: bool,
 }
 

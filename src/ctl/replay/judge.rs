@@ -321,9 +321,13 @@ fn spared(site: &Site, judged: &Judged<'_>, target: &Target<'_>) -> Spared {
     if judged.mode != Mode::Enforce {
         let name = judged.identity.crawler.as_deref().map(str::to_ascii_lowercase);
         let of_crawler = name.is_some_and(|name| site.modes.crawlers.contains_key(&name));
+        let of_purpose =
+            judged.identity.purpose.is_some_and(|purpose| site.modes.purposes.contains_key(&purpose));
         let of_kind = judged.mode != site.modes.site;
         return if of_crawler {
             Spared::Crawler
+        } else if of_purpose {
+            Spared::Purpose
         } else if of_kind {
             Spared::Kind
         } else {

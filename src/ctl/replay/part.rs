@@ -54,6 +54,8 @@ pub(super) enum Spared {
     Kind,
     /// The crawler has a mode of its own.
     Crawler,
+    /// What it fetches for has a mode of its own.
+    Purpose,
     /// The site is off, or has a mode that is left as it is.
     Site,
     /// It may be a person's browser after all.

@@ -220,6 +220,7 @@ const fn word(reason: Spared) -> &'static str {
     match reason {
         Spared::Kind => "client",
         Spared::Crawler => "crawler",
+        Spared::Purpose => "purpose",
         Spared::Site => "site",
         Spared::Doubt => "doubt",
         Spared::Variant => "variant",
@@ -235,6 +236,7 @@ fn sentence(reason: &str, client: &str) -> &'static str {
         ("client", "unnamed") => "of clients without a name, which are only audited",
         ("client", _) => "of a kind of client that [clients] has only audited",
         ("crawler", _) => "of crawlers that have a mode of their own",
+        ("purpose", _) => "of crawlers whose purpose has a mode of its own",
         ("site", _) => "at a site that is not to be enforced",
         ("doubt", _) => "of clients that may be people's browsers after all",
         ("variant", _) => "for another spelling of a disallowed path, which the site forwards",

@@ -7,7 +7,7 @@ use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
 use pingora::connectors::TransportConnector;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 /// How often it is looked what is due.
@@ -111,6 +111,12 @@ async fn asked(
         Err(_) => false,
     };
     let (name, url) = (&site.config.name, &server.server.url);
+    match (is_well, &check.probe) {
+        (false, _) => server.failed("it is not well when it is asked", SystemTime::now()),
+        // That it takes connections says nothing of answers.
+        (true, Probe::Http(_)) => server.answered(),
+        (true, Probe::Tcp | Probe::Off) => {}
+    }
     match server.note(is_well, check) {
         Some(true) => tracing::info!(site = name, "the origin {url} is well again"),
         Some(false) => tracing::warn!(site = name, "the origin {url} is not well, and gets no requests"),

@@ -1,0 +1,149 @@
+//! The keys of a configuration file as they stand there, and how two files differ.
+
+use super::error::ConfigError;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// Every key with its value, as TOML writes it. A key of a site is named by the site's first host.
+#[derive(Clone, Debug, Default)]
+pub struct Written(BTreeMap<String, String>);
+
+/// Configurations are compared by what they mean. How that is written, a default set or left out, makes no difference.
+impl PartialEq for Written {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Written {}
+
+/// A key that two files differ in; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeyChange {
+    /// The key, with the tables it stands in.
+    pub key: String,
+    /// What it was; null where it was not set, so that its default held.
+    pub old: Option<String>,
+    /// What it is; null where it is not set any more.
+    pub new: Option<String>,
+    /// Whether it takes effect only when the gateway is started again.
+    pub restart: bool,
+}
+
+/// What is shown in place of a secret.
+const HIDDEN: &str = "(hidden)";
+
+/// Parts of names of keys whose values are nobody's business.
+const SECRETS: [&str; 3] = ["token", "secret", "password"];
+
+impl Written {
+    pub(super) fn of(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let table: Table = toml::from_str(text)
+            .map_err(|error| ConfigError::at(path, text, error.span(), error.message().to_owned()))?;
+        let mut written = Self::default();
+        table.iter().for_each(|(key, value)| written.take(key, value));
+        Ok(written)
+    }
+
+    fn take(&mut self, key: &str, value: &Value) {
+        match value {
+            Value::Table(table) => {
+                table.iter().for_each(|(name, value)| self.take(&format!("{key}.{name}"), value));
+            }
+            Value::Array(tables) if !tables.is_empty() && tables.iter().all(Value::is_table) => {
+                for (index, table) in tables.iter().enumerate() {
+                    self.take(
+                        &format!("{key}[{}]", name_of(table).unwrap_or_else(|| index.to_string())),
+                        table,
+                    );
+                }
+            }
+            value => drop(self.0.insert(key.to_owned(), value.to_string())),
+        }
+    }
+
+    /// The keys that `next` has otherwise. `restart` says of a key whether it waits for the next start.
+    #[must_use]
+    pub fn changes(&self, next: &Self, restart: impl Fn(&str) -> bool) -> Vec<KeyChange> {
+        let new_keys = next.0.keys().filter(|key| !self.0.contains_key(*key));
+        let mut keys: Vec<&String> = self.0.keys().chain(new_keys).collect();
+        keys.sort();
+        let changed = keys.into_iter().filter(|key| self.0.get(*key) != next.0.get(*key));
+        changed
+            .map(|key| KeyChange {
+                key: key.clone(),
+                old: self.shown(key),
+                new: next.shown(key),
+                restart: restart(key),
+            })
+            .collect()
+    }
+
+    fn shown(&self, key: &str) -> Option<String> {
+        let value = self.0.get(key)?;
+        let last = key.rsplit('.').next().unwrap_or(key);
+        let is_secret = SECRETS.iter().any(|part| last.contains(part));
+        Some(if is_secret { HIDDEN.to_owned() } else { value.clone() })
+    }
+}
+
+/// What tells one of several tables from the others, whatever their order.
+fn name_of(table: &Value) -> Option<String> {
+    let first = |key: &str| table.get(key)?.get(0)?.as_str().map(str::to_owned);
+    let own = |key: &str| table.get(key)?.as_str().map(str::to_owned);
+    let is_site = table.get("origin").is_some();
+    first("hosts")
+        .or_else(|| own("address"))
+        .or_else(|| own("certificate"))
+        .or_else(|| own("url"))
+        .or_else(|| is_site.then(|| "default".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Written {
+        Written::of(Path::new("gateway.toml"), text).unwrap()
+    }
+
+    fn changes(old: &str, new: &str) -> Vec<(String, Option<String>, Option<String>)> {
+        let changes = written(old).changes(&written(new), |_| false);
+        changes.into_iter().map(|change| (change.key, change.old, change.new)).collect()
+    }
+
+    fn change(key: &str, old: Option<&str>, new: Option<&str>) -> (String, Option<String>, Option<String>) {
+        (key.to_owned(), old.map(str::to_owned), new.map(str::to_owned))
+    }
+
+    #[test]
+    fn keys_are_named_with_their_tables_and_sites_with_their_hosts() {
+        let old = "threads = 2\nnotice = \"24h\"\n[[sites]]\nhosts = [\"a.example\"]\norigin = \"http://127.0.0.1:1\"\n\
+                   [[sites]]\norigin = \"http://127.0.0.1:2\"\n";
+        let new = "# moved\n[limits]\nconnections = 9\n[[sites]]\norigin = \"http://127.0.0.1:3\"\n\
+                   [[sites]]\norigin = \"http://127.0.0.1:1\"\nhosts = [\"a.example\"]\n[sites.refusal]\nstatus = 451\n";
+        assert_eq!(
+            changes(old, new),
+            [
+                change("limits.connections", None, Some("9")),
+                change("notice", Some("\"24h\""), None),
+                change("sites[a.example].refusal.status", None, Some("451")),
+                change(
+                    "sites[default].origin",
+                    Some("\"http://127.0.0.1:2\""),
+                    Some("\"http://127.0.0.1:3\"")
+                ),
+                change("threads", Some("2"), None),
+            ]
+        );
+        assert_eq!(changes(old, &format!("# a comment\n{old}")), []);
+    }
+
+    #[test]
+    fn secrets_stay_secret() {
+        let told = changes("admin_token = \"old\"", "admin_token = \"new\"");
+        assert_eq!(told, [change("admin_token", Some(HIDDEN), Some(HIDDEN))]);
+    }
+}
