@@ -10,20 +10,20 @@ LOG ?= -
 ROBOTS ?= rules/robots.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test soak lint check budgets bench throughput e2e attack readings
+.PHONY: help demo replay package test soak lint check budgets bench throughput e2e beside attack readings
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	@.ci/dependencies build
-	$(CARGO) build --release --locked
-	@exec $(CARGO) run --release --locked --quiet --bin robots-gateway -- --demo $(ARGS)
+	$(CARGO) build --profile demo --locked --bins
+	@exec target/demo/robots-gateway --demo $(ARGS)
 
 replay: ## Say what would have been refused: LOG=access.log ROBOTS=robots.txt
 	@.ci/dependencies build
-	$(CARGO) build --release --locked --bin gatewayctl
-	@exec target/release/gatewayctl replay $(LOG) --robots $(ROBOTS)
+	$(CARGO) build --profile demo --locked --bin gatewayctl
+	@exec target/demo/gatewayctl replay $(LOG) --robots $(ROBOTS)
 
 package: ## Build the Debian package, target/debian/*.deb
 	@.ci/dependencies package
@@ -63,6 +63,11 @@ e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help
 	@.ci/dependencies e2e
 	$(CARGO) build --release --locked --example minimal
 	$(CARGO) bench --locked --bench e2e -- $(ARGS)
+
+beside: ## Measure what asking adds to nginx; ARGS="1 1" for a look
+	@.ci/dependencies e2e
+	$(CARGO) build --release --locked
+	benches/beside/run target/release $(ARGS)
 
 attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look
 	@.ci/dependencies attack

@@ -7,29 +7,33 @@
 //! ## Data flow
 //!
 //! ```text
-//! Session ─▶ RequestFacts ─▶ Identity ─▶ Verdict ─▶ Action ─▶ Session
-//!           (proxy::facts)   (identify)  (decide)   (enforce)  (proxy::respond)
-//!                                           └─────────┴──▶ Event ─▶ record
+//! bytes ─▶ RequestHead ─▶ RequestFacts ─▶ Identity ─▶ Verdict ─▶ Action ─▶ forward | answer ─▶ finish(status)
+//!          (http)         (gateway)       (identify)  (decide)   (enforce)  (proxy | server)   └▶ Event ─▶ record
 //! ```
 //!
-//! The stages in the middle are pure functions: no clock, no socket, no log; the time is an argument. The
-//! daemon and `gatewayctl explain` call the very same functions, so the tool cannot disagree with the
-//! gateway.
+//! A head is parsed once, judged once, answered in one place, and recorded once, when its status is known. The stages in
+//! the middle are pure functions: no clock, no socket, no log; the time is an argument. The daemon and `gatewayctl explain`
+//! call the very same functions, so the tool cannot disagree with the gateway.
+//!
+//! A connection of HTTP/1 is served by `server::connection`, and its requests go to origins through `proxy`. Pingora opens
+//! connections to origins, does TLS on both sides and serves HTTP/2.
 //!
 //! ## Layers
 //!
 //! A module names only modules on lower lines; `tests/layering.rs` holds the code to it.
 //!
 //! ```text
-//! 8  main.rs  bin/gatewayctl.rs
-//! 7  proxy  admin  ctl            never each other
+//! 10 main.rs  bin/gatewayctl.rs
+//! 9  server  admin  ctl           never each other
+//! 8  proxy  process               origins; sockets, hand-over and signals
+//! 7  gateway                      a head in, a decision out; no sockets
 //! 6  policy  report               never each other
 //! 5  config
 //! 4  record
 //! 3  enforce
 //! 2  decide
 //! 1  identify
-//! 0  robots   request             no I/O
+//! 0  robots  http  request        no I/O
 //! ```
 //!
 //! ## Words
@@ -44,10 +48,14 @@ pub mod config;
 pub mod ctl;
 pub mod decide;
 pub mod enforce;
+pub mod gateway;
+pub mod http;
 pub mod identify;
 pub mod policy;
+pub mod process;
 pub mod proxy;
 pub mod record;
 pub mod report;
 pub mod request;
 pub mod robots;
+pub mod server;

@@ -3,13 +3,13 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, Door, LivePage};
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
-use robots_gateway::policy::{self, CurrentPolicy, Evidence, History, Policy, Prover, Reloader};
-use robots_gateway::proxy::{
-    self, BindError, ControlSocket, DemoOrigin, Gateway, Inherited, Pages, Server, Workers,
-};
+use robots_gateway::gateway::{Gateway, is_near};
+use robots_gateway::policy::{self, CurrentPolicy, Evidence, History, OriginFiles, Policy, Prover, Reloader};
+use robots_gateway::process::{BindError, ControlSocket, Inherited};
 use robots_gateway::record::{
     AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, make_folder, start_log,
 };
+use robots_gateway::server::{DemoOrigin, Pages, Server, Workers};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -44,8 +44,15 @@ fn main() -> ExitCode {
 }
 
 fn run(mut arguments: Arguments) -> Result<(), Failure> {
-    let (started, started_at) = (Instant::now(), SystemTime::now());
     let demo = demo(&mut arguments)?.map(Arc::new);
+    let ran = serve(arguments, demo.as_ref());
+    // What was recorded is written there, so its folder goes last.
+    demo.inspect(|demo| demo.remove());
+    ran
+}
+
+fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Failure> {
+    let (started, started_at) = (Instant::now(), SystemTime::now());
     let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
     start_log(&config.log);
     ControlSocket::check_place(&config.control).map_err(|error| Failure::Configuration(error.into()))?;
@@ -57,17 +64,17 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
     let heritage = inherited.finish();
-    prepare(&policy, demo.is_some());
+    prepare(&policy);
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
-    let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
+    let (current, reloader) = in_force(policy, arguments, &reads, &recorder, &totals);
     reloader.keep_history().map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
     policy::watch(&reloader);
-    if let Some(demo) = &demo {
+    if let Some(demo) = demo {
         demo.introduce(&config, &listeners);
     }
     let access_log = access_log(&config).map_err(running)?;
@@ -86,16 +93,16 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     });
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
+    gateway.connections = connections;
     gateway.access_log.clone_from(&access_log);
     let kept = Arc::clone(&reloader);
     let whole = Server {
         gateway,
         listeners,
-        connections,
         heritage,
         admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
         control: (config.control.clone(), pages(&admin, Door::Control)),
-        demo: demo.clone(),
+        demo: demo.map(Arc::clone),
         reloader,
     };
     let served = whole.run(workers);
@@ -103,8 +110,6 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     journal.close();
     access_log.inspect(|log| log.close());
     recorder.close();
-    // Its folder goes with it, and what was recorded is written there.
-    drop(demo);
     served.map_err(running)
 }
 
@@ -114,15 +119,31 @@ fn in_force(
     arguments: Arguments,
     reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
+    totals: &Totals,
 ) -> (Arc<CurrentPolicy>, Arc<Reloader>) {
     // One that does not come soon is done without: what is not known excuses.
     recorder.flush_within(STORE_PATIENCE);
     policy::take_up_reads(&policy.config, reads);
     let history = Arc::new(History::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
+    remember_readers(&current.get(), reads, totals);
     let (reads, recorder) = (Arc::clone(reads), Arc::clone(recorder));
-    let reloader = Arc::new(Reloader::new(Arc::clone(&current), arguments, reads, recorder, history));
+    let origins = Arc::new(OriginFiles::open(&current.get().config));
+    let reloader =
+        Arc::new(Reloader::new(Arc::clone(&current), arguments, reads, recorder, history, origins));
     (current, reloader)
+}
+
+/// Where only other proxies ask, reads that are remembered from before came through them.
+fn remember_readers(policy: &Policy, reads: &ReadBook, totals: &Totals) {
+    if policy.config.authorize.is_none() || policy.config.all_listeners().any(|one| !one.is_for_proxies) {
+        return;
+    }
+    for (host, read) in reads.last_by_host() {
+        if let Some(slot) = policy.hosts().find(&host).and_then(|slot| policy.hosts().slots().get(slot)) {
+            totals.doors.note_robots_txt(&slot.pattern, read);
+        }
+    }
 }
 
 /// 1: what the system refused.
@@ -144,9 +165,15 @@ fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
 
 /// Says what is easily forgotten: a gateway that only its own network can reach has a proxy in front.
 fn look_for_proxies(config: &Config) {
-    let is_near =
-        |listener: ListenerConfig| !listener.proxy_protocol && proxy::is_near(listener.address.ip());
-    if config.path.is_some() && config.trusted_proxies.is_empty() && config.all_listeners().all(is_near) {
+    if config.authorize.is_some() && config.trusted_proxies.is_empty() {
+        tracing::warn!(
+            "[authorize] answers only peers in `trusted_proxies`, which is empty: nobody is answered. A proxy on this \
+             machine has to be named, too: trusted_proxies = [\"127.0.0.1\", \"::1\"]"
+        );
+        return;
+    }
+    let is_local = |listener: ListenerConfig| !listener.proxy_protocol && is_near(listener.address.ip());
+    if config.path.is_some() && config.trusted_proxies.is_empty() && config.all_listeners().all(is_local) {
         tracing::warn!(
             "every listener is on a private address, and `trusted_proxies` is empty: a proxy in front would pass \
              for every client"
@@ -179,15 +206,13 @@ fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
     Pages::new(move |request| admin.answer(door, request))
 }
 
-/// Tells what had to be left out, and makes room for connections and the folders of our own. Where those cannot
-/// be made, the site is served all the same: the journal says what it loses, and nobody can put lists of
+/// Tells what had to be left out, and makes the folders of our own. Where those cannot be made, the site is served all the same: the journal says what it loses, and nobody can put lists of
 /// addresses there either.
-fn prepare(policy: &Policy, is_demo: bool) {
-    // The one visitor of a demonstration needs few.
-    if !is_demo {
-        proxy::raise_open_files(policy.config.limits.connections);
-    }
+fn prepare(policy: &Policy) {
     look_for_proxies(&policy.config);
+    if let Some(stale) = policy.stale_catalogue(SystemTime::now()) {
+        tracing::warn!("{stale}");
+    }
     for fault in policy.evidence.faults() {
         tracing::error!("address ranges are left out: {fault}");
     }

@@ -4,10 +4,8 @@
 //! `gatewayctl explain` fills it from its arguments, and both hand it to the same stages.
 
 pub mod address;
-pub mod claims;
 pub mod forwarded;
 pub mod host;
-pub mod message;
 pub mod prefixes;
 pub mod proxy_protocol;
 pub mod target;
@@ -16,7 +14,8 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// The scheme the client used on its way to the gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Scheme {
     /// Plain HTTP.
     Http,
@@ -26,12 +25,8 @@ pub enum Scheme {
 
 impl Scheme {
     /// The scheme as it is written in a URI.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

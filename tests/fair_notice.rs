@@ -183,7 +183,7 @@ fn period(notice: u64, settle: u64) -> NoticePeriod {
 
 fn rules(past: &HostHistory) -> SiteRules {
     let waivers: Arc<[Waiver]> = Arc::new([]);
-    past.in_force(1, &waivers).unwrap().rules
+    past.in_force(1, &waivers).unwrap()
 }
 
 #[test]

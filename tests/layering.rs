@@ -18,15 +18,17 @@ use paths::{Named, Place};
 use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
-const LAYERS: [&[&str]; 9] = [
-    &["robots", "request"],
+const LAYERS: [&[&str]; 11] = [
+    &["robots", "http", "request"],
     &["identify"],
     &["decide"],
     &["enforce"],
     &["record"],
     &["config"],
     &["policy", "report"],
-    &["proxy", "admin", "ctl"],
+    &["gateway"],
+    &["proxy", "process"],
+    &["server", "admin", "ctl"],
     &["main", "bin"],
 ];
 
@@ -34,8 +36,11 @@ const LAYERS: [&[&str]; 9] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 12] = [
+const HOMES: [(&str, &str); 15] = [
     ("pingora", "src/proxy/"),
+    ("pingora", "src/server/"),
+    ("h2", "src/server/http2/stream.rs"),
+    ("httparse", "src/http/head/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
@@ -44,13 +49,26 @@ const HOMES: [(&str, &str); 12] = [
     ("libsqlite3_sys", "src/record/store"),
     ("rustls", "src/policy/"),
     ("x509_parser", "src/policy/expiry.rs"),
-    ("listenfd", "src/proxy/life/"),
-    ("rustix", "src/proxy/life/"),
+    ("listenfd", "src/process/"),
+    ("rustix", "src/process/"),
     ("rustix", "src/record/"),
 ];
 
 /// What layer 0 may name from outside.
-const BOTTOM: [&str; 5] = ["std", "core", "alloc", "memchr", "aho_corasick"];
+const BOTTOM: [&str; 12] = [
+    "std",
+    "core",
+    "alloc",
+    "memchr",
+    "aho_corasick",
+    "bytes",
+    "http",
+    "httparse",
+    "ipnet",
+    "prefix_trie",
+    "strum",
+    "thiserror",
+];
 
 /// Layers below this one are read and written by no format: configuration knows the domain, never the reverse.
 const FIRST_WITH_FORMATS: usize = 3;
@@ -233,6 +251,117 @@ fn every_module_names_only_lower_ones() {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
+/// What only one place may do: where it may stand, and what it looks like. Unit tests may do anything.
+const ONLY: [(&str, &str); 2] =
+    [("src/http/response.rs", "HTTP/1.1 \""), ("src/http/response.rs", "HTTP/1.1 {")];
+
+/// What neither requests nor connections are handed on by.
+const NEVER_IN_THE_PATH: [&str; 3] = ["downcast", "dyn Any", "as_any("];
+
+/// The lines of a file above its unit tests, without comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().take_while(|(_, line)| !line.starts_with("#[cfg(test)]"));
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+fn is_test_file(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+/// A request's way is one: parsed once, judged once, answered in one place.
+fn detours(files: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut judged = Vec::new();
+    for (path, text) in files.iter().filter(|(path, _)| !is_test_file(path)) {
+        let is_path =
+            ["src/server/", "src/proxy/", "src/gateway/"].iter().any(|folder| path.starts_with(folder));
+        for (line, text) in code(text) {
+            let at = || format!("{path}:{}", line + 1);
+            for (home, what) in ONLY.iter().filter(|(home, _)| path != home) {
+                if is_path && text.contains(what) {
+                    found.push(format!("{}: only {home} writes the head of an answer", at()));
+                }
+            }
+            for what in NEVER_IN_THE_PATH.iter().filter(|what| is_path && text.contains(**what)) {
+                found.push(format!("{}: nothing is handed on by `{what}`", at()));
+            }
+            if is_path && (text.contains(" judge(") || text.contains("(judge(")) && !text.contains("fn ") {
+                judged.push(at());
+            }
+        }
+        found.extend(drops(path, text));
+    }
+    if judged.len() != 1 {
+        found.push(format!("`judge` has one caller in the daemon, not {judged:?}"));
+    }
+    found
+}
+
+/// What no destructor does: recording, and input and output.
+const NEVER_IN_A_DESTRUCTOR: [&str; 16] = [
+    ".record(",
+    "journal",
+    "recorder",
+    "fs::",
+    "io::",
+    "net::",
+    "process::",
+    "remove_",
+    "File",
+    "Stream",
+    "write",
+    "flush",
+    "sync",
+    "tracing",
+    "print",
+    ".close(",
+];
+
+/// Destructors that record something, or do input or output.
+fn drops(path: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for (line, text) in code(text) {
+        is_inside = (is_inside && text != "}") || text.contains(" Drop for ");
+        // Of a generic type it is the name of a parameter.
+        let is_body = is_inside && !text.contains(" Drop for ");
+        if is_body && NEVER_IN_A_DESTRUCTOR.iter().any(|what| text.contains(what)) {
+            found.push(format!("{path}:{}: a destructor neither records nor does I/O", line + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_request_has_one_way_through_the_code() {
+    let mut files = Vec::new();
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let found = detours(&files);
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_planted_detour_is_caught() {
+    let judge = ("src/gateway/decision.rs".to_owned(), "    judge(policy);\n".to_owned());
+    let with = |path: &str, text: &str| detours(&[judge.clone(), (path.to_owned(), text.to_owned())]);
+    assert_eq!(with("src/server/a.rs", "fn a() {}\n"), Vec::<String>::new());
+    for (path, text) in [
+        ("src/server/a.rs", "let a = b\"HTTP/1.1 \";\n"),
+        ("src/server/a.rs", "let a = stream.downcast();\n"),
+        ("src/proxy/a.rs", "    let a = judge(policy);\n"),
+        (
+            "src/gateway/a.rs",
+            "impl Drop for A {\n    fn drop(&mut self) {\n        self.log.record(&x);\n    }\n}\n",
+        ),
+        (
+            "src/process/a.rs",
+            "impl<T> Drop for A<T> {\n    fn drop(&mut self) {\n        let _ = std::fs::remove_file(&self.0);\n    }\n}\n",
+        ),
+    ] {
+        assert_eq!(with(path, text).len(), 1, "{text}");
+    }
+}
+
 /// A tree that keeps the rules, with every module of the table that exists in a folder of its own.
 fn orderly() -> Vec<Source> {
     let modules = LAYERS.iter().take(PROGRAMS).flat_map(|modules| modules.iter());
@@ -307,9 +436,13 @@ fn a_planted_violation_of_each_row_is_caught() {
         ("src/config/site.rs", "use super::super::policy::Policy;\n", "1: config must not name policy"),
         ("src/policy/load.rs", "use crate::report as numbers;\n", "1: policy must not name report"),
         ("src/report/mod.rs", "use crate::policy::Policy;\n", "1: report must not name policy"),
-        ("src/proxy/mod.rs", "use crate::admin::answer;\n", "1: proxy must not name admin"),
+        ("src/proxy/mod.rs", "use crate::server::Pages;\n", "1: proxy must not name server"),
+        ("src/gateway/mod.rs", "use crate::proxy::Client;\n", "1: gateway must not name proxy"),
+        ("src/policy/mod.rs", "use crate::gateway::Gateway;\n", "1: policy must not name gateway"),
+        ("src/server/mod.rs", "use crate::admin::answer;\n", "1: server must not name admin"),
+        ("src/process/mod.rs", "use crate::proxy::Client;\n", "1: process must not name proxy"),
         ("src/admin/mod.rs", "use crate::ctl::render;\n", "1: admin must not name ctl"),
-        ("src/ctl/mod.rs", "use robots_gateway::proxy::serve;\n", "1: ctl must not name proxy"),
+        ("src/ctl/mod.rs", "use robots_gateway::server::serve;\n", "1: ctl must not name server"),
         ("src/ctl/mod.rs", "fn f() { crate::main::run() }\n", "1: ctl must not name main"),
         ("src/main.rs", "use pingora::server::Server;\n", "1: pingora belongs in src/proxy/"),
         ("src/bin/gatewayctl.rs", "use notify::Watcher;\n", "1: notify belongs in src/policy/watch"),
@@ -334,7 +467,7 @@ fn a_planted_violation_of_each_home_is_caught() {
             "#[cfg(test)]\nmod tests { use notify::Event; }\n",
             "2: notify belongs in src/policy/watch",
         ),
-        ("src/robots/rule.rs", "use http::Uri;\n", "1: robots must not name the crate http"),
+        ("src/robots/rule.rs", "use serde_json::Value;\n", "1: robots must not name the crate serde_json"),
         ("src/request/host.rs", "use ::serde::Serialize;\n", "1: request must not name the crate serde"),
         (
             "src/identify/mod.rs",

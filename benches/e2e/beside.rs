@@ -42,7 +42,7 @@ fn both(
     loads: &Loads,
     seconds: u32,
 ) -> Result<(Load, Load), Box<dyn Error>> {
-    if scenario.protocol != Protocol::Http1 {
+    if scenario.protocol == Protocol::Http2 {
         return Err("two runs of h2load would write to one log".into());
     }
     let run = |peer: &Peer| {

@@ -113,7 +113,7 @@ impl Figures {
         println!("\n{scenario}");
         println!(
             "  {:<20} {:>9} {:>6} {:>6} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
-            "", "us/req", "user", "system", "req/s", "p50 ms", "p99", "p99.9", "MiB", "x bare", "x nginx4"
+            "", "us/req", "user", "system", "req/s", "p50 ms", "p99", "p99.9", "MiB", "x minim", "x nginx4"
         );
         for kind in Kind::ALL {
             let of = |take: &dyn Fn(&Figure) -> f64| self.median(scenario, kind, take);
@@ -135,7 +135,7 @@ impl Figures {
                 show(of(&|figure| figure.load.p99), 1e3),
                 show(of(&|figure| figure.load.p999), 1e3),
                 show(of(&|figure| mebibytes(figure.memory)), 1.0),
-                ratio(Kind::Bare),
+                ratio(Kind::Minimal),
                 ratio(Kind::NginxFour),
             );
         }

@@ -3,7 +3,7 @@
 
 use crate::figures::{Figures, median};
 use crate::peers::Kind;
-use crate::scenario::{PROXIED, REFUSED};
+use crate::scenario::{CHUNKED, HUGE, LARGER, MIDDLING, PROXIED, REFUSED, TLS, UPLOAD};
 
 /// One ratio, and the most it may be.
 struct Gate {
@@ -23,15 +23,23 @@ const fn goal(scenario: &'static str, other: Kind, most: f64) -> Gate {
     Gate { scenario, kind: Kind::Enforce, other, most, is_goal: true }
 }
 
-const GATES: [Gate; 8] = [
-    gate(PROXIED, Kind::Bare, 1.03),
-    gate(PROXIED, Kind::Minimal, 1.10),
-    gate(PROXIED, Kind::NginxList, 0.75),
-    goal(PROXIED, Kind::NginxFour, 1.15),
-    gate(REFUSED, Kind::Bare, 1.05),
-    goal(REFUSED, Kind::Minimal, 1.10),
-    goal(REFUSED, Kind::NginxFour, 1.15),
-    goal(REFUSED, Kind::NginxList, 1.0),
+const GATES: [Gate; 16] = [
+    gate(PROXIED, Kind::NginxFour, 1.0),
+    gate(PROXIED, Kind::Haproxy, 1.0),
+    goal(PROXIED, Kind::NginxFour, 0.9),
+    gate(REFUSED, Kind::NginxFour, 1.0),
+    goal(REFUSED, Kind::NginxFour, 0.9),
+    gate(LARGER, Kind::NginxFour, 1.1),
+    gate(TLS, Kind::NginxFour, 1.1),
+    goal(TLS, Kind::Haproxy, 1.1),
+    gate(UPLOAD, Kind::NginxFour, 1.1),
+    goal(UPLOAD, Kind::Haproxy, 1.1),
+    gate(MIDDLING, Kind::NginxFour, 1.1),
+    goal(MIDDLING, Kind::Haproxy, 1.1),
+    gate(HUGE, Kind::NginxFour, 1.1),
+    goal(HUGE, Kind::Haproxy, 1.1),
+    gate(CHUNKED, Kind::NginxFour, 1.1),
+    goal(CHUNKED, Kind::Haproxy, 1.1),
 ];
 
 /// Which peers the gates of a scenario compare.

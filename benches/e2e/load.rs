@@ -5,7 +5,6 @@ use crate::peers::Addresses;
 use crate::process::{Place, command};
 use crate::scenario::{Protocol, Scenario};
 use std::error::Error;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Connections of a load: enough to keep one worker busy, few enough to be served at once.
@@ -53,25 +52,36 @@ impl Loads {
         addresses: Addresses,
         seconds: u32,
     ) -> Result<Load, Box<dyn Error>> {
-        if scenario.protocol == Protocol::Http1 {
-            return self.wrk(scenario, addresses.plain, seconds);
+        match scenario.protocol {
+            Protocol::Http1 => return self.wrk(scenario, &format!("http://{}", addresses.plain), seconds),
+            Protocol::Tls => return self.wrk(scenario, &format!("https://{}", addresses.tls), seconds),
+            Protocol::Http2 => {}
         }
         let url = &format!("https://{}{}", addresses.tls, scenario.target);
         let Scenario { user_agent, .. } = *scenario;
         self.h2load.run(Request { url, user_agent, seconds, connections: CONNECTIONS / 4, rate: None })
     }
 
-    fn wrk(&self, scenario: &Scenario, address: SocketAddr, seconds: u32) -> Result<Load, Box<dyn Error>> {
+    fn wrk(&self, scenario: &Scenario, server: &str, seconds: u32) -> Result<Load, Box<dyn Error>> {
         let mut wrk = command("wrk", Place::Load);
         wrk.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{seconds}s"), "--timeout", "10s"]);
-        wrk.arg("-s").arg(&self.report);
+        let script = if scenario.body == 0 { self.report.clone() } else { self.posting(scenario.body)? };
+        wrk.arg("-s").arg(script);
         wrk.args(["-H", &format!("User-Agent: {}", scenario.user_agent), "-H", "Host: e2e.example"]);
         wrk.args(["-H", "Accept: */*"]);
         if scenario.fresh {
             wrk.args(["-H", "Connection: close"]);
         }
-        wrk.arg(format!("http://{address}{}", scenario.target));
+        wrk.arg(format!("{server}{}", scenario.target));
         report(wrk)
+    }
+
+    /// A script whose requests carry so many bytes.
+    fn posting(&self, bytes: usize) -> Result<PathBuf, Box<dyn Error>> {
+        let script = self.report.with_extension(format!("{bytes}.lua"));
+        let post = format!("wrk.method = \"POST\"\nwrk.body = string.rep(\"b\", {bytes})\n");
+        std::fs::write(&script, post + REPORT)?;
+        Ok(script)
     }
 }
 

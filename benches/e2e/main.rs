@@ -1,7 +1,6 @@
 //! The gateway end to end, beside other servers in the same run: `cargo bench --bench e2e`.
 //!
-//! nginx is the origin; in front of it stand, in turn, the gateway, its own proxy without judging, pingora's minimal
-//! example, and nginx, `HAProxy` and Caddy with lists of crawlers. wrk asks each for the same things. What is printed
+//! nginx is the origin; in front of it stand, in turn, the gateway, pingora's minimal example, and nginx, `HAProxy` and Caddy with lists of crawlers. wrk asks each for the same things. What is printed
 //! is processor time for each request, from the system's own books, so that a slow load does not flatter a slow
 //! server; and medians over several rounds in rotating order, so that a busy machine hurts all alike. The two peers of a
 //! gate have one more turn in each round, both at once.
@@ -11,13 +10,13 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints figures")]
 
 mod attack;
-mod bare;
 mod beside;
 mod certificate;
 mod exactness;
 mod figures;
 mod gates;
 mod h2load;
+mod idle;
 mod lists;
 mod load;
 mod memory;
@@ -32,16 +31,12 @@ mod workers;
 
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
-use peers::{Addresses, Kind};
+use peers::Kind;
 use rounds::Plan;
 use scenario::SCENARIOS;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The daemon's, for the bare proxy.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Requests per second while the latency is measured.
 const LATENCY_RATE: u32 = 8_000;
@@ -78,12 +73,12 @@ struct Options {
     /// Measure memory under full load and a reload each second for so many minutes, in place of the scenarios
     #[arg(long, value_name = "MINUTES")]
     memory: Option<u32>,
+    /// Measure the memory of so many idle connections [10000], in place of the scenarios
+    #[arg(long, value_name = "N")]
+    idle: Option<usize>,
     /// Where the plot of the memory goes
     #[arg(long, value_name = "FILE", default_value = "target/e2e-memory.svg")]
     plot: PathBuf,
-    /// Serve as the bare proxy, for this program's own use: two addresses, origin, folder
-    #[arg(long, hide = true, num_args = 4)]
-    serve: Vec<String>,
     /// Attack, for this program's own use: name, two addresses, certificate
     #[arg(long, hide = true, num_args = 4)]
     besiege: Vec<String>,
@@ -114,10 +109,6 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     if let [address, seconds] = options.visit.as_slice() {
         return attack::visit(address.parse()?, seconds.parse()?);
     }
-    if let [plain, tls, origin, folder] = options.serve.as_slice() {
-        let addresses = Addresses { plain: plain.parse()?, tls: tls.parse()? };
-        return bare::serve(addresses, origin.parse()?, Path::new(folder)).map(|()| true);
-    }
     if cfg!(debug_assertions) {
         eprintln!(
             "e2e: this is a debug build: it shows that the measurement runs, and its figures say nothing"
@@ -127,6 +118,9 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let seconds = options.seconds.unwrap_or(4);
     if let Some(minutes) = options.memory {
         return memory::measure(minutes, &options.plot, folder.path());
+    }
+    if let Some(count) = options.idle {
+        return idle::measure(count, folder.path());
     }
     if options.attack {
         return attack::measure(seconds, options.rounds.unwrap_or(5), &options.scenario, folder.path());

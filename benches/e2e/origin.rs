@@ -1,4 +1,4 @@
-//! nginx as the origin of every peer: a page of 1 KB, one of 100 KB, a place that waits for the whole body
+//! nginx as the origin of every peer: a page of 1 KB, others of 64 KB to 1 MB, a place that waits for the whole body
 //! of a request, and a mark by which an answer is known to come from it.
 
 use crate::process::{Place, Running, command, free_address};
@@ -15,6 +15,13 @@ pub(crate) const LARGE: usize = 102_400;
 /// The target of the large page; every other target is the small one.
 pub(crate) const LARGE_TARGET: &str = "/large";
 
+/// Pages of other sizes; the last one comes in chunks.
+pub(crate) const MIDDLING_SIZE: usize = 65_536;
+pub(crate) const MIDDLING_TARGET: &str = "/64k";
+pub(crate) const HUGE_SIZE: usize = 1_048_576;
+pub(crate) const HUGE_TARGET: &str = "/1m";
+pub(crate) const CHUNKED_TARGET: &str = "/chunked";
+
 /// A running origin.
 #[derive(Debug)]
 pub(crate) struct Origin(Running);
@@ -28,7 +35,14 @@ impl Origin {
         let address = free_address()?;
         let root = folder.join("www");
         std::fs::create_dir_all(&root)?;
-        std::fs::write(root.join("large"), "l".repeat(LARGE))?;
+        for (target, size) in [
+            (LARGE_TARGET, LARGE),
+            (MIDDLING_TARGET, MIDDLING_SIZE),
+            (HUGE_TARGET, HUGE_SIZE),
+            (CHUNKED_TARGET, MIDDLING_SIZE),
+        ] {
+            std::fs::write(root.join(&target[1..]), "l".repeat(size))?;
+        }
         let config = folder.join("origin.conf");
         std::fs::write(&config, text(folder, address))?;
         let mut nginx = command("nginx", place);
@@ -65,6 +79,10 @@ http {{
     server {{
         listen {address} backlog=8192;
         location = {LARGE_TARGET} {{ root {folder}/www; }}
+        location = {MIDDLING_TARGET} {{ root {folder}/www; }}
+        location = {HUGE_TARGET} {{ root {folder}/www; }}
+        # What may be changed on its way has no length.
+        location = {CHUNKED_TARGET} {{ ssi on; root {folder}/www; }}
         location = /upload {{ proxy_pass http://{address}/; }}
         location / {{ return 200 "{small}"; }}
     }}

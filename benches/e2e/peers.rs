@@ -28,8 +28,6 @@ pub(crate) enum Kind {
     Enforce,
     /// The gateway in audit mode.
     Audit,
-    /// The gateway's proxy alone: nothing is judged or recorded, and one crawler gets a prebuilt 403.
-    Bare,
     /// The least that pingora needs to forward requests.
     Minimal,
     /// nginx with four names.
@@ -43,10 +41,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Enforce,
         Self::Audit,
-        Self::Bare,
         Self::Minimal,
         Self::NginxFour,
         Self::NginxList,
@@ -58,7 +55,6 @@ impl Kind {
         match self {
             Self::Enforce => "gateway, enforce",
             Self::Audit => "gateway, audit",
-            Self::Bare => "bare proxy",
             Self::Minimal => "pingora minimal",
             Self::NginxFour => "nginx, 4 names",
             Self::NginxList => "nginx, 330 names",
@@ -72,7 +68,6 @@ impl Kind {
         match self {
             Self::Enforce => "enforce",
             Self::Audit => "audit",
-            Self::Bare => "bare",
             Self::Minimal => "minimal",
             Self::NginxFour => "nginx-4",
             Self::NginxList => "nginx-330",
@@ -84,7 +79,7 @@ impl Kind {
     /// The program that has to be there; our own are.
     const fn program(self) -> Option<&'static str> {
         match self {
-            Self::Enforce | Self::Audit | Self::Bare | Self::Minimal => None,
+            Self::Enforce | Self::Audit | Self::Minimal => None,
             Self::NginxFour | Self::NginxList => Some("nginx"),
             Self::Haproxy => Some("haproxy"),
             Self::Caddy => Some("caddy"),
@@ -131,7 +126,6 @@ impl Peer {
         let running = match kind {
             Kind::Enforce => Gateway { mode: "enforce", ..Gateway::default() }.start(place)?,
             Kind::Audit => Gateway { mode: "audit", ..Gateway::default() }.start(place)?,
-            Kind::Bare => ours::bare(place)?,
             Kind::Minimal => ours::minimal(place)?,
             Kind::NginxFour | Kind::NginxList => others::nginx(kind, place)?,
             Kind::Haproxy => others::haproxy(place)?,

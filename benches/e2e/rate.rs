@@ -17,22 +17,24 @@ const ROUNDS: usize = 9;
 /// Connections, each with its share of the rate.
 pub(crate) const CONNECTIONS: u32 = 16;
 
-/// Whether the latency that judging adds at the 99th percentile lies within what the bare proxy differs from itself.
+/// Whether the latency that judging adds at the 99th percentile lies within what nginx differs from itself.
 pub(crate) fn latency(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Box<dyn Error>> {
     let h2load = H2load::new(folder)?;
     let origin = Origin::start(folder)?;
     let start = |kind| Peer::start(kind, &origin, folder);
-    let (bare, gateway) = (start(Kind::Bare)?, start(Kind::Enforce)?);
-    for peer in [&bare, &gateway] {
+    let (nginx, gateway) = (start(Kind::NginxFour)?, start(Kind::Enforce)?);
+    for peer in [&nginx, &gateway] {
         SCENARIOS.iter().take(1).try_for_each(|scenario| scenario.prove(peer))?;
         load(&h2load, peer.addresses.plain, rate, seconds)?;
     }
     let (mut added, mut spread) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
-        let first = load(&h2load, bare.addresses.plain, rate, seconds)?.p99;
+        let first = load(&h2load, nginx.addresses.plain, rate, seconds)?.p99;
         let judged = load(&h2load, gateway.addresses.plain, rate, seconds)?.p99;
-        let second = load(&h2load, bare.addresses.plain, rate, seconds)?.p99;
-        println!("round {round}: p99 bare {first:.0} us, gateway {judged:.0} us, bare again {second:.0} us");
+        let second = load(&h2load, nginx.addresses.plain, rate, seconds)?.p99;
+        println!(
+            "round {round}: p99 nginx {first:.0} us, gateway {judged:.0} us, nginx again {second:.0} us"
+        );
         added.push(judged - f64::midpoint(first, second));
         spread.push((second - first).abs());
     }
@@ -42,7 +44,7 @@ pub(crate) fn latency(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Bo
     let word = if passed { "pass" } else { "FAIL" };
     let usual = median(spread).unwrap_or_default();
     println!(
-        "{word:<12} p99 at {rate}/s: judging adds {added:.0} us; bare differs from itself by {usual:.0} us, at most {widest:.0}"
+        "{word:<12} p99 at {rate}/s: the gateway adds {added:.0} us to nginx, which differs from itself by {usual:.0} us, at most {widest:.0}"
     );
     Ok(passed)
 }

@@ -4,7 +4,9 @@
 //! asked once by hand, and after each load the statuses that the load saw are counted.
 
 use crate::load::Load;
-use crate::origin::{LARGE, LARGE_TARGET, MARK, SMALL};
+use crate::origin::{
+    CHUNKED_TARGET, HUGE_SIZE, HUGE_TARGET, LARGE, LARGE_TARGET, MARK, MIDDLING_SIZE, MIDDLING_TARGET, SMALL,
+};
 use crate::peers::{Kind, Peer};
 use std::error::Error;
 use std::io::{Read as _, Write as _};
@@ -28,7 +30,7 @@ const PAGE: &str = "/products/shoes/running/42.html?page=2";
 /// What is to become of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// The origin's page of so many octets.
+    /// The origin's page of so many bytes.
     Page(usize),
     /// 403, without the origin.
     Refusal,
@@ -39,6 +41,8 @@ pub(crate) enum Expected {
 pub(crate) enum Protocol {
     /// HTTP/1.1 without TLS.
     Http1,
+    /// HTTP/1.1 over TLS.
+    Tls,
     /// HTTP/2 over TLS.
     Http2,
 }
@@ -52,21 +56,45 @@ pub(crate) struct Scenario {
     pub(crate) protocol: Protocol,
     /// Whether each request has a connection of its own.
     pub(crate) fresh: bool,
+    /// How many bytes are sent with it; `POST` where there are any.
+    pub(crate) body: usize,
     pub(crate) expected: Expected,
     peers: fn(Kind) -> bool,
 }
 
 pub(crate) const PROXIED: &str = "page of 1 KB";
 pub(crate) const REFUSED: &str = "refusal";
+pub(crate) const LARGER: &str = "page of 100 KB";
+
+pub(crate) const TLS: &str = "page of 1 KB, TLS with keep-alive";
+pub(crate) const UPLOAD: &str = "POST of 10 KB";
+pub(crate) const MIDDLING: &str = "page of 64 KB";
+pub(crate) const HUGE: &str = "page of 1 MB";
+pub(crate) const CHUNKED: &str = "page of 64 KB in chunks";
+
+/// A page that a browser asks for, over connections that are kept.
+const fn page(name: &'static str, target: &'static str, size: usize) -> Scenario {
+    Scenario {
+        name,
+        user_agent: BROWSER,
+        target,
+        protocol: Protocol::Http1,
+        fresh: false,
+        body: 0,
+        expected: Expected::Page(size),
+        peers: |_| true,
+    }
+}
 
 /// All scenarios.
-pub(crate) const SCENARIOS: [Scenario; 9] = [
+pub(crate) const SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: PROXIED,
         user_agent: BROWSER,
         target: PAGE,
         protocol: Protocol::Http1,
         fresh: false,
+        body: 0,
         expected: Expected::Page(SMALL),
         peers: |_| true,
     },
@@ -76,15 +104,17 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http1,
         fresh: false,
+        body: 0,
         expected: Expected::Refusal,
         peers: |kind| kind != Kind::Audit,
     },
     Scenario {
-        name: "page of 100 KB",
+        name: LARGER,
         user_agent: BROWSER,
         target: LARGE_TARGET,
         protocol: Protocol::Http1,
         fresh: false,
+        body: 0,
         expected: Expected::Page(LARGE),
         peers: |_| true,
     },
@@ -94,6 +124,7 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http1,
         fresh: true,
+        body: 0,
         expected: Expected::Page(SMALL),
         peers: |_| true,
     },
@@ -103,6 +134,7 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http1,
         fresh: true,
+        body: 0,
         expected: Expected::Refusal,
         peers: |kind| kind != Kind::Audit,
     },
@@ -112,8 +144,9 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http1,
         fresh: false,
+        body: 0,
         expected: Expected::Page(SMALL),
-        peers: |kind| matches!(kind, Kind::Enforce | Kind::Audit | Kind::Bare | Kind::Minimal),
+        peers: |kind| matches!(kind, Kind::Enforce | Kind::Audit | Kind::Minimal),
     },
     Scenario {
         name: "page of 1 KB for a crawler that may not, in audit mode",
@@ -121,6 +154,7 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http1,
         fresh: false,
+        body: 0,
         expected: Expected::Page(SMALL),
         peers: |kind| kind == Kind::Audit,
     },
@@ -130,6 +164,7 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http2,
         fresh: false,
+        body: 0,
         expected: Expected::Page(SMALL),
         peers: |_| true,
     },
@@ -139,9 +174,15 @@ pub(crate) const SCENARIOS: [Scenario; 9] = [
         target: PAGE,
         protocol: Protocol::Http2,
         fresh: false,
+        body: 0,
         expected: Expected::Refusal,
         peers: |kind| kind != Kind::Audit,
     },
+    Scenario { protocol: Protocol::Tls, ..page(TLS, PAGE, SMALL) },
+    Scenario { body: 10_240, ..page(UPLOAD, PAGE, SMALL) },
+    page(MIDDLING, MIDDLING_TARGET, MIDDLING_SIZE),
+    page(HUGE, HUGE_TARGET, HUGE_SIZE),
+    page(CHUNKED, CHUNKED_TARGET, MIDDLING_SIZE),
 ];
 
 impl Scenario {
@@ -153,8 +194,20 @@ impl Scenario {
     /// Asks `peer` once, and says what is wrong with its answer.
     pub(crate) fn prove(&self, peer: &Peer) -> Result<(), Box<dyn Error>> {
         let answer = match self.protocol {
-            Protocol::Http1 => ask(peer.addresses.plain, self.target, self.user_agent)?,
-            Protocol::Http2 => ask_over_tls(peer.addresses.tls, self.target, self.user_agent)?,
+            Protocol::Http1 if self.body == 0 => ask(peer.addresses.plain, self.target, self.user_agent)?,
+            Protocol::Http1 => {
+                let body = "b".repeat(self.body);
+                curl(
+                    &["--data-raw", &body, &format!("http://{}{}", peer.addresses.plain, self.target)],
+                    self,
+                )?
+            }
+            Protocol::Tls => {
+                curl(&["--http1.1", &format!("https://{}{}", peer.addresses.tls, self.target)], self)?
+            }
+            Protocol::Http2 => {
+                curl(&["--http2", &format!("https://{}{}", peer.addresses.tls, self.target)], self)?
+            }
         };
         self.examine(&answer).map_err(|fault| format!("{}: {}: {fault}", peer.kind.name(), self.name).into())
     }
@@ -166,7 +219,7 @@ impl Scenario {
         let status = head.split(' ').nth(1).unwrap_or_default();
         match self.expected {
             Expected::Page(size) if status == "200" && from_origin && body.len() >= size => Ok(()),
-            Expected::Page(_) => Err(format!("it did not forward: status {status}, {} octets", body.len())),
+            Expected::Page(_) => Err(format!("it did not forward: status {status}, {} bytes", body.len())),
             Expected::Refusal if status == "403" && !from_origin => Ok(()),
             Expected::Refusal => Err(format!("it did not refuse: status {status}")),
         }
@@ -206,16 +259,16 @@ pub(crate) fn ask(address: SocketAddr, target: &str, user_agent: &str) -> Result
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The same over TLS, by curl; HTTP/2 or nothing.
-fn ask_over_tls(address: SocketAddr, target: &str, user_agent: &str) -> Result<String, Box<dyn Error>> {
+/// The same by curl, in the version of HTTP that the scenario is of.
+fn curl(arguments: &[&str], scenario: &Scenario) -> Result<String, Box<dyn Error>> {
     let mut curl = Command::new("curl");
-    curl.args(["-sSik", "--http2", "-A", user_agent, &format!("https://{address}{target}")]);
+    curl.args(["-sSik", "-A", scenario.user_agent]).args(arguments);
     let output = curl.output().map_err(|error| format!("cannot run curl: {error}"))?;
     let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !answer.starts_with("HTTP/2 ") {
-        return Err(
-            format!("it does not speak HTTP/2: {answer}{}", String::from_utf8_lossy(&output.stderr)).into()
-        );
+    let version = if scenario.protocol == Protocol::Http2 { "HTTP/2 " } else { "HTTP/1.1 " };
+    if !answer.starts_with(version) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("it does not speak {version}: {answer}{said}").into());
     }
     Ok(answer)
 }

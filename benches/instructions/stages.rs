@@ -122,7 +122,7 @@ fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed:
         addresses: scene.policy.config.addresses,
     };
     let refused = occurrence(disallowed, Action::Refuse);
-    counted(&mut || drop(black_box(Event::new(black_box(&refused)).into_line())));
+    counted(&mut || drop(black_box(Event::new(black_box(&refused)))));
     let cases = [
         (occurrence(allowed, Action::Forward), EventKind::Allowed),
         (occurrence(disallowed, Action::Refuse), EventKind::Violation),
@@ -177,6 +177,6 @@ fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &Judged<'_>) {
     let kind = EventKind::of(&judged.verdict, judged.proof);
     drop(black_box(scene.recorder.count(&occurrence, kind)));
     if kind != EventKind::Allowed {
-        drop(black_box(Event::new(&occurrence).into_line()));
+        drop(black_box(Event::new(&occurrence)));
     }
 }

@@ -7,13 +7,8 @@ use std::fmt::{Display, Write as _};
 /// What a text of this format is called in `Content-Type`.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What kind of metric a family is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
-}
+/// How the names of all metrics begin.
+const PREFIX: &str = "robots_gateway_";
 
 /// A text in the making. Each family is opened once, and its samples follow it.
 #[derive(Debug, Default)]
@@ -23,16 +18,25 @@ pub(super) struct Exposition {
 }
 
 impl Exposition {
-    /// Opens a family. `help` is one line of plain words.
-    pub(super) fn family(&mut self, name: &'static str, kind: Kind, help: &str) -> &mut Self {
-        let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        };
+    /// Opens a family of counters. `help` is one line of plain words.
+    pub(super) fn counter(&mut self, name: &'static str, help: &str) -> &mut Self {
+        self.family(name, "counter", help)
+    }
+
+    /// Opens a family of gauges.
+    pub(super) fn gauge(&mut self, name: &'static str, help: &str) -> &mut Self {
+        self.family(name, "gauge", help)
+    }
+
+    /// Opens a family of histograms.
+    pub(super) fn histogram(&mut self, name: &'static str, help: &str) -> &mut Self {
+        self.family(name, "histogram", help)
+    }
+
+    fn family(&mut self, name: &'static str, kind: &str, help: &str) -> &mut Self {
         self.family = name;
         // Writing to a `String` cannot fail.
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let _ = writeln!(self.text, "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}");
         self
     }
 
@@ -48,6 +52,7 @@ impl Exposition {
         labels: &[(&str, &str)],
         value: impl Display,
     ) -> &mut Self {
+        self.text.push_str(PREFIX);
         self.text.push_str(self.family);
         self.text.push_str(suffix);
         for (index, (label, value)) in labels.iter().enumerate() {
@@ -85,17 +90,17 @@ mod tests {
     #[test]
     fn a_family_is_told_of_before_its_samples() {
         let mut text = Exposition::default();
-        text.family("a_total", Kind::Counter, "Things.").sample(&[("b", "c"), ("d", "e")], 3).sample(&[], 4);
-        text.family("h", Kind::Histogram, "Times.").suffixed("_bucket", &[("le", "+Inf")], 1);
-        let expected = "# HELP a_total Things.\n# TYPE a_total counter\na_total{b=\"c\",d=\"e\"} 3\na_total 4\n\
-                        # HELP h Times.\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n";
-        assert_eq!(text.into_text(), expected);
+        text.counter("a_total", "Things.").sample(&[("b", "c"), ("d", "e")], 3).sample(&[], 4);
+        text.histogram("h", "Times.").suffixed("_bucket", &[("le", "+Inf")], 1);
+        let expected = "# HELP P_a_total Things.\n# TYPE P_a_total counter\nP_a_total{b=\"c\",d=\"e\"} 3\nP_a_total 4\n\
+                        # HELP P_h Times.\n# TYPE P_h histogram\nP_h_bucket{le=\"+Inf\"} 1\n";
+        assert_eq!(text.into_text(), expected.replace("P_", PREFIX));
     }
 
     #[test]
     fn what_would_end_a_label_is_escaped() {
         let mut text = Exposition::default();
-        text.family("a", Kind::Gauge, "A.").sample(&[("site", "q\"b\\n\nx")], 1);
+        text.gauge("a", "A.").sample(&[("site", "q\"b\\n\nx")], 1);
         assert!(text.into_text().ends_with("a{site=\"q\\\"b\\\\n\\nx\"} 1\n"));
     }
 }

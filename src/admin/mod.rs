@@ -9,10 +9,13 @@ mod metrics;
 mod mode;
 mod page;
 mod query;
+mod robots;
 mod status;
 
 pub use page::LivePage;
-pub use status::{AccessLogStatus, CertificateStatus, OriginStatus, SiteStatus, Status};
+pub use status::{
+    AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus, Status,
+};
 
 use crate::policy::{Prover, Reloader, Trigger};
 use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
@@ -83,6 +86,8 @@ impl Admin {
             (Door::Control, "/reload", &Method::POST) => self.reload(request),
             (Door::Control, "/mode", &Method::POST) => mode::change(self, request),
             (Door::Control, "/mode", &Method::GET | &Method::HEAD) => mode::show(self),
+            (Door::Control, "/robots", &Method::GET | &Method::HEAD) => robots::show(self, request),
+            (Door::Control, "/robots/refresh", &Method::POST) => robots::refresh(self, request),
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
             (Door::Control, "/reload", _) => use_instead("POST"),
             (Door::Control, "/mode", _) => use_instead("GET, HEAD, POST"),

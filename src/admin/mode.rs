@@ -1,6 +1,7 @@
 //! Setting a mode over the control socket, what it leads to, and which modes are in force.
 
 use super::{Admin, json, text};
+use crate::config::ModeValue;
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{ModeInForce, Override, Scope, Site, SiteModes, Whom};
@@ -134,12 +135,12 @@ fn wish(query: &str) -> Result<Wish, String> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decoded(value).ok_or_else(|| format!("`{key}` is not percent-encoded UTF-8"))?;
         match key {
-            "mode" => wish.mode = Some(value.parse().map_err(|error| format!("{error}"))?),
+            "mode" => wish.mode = Some(value.parse::<ModeValue>().map_err(|error| error.to_string())?.0),
             "crawler" => wish.scope.crawler = Some(value),
             "purpose" => {
-                let purpose = value.parse::<Purpose>();
+                let purpose = Purpose::named(&value);
                 wish.scope.purpose =
-                    Some(purpose.map_err(|unknown| format!("`{value}` is no purpose; {unknown}"))?);
+                    Some(purpose.map_err(|expected| format!("`{value}` is no purpose; {expected}"))?);
             }
             "site" => wish.scope.site = Some(value),
             "persist" => wish.persist = true,

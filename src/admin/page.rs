@@ -105,9 +105,11 @@ impl LivePage {
         let now = SystemTime::now();
         let question = Question {
             from: now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH),
-            to: now,
+            to: Question::open_end(),
+            now: Some(now),
             site: view.site.clone(),
             crawler: None,
+            purpose: None,
             top: TOP,
             known: Known::of(policy.identifier.catalogue()),
         };

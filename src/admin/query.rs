@@ -1,43 +1,13 @@
 //! The query of a URL (RFC 3986 §3.4) as names and values, and back.
 
-use std::fmt::Write as _;
-
-/// `a=b&c=d`, percent-decoded. What is not UTF-8 then has its replacement character.
+/// The pairs of a query, in their order. What is not UTF-8 is replaced.
 pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(name), decoded(value))
-    })
+    form_urlencoded::parse(query.as_bytes()).into_owned()
 }
 
-fn decoded(text: &str) -> String {
-    let mut octets = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let pair = after.first_chunk::<2>().filter(|_| *first == b'%');
-        let value = pair.and_then(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
-        octets.push(value.unwrap_or(if *first == b'+' { b' ' } else { *first }));
-        rest = if value.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8_lossy(&octets).into_owned()
-}
-
-fn digit(octet: u8) -> Option<u8> {
-    char::from(octet).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
-}
-
-/// `text` as a value: everything but the unreserved characters (RFC 3986 §2.3) is percent-encoded.
+/// A value that can stand in a query.
 pub(super) fn encoded(text: &str) -> String {
-    let mut value = String::with_capacity(text.len());
-    for octet in text.bytes() {
-        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
-            value.push(char::from(octet));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(value, "%{octet:02X}");
-        }
-    }
-    value
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::Admin;
 use crate::policy::{LastReload, Override, Policy, Reloader, Shown, Site, Upstream};
 use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 /// The answer of `gatewayctl status`; its field names are public API.
@@ -41,12 +42,50 @@ pub struct Status {
     pub store: StoreStatus,
     /// The access log; null where there is none.
     pub access_log: Option<AccessLogStatus>,
+    /// What other proxies ask; null where they are not answered.
+    pub authorize: Option<AuthorizeStatus>,
     /// The certificates that TLS shows.
     pub certificates: Vec<CertificateStatus>,
     /// Counts since the start.
     pub totals: TotalsSnapshot,
     /// What became of connections since the start.
     pub connections: ConnectionSnapshot,
+}
+
+/// What other proxies ask, in a [`Status`].
+#[derive(Clone, Debug, Serialize)]
+pub struct AuthorizeStatus {
+    /// Questions since the start, by door.
+    pub asked: BTreeMap<&'static str, u64>,
+    /// What was wrong with questions.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Whether requests for robots.txt come here, by hosts.
+    pub robots_txt: Vec<RobotsTxtSeen>,
+}
+
+/// When robots.txt of some hosts was last asked for through another proxy.
+#[derive(Clone, Debug, Serialize)]
+pub struct RobotsTxtSeen {
+    /// The hosts: `example.org`, `*.example.org`, or `*` for every other host.
+    pub hosts: String,
+    /// How many seconds ago; null where it was not within 24 hours, so that nobody is accused.
+    pub seconds_ago: Option<u64>,
+}
+
+fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
+    policy.config.authorize.as_ref()?;
+    let (doors, now) = (&admin.totals.doors, policy.clock.now());
+    let slots = policy.hosts().slots().iter().filter(|slot| slot.site.is_some());
+    Some(AuthorizeStatus {
+        asked: doors.asked().map(|(door, count)| (door.as_str(), count)).collect(),
+        faults: doors.faults().map(|(fault, count)| (fault.as_str(), count)).collect(),
+        robots_txt: slots
+            .map(|slot| RobotsTxtSeen {
+                hosts: slot.pattern.to_string(),
+                seconds_ago: doors.robots_txt_seen(&slot.pattern, now).map(|ago| ago.as_secs()),
+            })
+            .collect(),
+    })
 }
 
 /// The access log in a [`Status`].
@@ -125,8 +164,16 @@ pub struct SiteStatus {
     pub robots_version: Option<String>,
     /// When that version came into force.
     pub since: Option<String>,
-    /// Why the site does not follow what is on disk.
+    /// Where its own rules come from: `file`, `origin`, `none`.
+    pub source: &'static str,
+    /// Why the site does not follow what is on disk, or what is wrong with what its origin has.
     pub error: Option<String>,
+    /// When its origin last said what it has, how old that is, and when it is asked again; null unless `source` is `origin`.
+    pub fetched: Option<String>,
+    /// The age of that, in seconds.
+    pub age_seconds: Option<u64>,
+    /// In how many seconds the origin is asked again.
+    pub next_fetch_seconds: Option<u64>,
     /// How many findings of the version in force deserve a look; `gatewayctl check` prints them.
     pub findings: usize,
     /// From when on the version in force binds everyone, and who has read it.
@@ -168,6 +215,7 @@ pub(super) fn status(admin: &Admin) -> Status {
             let status = log.status();
             AccessLogStatus { queue: status.queue, lines_lost: status.details_dropped }
         }),
+        authorize: authorize(admin, &policy),
         certificates: policy.certificates.shown().map(|shown| CertificateStatus::of(shown, now)).collect(),
         totals: admin.totals.snapshot(),
         connections: admin.connections.snapshot(),
@@ -180,22 +228,27 @@ fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<Str
     let last = reloader.last()?;
     let of_a_site = |path: &str| {
         let sites = policy.sites().iter();
-        sites.filter_map(|site| site.config.robots.as_deref()).any(|robots| robots.to_str() == Some(path))
+        sites.flat_map(|site| site.config.robots.files()).any(|robots| robots.to_str() == Some(path))
     };
     let all = last.faults().find(|fault| !of_a_site(&fault.path))?;
-    let own = site.config.robots.as_deref().and_then(|robots| robots.to_str());
-    let waits = last.faults().find(|fault| Some(fault.path.as_str()) == own);
+    let is_own = |path: &str| site.config.robots.files().any(|robots| robots.to_str() == Some(path));
+    let waits = last.faults().find(|fault| is_own(&fault.path));
     Some(waits.map_or_else(|| all.to_string(), |waits| format!("{all}; {waits}")))
 }
 
 fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
     let notice = reloader.notice(policy, site);
+    let fetched = reloader.origin_files().told(&site.config.name, policy.clock.now()).unwrap_or_default();
     SiteStatus {
         site: site.config.name.clone(),
         mode: site.modes.general().as_str(),
         robots_version: site.version().map(|id| id.to_string()),
         since: site.version().map(|_| timestamp(site.since)),
-        error: site.error.clone().or_else(|| fault_of_all(policy, site, reloader)),
+        source: site.config.robots.source_word(),
+        error: site.error.clone().or(fetched.error).or_else(|| fault_of_all(policy, site, reloader)),
+        fetched: fetched.fetched,
+        age_seconds: fetched.age_seconds,
+        next_fetch_seconds: fetched.next_fetch_seconds,
         findings: site.warnings().count(),
         notice: notice.to_string(),
         binds_from: notice.binds_from.map(timestamp),

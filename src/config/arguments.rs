@@ -47,6 +47,9 @@ pub struct Arguments {
     /// Network of proxies whose X-Forwarded-For is believed; may be repeated
     #[arg(long, value_name = "CIDR")]
     pub trusted_proxy: Vec<NetworkValue>,
+    /// Address where other proxies ask whether a request may pass; only networks of --trusted-proxy are answered
+    #[arg(long, value_name = "ADDR")]
+    pub authorize: Option<ListenValue>,
     /// Worker threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,

@@ -5,7 +5,6 @@
 //! on: the same work is not begun again at once, and there are never more than [`MOST`] such threads.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
@@ -31,7 +30,8 @@ pub struct Bounded {
 }
 
 /// Work that was given up, or was not begun since the same work was given up and is not back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it takes too long")]
 pub struct GivenUp;
 
 type Work = Box<dyn FnOnce(&Idle) -> bool + Send>;
@@ -68,14 +68,6 @@ enum Stage {
     Done,
     GivenUp,
 }
-
-impl fmt::Display for GivenUp {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("it takes too long")
-    }
-}
-
-impl std::error::Error for GivenUp {}
 
 impl Shared {
     fn threads(&self) -> MutexGuard<'_, Threads> {

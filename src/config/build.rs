@@ -2,6 +2,7 @@
 
 use super::access_log;
 use super::arguments::Arguments;
+use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{AddressesKey, File, LogFormatKey, LogTable, TimeoutsTable};
@@ -12,6 +13,7 @@ use super::listener::Listening;
 use super::modes;
 use super::origin::Origin;
 use super::origin_url::OriginUrl;
+use super::robots::{RobotsConfig, RobotsSource};
 use super::site::SiteConfig;
 use super::values::DurationValue;
 use super::written::Written;
@@ -25,7 +27,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
 
@@ -62,7 +64,7 @@ impl Faults<'_> {
     }
 
     /// A fault of an option.
-    fn option(&mut self, message: impl Into<String>, hint: &str) {
+    pub(super) fn option(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(Path::new(""), message).with_hint(hint));
     }
 
@@ -79,7 +81,7 @@ pub(super) fn build(
 ) -> Result<Config, ConfigErrors> {
     let mut faults = Faults { path: path.unwrap_or_else(|| Path::new("")), text, found: Vec::new() };
     let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
-    let Listening { listen, listeners, certificates } =
+    let Listening { listen, listeners, authorize, certificates } =
         Listening::build(&mut file, base, arguments, &mut faults);
     let limits = Limits::from_table(std::mem::take(&mut file.limits), &mut faults);
     let admin = admin(&file, arguments, &mut faults);
@@ -90,22 +92,20 @@ pub(super) fn build(
     let log = log(std::mem::take(&mut file.log), &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
-    let sites = sites(&mut file, base, arguments, &mut faults);
+    let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }
-    let state_dir = file.state_dir.take().map(|folder| base.join(folder));
-    let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
-    let control = file.control.take().map(|socket| base.join(socket));
-    let control = arguments.control.clone().or(control).unwrap_or_else(defaults::control);
+    let (state_dir, control) = places(&mut file, base, arguments);
     Ok(Config {
         path: path.map(Path::to_owned),
         written: Written::default(),
         listen,
         listeners,
         certificates,
+        authorize,
         mode: arguments.mode.or(file.mode).map_or(Mode::Audit, |mode| mode.0),
         period,
         journal: journal(&file, arguments, &state_dir),
@@ -137,6 +137,15 @@ pub(super) fn build(
         crawlers,
         sites,
     })
+}
+
+/// The state folder and the control socket.
+fn places(file: &mut File, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
+    let state_dir = file.state_dir.take().map(|folder| base.join(folder));
+    let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
+    let control = file.control.take().map(|socket| base.join(socket));
+    let control = arguments.control.clone().or(control).unwrap_or_else(defaults::control);
+    (state_dir, control)
 }
 
 const fn address_detail(key: Option<AddressesKey>) -> AddressDetail {
@@ -286,14 +295,23 @@ fn timeouts(table: &TimeoutsTable) -> Timeouts {
     }
 }
 
-fn sites(file: &mut File, base: &Path, arguments: &Arguments, faults: &mut Faults<'_>) -> Vec<SiteConfig> {
+fn sites(
+    file: &mut File,
+    base: &Path,
+    arguments: &Arguments,
+    is_beside: bool,
+    faults: &mut Faults<'_>,
+) -> Vec<SiteConfig> {
     let tables = std::mem::take(&mut file.sites);
     check_hosts(&tables, faults);
+    if !is_beside && arguments.origin.is_none() {
+        authorize::miss_origins(&tables, faults);
+    }
     let mut sites: Vec<SiteConfig> = tables
         .into_iter()
         .filter_map(|table| SiteConfig::from_table(table.into_inner(), base, faults))
         .collect();
-    apply_options(&mut sites, arguments, faults);
+    apply_options(&mut sites, arguments, is_beside, faults);
     if sites.is_empty() && faults.found.is_empty() {
         faults.whole(
             "no site: there is nothing to stand in front of",
@@ -337,7 +355,12 @@ fn check_hosts(tables: &[Spanned<super::file::SiteTable>], faults: &mut Faults<'
 }
 
 /// `--origin` and `--robots` speak of the default site, or of the only one.
-fn apply_options(sites: &mut Vec<SiteConfig>, arguments: &Arguments, faults: &mut Faults<'_>) {
+fn apply_options(
+    sites: &mut Vec<SiteConfig>,
+    arguments: &Arguments,
+    is_beside: bool,
+    faults: &mut Faults<'_>,
+) {
     let origin = match arguments.origin.as_deref().map(str::parse::<OriginUrl>) {
         Some(Ok(url)) => Some(Origin::single(url)),
         Some(Err(error)) => {
@@ -355,10 +378,20 @@ fn apply_options(sites: &mut Vec<SiteConfig>, arguments: &Arguments, faults: &mu
                 site.origin = origin;
             }
             if let Some(robots) = robots {
-                site.robots = Some(robots.clone());
+                site.robots = RobotsConfig {
+                    source: RobotsSource::File(robots.clone()),
+                    ..std::mem::take(&mut site.robots)
+                };
             }
         }
-        (None, Some(origin), robots) => sites.push(SiteConfig::from_options(origin, robots.clone())),
+        (None, Some(origin), robots) => {
+            let robots = robots.clone().map_or_else(RobotsConfig::of_origin, RobotsConfig::of_file);
+            sites.push(SiteConfig::from_options(origin, robots));
+        }
+        (None, None, Some(robots)) if is_beside => {
+            let robots = RobotsConfig::of_file(robots.clone());
+            sites.push(SiteConfig::from_options(Origin::nowhere(), robots));
+        }
         (None, None, Some(_)) => {
             faults.whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
         }

@@ -10,6 +10,8 @@ use std::time::Duration;
 pub const LISTEN: &str = "127.0.0.1:8080";
 /// Loopback, and a port that recalls RFC 9309.
 pub const ADMIN: &str = "127.0.0.1:9309";
+/// Loopback, and the port next to the admin listener's.
+pub const AUTHORIZE: &str = "127.0.0.1:9310";
 /// RFC 9309 §2.4: a crawler should not use a cached copy for more than 24 hours.
 pub const NOTICE: Duration = Duration::from_secs(24 * 3_600);
 /// The time between a crawler's read and the moment its queues can know of it.
@@ -62,11 +64,11 @@ pub const HEADER_FIELDS: usize = 100;
 pub const BODY_RATE: u64 = 500;
 /// What RFC 9113 §6.5.2 recommends as the least.
 pub const H2_STREAMS: u32 = 100;
-/// Requests over HTTP/2 at once. Where clients take nothing of large answers, each holds 600 KiB: 2.4 GiB at most.
+/// Requests over HTTP/2 at once. Where clients take nothing of large answers, each holds 256 KiB: 1 GiB at most.
 /// At a tenth of a second each, so many are 40,000 in a second.
 pub const H2_REQUESTS: usize = 4_096;
 /// Of one address: as many as its connections, so that an office has over HTTP/2 what it has over HTTP/1. They hold
-/// 300 MiB at most.
+/// 128 MiB at most.
 pub const H2_REQUESTS_PER_ADDRESS: usize = 512;
 /// A page left early cancels what is open, a hundred streams at most; this allows for leaving it often.
 pub const H2_RESETS: u32 = 500;
@@ -92,6 +94,9 @@ pub const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 pub const HEALTH_FAILURES: u32 = 3;
 /// A server that is starting may fail again at once.
 pub const HEALTH_SUCCESSES: u32 = 2;
+/// How often an origin is asked for its robots.txt: a change made there is served, and judged by, soon enough not to be
+/// missed, and one request in ten minutes is nothing to an origin.
+pub const ROBOTS_EVERY: Duration = Duration::from_secs(600);
 /// The page that every origin has.
 pub const HEALTH_PATH: &str = "/";
 /// How often the names of origins are resolved again: the least time to live that name servers commonly give.

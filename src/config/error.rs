@@ -1,11 +1,11 @@
 //! What is wrong with a configuration, said so that it can be mended: file, line, column, remedy.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// One fault of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}{}", self.place(), hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default())]
 pub struct ConfigError {
     /// The file, as the operator named it.
     pub path: PathBuf,
@@ -18,6 +18,14 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
+    fn place(&self) -> String {
+        match (self.path.display(), self.position) {
+            _ if self.path.as_os_str().is_empty() => String::new(),
+            (path, Some((line, column))) => format!("{path}:{line}:{column}: "),
+            (path, None) => format!("{path}: "),
+        }
+    }
+
     /// A fault of the whole file, or of something that is no file.
     pub fn whole(path: &Path, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), position: None, message: message.into(), hint: None }
@@ -37,42 +45,10 @@ impl ConfigError {
     }
 }
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path.as_os_str().is_empty() {
-            write!(out, "{}", self.path.display())?;
-            if let Some((line, column)) = self.position {
-                write!(out, ":{line}:{column}")?;
-            }
-            out.write_str(": ")?;
-        }
-        out.write_str(&self.message)?;
-        match &self.hint {
-            Some(hint) => write!(out, "\n  hint: {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 /// Every fault that was found, never none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigErrors(pub Vec<ConfigError>);
-
-impl fmt::Display for ConfigErrors {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().enumerate() {
-            if index > 0 {
-                out.write_str("\n")?;
-            }
-            write!(out, "{error}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ConfigErrors {}
 
 impl From<ConfigError> for ConfigErrors {
     fn from(error: ConfigError) -> Self {

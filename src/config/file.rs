@@ -2,10 +2,12 @@
 //!
 //! Private to `config`. Nothing past it sees a raw value; [`super::build`] turns this into [`super::Config`].
 
+use super::authorize::AuthorizeTable;
 use super::error::ConfigError;
 use super::limits::LimitsTable;
 use super::listener::{CertificateTable, ListenerTable};
 use super::origin::OriginKey;
+use super::robots::RobotsKey;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
 use serde::Deserialize;
@@ -19,6 +21,7 @@ pub(super) struct File {
     pub(super) listen: Option<Vec<Spanned<ListenValue>>>,
     pub(super) listeners: Vec<Spanned<ListenerTable>>,
     pub(super) certificates: Vec<CertificateTable>,
+    pub(super) authorize: Option<AuthorizeTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) notice: Option<DurationValue>,
     pub(super) settle: Option<DurationValue>,
@@ -132,8 +135,8 @@ pub(super) struct CrawlerTable {
 pub(super) struct SiteTable {
     #[serde(default)]
     pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Spanned<OriginKey>,
-    pub(super) robots: Option<PathBuf>,
+    pub(super) origin: Option<Spanned<OriginKey>>,
+    pub(super) robots: Option<Spanned<RobotsKey>>,
     pub(super) published: Option<PublishedTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) contradicted: Option<ContradictedKey>,

@@ -3,8 +3,8 @@
 use super::arguments::Arguments;
 use super::build::Faults;
 use super::file::{File, ForwardedKey};
+use crate::http::claims::FieldPatterns;
 use crate::request::address::Networks;
-use crate::request::claims::FieldPatterns;
 use crate::request::forwarded::ForwardedField;
 
 /// What is believed, and what is said.

@@ -13,21 +13,21 @@ pub enum HostPattern {
     Below(Box<str>),
 }
 
-/// Why a text is no [`HostPattern`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostPatternError(String);
-
-impl fmt::Display for HostPatternError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "`{}` is no host; write a name such as `example.org` or `*.example.org`, without scheme and port",
-            self.0
-        )
+impl HostPattern {
+    /// Whether a host, in normal form, is one of these.
+    #[must_use]
+    pub fn admits(&self, host: &str) -> bool {
+        match self {
+            Self::Exact(name) => **name == *host,
+            Self::Below(domain) => host.strip_suffix(&**domain).is_some_and(|rest| rest.ends_with('.')),
+        }
     }
 }
 
-impl std::error::Error for HostPatternError {}
+/// Why a text is no [`HostPattern`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no host; write a name such as `example.org` or `*.example.org`, without scheme and port")]
+pub struct HostPatternError(String);
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! `[[listeners]]` and `[[certificates]]`: addresses that need more than a number, and what TLS shows there.
 
 use super::arguments::Arguments;
+use super::authorize::{self, AuthorizeConfig};
 use super::build::Faults;
 use super::defaults;
 use super::file::File;
@@ -13,6 +14,7 @@ use toml::Spanned;
 
 /// An address to listen on, and what is spoken there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ListenerConfig {
     /// The address.
     pub address: SocketAddr,
@@ -22,13 +24,22 @@ pub struct ListenerConfig {
     pub proxy_protocol: bool,
     /// Whether one of `trusted_proxies` that such a header names is believed in its fields.
     pub believe_named_proxies: bool,
+    /// Whether other proxies ask here about the requests of their clients.
+    pub is_for_proxies: bool,
 }
 
 impl ListenerConfig {
     /// A listener for plain HTTP/1.1.
     #[must_use]
     pub const fn plain(address: SocketAddr) -> Self {
-        Self { address, tls: false, proxy_protocol: false, believe_named_proxies: false }
+        let (tls, proxy_protocol, believe_named_proxies) = (false, false, false);
+        Self { address, tls, proxy_protocol, believe_named_proxies, is_for_proxies: false }
+    }
+
+    /// A listener that answers other proxies.
+    #[must_use]
+    pub const fn for_proxies(address: SocketAddr) -> Self {
+        Self { is_for_proxies: true, ..Self::plain(address) }
     }
 }
 
@@ -68,6 +79,7 @@ pub(super) struct CertificateTable {
 pub(super) struct Listening {
     pub(super) listen: Vec<SocketAddr>,
     pub(super) listeners: Vec<ListenerConfig>,
+    pub(super) authorize: Option<AuthorizeConfig>,
     pub(super) certificates: Vec<CertificateConfig>,
 }
 
@@ -80,7 +92,8 @@ impl Listening {
         faults: &mut Faults<'_>,
     ) -> Self {
         let tables = std::mem::take(&mut file.listeners);
-        let listen = listen(file, arguments, tables.is_empty(), faults);
+        let is_needed = tables.is_empty() && !is_beside_only(file, arguments);
+        let listen = listen(file, arguments, is_needed, faults);
         let certificates = certificates(std::mem::take(&mut file.certificates), base, faults);
         let context = Context {
             plain: &listen,
@@ -88,8 +101,17 @@ impl Listening {
             has_proxies: !(file.trusted_proxies.is_empty() && arguments.trusted_proxy.is_empty()),
         };
         let listeners = listeners(tables, &context, faults);
-        Self { listen, listeners, certificates }
+        let others = listen.iter().chain(listeners.iter().map(|listener| &listener.address));
+        let authorize = authorize::build(file, base, arguments, others, faults);
+        Self { listen, listeners, authorize, certificates }
     }
+}
+
+/// Whether nobody is to be served here: other proxies ask, and `listen` is empty, or no site has an origin.
+fn is_beside_only(file: &File, arguments: &Arguments) -> bool {
+    let has_origin =
+        || arguments.origin.is_some() || file.sites.iter().any(|site| site.as_ref().origin.is_some());
+    authorize::is_wanted(file, arguments) && file.listen.as_ref().map_or_else(|| !has_origin(), Vec::is_empty)
 }
 
 /// Where `[[listeners]]` say where to listen, nothing is added that nobody asked for.
@@ -160,7 +182,8 @@ fn listeners(
                 "add `proxy_protocol = true`, or remove the key",
             );
         }
-        listeners.push(ListenerConfig { address, tls, proxy_protocol, believe_named_proxies });
+        let plain = ListenerConfig::plain(address);
+        listeners.push(ListenerConfig { tls, proxy_protocol, believe_named_proxies, ..plain });
     }
     listeners
 }

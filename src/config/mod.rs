@@ -6,6 +6,7 @@
 
 mod access_log;
 mod arguments;
+mod authorize;
 mod bounded;
 mod build;
 pub mod catalogue;
@@ -21,6 +22,7 @@ mod origin;
 mod origin_url;
 pub mod ranges;
 pub mod reading;
+mod robots;
 mod sibling;
 mod site;
 mod values;
@@ -28,6 +30,7 @@ mod verify;
 mod written;
 
 pub use arguments::Arguments;
+pub use authorize::AuthorizeConfig;
 pub use bounded::{Bounded, GivenUp};
 pub use error::{ConfigError, ConfigErrors};
 pub use forwarding::Forwarding;
@@ -36,6 +39,7 @@ pub use limits::Limits;
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
+pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl};
 pub use sibling::sibling;
 pub use site::{Published, SiteConfig};
 pub use values::{
@@ -46,10 +50,10 @@ pub use written::{KeyChange, Written};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
+use crate::http::claims::FieldPatterns;
 use crate::identify::Purpose;
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::Networks;
-use crate::request::claims::FieldPatterns;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -69,6 +73,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Addresses with more to them: TLS, the PROXY protocol.
     pub listeners: Vec<ListenerConfig>,
+    /// Where other proxies ask, if they may.
+    pub authorize: Option<AuthorizeConfig>,
     /// What TLS shows there; the first one to whoever asks for a host that no other is for.
     pub certificates: Vec<CertificateConfig>,
     /// Mode of every site that has none of its own.
@@ -171,9 +177,11 @@ impl Config {
         Ok(Self { written, ..build::build(Some(path), &text, file, arguments)? })
     }
 
-    /// Every listener, the plain ones first.
+    /// Every listener for HTTP, the plain ones first and that for other proxies last.
     pub fn all_listeners(&self) -> impl Iterator<Item = ListenerConfig> + '_ {
-        self.listen.iter().copied().map(ListenerConfig::plain).chain(self.listeners.iter().copied())
+        let plain = self.listen.iter().copied().map(ListenerConfig::plain);
+        let doors = self.authorize.iter().map(|doors| ListenerConfig::for_proxies(doors.listen));
+        plain.chain(self.listeners.iter().copied()).chain(doors)
     }
 
     /// Where a configuration file puts the control socket, whatever else is wrong with it.
@@ -190,11 +198,13 @@ impl Config {
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
-    /// certificates. Lists of address ranges are the policy's affair.
+    /// certificates, the secret of other proxies. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let robots = self.sites.iter().filter_map(|site| site.robots.as_deref());
+        let robots = self.sites.iter().flat_map(|site| site.robots.files());
         let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
-        self.path.as_deref().into_iter().chain(self.catalogue.as_deref()).chain(robots).chain(pairs)
+        let secret = self.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
+        let own = [self.path.as_deref(), self.catalogue.as_deref(), secret];
+        own.into_iter().flatten().chain(robots).chain(pairs)
     }
 }
 

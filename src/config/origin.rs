@@ -3,12 +3,9 @@
 use super::build::Faults;
 use super::defaults;
 use super::origin_url::OriginUrl;
-use super::values::DurationValue;
+use super::values::{DurationValue, TextOr};
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use std::fmt;
-use std::marker::PhantomData;
+use serde::de::Deserializer;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -16,7 +13,7 @@ use toml::Spanned;
 /// The origin of a site: its servers, and how they are used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// At least one.
+    /// At least one, but for a site that only other proxies ask about.
     pub servers: Vec<OriginServer>,
     /// Certificates that sign those of the servers; none for what the system trusts.
     pub ca: Option<PathBuf>,
@@ -100,25 +97,6 @@ enum ServerKey {
     Table(ServerTable),
 }
 
-/// A text, or a table with its own complaints about its keys.
-struct TextOr<T, F>(F, &'static str, PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>, K, F: Fn(Result<String, T>) -> K> Visitor<'de> for TextOr<T, F> {
-    type Value = K;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.1)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<K, E> {
-        Ok(self.0(Ok(text.to_owned())))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<K, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(|table| self.0(Err(table)))
-    }
-}
-
 impl<'de> Deserialize<'de> for OriginKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let made = |written: Result<String, OriginTable>| match written {
@@ -126,14 +104,14 @@ impl<'de> Deserialize<'de> for OriginKey {
             Err(table) => Self::Table(Box::new(table)),
         };
         let wanted = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
-        deserializer.deserialize_any(TextOr(made, wanted, PhantomData))
+        deserializer.deserialize_any(TextOr::new(made, wanted))
     }
 }
 
 impl<'de> Deserialize<'de> for ServerKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let made = |written: Result<String, ServerTable>| written.map_or_else(Self::Table, Self::Url);
-        deserializer.deserialize_any(TextOr(made, "a URL, or a table with `url`", PhantomData))
+        deserializer.deserialize_any(TextOr::new(made, "a URL, or a table with `url`"))
     }
 }
 
@@ -180,8 +158,14 @@ impl Origin {
     /// The origin that is one server with the defaults.
     #[must_use]
     pub fn single(url: OriginUrl) -> Self {
+        Self { servers: vec![OriginServer::new(url)], ..Self::nowhere() }
+    }
+
+    /// No origin: another proxy has one, and asks.
+    #[must_use]
+    pub fn nowhere() -> Self {
         Self {
-            servers: vec![OriginServer::new(url)],
+            servers: Vec::new(),
             ca: None,
             health: HealthTable::default().built(&mut |_| {}),
             timeouts: OriginTimeouts::default(),

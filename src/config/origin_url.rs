@@ -21,36 +21,18 @@ pub enum OriginUrl {
 }
 
 /// Why a text is no [`OriginUrl`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
     /// Not an URL of scheme and authority.
+    #[error("`{0}` is no origin; write a URL such as `http://127.0.0.1:3000`")]
     NoUrl(String),
     /// A path, query or user in the URL.
+    #[error("`{0}`: an origin has no path, query or user; write only scheme, host and port")]
     TooMuch(String),
     /// A socket whose path is not absolute.
+    #[error("`{0}`: write the whole path of the socket, such as `unix:/run/app.sock`")]
     Relative(String),
 }
-
-impl fmt::Display for OriginError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoUrl(text) => {
-                write!(out, "`{text}` is no origin; write a URL such as `http://127.0.0.1:3000`")
-            }
-            Self::TooMuch(text) => {
-                write!(
-                    out,
-                    "`{text}`: an origin has no path, query or user; write only scheme, host and port"
-                )
-            }
-            Self::Relative(text) => {
-                write!(out, "`{text}`: write the whole path of the socket, such as `unix:/run/app.sock`")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OriginError {}
 
 impl fmt::Display for OriginUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

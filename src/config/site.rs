@@ -6,12 +6,13 @@ use super::file::{
 };
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
+use super::robots::RobotsConfig;
 use crate::decide::VersionId;
 use crate::enforce::{Choices, Contradicted, Mode, RefusalPolicy, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
 use jiff::Timestamp;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// The name of the site without hosts.
@@ -27,10 +28,10 @@ pub struct SiteConfig {
     pub name: String,
     /// Its hosts; none for the default site.
     pub hosts: Vec<HostPattern>,
-    /// Its origin.
+    /// Its origin; without servers where only other proxies ask about it.
     pub origin: Origin,
-    /// Its robots.txt; `None` allows everything and answers 404.
-    pub robots: Option<PathBuf>,
+    /// What its robots.txt is made of.
+    pub robots: RobotsConfig,
     /// Since when a version of it was published before the gateway served it.
     pub published: Option<Published>,
     /// Its own mode.
@@ -49,7 +50,7 @@ pub struct SiteConfig {
 
 impl SiteConfig {
     /// A site that only options speak of.
-    pub(super) fn from_options(origin: Origin, robots: Option<PathBuf>) -> Self {
+    pub(super) fn from_options(origin: Origin, robots: RobotsConfig) -> Self {
         Self {
             name: DEFAULT_SITE.to_owned(),
             hosts: Vec::new(),
@@ -69,15 +70,33 @@ impl SiteConfig {
     pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
         let hosts =
             faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
-        let origin = Origin::from_key(table.origin, base, faults);
+        let origin = table
+            .origin
+            .map_or_else(|| Some(Origin::nowhere()), |origin| Origin::from_key(origin, base, faults));
         let refusal = refusal(table.refusal, faults);
         let published = table.published.and_then(|table| published(&table, faults));
-        let (hosts, origin) = (hosts?, origin?);
+        let has_origin = origin.as_ref().is_none_or(|origin| !origin.servers.is_empty());
+        let robots = match table.robots {
+            Some(key) => {
+                let span = key.span();
+                RobotsConfig::from_key(key, base, faults).filter(|robots| {
+                    let is_askable = has_origin || robots.origin().is_none_or(|from| from.url.is_some());
+                    if !is_askable {
+                        let hint = "add `url`, or a `file`, or `from = \"none\"`";
+                        faults.push(span, "a site without `origin` has none to take a robots.txt from", hint);
+                    }
+                    is_askable
+                })
+            }
+            None if has_origin => Some(RobotsConfig::of_origin()),
+            None => Some(RobotsConfig::default()),
+        };
+        let (hosts, origin, robots) = (hosts?, origin?, robots?);
         Some(Self {
             name: hosts.first().map_or_else(|| DEFAULT_SITE.to_owned(), ToString::to_string),
             hosts,
             origin,
-            robots: table.robots.map(|path| base.join(path)),
+            robots,
             published,
             mode: table.mode.map(|mode| mode.0),
             choices: choices(table.contradicted, table.variants),
@@ -105,7 +124,7 @@ pub struct Published {
 }
 
 fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<Published> {
-    let version = VersionId::parse(table.version.as_ref());
+    let version = table.version.as_ref().parse::<VersionId>().ok();
     if version.is_none() {
         let message = format!("`{}` is no version: expected 12 hexadecimal digits", table.version.as_ref());
         faults.push(

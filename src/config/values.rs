@@ -2,11 +2,14 @@
 //!
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
-use crate::enforce::{Mode, UnknownMode};
+use crate::enforce::Mode;
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
@@ -47,7 +50,8 @@ pub struct RateValue(pub Option<JournalRate>);
 pub struct ModeValue(pub Mode);
 
 /// Why a text is no good value; says what to write instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ValueError(String);
 
 impl ValueError {
@@ -56,13 +60,31 @@ impl ValueError {
     }
 }
 
-impl fmt::Display for ValueError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+/// A text, or a table with its own complaints about its keys.
+pub(super) struct TextOr<T, F>(F, &'static str, PhantomData<T>);
+
+impl<T, F> TextOr<T, F> {
+    /// What is `wanted` is said of what is neither.
+    pub(super) const fn new(made: F, wanted: &'static str) -> Self {
+        Self(made, wanted, PhantomData)
     }
 }
 
-impl std::error::Error for ValueError {}
+impl<'de, T: Deserialize<'de>, K, F: Fn(Result<String, T>) -> K> Visitor<'de> for TextOr<T, F> {
+    type Value = K;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.1)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<K, E> {
+        Ok(self.0(Ok(text.to_owned())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<K, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|table| self.0(Err(table)))
+    }
+}
 
 /// Splits `12ms` into its number and its unit.
 fn split_number(text: &str) -> Option<(u64, &str)> {
@@ -169,7 +191,8 @@ impl FromStr for ModeValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        text.parse().map(Self).map_err(|error: UnknownMode| ValueError(error.to_string()))
+        let message = "is no mode; write `off`, `audit` or `enforce`";
+        text.parse().map(Self).map_err(|_| ValueError(format!("`{text}` {message}")))
     }
 }
 
@@ -190,6 +213,12 @@ from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, Ra
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_mode_is_told_which_there_are() {
+        assert_eq!("audit".parse(), Ok(ModeValue(Mode::Audit)));
+        assert!("block".parse::<ModeValue>().unwrap_err().to_string().contains("`enforce`"));
+    }
 
     #[test]
     fn durations_need_a_unit() {

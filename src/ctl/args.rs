@@ -1,6 +1,7 @@
 //! Verbs, options and their help.
 
 use super::report::Moment;
+use crate::identify::Purpose;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ mod past;
 mod setup;
 
 pub(super) use past::{DiffArgs, ReplayArgs};
-pub(super) use setup::{CompletionsArgs, InitArgs, ManArgs, ModeArgs};
+pub(super) use setup::{BesideProxy, CompletionsArgs, InitArgs, ManArgs, ModeArgs};
 
 /// Ask and steer robots-gateway.
 #[derive(Debug, Parser)]
@@ -48,6 +49,9 @@ pub(super) enum Format {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Copy the store to a file, whole, while the gateway runs or not
+    #[command(after_help = examples::BACKUP)]
+    Backup(BackupArgs),
     /// Load everything as the gateway would, and print every error and finding
     #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
@@ -84,9 +88,19 @@ pub(super) enum Verb {
     /// Judge access logs: what would have been refused
     #[command(after_help = examples::REPLAY)]
     Replay(ReplayArgs),
+    /// Show robots.txt as it is served, each line with where it comes from
+    #[command(after_help = examples::ROBOTS)]
+    Robots(RobotsArgs),
     /// Show what the running gateway is doing
     #[command(after_help = examples::STATUS)]
     Status,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BackupArgs {
+    /// The file to write; it must not exist
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -112,6 +126,9 @@ pub(super) struct CrawlersArgs {
     /// A User-Agent header, whole: what it is recognised as, step by step
     #[arg(value_name = "UA")]
     pub(super) user_agent: Option<String>,
+    /// Only those that fetch for this, such as ai-train
+    #[arg(long, value_name = "P", conflicts_with = "user_agent")]
+    pub(super) purpose: Option<Purpose>,
     #[command(subcommand)]
     pub(super) verb: Option<CrawlersVerb>,
 }
@@ -130,6 +147,21 @@ pub(super) struct RefreshArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct RobotsArgs {
+    /// Host of the site that is asked [default: the default site, or the only one]
+    #[arg(long, global = true, value_name = "HOST")]
+    pub(super) site: Option<String>,
+    #[command(subcommand)]
+    pub(super) verb: Option<RobotsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RobotsVerb {
+    /// Have the running gateway ask the origins for their robots.txt now: of all sites, or of one
+    Refresh,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct LintArgs {
     /// A robots.txt, or standard input (-)
     #[arg(value_name = "FILE", required = true)]
@@ -144,7 +176,7 @@ pub(super) struct ReportArgs {
     /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z
     #[arg(long, value_name = "T", default_value = "24h")]
     pub(super) since: Moment,
-    /// End so long ago, or then; never later than now [default: now]
+    /// End so long ago, or then [default: now, or after what a clock that was ahead has dated later]
     #[arg(long, value_name = "T")]
     pub(super) until: Option<Moment>,
     /// Only this site
@@ -153,6 +185,9 @@ pub(super) struct ReportArgs {
     /// Only this crawler
     #[arg(long, value_name = "NAME")]
     pub(super) crawler: Option<String>,
+    /// Only what fetches for this, such as ai-train
+    #[arg(long, value_name = "P")]
+    pub(super) purpose: Option<Purpose>,
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,

@@ -44,11 +44,7 @@ struct Unreadable {
     error: String,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ExplainArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let mut batch = Batch { trial: Trial::load(cli, arguments)?, last: None };
     let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
@@ -162,6 +158,7 @@ fn by_matcher(site: &Site, token: &str, target: &[u8]) -> Answer {
         token: group.map(|group| group.matched().to_owned()),
         group: group.map_or_else(Vec::new, |group| group.tokens().into_iter().map(str::to_owned).collect()),
         line: judgement.rule.map(|rule| rule.line),
+        source: judgement.rule.and_then(|rule| rule.source().map(str::to_owned)),
         rule: judgement.rule.map(|rule| printable(rule.text)),
         reason: judgement.reason.as_str(),
     }

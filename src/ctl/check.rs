@@ -1,5 +1,7 @@
 //! `gatewayctl check`: loads everything as the daemon would, and prints every error and finding.
 
+mod beside;
+
 use super::args::{CheckArgs, Cli};
 use super::lint::{Complaint, report};
 use super::output::Output;
@@ -7,20 +9,19 @@ use super::{Failure, Outcome, origin_copy, setting};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
-use crate::robots::Severity;
-use std::io;
+use crate::robots::{Finding, LineSource, Severity};
 use std::path::Path;
 use std::time::SystemTime;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CheckArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let path = cli.needed_config_file()?;
     let loaded = setting::load(cli, &path).and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {
-        Ok(policy) => findings(&path, policy, arguments.offline),
+        Ok(policy) => {
+            let mut found = findings(&path, policy, arguments.offline);
+            found.extend(beside::findings(cli, &path, policy, arguments.offline));
+            found
+        }
         Err(ConfigErrors(errors)) => errors.iter().map(error).collect(),
     };
     let outcome = report(&complaints, arguments.deny, output)?;
@@ -54,18 +55,30 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
         code: "address-ranges",
         ..error(fault)
     }));
+    let stale = policy.stale_catalogue(SystemTime::now());
+    complaints.extend(stale.map(|stale| {
+        Complaint::whole(path, Severity::Note, "stale-catalogue", stale, "install a newer version")
+    }));
     complaints.extend(of_certificates(policy));
     for site in policy.sites() {
         complaints.extend(of_refusals(path, site));
         complaints.extend(of_siblings(path, policy, site));
-        if let Some(robots) = &site.config.robots {
-            complaints.extend(site.findings.iter().map(|finding| Complaint::of(robots, finding)));
-        }
+        complaints.extend(site.findings.iter().map(|finding| of_finding(site, finding)));
         if !offline {
             complaints.extend(origin_copy::compare(path, site));
         }
     }
     complaints
+}
+
+/// A finding at its place in the part of the file that it stands in.
+fn of_finding(site: &Site, finding: &Finding) -> Complaint {
+    let robots = &site.config.robots;
+    let (source, line) =
+        site.robots.as_ref().map_or((&LineSource::Own, finding.line), |file| file.place(finding.line));
+    let additions = robots.additions.as_deref().filter(|_| *source == LineSource::Additions);
+    let path = additions.or_else(|| robots.file()).unwrap_or_else(|| Path::new("robots.txt of the origin"));
+    Complaint { line: usize::try_from(line).ok(), ..Complaint::of(path, finding) }
 }
 
 /// Certificates that run out, or have.
@@ -74,28 +87,23 @@ fn of_certificates(policy: &Policy) -> impl Iterator<Item = Complaint> {
     policy.certificates.shown().filter_map(move |shown| {
         let trouble = shown.validity?.trouble(now)?;
         let hint = "renew it; the gateway shows a renewed pair from the next handshake on";
-        Some(warning(shown.file, "certificate", format!("the certificate {trouble}"), hint))
+        Some(Complaint::whole(
+            shown.file,
+            Severity::Warning,
+            "certificate",
+            format!("the certificate {trouble}"),
+            hint,
+        ))
     })
-}
-
-fn warning(path: &Path, code: &'static str, message: String, hint: &str) -> Complaint {
-    Complaint {
-        path: path.display().to_string(),
-        line: None,
-        column: None,
-        severity: Severity::Warning.as_str(),
-        code,
-        message,
-        hint: Some(hint.to_owned()),
-    }
 }
 
 fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
     let config = &policy.config;
     let mut complaints = Vec::new();
     if config.robots_max_age > config.period.notice {
-        complaints.push(warning(
+        complaints.push(Complaint::whole(
             path,
+            Severity::Warning,
             "max-age",
             "`robots_max_age` is longer than `notice`: a crawler that keeps the file as long as it may can be accused".to_owned(),
             "make `notice` at least as long",
@@ -105,8 +113,9 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
     unknown.retain(|name| policy.identifier.catalogue().get(name).is_none());
     unknown.sort_unstable();
     for name in unknown {
-        complaints.push(warning(
+        complaints.push(Complaint::whole(
             path,
+            Severity::Warning,
             "unknown-crawler",
             format!("`[crawlers.{name}]`: the catalogue knows no crawler of this name"),
             "the mode applies to a client that calls itself by this name; check the spelling",
@@ -127,7 +136,7 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
             format!("`{host}` is a site's, and `{other}` is nobody's: requests for it are answered 421");
         let hint = format!("add \"{other}\" to its `hosts`, if the site has that name too");
         // It may well be meant: not every name exists.
-        Some(Complaint { severity: Severity::Note.as_str(), ..warning(path, "host", message, &hint) })
+        Some(Complaint::whole(path, Severity::Note, "host", message, &hint))
     })
 }
 
@@ -143,14 +152,14 @@ fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
     }
     if status == 429 {
         let message = format!("site `{name}`: refusing with 429 has Google crawl the whole site more slowly");
-        return Some(warning(path, "refusal-status", message, "403 says that this page alone is meant"));
+        let hint = "403 says that this page alone is meant";
+        return Some(Complaint::whole(path, Severity::Warning, "refusal-status", message, hint));
     }
     let message = format!(
         "site `{name}`: refusing with {status} has Google drop the page from its index, as every 4xx but 429 does"
     );
     let hint = "Google does not ask for what robots.txt disallows for it, unless it ignores a rule or could not read it";
-    let complaint = warning(path, "refusal-status", message, hint);
     // 404 and 410 say to everybody that the page is gone, which it is not.
     let severity = if matches!(status, 404 | 410) { Severity::Warning } else { Severity::Note };
-    Some(Complaint { severity: severity.as_str(), ..complaint })
+    Some(Complaint::whole(path, severity, "refusal-status", message, hint))
 }

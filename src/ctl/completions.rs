@@ -4,12 +4,8 @@ use super::args::{Cli, CompletionsArgs};
 use super::output::Output;
 use super::{Failure, Outcome};
 use clap::CommandFactory as _;
-use std::io;
 
-pub(super) fn run(
-    arguments: &CompletionsArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &CompletionsArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "gatewayctl", &mut script);
     output.octets(&script)?;

@@ -2,7 +2,6 @@
 
 use super::Failure;
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -21,7 +20,7 @@ const WRITING: Duration = Duration::from_secs(15);
 /// How long the answer to a question may take.
 fn patience(path: &str) -> Duration {
     match path.split_once('?').unwrap_or((path, "")) {
-        ("/reload", _) => RELOADING,
+        ("/reload" | "/robots/refresh", _) => RELOADING,
         ("/mode", query) if !query.is_empty() => WRITING,
         _ => PATIENCE,
     }
@@ -73,15 +72,7 @@ fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
 
 /// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
 pub(super) fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, octet| {
-        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
-            encoded.push(char::from(octet));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(encoded, "%{octet:02X}");
-        }
-        encoded
-    })
+    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
 #[cfg(test)]

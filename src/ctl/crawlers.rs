@@ -5,111 +5,59 @@ use super::output::{Output, harmless};
 use super::{Failure, Outcome, setting};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy;
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::io;
 
-/// A crawler of the catalogue; field names are public API.
-#[derive(Serialize)]
-struct Entry<'a> {
-    name: &'a str,
-    operator: Option<&'a str>,
-    client: &'static str,
-    purpose: &'static str,
-    signs: Vec<String>,
-    tokens: &'a [Box<str>],
-    star: bool,
-    obeys: &'static str,
-    basis: &'static str,
-    docs: Option<&'a str>,
-    checked: Option<&'a str>,
-    verify: Verification<'a>,
-    shares_cache_with: &'a [Box<str>],
-}
-
-#[derive(Serialize)]
-struct Verification<'a> {
-    rdns: &'a [Box<str>],
-    forward: bool,
-    ranges: &'a [Box<str>],
-}
-
-#[derive(Serialize)]
-struct Control<'a> {
-    token: &'a str,
-    operator: &'a str,
-    governs: &'a str,
-    docs: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct Everything<'a> {
-    crawlers: Vec<Entry<'a>>,
-    control_tokens: Vec<Control<'a>>,
-}
-
-/// What a header is recognised as.
-#[derive(Serialize)]
-struct Recognised {
-    client: &'static str,
-    crawler: Option<String>,
-    purpose: Option<&'static str>,
-    tokens: Vec<String>,
-    star: bool,
-    basis: &'static str,
-    steps: Vec<String>,
-}
-
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CrawlersArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let config = setting::any(cli)?;
     let identifier = policy::recogniser(&config).map_err(|errors| Failure(errors.to_string()))?;
     match &arguments.user_agent {
         Some(header) => recognised(&identifier, header, output)?,
-        None if output.is_json() => output.json(&everything(identifier.catalogue()))?,
-        None => table(identifier.catalogue(), output)?,
+        None if output.is_json() => {
+            let catalogue = wanted(&identifier, arguments);
+            let crawlers: Vec<Value> = catalogue.crawlers().iter().map(entry).collect();
+            let control_tokens: Vec<Value> = catalogue.control_tokens().iter().map(control).collect();
+            output.json(&json!({ "crawlers": crawlers, "control_tokens": control_tokens }))?;
+        }
+        None => table(&wanted(&identifier, arguments), output)?,
     }
     Ok(Outcome::Fine)
 }
 
-fn everything(catalogue: &Catalogue) -> Everything<'_> {
-    Everything {
-        crawlers: catalogue.crawlers().iter().map(entry).collect(),
-        control_tokens: catalogue.control_tokens().iter().map(control).collect(),
-    }
+/// The catalogue, or what of it is for one purpose.
+fn wanted(identifier: &Identifier, arguments: &CrawlersArgs) -> Catalogue {
+    let all = identifier.catalogue();
+    let is_wanted = |purpose| arguments.purpose.is_none_or(|wanted| wanted == purpose);
+    let crawlers = all.crawlers().iter().filter(|crawler| is_wanted(crawler.purpose)).cloned().collect();
+    let control = all.control_tokens().iter().filter(|control| is_wanted(control.purpose)).cloned().collect();
+    Catalogue::new(crawlers, control)
 }
 
-fn entry(crawler: &Crawler) -> Entry<'_> {
+fn entry(crawler: &Crawler) -> Value {
     let verify = &crawler.verify;
-    Entry {
-        name: &crawler.name,
-        operator: crawler.operator.as_deref(),
-        client: crawler.client.as_str(),
-        purpose: crawler.purpose.as_str(),
-        signs: crawler.signs.iter().map(Sign::to_string).collect(),
-        tokens: &crawler.tokens,
-        star: crawler.star,
-        obeys: crawler.obeys.as_str(),
-        basis: crawler.basis.as_str(),
-        docs: crawler.docs.as_deref(),
-        checked: crawler.checked.as_deref(),
-        verify: Verification { rdns: &verify.rdns, forward: verify.forward, ranges: &verify.ranges },
-        shares_cache_with: &crawler.shares_cache_with,
-    }
+    json!({
+        "name": &*crawler.name,
+        "operator": crawler.operator,
+        "client": crawler.client.as_str(),
+        "purpose": crawler.purpose.as_str(),
+        "signs": crawler.signs.iter().map(Sign::to_string).collect::<Vec<_>>(),
+        "tokens": &*crawler.tokens,
+        "star": crawler.star,
+        "obeys": crawler.obeys.as_str(),
+        "basis": crawler.basis.as_str(),
+        "docs": crawler.docs,
+        "checked": crawler.checked,
+        "verify": { "rdns": verify.rdns, "forward": verify.forward, "ranges": verify.ranges },
+        "shares_cache_with": crawler.shares_cache_with,
+    })
 }
 
-fn control(control: &ControlToken) -> Control<'_> {
-    Control {
-        token: &control.token,
-        operator: &control.operator,
-        governs: &control.governs,
-        docs: control.docs.as_deref(),
-    }
+fn control(control: &ControlToken) -> Value {
+    let ControlToken { token, operator, purpose, governs, docs } = control;
+    json!({ "token": token, "operator": operator, "purpose": purpose.as_str(), "governs": governs, "docs": docs })
 }
 
-fn table(catalogue: &Catalogue, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn table(catalogue: &Catalogue, output: &mut Output<'_>) -> io::Result<()> {
     let names = catalogue.crawlers().iter().map(|crawler| crawler.name.chars().count());
     let width = names.max().unwrap_or_default().min(32);
     let row = |name: &str, client: &str, purpose: &str, obeys: &str, proof: &str, groups: &str| {
@@ -121,6 +69,9 @@ fn table(catalogue: &Catalogue, output: &mut Output<impl io::Write>) -> io::Resu
         let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
         let line = row(&crawler.name, client, purpose, obeys, proof(crawler), &groups(crawler));
         output.line(harmless(&line))?;
+    }
+    if catalogue.control_tokens().is_empty() {
+        return Ok(());
     }
     output.line("")?;
     output.line("tokens that no crawler sends, and that govern what is done with a page:")?;
@@ -145,20 +96,20 @@ fn groups(crawler: &Crawler) -> String {
     if groups.is_empty() { "none".to_owned() } else { groups.join(", ") }
 }
 
-fn recognised(identifier: &Identifier, header: &str, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) -> io::Result<()> {
     let (identity, steps) = identifier.explain(Some(header.as_bytes()));
     let steps = steps.iter().map(|step| step.as_str().to_owned());
     if !output.is_json() {
         let mut steps = steps;
         return steps.try_for_each(|step| output.line(harmless(&step)));
     }
-    output.json(&Recognised {
-        client: identity.client.as_str(),
-        crawler: identity.crawler.as_deref().map(str::to_owned),
-        purpose: identity.purpose.map(Purpose::as_str),
-        tokens: identity.tokens.iter().map(ToString::to_string).collect(),
-        star: identity.star,
-        basis: identity.basis.as_str(),
-        steps: steps.collect(),
-    })
+    output.json(&json!({
+        "client": identity.client.as_str(),
+        "crawler": identity.crawler.as_deref(),
+        "purpose": identity.purpose.map(Purpose::as_str),
+        "tokens": &*identity.tokens,
+        "star": identity.star,
+        "basis": identity.basis.as_str(),
+        "steps": steps.collect::<Vec<_>>(),
+    }))
 }

@@ -44,6 +44,9 @@ pub(super) struct Answer {
     pub(super) token: Option<String>,
     pub(super) group: Vec<String>,
     pub(super) line: Option<u32>,
+    /// What the line was generated for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<String>,
     pub(super) rule: Option<String>,
     pub(super) reason: &'static str,
 }
@@ -69,17 +72,14 @@ impl Answer {
             group: ruling
                 .map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| owned(token)).collect()),
             line: rule.map(|rule| rule.line),
+            source: rule.and_then(|rule| rule.source().map(str::to_owned)),
             rule: rule.map(|rule| printable(rule.text)),
             reason: judged.verdict.reason.as_str(),
         }
     }
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ExplainArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let trial = Trial::load(cli, arguments)?;
     let sent = arguments.target.as_deref().unwrap_or("/");
     let facts = facts(
@@ -229,7 +229,7 @@ fn verdict_steps(rules: &SiteRules, judged: &Judged<'_>) -> Vec<String> {
             ));
             steps.push(ruling.rule.as_ref().map_or_else(
                 || "no rule of the group matches".to_owned(),
-                |rule| format!("line {} is the most specific match: {}", rule.line, printable(rule.text)),
+                |rule| format!("line {} is the most specific match: {}", rule.line, printable(rule.marked)),
             ));
         }
         None if judged.verdict.is_judged() => {
@@ -244,7 +244,7 @@ fn verdict_steps(rules: &SiteRules, judged: &Judged<'_>) -> Vec<String> {
     steps
 }
 
-fn text(explanation: &Explanation, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn text(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     let ruling = &explanation.ruling;
     output.line(ruling.verdict)?;
     let mut field = |name: &str, value: Option<String>| match value {
@@ -254,7 +254,11 @@ fn text(explanation: &Explanation, output: &mut Output<impl io::Write>) -> io::R
     field("client", ruling.client.map(str::to_owned))?;
     field("crawler", ruling.crawler.clone())?;
     field("group", Some(ruling.group.join(", ")).filter(|group| !group.is_empty()))?;
-    field("rule", ruling.line.zip(ruling.rule.as_ref()).map(|(line, rule)| format!("line {line}: {rule}")))?;
+    let source = ruling.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    field(
+        "rule",
+        ruling.line.zip(ruling.rule.as_ref()).map(|(line, rule)| format!("line {line}: {rule}{source}")),
+    )?;
     field("reason", Some(ruling.reason.to_owned()))?;
     field("site", Some(explanation.site.clone()))?;
     field("version", explanation.robots_version.clone())?;

@@ -3,12 +3,13 @@
 //! The robots.txt is the one that was given; else the origin's own, so that nothing changes for anybody; else
 //! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
 
+mod beside;
+
 use super::args::{Cli, InitArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, origin_copy};
-use crate::config::{Arguments, Config, HostPattern, OriginUrl, sibling};
+use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, sibling};
 use crate::policy::{self, RobotsFile, fitness};
-use crate::robots::{Limits, Robots};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -22,8 +23,14 @@ struct Started {
     robots: String,
     /// Where the robots.txt came from: `file`, `origin` or `sample`.
     source: &'static str,
+    /// What was written for the other proxy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<String>,
     warnings: Vec<String>,
 }
+
+/// Where the site is taken to answer when nobody says where.
+const ORIGIN: &str = "http://127.0.0.1:3000";
 
 const SAMPLE: &str = "\
 # robots.txt: who may fetch what (RFC 9309). This one allows everything; lines that begin with # are for people.
@@ -39,14 +46,11 @@ Disallow:
 #Disallow: /
 ";
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &InitArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let plan = Plan::of(arguments)?;
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
-    for path in [&config, &robots] {
+    let beside = beside::files(arguments.beside, &arguments.folder, &plan);
+    for path in [&config, &robots].into_iter().chain(beside.iter().map(|(path, _)| path)) {
         if path.symlink_metadata().is_ok() {
             let hint = "name another folder; init overwrites nothing";
             return Err(Failure(format!("{}: is there already\n  hint: {hint}", path.display())));
@@ -55,10 +59,14 @@ pub(super) fn run(
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
     create(&robots, &plan.robots)?;
     create(&config, gateway_toml(arguments, &plan).as_bytes())?;
+    for (path, text) in &beside {
+        create(path, text.as_bytes())?;
+    }
     let mut warnings = plan.warnings;
     warnings.extend(faults(cli, &config));
     let shown = |path: &Path| path.display().to_string();
-    let started = Started { config: shown(&config), robots: shown(&robots), source: plan.source, warnings };
+    let (source, beside) = (plan.source, beside.iter().map(|(path, _)| shown(path)).collect());
+    let started = Started { config: shown(&config), robots: shown(&robots), source, beside, warnings };
     if output.is_json() {
         output.json(&started)?;
     } else {
@@ -69,7 +77,8 @@ pub(super) fn run(
 
 /// What will be written, all of it known to be good.
 struct Plan {
-    origin: OriginUrl,
+    /// Where the gateway stands, or whom it asks for its robots.txt.
+    origin: Option<OriginUrl>,
     hosts: Vec<HostPattern>,
     robots: Vec<u8>,
     source: &'static str,
@@ -78,19 +87,27 @@ struct Plan {
 
 impl Plan {
     fn of(arguments: &InitArgs) -> Result<Self, Failure> {
-        let origin: OriginUrl =
-            arguments.origin.parse().map_err(|error| Failure(format!("--origin: {error}")))?;
+        let origin = arguments.origin.as_deref().or_else(|| arguments.beside.is_none().then_some(ORIGIN));
+        let origin: Option<OriginUrl> = origin
+            .map(str::parse)
+            .transpose()
+            .map_err(|error: OriginError| Failure(format!("--origin: {error}")))?;
         let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
         let hosts: Vec<HostPattern> =
             hosts.collect::<Result<_, _>>().map_err(|error| Failure(format!("--host: {error}")))?;
-        let (copy, mut warnings) = of_origin(&origin, &hosts);
+        let (copy, mut warnings) =
+            origin.as_ref().map(|origin| of_origin(origin, &hosts)).unwrap_or_default();
+        if origin.is_none() && arguments.robots.is_none() {
+            let text = "the site's own robots.txt was not looked for; --robots FILE takes it, or --origin URL asks for it";
+            warnings.push(text.to_owned());
+        }
         warnings.extend(forgotten(&hosts).into_iter().map(|(host, other)| {
             format!("`{other}` is no host of the site, as {host} is; gateway.toml says how to add it")
         }));
         let (robots, source) = match &arguments.robots {
             Some(path) => {
                 let robots = given(path)?;
-                if copy.is_some_and(|copy| copy != robots) {
+                if let Some(origin) = origin.as_ref().filter(|_| copy.is_some_and(|copy| copy != robots)) {
                     warnings.push(format!(
                         "the origin {origin} serves another robots.txt; the gateway's is the one that will count"
                     ));
@@ -105,14 +122,7 @@ impl Plan {
 
 /// The other names, with or without `www.`, of hosts that were given, where those were not given too.
 fn forgotten(hosts: &[HostPattern]) -> Vec<(String, String)> {
-    let is_given = |name: &str| {
-        hosts.iter().any(|host| match host {
-            HostPattern::Exact(own) => **own == *name,
-            HostPattern::Below(domain) => {
-                name.strip_suffix(&**domain).is_some_and(|rest| rest.ends_with('.'))
-            }
-        })
-    };
+    let is_given = |name: &str| hosts.iter().any(|host| host.admits(name));
     let exact = hosts.iter().filter_map(|host| match host {
         HostPattern::Exact(name) => Some(name),
         HostPattern::Below(_) => None,
@@ -126,7 +136,7 @@ fn given(path: &Path) -> Result<Vec<u8>, Failure> {
     let unfit =
         |unfit: policy::Unfit| Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
     let file = RobotsFile::named(path).map_err(unfit)?;
-    fitness(&file.bytes, &Robots::parse(&file.bytes, &Limits::default()).robots).map_err(unfit)?;
+    fitness(&file.bytes).map_err(unfit)?;
     Ok(file.bytes)
 }
 
@@ -142,9 +152,8 @@ fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec
     match origin_copy::fetch(&origin.to_string(), host) {
         Ok(None) => (None, Vec::new()),
         Ok(Some(bytes)) => {
-            let fitness = RobotsFile::take(Path::new("robots.txt"), &*bytes).and_then(|file| {
-                fitness(&file.bytes, &Robots::parse(&file.bytes, &Limits::default()).robots)
-            });
+            let fitness =
+                RobotsFile::take(Path::new("robots.txt"), &*bytes).and_then(|file| fitness(&file.bytes));
             match fitness {
                 Ok(()) => (Some(bytes), Vec::new()),
                 Err(unfit) => (
@@ -191,14 +200,25 @@ fn gateway_toml(arguments: &InitArgs, plan: &Plan) -> String {
             hosts.join(", ")
         )
     };
-    let (mode, origin) = (quoted(arguments.mode.0.as_str()), quoted(&plan.origin.to_string()));
+    let robots = match arguments.block.as_slice() {
+        [] => "\"robots.txt\"".to_owned(),
+        block => {
+            let words: Vec<String> = block.iter().map(|purpose| quoted(purpose.as_str())).collect();
+            format!("{{ file = \"robots.txt\", block = [{}] }}", words.join(", "))
+        }
+    };
+    let mode = quoted(arguments.mode.0.as_str());
+    let origin = plan.origin.as_ref().map_or_else(String::new, |origin| {
+        format!("# Where the requests go.\norigin = {}\n\n", quoted(&origin.to_string()))
+    });
+    let ([listening, proxies], doors) =
+        (beside::listening(arguments.beside), beside::table(arguments.beside));
     format!(
         "\
 # robots-gateway, as `gatewayctl init` wrote it. A running gateway notices a change of this file;
 # `gatewayctl check --config FILE` says beforehand whether it is right.
 
-# Where it listens. For the internet: [\"0.0.0.0:80\", \"[::]:80\"].
-listen = [\"127.0.0.1:8080\"]
+{listening}
 
 # What is done about a request that robots.txt disallows: \"audit\" records and forwards it, \"enforce\" records and
 # refuses it, \"off\" does neither.
@@ -207,8 +227,7 @@ mode = {mode}
 # How long a crawler is excused by a robots.txt that was replaced (RFC 9309, section 2.4).
 notice = \"24h\"
 
-# Proxies in front whose X-Forwarded-For is believed.
-trusted_proxies = []
+{proxies}
 
 # Clients that are never judged, such as your own jobs and probes.
 exempt = []
@@ -217,14 +236,11 @@ exempt = []
 #[crawlers.GPTBot]
 #mode = \"enforce\"
 
-[[sites]]
+{doors}[[sites]]
 {hosts}
 
-# Where the requests go.
-origin = {origin}
-
-# The file that is served as /robots.txt, and by which crawlers are judged. Relative to this file.
-robots = \"robots.txt\"
+{origin}# What is served as /robots.txt, and by which crawlers are judged. Relative to this file.
+robots = {robots}
 
 # Whom the operator of a refused crawler may ask.
 #refusal = {{ contact = \"mailto:web@example.org\" }}
@@ -241,7 +257,7 @@ fn faults(cli: &Cli, config: &Path) -> Vec<String> {
     loaded.err().map(|errors| errors.to_string()).into_iter().collect()
 }
 
-fn text(started: &Started, arguments: &InitArgs, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn text(started: &Started, arguments: &InitArgs, output: &mut Output<'_>) -> io::Result<()> {
     let source = match started.source {
         "file" => "the one you named",
         "origin" => "the one that the origin serves",
@@ -252,6 +268,9 @@ fn text(started: &Started, arguments: &InitArgs, output: &mut Output<impl io::Wr
     }
     output.line(format!("{}: written, {} mode", harmless(&started.config), arguments.mode.0))?;
     output.line(format!("{}: written, {source}", harmless(&started.robots)))?;
+    for path in &started.beside {
+        output.line(format!("{}: written; its first lines say where it belongs", harmless(path)))?;
+    }
     output.line("next:")?;
     let config = harmless(&started.config);
     output.line(format!("  gatewayctl check --config {config}"))?;

@@ -24,6 +24,18 @@ pub(super) struct Complaint {
 }
 
 impl Complaint {
+    /// One about a whole file.
+    pub(super) fn whole(
+        path: &Path,
+        severity: Severity,
+        code: &'static str,
+        message: String,
+        hint: &str,
+    ) -> Self {
+        let (path, hint) = (path.display().to_string(), Some(hint.to_owned()));
+        Self { path, line: None, column: None, severity: severity.as_str(), code, message, hint }
+    }
+
     pub(super) fn of(path: &Path, finding: &Finding) -> Self {
         Self {
             path: path.display().to_string(),
@@ -41,7 +53,7 @@ impl Complaint {
     }
 
     /// `path:line:column: severity: message`, and the hint below it.
-    pub(super) fn print(&self, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    pub(super) fn print(&self, output: &mut Output<'_>) -> io::Result<()> {
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!(":{line}:{column}"),
             _ => String::new(),
@@ -65,7 +77,7 @@ impl Complaint {
     }
 
     /// The same over several lines: what, where, the line with a mark, and the hint.
-    fn print_with(&self, excerpt: Option<&Excerpt>, output: &mut Output<impl io::Write>) -> io::Result<()> {
+    fn print_with(&self, excerpt: Option<&Excerpt>, output: &mut Output<'_>) -> io::Result<()> {
         let (palette, number) = (output.palette(), self.line.unwrap_or_default().to_string());
         let frame = |text: &str| palette.paint(Ink::Frame, text);
         let gutter = " ".repeat(number.len());
@@ -94,7 +106,7 @@ impl Complaint {
 pub(super) fn report(
     complaints: &[Complaint],
     deny: Option<Deny>,
-    output: &mut Output<impl io::Write>,
+    output: &mut Output<'_>,
 ) -> Result<Outcome, Failure> {
     if output.is_json() {
         output.json(&complaints)?;
@@ -112,7 +124,7 @@ fn outcome(complaints: &[Complaint], deny: Option<Deny>) -> Outcome {
     if objects { Outcome::Objection } else { Outcome::Fine }
 }
 
-pub(super) fn run(arguments: &LintArgs, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let (mut complaints, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let file = match read(path) {
@@ -149,15 +161,9 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
 /// What is odd in a file, and how many octets each complaint is about.
 fn findings(file: &RobotsFile) -> Vec<(Complaint, usize)> {
     let parsed = Robots::parse(&file.bytes, &Limits::default());
-    let unfit = fitness(&file.bytes, &parsed.robots).err().map(|unfit| Complaint {
-        path: file.path.display().to_string(),
-        line: None,
-        column: None,
-        severity: Severity::Error.as_str(),
-        code: "unfit",
-        message: unfit.to_string(),
-        hint: Some(unfit.hint().to_owned()),
-    });
+    let unfit = fitness(&file.bytes)
+        .err()
+        .map(|unfit| Complaint::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint()));
     let odd =
         parsed.findings.iter().map(|finding| (Complaint::of(&file.path, finding), extent(file, finding)));
     unfit.map(|complaint| (complaint, 0)).into_iter().chain(odd).collect()
@@ -179,11 +185,7 @@ fn extent(file: &RobotsFile, finding: &Finding) -> usize {
     }
 }
 
-fn text(
-    file: &RobotsFile,
-    found: &[(Complaint, usize)],
-    output: &mut Output<impl io::Write>,
-) -> io::Result<()> {
+fn text(file: &RobotsFile, found: &[(Complaint, usize)], output: &mut Output<'_>) -> io::Result<()> {
     for (complaint, octets) in found {
         let line = complaint.line.and_then(|number| line_of(&file.bytes, number));
         let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *octets));

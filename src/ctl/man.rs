@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory as _};
 use std::io;
 use std::path::Path;
 
-pub(super) fn run(arguments: &ManArgs, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let mut command = Cli::command();
     command.build();
     match &arguments.out {

@@ -5,6 +5,7 @@
 
 mod access_log;
 mod args;
+mod backup;
 mod batch;
 mod check;
 mod completions;
@@ -23,6 +24,7 @@ mod refresh;
 mod reload;
 mod replay;
 mod report;
+mod robots;
 mod setting;
 mod status;
 mod style;
@@ -31,7 +33,6 @@ mod trial;
 use args::{Cli, Format, Verb};
 use clap::Parser as _;
 use output::Output;
-use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use style::Palette;
@@ -46,14 +47,9 @@ enum Outcome {
 }
 
 /// Why a verb could not answer: exit code 2.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct Failure(String);
-
-impl fmt::Display for Failure {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
@@ -62,7 +58,6 @@ impl From<io::Error> for Failure {
 }
 
 /// Runs the command line of this process.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let stdout = io::stdout();
@@ -80,12 +75,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+fn run(cli: &Cli, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let is_report = matches!(cli.verb, Verb::Report(_) | Verb::Replay(_));
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
         return Err(Failure("only a report can be csv or html; write --format text or json".to_owned()));
     }
     match &cli.verb {
+        Verb::Backup(arguments) => backup::run(cli, arguments, output),
         Verb::Check(arguments) => check::run(cli, arguments, output),
         Verb::Completions(arguments) => completions::run(arguments, output),
         Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
@@ -100,6 +96,7 @@ fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failur
         Verb::Reload(arguments) => reload::run(cli, arguments, output),
         Verb::Report(arguments) => report::run(cli, arguments, output),
         Verb::Replay(arguments) => replay::run(cli, arguments, output),
+        Verb::Robots(arguments) => robots::run(cli, arguments, output),
         Verb::Status => status::run(cli, output),
     }
 }

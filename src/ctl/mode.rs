@@ -8,11 +8,7 @@ use crate::identify::Purpose;
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ModeArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let shows = arguments.mode.is_none() && !arguments.clear;
     let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", question(arguments)) };
     let report = control::ask(&cli.control_socket()?, method, &path)?;
@@ -51,7 +47,7 @@ fn question(arguments: &ModeArgs) -> String {
     path
 }
 
-fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
     output.line(string(report, "result"))?;
     for site in list(report, "sites") {
         output.line(format!("{}: {}", string(site, "site"), string(site, "mode")))?;
@@ -66,7 +62,7 @@ fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
 }
 
 /// Which modes are in force: of each site its own, and of those that have another.
-fn shown(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn shown(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let of = |site: &Value, whom: &str| -> Vec<Value> {
         list(site, "modes").filter(|one| string(one, "whom") == whom).cloned().collect()
     };

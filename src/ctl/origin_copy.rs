@@ -16,15 +16,7 @@ const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Asks the origin, and says what an operator should know of the answer.
 pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
-    let complaint = |severity: Severity, code, message: String, hint: &str| Complaint {
-        path: config.display().to_string(),
-        line: None,
-        column: None,
-        severity: severity.as_str(),
-        code,
-        message,
-        hint: Some(hint.to_owned()),
-    };
+    let complaint = |severity, code, message, hint| Complaint::whole(config, severity, code, message, hint);
     let name = &site.config.name;
     // All servers of an origin serve the same.
     let origin = &site.config.origin.servers.first()?.url;
@@ -37,7 +29,7 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
     });
     match fetch(&origin.to_string(), host) {
         Ok(Some(copy)) => {
-            let own = site.robots.as_ref().map_or(&b""[..], |file| file.bytes.as_slice());
+            let own = site.robots.as_ref().map_or(&b""[..], |file| file.own());
             (copy != own).then(|| {
                 complaint(
                     Severity::Warning,

@@ -7,20 +7,20 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes answers; a reader that has seen enough (`| head`) is no error.
-pub(super) struct Output<W: Write> {
+pub(super) struct Output<'w> {
     format: Format,
     palette: Palette,
-    writer: io::BufWriter<Taken<W>>,
+    writer: io::BufWriter<Taken<'w>>,
     closed: bool,
 }
 
 /// A writer that knows whether anything was ever taken.
-struct Taken<W> {
-    writer: W,
+struct Taken<'w> {
+    writer: Box<dyn Write + 'w>,
     any: bool,
 }
 
-impl<W: Write> Write for Taken<W> {
+impl Write for Taken<'_> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         let written = self.writer.write(octets)?;
         self.any |= written > 0;
@@ -32,9 +32,9 @@ impl<W: Write> Write for Taken<W> {
     }
 }
 
-impl<W: Write> Output<W> {
-    pub(super) fn new(format: Format, palette: Palette, writer: W) -> Self {
-        let writer = io::BufWriter::new(Taken { writer, any: false });
+impl<'w> Output<'w> {
+    pub(super) fn new(format: Format, palette: Palette, writer: impl Write + 'w) -> Self {
+        let writer = io::BufWriter::new(Taken { writer: Box::new(writer), any: false });
         Self { format, palette, writer, closed: false }
     }
 
@@ -109,16 +109,14 @@ impl<W: Write> Output<W> {
 
 /// Text from a file or a client, made harmless for a terminal: control characters are spelt out.
 pub(super) fn harmless(text: &str) -> String {
-    text.chars()
-        .flat_map(|symbol| {
-            let escaped: Box<dyn Iterator<Item = char>> = if is_harmful(symbol) {
-                Box::new(symbol.escape_default())
-            } else {
-                Box::new(std::iter::once(symbol))
-            };
-            escaped
-        })
-        .collect()
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, symbol| {
+        if is_harmful(symbol) {
+            shown.extend(symbol.escape_default());
+        } else {
+            shown.push(symbol);
+        }
+        shown
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use super::{Failure, Outcome, setting};
 use crate::config::mirror_folder;
 use crate::policy::{self, Fetched, Publisher, Refreshed};
 use serde::Serialize;
-use std::io;
 use std::time::SystemTime;
 
 /// What became of one list; field names are public API.
@@ -29,11 +28,7 @@ struct Lists {
     lists: Vec<List>,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CrawlersArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
         return Err(Failure("nothing to do".to_owned()));
     };

@@ -7,11 +7,7 @@ use super::{Failure, Outcome, control};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReloadArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
     if output.is_json() {
         output.json(&report)?;
@@ -32,7 +28,7 @@ fn question(arguments: &ReloadArgs) -> String {
     format!("/reload?{}", flags.chain(named).collect::<Vec<_>>().join("&"))
 }
 
-fn text(report: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
     output.line(string(report, "result"))?;
     for site in report.get("sites").and_then(Value::as_array).into_iter().flatten() {
         let (old, new) = (string(site, "old_version"), string(site, "new_version"));

@@ -16,7 +16,7 @@ use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, harmless};
 use super::{Failure, Outcome, setting};
 use crate::config::{Config, catalogue};
-use crate::record::{Filter, STORE_FILE, StoreErrorKind, StoreReader};
+use crate::record::{Filter, STORE_FILE, StoreError, StoreErrorKind, StoreReader};
 use crate::report::{Case, Known, Question, Report, html};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -29,11 +29,7 @@ const TOP: usize = 10;
 /// How many targets of each element programs are told by name: as many as the store keeps of a day.
 const TOP_FOR_PROGRAMS: usize = 1_000;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReportArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     if arguments.evidence && cli.format != Format::Text {
         return Err(Failure("evidence is plain text; leave out --format".to_owned()));
     }
@@ -41,11 +37,11 @@ pub(super) fn run(
     let question = question(cli, arguments, known)?;
     let stores = open(&folders)?;
     if arguments.evidence {
-        let case = Case::of(&stores, &question).map_err(|error| Failure(error.to_string()))?;
+        let case = Case::of(&stores, &question).map_err(|error| unreadable(&error))?;
         evidence::write(&case, &question, output)?;
         return Ok(Outcome::Fine);
     }
-    let report = Report::of(&stores, &question).map_err(|error| Failure(error.to_string()))?;
+    let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }
@@ -58,12 +54,7 @@ pub(super) fn run(
     Ok(Outcome::Fine)
 }
 
-fn write(
-    report: &Report,
-    cli: &Cli,
-    arguments: &ReportArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<(), Failure> {
+fn write(report: &Report, cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> Result<(), Failure> {
     match cli.format {
         Format::Json => output.json(report)?,
         Format::Csv => as_csv(report, output)?,
@@ -72,7 +63,7 @@ fn write(
     Ok(())
 }
 
-pub(super) fn as_csv(report: &Report, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     csv::write(report, output)?;
     // A table for programs has no room for them.
     for caveat in report.summary().caveats {
@@ -85,7 +76,7 @@ pub(super) fn as_table(
     report: &Report,
     top: Option<usize>,
     in_full: bool,
-    output: &mut Output<impl io::Write>,
+    output: &mut Output<'_>,
 ) -> io::Result<()> {
     let shape = table::Shape::of_terminal(output.palette(), top.unwrap_or(TOP), in_full);
     table::write(report, &shape, output)
@@ -123,8 +114,8 @@ fn catalogue(config: &Config) -> Result<Known, Failure> {
 fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question, Failure> {
     let now = SystemTime::now();
     let from = arguments.since.before(now);
-    // Nothing can be said of what is still to come.
-    let to = arguments.until.map_or(now, |until| until.before(now).min(now));
+    let until = arguments.until.map(|until| until.before(now));
+    let to = until.unwrap_or(now);
     if from >= to {
         return Err(Failure(format!(
             "the report would end before it begins: --since is {}, --until {}",
@@ -134,7 +125,9 @@ fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question,
     }
     let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
     let (site, crawler) = (arguments.site.clone(), arguments.crawler.clone());
-    Ok(Question { from, to, site, crawler, top: arguments.top.unwrap_or(default), known })
+    let to = until.unwrap_or_else(Question::open_end);
+    let (purpose, top) = (arguments.purpose, arguments.top.unwrap_or(default));
+    Ok(Question { from, to, now: Some(now), site, crawler, purpose, top, known })
 }
 
 fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, Failure> {
@@ -161,9 +154,21 @@ fn store(folder: &Path) -> Result<StoreReader, Failure> {
                 "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration \
                  with --config FILE"
             )),
+            StoreErrorKind::Corrupt | StoreErrorKind::Io => Failure(format!("{told}\n  hint: {BROKEN}")),
             _ => Failure(told),
         }
     })
+}
+
+const BROKEN: &str = "the store is broken, or somebody removes or empties its files just now; a gateway that runs sets it \
+                      aside and begins a new one: ask again in a moment, or start the gateway";
+
+/// What went wrong while stores were being read.
+fn unreadable(error: &StoreError) -> Failure {
+    match error.kind() {
+        StoreErrorKind::Corrupt | StoreErrorKind::Io => Failure(format!("{error}\n  hint: {BROKEN}")),
+        _ => Failure(error.to_string()),
+    }
 }
 
 /// Says which names there are, where the one that was asked for is none of them.

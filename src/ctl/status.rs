@@ -9,7 +9,7 @@ use crate::report::{amount, grouped};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> Result<Outcome, Failure> {
     let status = control::ask(&cli.control_socket()?, "GET", "/status")?;
     if output.is_json() {
         output.json(&status)?;
@@ -20,7 +20,7 @@ pub(super) fn run(cli: &Cli, output: &mut Output<impl io::Write>) -> Result<Outc
 }
 
 /// What is wrong comes first, then what is to be known of every site, then what happened since the start.
-fn text(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn text(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let palette = output.palette();
     let uptime = span(number(status, "uptime_seconds"));
     let what = format!(
@@ -55,7 +55,7 @@ fn text(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
     last_reload(status, output)
 }
 
-fn site(site: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn site(site: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let name = output.palette().paint(Ink::Strong, &string(site, "site"));
     output.line(format!("{name}: {}", string(site, "mode")))?;
     match site.get("robots_version").and_then(Value::as_str) {
@@ -98,14 +98,7 @@ fn troubles(status: &Value) -> Vec<String> {
             .push(format!("not every file can be watched: {why}; changes are found by looking, each second"));
     }
     let store = status.get("store").unwrap_or(&Value::Null);
-    if store.get("error").is_some_and(Value::is_string) {
-        let (since, error) = (string(store, "failing_since"), string(store, "error"));
-        troubles.push(format!("the store cannot be written since {since}: {error}"));
-    }
-    for aside in list(store, "set_aside") {
-        let aside = harmless(aside.as_str().unwrap_or("-"));
-        troubles.push(format!("a broken store was set aside as {aside}"));
-    }
+    troubles.extend(of_store(store));
     for certificate in list(status, "certificates") {
         if certificate.get("trouble").is_some_and(Value::is_string) {
             let (file, trouble) = (string(certificate, "certificate"), string(certificate, "trouble"));
@@ -119,6 +112,7 @@ fn troubles(status: &Value) -> Vec<String> {
             number(status, "details_dropped"),
             "details were left out: a sender had more than `journal_rate`, or the disk was too slow or refused them",
         ),
+        (number(store, "reads_lost"), "reads of robots.txt were not recorded: memory had no room for them"),
         (
             number(access_log, "lines_lost"),
             "lines of the access log were lost: its disk was too slow, or refused them",
@@ -128,6 +122,35 @@ fn troubles(status: &Value) -> Vec<String> {
     ];
     let lost = counts.iter().filter(|(count, _)| *count > 0);
     troubles.extend(lost.map(|(count, what)| format!("{count} {what}")));
+    troubles
+}
+
+/// What is wrong with the store.
+fn of_store(store: &Value) -> Vec<String> {
+    let mut troubles = Vec::new();
+    if store.get("error").is_some_and(Value::is_string) {
+        let (since, error) = (string(store, "failing_since"), string(store, "error"));
+        troubles.push(format!("the store cannot be written since {since}: {error}"));
+    }
+    for aside in list(store, "set_aside") {
+        let aside = harmless(aside.as_str().unwrap_or("-"));
+        let what = if aside.contains(".damaged.") {
+            "counts that waited were damaged, and"
+        } else {
+            "a broken store was"
+        };
+        troubles.push(format!("{what} set aside as {aside}"));
+    }
+    troubles.extend(list(store, "incidents").filter_map(Value::as_str).map(harmless));
+    for end in list(store, "unclean_ends") {
+        let (since, until) = (string(end, "since"), string(end, "until"));
+        troubles.push(format!(
+            "a gateway ended without writing its last counts: requests after {since} and before {until} may be missing"
+        ));
+    }
+    if store.get("clock_doubt").is_some_and(Value::is_string) {
+        troubles.push(string(store, "clock_doubt"));
+    }
     troubles
 }
 
@@ -143,7 +166,7 @@ fn failing(origin: &Value) -> String {
     format!("{site}: the origin {server} has answered nothing since {since}, {failed}: {what}")
 }
 
-fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn totals(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let count = |name: &str| total(status, name);
     output.line(format!(
         "{}, {} judged: {}, {} stale, {}, {} refused; robots.txt served {}",
@@ -158,7 +181,7 @@ fn totals(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()>
 }
 
 /// What never became a request leaves no other trace.
-fn connections(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn connections(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let Some(counts) = status.get("connections") else { return Ok(()) };
     let (open, accepted) = (number(counts, "open"), number(counts, "accepted"));
     let accepted = amount(accepted, "connection", "connections");
@@ -179,7 +202,7 @@ fn connections(status: &Value, output: &mut Output<impl io::Write>) -> io::Resul
 }
 
 /// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
-fn unknown_hosts(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn unknown_hosts(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     const SHOWN: usize = 5;
     let hosts: Vec<&Value> = list(status, "unknown_hosts").collect();
     for host in hosts.iter().take(SHOWN) {
@@ -193,7 +216,7 @@ fn unknown_hosts(status: &Value, output: &mut Output<impl io::Write>) -> io::Res
     }
 }
 
-fn last_reload(status: &Value, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn last_reload(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let Some(reload) = status.get("last_reload").filter(|reload| !reload.is_null()) else {
         return output.line("not reloaded since the start");
     };

@@ -3,8 +3,9 @@
 use super::args::{Cli, ExplainArgs};
 use super::{Failure, setting};
 use crate::config::Arguments;
-use crate::config::Config;
-use crate::policy::{self, Policy, RobotsFile, Site};
+use crate::config::{Config, RobotsConfig};
+use crate::identify::Purpose;
+use crate::policy::{self, Policy, RobotsFile, Site, Unfit};
 use crate::request::host;
 use crate::robots::Limits;
 use std::path::Path;
@@ -28,7 +29,8 @@ impl Trial {
     /// Loads the configuration or, where rules are given and none is named, makes one around them. A
     /// packaged configuration is not taken up by surprise.
     pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, Failure> {
-        Self::of(cli, arguments.robots.as_deref(), arguments.site.as_deref(), arguments.batch.is_some())
+        let is_batch = arguments.batch.is_some();
+        Self::of(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[], is_batch)
     }
 
     /// The same for any verb: by these rules at this site. A batch brings rules of its own.
@@ -36,9 +38,10 @@ impl Trial {
         cli: &Cli,
         robots: Option<&Path>,
         site_name: Option<&str>,
+        block: &[Purpose],
         is_batch: bool,
     ) -> Result<Self, Failure> {
-        let brings_rules = robots.is_some() || is_batch;
+        let brings_rules = robots.is_some() || is_batch || !block.is_empty();
         let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
         if file.is_none() && !brings_rules {
             let hint = "name them with --robots FILE or --config FILE";
@@ -49,14 +52,19 @@ impl Trial {
             None => bare(cli)?,
         };
         let limits = Limits { max_bytes: config.robots_max_size };
-        let config = if robots.is_some() { without_files(config) } else { config };
+        let config = if robots.is_some() { without_files(config) } else { blocking(config, block) };
         let policy =
             policy::trial(config, SystemTime::now()).map_err(|errors| Failure(errors.to_string()))?;
         let site = asked_site(&policy, site_name, brings_rules)?;
         let named = site_name.map(|name| host::normalise(name).into_owned());
         let host = named.unwrap_or_else(|| site.config.name.clone());
         let site = match robots {
-            Some(path) => site.judging_by(&read(path)?, &limits),
+            Some(path) => {
+                let robots = RobotsConfig { block: block.to_vec(), ..RobotsConfig::default() };
+                let unfit = |unfit: Unfit| Failure(format!("{}: {unfit}", path.display()));
+                let file = RobotsFile::named(path).map_err(unfit)?;
+                site.composed_of(&policy, Some(file), &robots).map_err(unfit)?
+            }
             None => (*site).clone(),
         };
         let has_rules = file.is_some() || robots.is_some();
@@ -73,12 +81,26 @@ fn bare(cli: &Cli) -> Result<Config, Failure> {
 /// `--robots` replaces the sites' own files, which need not even be there.
 fn without_files(mut config: Config) -> Config {
     for site in &mut config.sites {
-        site.robots = None;
+        site.robots = RobotsConfig::default();
     }
     config
 }
 
-fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result<Arc<Site>, Failure> {
+/// The same configuration with these purposes shut out of every site, too.
+pub(super) fn blocking(mut config: Config, block: &[Purpose]) -> Config {
+    for robots in config.sites.iter_mut().map(|site| &mut site.robots) {
+        // In the order of the configuration, which is that of the file that is served.
+        let missing: Vec<Purpose> = block.iter().copied().filter(|one| !robots.block.contains(one)).collect();
+        robots.block.extend(missing);
+    }
+    config
+}
+
+pub(super) fn asked_site(
+    policy: &Policy,
+    name: Option<&str>,
+    brings_rules: bool,
+) -> Result<Arc<Site>, Failure> {
     let first = || policy.sites().first().filter(|_| policy.sites().len() == 1 || brings_rules);
     let found = match name {
         Some(name) => policy.site(&host::normalise(name)),
@@ -90,9 +112,4 @@ fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result
             Failure("several sites, and none is the default\n  hint: name one with --site HOST".to_owned())
         }
     })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let file = RobotsFile::named(path).map_err(|unfit| Failure(format!("{}: {unfit}", path.display())))?;
-    Ok(file.bytes)
 }

@@ -38,6 +38,7 @@ struct Served {
     by: Vec<u32>,
     /// When it came into force, as shown, and the place of that in the order of changes.
     since: SystemTime,
+    is_dated: bool,
     opened: u64,
     /// When the last process ceased to serve it; meaningless while one does.
     replaced: Replacement,
@@ -51,17 +52,6 @@ impl Served {
     }
 }
 
-/// What is in force at a host.
-#[derive(Clone, Debug)]
-pub struct InForce {
-    /// What its visitors are judged by.
-    pub rules: SiteRules,
-    /// Since when the version is in force, by the time of day.
-    pub since: SystemTime,
-    /// Whether that date, to the second, tells the version from every other that somebody could hold.
-    pub is_dated: bool,
-}
-
 /// Dates of HTTP have whole seconds (RFC 9110 §5.6.7).
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -73,21 +63,53 @@ pub struct HostHistory {
     served: Vec<Served>,
     dropped: Option<Replacement>,
     sequence: u64,
+    /// The latest date of any version, in whole seconds.
+    latest: u64,
 }
 
 impl HostHistory {
     /// A host of which nothing is known until `moment`.
-    #[must_use]
     pub fn unknown_until(moment: Moment) -> Self {
         let unknown = Served {
             version: Version::allowing_everything(),
             by: Vec::new(),
             since: moment.time,
+            is_dated: false,
             opened: 0,
             replaced: moment.replacement(),
             is_unknown: true,
         };
-        Self { served: vec![unknown], dropped: None, sequence: moment.sequence }
+        Self { served: vec![unknown], dropped: None, sequence: moment.sequence, latest: 0 }
+    }
+
+    /// What is unknown went on until `end`, which may be later. Which of the changes since then came after its end is
+    /// not known before [`passes`](Self::passes) says so: a read before that does not show that the crawler let go of it.
+    pub fn and_perhaps_until(mut self, end: NoticeTime) -> Self {
+        for unknown in &mut self.served {
+            unknown.replaced = Replacement { sequence: u64::MAX, at: end };
+        }
+        self
+    }
+
+    /// Something happened at `moment`. What was replaced before that was replaced before all that comes after it.
+    pub fn passes(&mut self, moment: Moment) {
+        let ended = self.served.iter_mut().filter(|served| served.replaced.at <= moment.at);
+        for served in ended {
+            served.replaced.sequence = served.replaced.sequence.min(moment.sequence);
+        }
+    }
+
+    /// By the operator's word, what is unknown is over since `sequence`.
+    pub fn end_unknown(&mut self, sequence: u64) {
+        for unknown in self.served.iter_mut().filter(|served| served.is_unknown) {
+            unknown.replaced.sequence = unknown.replaced.sequence.min(sequence);
+        }
+    }
+
+    /// The date of `moment` may be that of a version that is lost.
+    pub fn without_dates_until(mut self, moment: Moment) -> Self {
+        self.latest = seconds(moment.time);
+        self
     }
 
     /// `process` serves `version` from now on, and nothing else.
@@ -97,10 +119,11 @@ impl HostHistory {
         if let Some(served) = at.and_then(|at| self.served.get_mut(at))
             && served.by.contains(&process)
         {
-            if served.version.id != version.id {
-                served.since = moment.time;
-            }
+            let is_new = served.version.id != version.id;
             served.version = Arc::clone(version);
+            if is_new {
+                self.date(version, moment);
+            }
             return;
         }
         let last_opened = self.served.iter().map(|served| served.opened).max();
@@ -111,17 +134,43 @@ impl HostHistory {
             let by = vec![process];
             let version = Arc::clone(version);
             let (since, opened) = (moment.time, moment.sequence);
-            self.served.push(Served { version, by, since, opened, replaced, is_unknown: false });
+            let served = Arc::clone(&version);
+            self.served.push(Served {
+                version,
+                by,
+                since,
+                is_dated: false,
+                opened,
+                replaced,
+                is_unknown: false,
+            });
+            self.date(&served, moment);
             return;
         };
         // A process that is started again goes on with what the last one served.
         let goes_on = !served.by.is_empty() || last_opened < Some(served.replaced.sequence);
-        if !(goes_on && served.version.id == version.id) || served.is_unknown {
-            (served.since, served.opened) = (moment.time, moment.sequence);
-        }
+        let is_new = !(goes_on && served.version.id == version.id) || served.is_unknown;
         served.by.push(process);
         served.version = Arc::clone(version);
         served.is_unknown = false;
+        if is_new {
+            served.opened = moment.sequence;
+            self.date(version, moment);
+        }
+    }
+
+    /// Dates a version that comes into force. Within one second, or after a step of the clock, it may bear the date of an
+    /// earlier one: then no date of this host tells versions apart any more.
+    fn date(&mut self, version: &Version, moment: Moment) {
+        let is_dated = seconds(moment.time) > self.latest;
+        self.latest = self.latest.max(seconds(moment.time));
+        for served in &mut self.served {
+            let is_own = served.version.id == version.id;
+            if is_own {
+                served.since = moment.time;
+            }
+            served.is_dated = is_dated && (is_own || served.is_dated);
+        }
     }
 
     /// `process` serves nothing any more.
@@ -179,46 +228,45 @@ impl HostHistory {
     }
 
     /// Whether somebody could hold a version that nobody serves any more.
-    #[must_use]
     pub fn has_past(&self) -> bool {
         self.dropped.is_some() || self.served.iter().any(|served| served.by.is_empty())
     }
 
     /// Whether somebody could hold what nothing is known of.
-    #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.unknown_replaced().is_some()
     }
 
     /// When, at the latest, that was replaced of which nothing is known.
-    #[must_use]
     pub fn unknown_replaced(&self) -> Option<NoticeTime> {
         self.served.iter().find(|served| served.is_unknown).map(|served| served.replaced.at)
     }
 
+    /// Whether `process` serves any version.
+    pub fn is_served_by(&self, process: u32) -> bool {
+        self.served.iter().any(|served| served.by.contains(&process))
+    }
+
     /// What visitors of `process` are judged by; `None` where it serves nothing.
-    #[must_use]
-    pub fn in_force(&self, process: u32, waivers: &Arc<[Waiver]>) -> Option<InForce> {
+    pub fn in_force(&self, process: u32, waivers: &Arc<[Waiver]>) -> Option<SiteRules> {
         let own = self.served.iter().find(|served| served.by.contains(&process))?;
         let others = self.served.iter().rev().filter(|served| !std::ptr::eq(*served, own));
         let former = others.map(|served| Former {
             version: Arc::clone(&served.version),
+            since: served.since,
             replaced: served.replacement(),
             is_unknown: served.is_unknown,
         });
-        let rules = SiteRules {
+        Some(SiteRules {
             current: Arc::clone(&own.version),
+            since: Some(own.since),
+            is_dated: own.is_dated,
             former: former.collect(),
             dropped: self.dropped,
             sequence: self.sequence,
             waivers: Arc::clone(waivers),
             is_unrecorded: false,
-        };
-        // After a step of the clock an older version may bear a later date.
-        let is_dated = !self.served.iter().any(|served| {
-            !std::ptr::eq(served, own) && !served.is_unknown && seconds(served.since) >= seconds(own.since)
-        });
-        Some(InForce { rules, since: own.since, is_dated })
+        })
     }
 
     /// Has every version compiled for a catalogue that has changed.
@@ -255,13 +303,13 @@ mod tests {
         Moment { sequence: number, at: NoticeTime(span), time: SystemTime::UNIX_EPOCH + span }
     }
 
-    fn in_force(history: &HostHistory, process: u32) -> InForce {
+    fn in_force(history: &HostHistory, process: u32) -> SiteRules {
         let waivers: Arc<[Waiver]> = Arc::new([]);
         history.in_force(process, &waivers).unwrap()
     }
 
     fn former(history: &HostHistory, process: u32) -> Vec<(Option<VersionId>, Option<u64>)> {
-        let rules = in_force(history, process).rules;
+        let rules = in_force(history, process);
         let each = rules.former().iter();
         each.map(|old| (old.version.id, old.replaced.map(|replaced| replaced.sequence))).collect()
     }
@@ -297,7 +345,7 @@ mod tests {
         history.serve(OTHER, &closing("b"), moment(2));
         history.stop(OTHER, moment(5));
         history.serve(ME, &closing("b"), moment(6));
-        assert_eq!(in_force(&history, ME).since, moment(2).time);
+        assert_eq!(in_force(&history, ME).since, Some(moment(2).time));
         assert_eq!(former(&history, ME), [(closing("a").id, Some(2)), (None, Some(1))]);
     }
 
@@ -309,7 +357,37 @@ mod tests {
         history.serve(ME, &closing("a"), moment(3));
         assert_eq!(former(&history, ME), [(closing("b").id, Some(3)), (None, Some(1))]);
         let in_force = in_force(&history, ME);
-        assert_eq!((in_force.since, in_force.is_dated), (moment(3).time, true));
+        assert_eq!((in_force.since, in_force.is_dated), (Some(moment(3).time), true));
+    }
+
+    #[test]
+    fn a_date_that_an_earlier_version_had_tells_nothing_ever_after() {
+        let mut history = HostHistory::unknown_until(moment(1));
+        let at = |number, time| Moment { time: moment(time).time, ..moment(number) };
+        history.serve(ME, &closing("a"), at(1, 10));
+        assert!(in_force(&history, ME).is_dated);
+        for (number, time, is_dated) in [(2, 10, false), (3, 7, false), (4, 10, false), (5, 11, true)] {
+            history.serve(ME, &closing(&number.to_string()), at(number * 1_000, time));
+            history.prune(PERIOD, moment(number * 1_000 + 500).at);
+            assert_eq!(
+                (former(&history, ME).len(), in_force(&history, ME).is_dated),
+                (0, is_dated),
+                "{number}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_date_that_a_later_version_had_too_tells_nothing_when_its_version_returns() {
+        let mut history = HostHistory::unknown_until(moment(1));
+        let at = |number, time| Moment { time: moment(time).time, ..moment(number) };
+        // Another process, which was killed, still stands for serving it.
+        history.serve(ME + 1, &closing("a"), at(1, 10));
+        history.serve(ME, &closing("b"), at(2, 10));
+        assert!(!in_force(&history, ME).is_dated);
+        history.serve(ME, &closing("a"), at(3, 12));
+        let returned = in_force(&history, ME);
+        assert_eq!((returned.since, returned.is_dated), (Some(moment(10).time), false));
     }
 
     #[test]
@@ -320,10 +398,10 @@ mod tests {
             history.serve(ME, &version(&text), moment(number));
             history.prune(PERIOD, moment(number).at);
         }
-        let InForce { rules, since, .. } = in_force(&history, ME);
+        let rules = in_force(&history, ME);
         assert_eq!((rules.former().len(), rules.dropped), (1, None));
         assert_eq!(rules.current().id, Some(VersionId::of(b"# 40\nUser-agent: *\nDisallow: /a\n")));
-        assert_eq!(since, moment(40).time, "bytes decide what is shown");
+        assert_eq!(rules.since, Some(moment(40).time), "bytes decide what is shown");
     }
 
     #[test]
@@ -333,7 +411,7 @@ mod tests {
             history.serve(ME, &closing(&number.to_string()), moment(number));
             history.prune(PERIOD, moment(number).at);
         }
-        let rules = in_force(&history, ME).rules;
+        let rules = in_force(&history, ME);
         assert_eq!(rules.former().len(), FORMER_VERSIONS);
         assert_eq!(rules.dropped, Some(Replacement { sequence: 4, at: moment(4).at }));
     }

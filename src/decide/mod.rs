@@ -10,11 +10,11 @@ mod rules;
 mod verdict;
 mod version;
 
-pub use history::{HostHistory, InForce, Moment};
+pub use history::{HostHistory, Moment};
 pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use rules::{Former, Replacement, SiteRules, Waiver};
 pub use verdict::{Outcome, Reason, Ruling, Verdict};
-pub use version::{RulesId, Version, VersionId};
+pub use version::{IdError, RulesId, Version, VersionId};
 
 use crate::identify::{Identifier, Identity};
 use crate::request::target::Target;
@@ -47,7 +47,6 @@ pub struct Case<'a> {
 ///
 /// The order matters: `/robots.txt` is open to everyone, exempt addresses and people are never judged,
 /// and only then do the rules speak (RFC 9309 §2.2).
-#[must_use]
 pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &Case<'_>) -> Verdict<'r> {
     let current = rules.current();
     let unjudged = |reason| Verdict { outcome: Outcome::Allow, reason, ruling: None, version: current.id };

@@ -15,19 +15,16 @@ pub struct NoticeTime(pub Duration);
 
 impl NoticeTime {
     /// The moment `span` later.
-    #[must_use]
     pub const fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span))
     }
 
     /// The moment `span` earlier.
-    #[must_use]
     pub const fn before(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(span))
     }
 
     /// How much later this is than `earlier`; nothing where it is not.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -56,13 +53,11 @@ pub struct NoticePeriod {
 
 impl NoticePeriod {
     /// Whether a read counts at `now`.
-    #[must_use]
     pub fn counts(&self, read: &Read, now: NoticeTime) -> bool {
         read.at.after(self.settle) <= now
     }
 
     /// Whether what was replaced then may still be held at `now`.
-    #[must_use]
     pub fn covers(&self, replaced: NoticeTime, now: NoticeTime) -> bool {
         now < replaced.after(self.notice)
     }
@@ -70,6 +65,8 @@ impl NoticePeriod {
 
 /// What notice a client in breach of the rules had had of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Notice {
     /// Its last read was of the version in force.
     Read,
@@ -83,14 +80,8 @@ pub enum Notice {
 
 impl Notice {
     /// The name used in the journal and in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Lapsed => "lapsed",
-            Self::Pending => "pending",
-            Self::Waived => "waived",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -162,7 +153,12 @@ mod tests {
     /// `a` was replaced by the entry 5 at second 50.
     fn rules() -> SiteRules {
         let replaced = Some(Replacement { sequence: 5, at: at(50) });
-        let former = vec![Former { version: version("a"), replaced, is_unknown: false }];
+        let former = vec![Former {
+            version: version("a"),
+            since: std::time::SystemTime::UNIX_EPOCH,
+            replaced,
+            is_unknown: false,
+        }];
         SiteRules { former, sequence: 5, ..SiteRules::new(version("b")) }
     }
 

@@ -3,6 +3,7 @@
 use super::notice::NoticeTime;
 use super::version::Version;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The moment from which on no process served a version any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,8 @@ pub struct Replacement {
 pub struct Former {
     /// The version.
     pub version: Arc<Version>,
+    /// When it came into force, by the time of day.
+    pub since: SystemTime,
     /// Since when nobody serves it; `None` while another process still does.
     pub replaced: Option<Replacement>,
     /// Whether it stands for what nothing is known of.
@@ -44,6 +47,10 @@ impl Waiver {
 pub struct SiteRules {
     /// The version in force.
     pub current: Arc<Version>,
+    /// Since when it is, by the time of day; `None` where nothing says so.
+    pub since: Option<SystemTime>,
+    /// Whether that date, to the second, tells the version from every other that somebody could hold.
+    pub is_dated: bool,
     /// Other versions that are kept: first those that another process serves, then the newest first.
     pub former: Vec<Former>,
     /// When the newest of those was replaced that were dropped for want of room.
@@ -58,10 +65,11 @@ pub struct SiteRules {
 
 impl SiteRules {
     /// A version without a past: nobody can hold another.
-    #[must_use]
     pub fn new(current: Arc<Version>) -> Self {
         Self {
             current,
+            since: None,
+            is_dated: false,
             former: Vec::new(),
             dropped: None,
             sequence: 0,
@@ -71,13 +79,11 @@ impl SiteRules {
     }
 
     /// The version in force.
-    #[must_use]
     pub const fn current(&self) -> &Arc<Version> {
         &self.current
     }
 
     /// The other versions that are kept.
-    #[must_use]
     pub fn former(&self) -> &[Former] {
         &self.former
     }
@@ -92,7 +98,6 @@ impl SiteRules {
 
     /// When the last version is replaced that somebody could hold; `None` where there is none. The inner
     /// `None` says that another process still serves one.
-    #[must_use]
     pub fn last_replacement(&self) -> Option<Option<NoticeTime>> {
         let kept = self.former.iter().map(|former| former.replaced.map(|replaced| replaced.at));
         let all = kept.chain(self.dropped.map(|dropped| Some(dropped.at)));

@@ -5,7 +5,8 @@ use super::version::VersionId;
 use crate::robots::{Judgement, Rule};
 
 /// Why a verdict is what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Reason {
     /// A rule matched.
     Rule,
@@ -25,17 +26,8 @@ pub enum Reason {
 
 impl Reason {
     /// The name used in the journal and by `gatewayctl explain`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "rule",
-            Self::NoRule => "no-rule",
-            Self::NoGroup => "no-group",
-            Self::RobotsTxt => "robots-txt",
-            Self::NotJudged => "not-judged",
-            Self::Exempt => "exempt",
-            Self::Variant => "variant",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -88,19 +80,16 @@ pub struct Verdict<'r> {
 impl Verdict<'_> {
     /// Whether the rules allow the request. A stale one counts as allowed: nobody is accused of it. One whose notice
     /// is waived does not, since it is refused like others.
-    #[must_use]
     pub const fn allows(&self) -> bool {
         matches!(self.outcome, Outcome::Allow | Outcome::Stale(Notice::Pending))
     }
 
     /// Whether the client was judged at all.
-    #[must_use]
     pub const fn is_judged(&self) -> bool {
         !matches!(self.reason, Reason::NotJudged | Reason::Exempt | Reason::RobotsTxt)
     }
 
     /// What notice the client had, where it matters.
-    #[must_use]
     pub const fn notice(&self) -> Option<Notice> {
         match self.outcome {
             Outcome::Violation(notice) | Outcome::Stale(notice) => Some(notice),

@@ -8,6 +8,7 @@ use crate::robots::{Group, Kind, Limits, Robots};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// The first 12 hexadecimal digits of the SHA-256 of a robots.txt.
@@ -16,30 +17,19 @@ pub struct VersionId([u8; 6]);
 
 impl VersionId {
     /// The id of a file's bytes.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self::of_digest(Sha256::digest(bytes).into())
     }
 
     /// The id of a file with this SHA-256.
-    #[must_use]
     pub fn of_digest(sha256: [u8; 32]) -> Self {
         let mut id = [0; 6];
         id.iter_mut().zip(sha256).for_each(|(octet, hashed)| *octet = hashed);
         Self(id)
     }
 
-    /// The id that is written `digits`: 12 hexadecimal digits.
-    #[must_use]
-    pub fn parse(digits: &str) -> Option<Self> {
-        let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 12)?;
-        let [_, _, id @ ..] = number.to_be_bytes();
-        Some(Self(id))
-    }
-
     /// The id as it is written: 12 hexadecimal digits. A refusal writes it twice, and formatting a number would cost
     /// several times as much.
-    #[must_use]
     pub fn digits(self) -> [u8; 12] {
         let digit = |half: u8| b"0123456789abcdef".get(usize::from(half)).copied().unwrap_or(b'0');
         let mut digits = [0; 12];
@@ -47,6 +37,22 @@ impl VersionId {
             *pair = [digit(octet >> 4), digit(octet & 15)];
         }
         digits
+    }
+}
+
+/// A text that is no id of a version or of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0} hexadecimal digits")]
+pub struct IdError(usize);
+
+impl FromStr for VersionId {
+    type Err = IdError;
+
+    fn from_str(digits: &str) -> Result<Self, IdError> {
+        let number =
+            u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 12).ok_or(IdError(12))?;
+        let [_, _, id @ ..] = number.to_be_bytes();
+        Ok(Self(id))
     }
 }
 
@@ -69,7 +75,6 @@ pub struct RulesId([u8; 8]);
 
 impl RulesId {
     /// The id of these rules.
-    #[must_use]
     pub fn of(robots: &Robots) -> Self {
         let mut digest = Sha256::new();
         let mut ranks: HashMap<u32, usize> = HashMap::new();
@@ -89,12 +94,6 @@ impl RulesId {
         id.iter_mut().zip(digest.finalize()).for_each(|(byte, hashed)| *byte = hashed);
         Self(id)
     }
-
-    /// The id that is written `digits`: 16 hexadecimal digits.
-    #[must_use]
-    pub fn parse(digits: &str) -> Option<Self> {
-        u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16).map(|id| Self(id.to_be_bytes()))
-    }
 }
 
 /// Each part begins with a byte that no pattern holds, so that no two groups read alike.
@@ -108,6 +107,15 @@ fn add_group(digest: &mut Sha256, group: Group<'_>) {
         digest.update(delay.to_be_bytes());
     }
     digest.update([0]);
+}
+
+impl FromStr for RulesId {
+    type Err = IdError;
+
+    fn from_str(digits: &str) -> Result<Self, IdError> {
+        let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16);
+        number.map(|id| Self(id.to_be_bytes())).ok_or(IdError(16))
+    }
 }
 
 impl fmt::Display for RulesId {
@@ -125,29 +133,26 @@ pub struct Version {
     pub rules: RulesId,
     /// The compiled rules.
     pub robots: Arc<Robots>,
-    /// The product tokens the file names, ready to be looked for in a header.
+    /// The product tokens that somebody wrote into the file, ready to be looked for in a header.
     pub tokens: OperatorTokens,
 }
 
 impl Version {
     /// Compiles nothing anew but the index of the file's tokens. Its memory of headers must not outlive
     /// the catalogue that gave the answers.
-    #[must_use]
     pub fn new(id: Option<VersionId>, robots: Arc<Robots>) -> Self {
-        let tokens = OperatorTokens::new(robots.tokens());
+        let tokens = OperatorTokens::new(robots.written_tokens());
         Self { id, rules: RulesId::of(&robots), robots, tokens }
     }
 
     /// The version that allows everything: a site without a file, or what nobody knows.
-    #[must_use]
     pub fn allowing_everything() -> Arc<Self> {
         Arc::new(Self::new(None, Arc::new(Robots::parse(b"", &Limits::default()).robots)))
     }
 
     /// The same version for a catalogue that has changed.
-    #[must_use]
     pub fn renewed(&self) -> Arc<Self> {
-        let tokens = OperatorTokens::new(self.robots.tokens());
+        let tokens = OperatorTokens::new(self.robots.written_tokens());
         Arc::new(Self { tokens, robots: Arc::clone(&self.robots), ..*self })
     }
 }
@@ -164,8 +169,8 @@ mod tests {
     fn an_id_is_the_head_of_the_digest() {
         assert_eq!(VersionId::of(b"").to_string(), "e3b0c44298fc");
         assert_eq!(VersionId::of(b"abc").to_string(), "ba7816bf8f01");
-        assert_eq!(VersionId::parse("ba7816bf8f01"), Some(VersionId::of(b"abc")));
-        assert_eq!((VersionId::parse("ba7816bf8f"), VersionId::parse("ba7816bf8f0g")), (None, None));
+        assert_eq!("ba7816bf8f01".parse(), Ok(VersionId::of(b"abc")));
+        assert!(["ba7816bf8f", "ba7816bf8f0g"].iter().all(|digits| digits.parse::<VersionId>().is_err()));
     }
 
     #[test]
@@ -174,7 +179,7 @@ mod tests {
         let busy = "# today\nuser-agent:A # who\n\nDisallow: /x # what\nDisallow:\nSitemap: /s\n\nUser-agent: *\nAllow: /";
         assert_eq!(rules(busy), plain);
         assert_eq!(rules("# nothing\n"), rules(""));
-        assert_eq!(RulesId::parse(&plain.to_string()), Some(plain));
+        assert_eq!(plain.to_string().parse(), Ok(plain));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 mod mode;
 mod refusal;
 
-pub use mode::{ClientModes, Mode, Modes, UnknownMode};
+pub use mode::{ClientModes, Mode, Modes};
 pub use refusal::{Refusal, RefusalPolicy, Reply, prefers_json};
 
 use crate::decide::{Notice, Outcome, Verdict};
@@ -16,21 +16,20 @@ use crate::request::target::Target;
 
 /// What was done with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 pub enum Action {
     /// Sent on to the origin.
+    #[strum(serialize = "forwarded")]
     Forward,
     /// Answered by the gateway with a refusal.
+    #[strum(serialize = "refused")]
     Refuse,
 }
 
 impl Action {
     /// The name used in the journal.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Forward => "forwarded",
-            Self::Refuse => "refused",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -66,7 +65,6 @@ pub struct Choices {
 }
 
 /// Turns a verdict into an action.
-#[must_use]
 pub fn enforce(
     mode: Mode,
     choices: Choices,

@@ -3,6 +3,7 @@
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
 use crate::decide::{Reason, Verdict, VersionId};
+use crate::robots::Rule;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -37,6 +38,9 @@ pub struct Refusal<'a> {
     crawler: Option<&'a str>,
     group: &'a [&'a str],
     line: Option<u32>,
+    /// What the line was generated for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     rule: Option<Cow<'a, str>>,
     robots: &'a str,
     robots_version: Option<Shown>,
@@ -67,7 +71,6 @@ pub struct Reply {
 impl<'a> Refusal<'a> {
     /// Gathers what the refused client is told. `robots` is where the rules can be read. What the rules
     /// allow is refused only to a client that borrows a name, and then no rule is to blame.
-    #[must_use]
     pub fn new(
         verdict: &'a Verdict<'_>,
         crawler: Option<&'a str>,
@@ -86,6 +89,7 @@ impl<'a> Refusal<'a> {
             crawler,
             group: ruling.map_or(&[], |ruling| &ruling.group),
             line: rule.map(|rule| rule.line),
+            source: rule.and_then(Rule::source),
             rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
             robots,
             robots_version: verdict.version.map(Shown),
@@ -94,7 +98,6 @@ impl<'a> Refusal<'a> {
     }
 
     /// Renders the refusal for a client that sent `accept`.
-    #[must_use]
     pub fn reply(&self, policy: &RefusalPolicy, accept: Option<&[u8]>) -> Reply {
         let (content_type, body): (_, Bytes) = if prefers_json(accept) {
             ("application/json", self.json().into())
@@ -138,6 +141,7 @@ impl<'a> Refusal<'a> {
             many => field("group: ", &many.join(", ")),
         }
         self.line.iter().for_each(|line| field("line: ", &line.to_string()));
+        self.source.iter().for_each(|source| field("source: ", source));
         self.rule.iter().for_each(|rule| field("rule: ", rule));
         field("robots: ", self.robots);
         if let Some(Shown(version)) = self.robots_version {
@@ -153,7 +157,6 @@ impl<'a> Refusal<'a> {
 const USUAL: usize = 256;
 
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
-#[must_use]
 pub fn prefers_json(accept: Option<&[u8]>) -> bool {
     let Some(accept) = accept else { return false };
     accept.split(|octet| *octet == b',').any(|range| {

@@ -6,11 +6,14 @@
 use super::client::Client;
 use super::identity::Purpose;
 use super::sign::Sign;
-use std::fmt;
+use crate::robots::compared;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What an operator says about obeying robots.txt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Obeys {
     /// It obeys.
     Yes,
@@ -24,25 +27,15 @@ pub enum Obeys {
 
 impl Obeys {
     /// The public word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Partly => "partly",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for Obeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// On what the tokens of an entry rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum TokenBasis {
     /// The operator's own documentation names them.
     Documented,
@@ -54,19 +47,8 @@ pub enum TokenBasis {
 
 impl TokenBasis {
     /// The public word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Documented => "documented",
-            Self::Listed => "listed",
-            Self::Inferred => "inferred",
-        }
-    }
-}
-
-impl fmt::Display for TokenBasis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -84,7 +66,6 @@ pub struct Verify {
 
 impl Verify {
     /// Whether there is any way to check.
-    #[must_use]
     pub fn is_possible(&self) -> bool {
         !self.rdns.is_empty() || !self.ranges.is_empty()
     }
@@ -131,6 +112,8 @@ pub struct ControlToken {
     pub token: Box<str>,
     /// Who reads it.
     pub operator: Box<str>,
+    /// What obeying it keeps pages out of.
+    pub purpose: Purpose,
     /// What it governs, in a short sentence.
     pub governs: Box<str>,
     /// The operator's documentation.
@@ -147,7 +130,6 @@ pub struct Catalogue {
 impl Catalogue {
     /// A catalogue of these entries. A later entry replaces an earlier one of
     /// the same name, letters in either case.
-    #[must_use]
     pub fn new(crawlers: Vec<Crawler>, control: Vec<ControlToken>) -> Self {
         let mut catalogue = Self { crawlers: Vec::with_capacity(crawlers.len()), control };
         for crawler in crawlers {
@@ -177,19 +159,16 @@ impl Catalogue {
     }
 
     /// The entries, in file order.
-    #[must_use]
     pub fn crawlers(&self) -> &[Crawler] {
         &self.crawlers
     }
 
     /// The control tokens, in file order.
-    #[must_use]
     pub fn control_tokens(&self) -> &[ControlToken] {
         &self.control
     }
 
     /// The entry of this name, letters in either case.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Crawler> {
         self.crawlers.iter().find(|crawler| crawler.name.eq_ignore_ascii_case(name))
     }
@@ -197,7 +176,6 @@ impl Catalogue {
     /// The entry that answers to this token: the one of that name, else the
     /// first whose own (first) token it is, else the one of that name without a
     /// token of its own.
-    #[must_use]
     pub fn by_token(&self, token: &str) -> Option<&Crawler> {
         let own = |crawler: &&Crawler| {
             crawler.tokens.first().is_some_and(|first| first.eq_ignore_ascii_case(token))
@@ -210,17 +188,59 @@ impl Catalogue {
             .or_else(|| self.get(token).filter(|crawler| crawler.tokens.is_empty()))
     }
 
-    /// Whether this is a control token.
+    /// The first tokens of all that fetch for `purpose`, and its control tokens, without those that `except` names by
+    /// token or by name. A token that something else answers to is left out, unless that fetches for a purpose that is
+    /// `blocked`, too: who shuts out the one would shut out the other.
     #[must_use]
+    pub fn to_block(&self, purpose: Purpose, blocked: &[Purpose], except: &[String]) -> Vec<&str> {
+        let is_named = |name: &str| except.iter().any(|word| word.eq_ignore_ascii_case(name));
+        let is_excepted = |crawler: &Crawler| {
+            is_named(&crawler.name) || crawler.tokens.first().is_some_and(|token| is_named(token))
+        };
+        let is_blocked = |crawler: &Crawler| blocked.contains(&crawler.purpose) && !is_excepted(crawler);
+        let others: Vec<&str> = self
+            .crawlers
+            .iter()
+            .filter(|crawler| !is_blocked(crawler))
+            .flat_map(|crawler| crawler.tokens.iter().map(|token| &**token))
+            .collect();
+        let own = self
+            .crawlers
+            .iter()
+            .filter(|crawler| crawler.purpose == purpose && crawler.client.is_judged())
+            .filter(|crawler| !is_excepted(crawler))
+            .filter_map(|crawler| crawler.tokens.first().map(|token| &**token));
+        let control =
+            self.control.iter().filter(|control| control.purpose == purpose).map(|control| &*control.token);
+        let mut seen = HashSet::new();
+        let tokens = own.chain(control).filter(|token| !is_named(token) && !is_answered_to(token, &others));
+        tokens.filter(|token| seen.insert(token.to_ascii_lowercase())).collect()
+    }
+
+    /// Whether an entry or a control token has this name or token.
+    #[must_use]
+    pub fn knows(&self, word: &str) -> bool {
+        let mut tokens = self.crawlers.iter().flat_map(|crawler| crawler.tokens.iter());
+        self.get(word).is_some()
+            || self.control_token(word).is_some()
+            || tokens.any(|token| token.eq_ignore_ascii_case(word))
+    }
+
+    /// Whether this is a control token.
     pub fn control_token(&self, token: &str) -> Option<&ControlToken> {
         self.control.iter().find(|control| control.token.eq_ignore_ascii_case(token))
     }
 }
 
+/// Whether one of `others` answers to a group for `token`, or for the part of it that crawlers compare.
+fn is_answered_to(token: &str, others: &[&str]) -> bool {
+    let part = compared(token);
+    others.iter().any(|other| other.eq_ignore_ascii_case(token) || other.eq_ignore_ascii_case(part))
+}
+
 /// Whether robots.txt can name this token. RFC 9309 §2.2.1 allows letters, `-`
 /// and `_`; crawlers in use also have digits, dots, `!` and single spaces
 /// (`MJ12bot`, `archive.org_bot`, `Y!J`, `Sogou web spider`).
-#[must_use]
 pub fn token_is_legal(token: &str) -> bool {
     let octet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'!' | b' ');
     let blank_at_end = token.starts_with(' ') || token.ends_with(' ');
@@ -276,6 +296,45 @@ mod tests {
         assert!(catalogue.by_token("bar").is_none());
         let mute = Catalogue::new(vec![crawler("Bar", &[])], Vec::new());
         assert_eq!(&*mute.by_token("bar").unwrap().name, "Bar");
+    }
+
+    #[test]
+    fn a_token_that_others_answer_to_is_not_blocked() {
+        let of = |name: &str, tokens: &[&str], purpose| Crawler { purpose, ..crawler(name, tokens) };
+        let train = Purpose::AiTrain;
+        let entries = vec![
+            of("Googlebot", &["Googlebot"], Purpose::Search),
+            of("Vertex", &["Vertex", "Googlebot"], train),
+            of("Falls", &["Googlebot"], train),
+            of("AI", &["AI"], Purpose::Search),
+            of("AI2Bot", &["AI2Bot"], train),
+            of("GPTBot", &["GPTBot"], train),
+            of("GPT too", &["gptbot"], train),
+            of("Mute", &[], train),
+        ];
+        let control = ControlToken {
+            token: "G-Extended".into(),
+            operator: "G".into(),
+            purpose: train,
+            governs: "use".into(),
+            docs: None,
+        };
+        let catalogue = Catalogue::new(entries, vec![control]);
+        assert_eq!(catalogue.to_block(train, &[train], &[]), ["Vertex", "GPTBot", "G-Extended"]);
+        let except = ["vertex".to_owned(), "g-extended".to_owned()];
+        assert_eq!(catalogue.to_block(train, &[train], &except), ["GPTBot"]);
+        assert_eq!(catalogue.to_block(Purpose::Seo, &[Purpose::Seo], &[]), [""; 0]);
+        // Where both are blocked, neither saves the other.
+        let both = [train, Purpose::Search];
+        assert_eq!(
+            catalogue.to_block(train, &both, &[]),
+            ["Vertex", "Googlebot", "AI2Bot", "GPTBot", "G-Extended"]
+        );
+        assert_eq!(catalogue.to_block(Purpose::Search, &both, &[]), ["Googlebot", "AI"]);
+        // What is excepted is not shut out by another's token either.
+        let except = ["falls".to_owned()];
+        assert_eq!(catalogue.to_block(Purpose::Search, &both, &except), ["AI"]);
+        assert!(catalogue.knows("G-extended") && catalogue.knows("gpt too") && !catalogue.knows("nobody"));
     }
 
     #[test]

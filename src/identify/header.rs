@@ -30,12 +30,15 @@ pub(super) fn ordinary(user_agent: Option<&[u8]>) -> Option<&[u8]> {
     (bytes.len() <= LIMIT).then(|| bytes.trim_ascii())
 }
 
-/// The first bytes of a long header and, behind a blank, the last ones. Those begin behind a byte that no word holds: the
-/// rest of a word that was cut would be another word.
+/// All of a header where its ends meet. Of a longer one the first bytes and, behind a blank, the last ones. Those begin
+/// behind a byte that no word holds: the rest of a word that was cut would be another word.
 #[cold]
 fn ends(bytes: &[u8]) -> Vec<u8> {
+    if bytes.len() <= 2 * LIMIT {
+        return bytes.to_vec();
+    }
     let first = bytes.get(..LIMIT).unwrap_or_default();
-    let last = bytes.get(LIMIT.max(bytes.len().saturating_sub(LIMIT))..).unwrap_or_default();
+    let last = bytes.get(bytes.len() - LIMIT..).unwrap_or_default();
     let start = last.iter().position(|byte| !is_word(*byte)).unwrap_or(last.len());
     [first, b" ", last.get(start..).unwrap_or_default()].concat()
 }
@@ -301,11 +304,16 @@ mod tests {
         assert_eq!(seen(b" a "), "a");
         let whole = "x".repeat(LIMIT - 2) + " y";
         assert_eq!(seen(whole.as_bytes()), whole);
-        let longer = format!("{whole}z (GPTBot/1.2)");
-        assert_eq!(seen(longer.as_bytes()), format!("{whole}  (GPTBot/1.2)"), "the rest of a word is none");
+        for padding in LIMIT - 20..=2 * LIMIT - 15 {
+            let longer = format!("{} (GPTBot/1.2)", "x".repeat(padding));
+            assert_eq!(seen(longer.as_bytes()).len(), longer.len(), "no word is cut");
+        }
         let longest = format!("First/1 {} a{} Last/1", "-".repeat(9_000), "b".repeat(3_000));
         let seen_of_it = seen(longest.as_bytes());
-        assert!(seen_of_it.starts_with("First/1 ---") && seen_of_it.ends_with("-  Last/1"), "{seen_of_it}");
+        assert!(
+            seen_of_it.starts_with("First/1 ---") && seen_of_it.ends_with("-  Last/1"),
+            "the rest of a word is none: {seen_of_it}"
+        );
         assert_eq!(seen(&[b'a'; 9_000]).len(), LIMIT);
         assert!(seen(&[b' '; 9_000]).is_empty() && seen(&[b';'; 9_000]).len() <= 2 * LIMIT + 1);
     }

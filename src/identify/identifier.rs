@@ -29,7 +29,6 @@ impl Step {
     }
 
     /// The sentence: lower case, without a full stop.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -79,9 +78,8 @@ impl Identifier {
     }
 
     /// Who a request with this header says it is from. `None` when the request
-    /// has no `User-Agent`. Never fails, on any bytes; of a long header only the first and
-    /// the last 2,048 count.
-    #[must_use]
+    /// has no `User-Agent`. Never fails, on any bytes; of a header of more than
+    /// 4,096 only the first and the last 2,048 count.
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         match header::ordinary(user_agent) {
             Some([]) => Arc::clone(&self.unnamed),
@@ -93,7 +91,6 @@ impl Identifier {
 
     /// The same answer without the cache and without the second opinion: what
     /// our own rules say. For measurements.
-    #[must_use]
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         let header = &*header::prepare(user_agent);
         let mut found = Found::default();
@@ -103,16 +100,14 @@ impl Identifier {
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
-    #[must_use]
     pub fn recognise_uncached(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         self.answer(&header::prepare(user_agent), &mut Silent)
     }
 
     /// The answer of [`Self::recognise`] with every step that led to it.
-    #[must_use]
     pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<Step>) {
         let mut steps = Vec::new();
-        if user_agent.is_some_and(|bytes| bytes.len() > header::LIMIT) {
+        if user_agent.is_some_and(|bytes| bytes.len() > 2 * header::LIMIT) {
             steps.push(format!("only the first and the last {} bytes are looked at", header::LIMIT));
         }
         let identity = self.answer(&header::prepare(user_agent), &mut steps);
@@ -121,7 +116,6 @@ impl Identifier {
     }
 
     /// The identity of a crawler that calls itself by this product token.
-    #[must_use]
     pub fn by_token(&self, token: &str) -> Arc<Identity> {
         let known = self.knowledge.catalogue.by_token(token).map(of_entry);
         Arc::new(known.unwrap_or_else(|| Identity {
@@ -131,19 +125,16 @@ impl Identifier {
     }
 
     /// The crawlers known by name.
-    #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.knowledge.catalogue
     }
 
     /// The word lists.
-    #[must_use]
     pub fn words(&self) -> &Words {
         &self.knowledge.words
     }
 
     /// The memory that the automaton holds, in bytes.
-    #[must_use]
     pub fn automaton_bytes(&self) -> usize {
         self.scanner.memory()
     }
@@ -298,7 +289,7 @@ mod tests {
     #[test]
     fn padding_hides_no_name() {
         let browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36";
-        for padding in [1, 2_040, 2_048, 5_000, 30_000] {
+        for padding in [1, 1_910, 1_920, 1_925, 2_040, 2_048, 5_000, 30_000] {
             let filled = [" ".repeat(padding), "x".repeat(padding), "; ".repeat(padding / 2)];
             for filled in filled {
                 let named = format!("{browser} {filled} (compatible; FooBot/1.2)");

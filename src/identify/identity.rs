@@ -3,12 +3,13 @@
 //! Not here: how the answer was reached, and whether the claimed name is true.
 
 use super::client::Client;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
+use strum::VariantArray as _;
 
 /// What a crawler fetches for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Purpose {
     /// Advertisements: quality, targeting, landing pages.
     Ads,
@@ -45,82 +46,24 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Every purpose, in alphabetical order.
-    pub const ALL: [Self; 16] = [
-        Self::Ads,
-        Self::AiSearch,
-        Self::AiTrain,
-        Self::AiUser,
-        Self::Archive,
-        Self::Feed,
-        Self::Monitor,
-        Self::Other,
-        Self::Research,
-        Self::Scraper,
-        Self::Search,
-        Self::Security,
-        Self::Seo,
-        Self::Social,
-        Self::Tool,
-        Self::Webhook,
-    ];
-
     /// The public word for this purpose.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ads => "ads",
-            Self::AiSearch => "ai-search",
-            Self::AiTrain => "ai-train",
-            Self::AiUser => "ai-user",
-            Self::Archive => "archive",
-            Self::Feed => "feed",
-            Self::Monitor => "monitor",
-            Self::Other => "other",
-            Self::Research => "research",
-            Self::Scraper => "scraper",
-            Self::Search => "search",
-            Self::Security => "security",
-            Self::Seo => "seo",
-            Self::Social => "social",
-            Self::Tool => "tool",
-            Self::Webhook => "webhook",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
-}
 
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A word that names no purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownPurpose;
-
-impl fmt::Display for UnknownPurpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected one of")?;
-        for (i, purpose) in Purpose::ALL.into_iter().enumerate() {
-            write!(f, "{} `{purpose}`", if i == 0 { "" } else { "," })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for UnknownPurpose {}
-
-impl FromStr for Purpose {
-    type Err = UnknownPurpose;
-
-    fn from_str(word: &str) -> Result<Self, UnknownPurpose> {
-        Self::ALL.into_iter().find(|purpose| purpose.as_str() == word).ok_or(UnknownPurpose)
+    /// The purpose with this public word.
+    ///
+    /// # Errors
+    /// When there is none; says which there are.
+    pub fn named(word: &str) -> Result<Self, String> {
+        let all = || Self::VARIANTS.iter().map(|purpose| format!("`{purpose}`")).collect::<Vec<_>>();
+        word.parse().map_err(|_| format!("expected one of {}", all().join(", ")))
     }
 }
 
 /// On what an identity rests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Basis {
     /// An entry of the catalogue.
     Catalogue,
@@ -141,23 +84,8 @@ pub enum Basis {
 
 impl Basis {
     /// The public word for this basis.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Catalogue => "catalogue",
-            Self::OperatorToken => "operator-token",
-            Self::OperatorTokenInBrowser => "operator-token-in-browser",
-            Self::Sign => "sign",
-            Self::Structure => "structure",
-            Self::SecondOpinion => "second-opinion",
-            Self::Shape => "shape",
-        }
-    }
-}
-
-impl fmt::Display for Basis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -193,13 +121,11 @@ pub struct Recognised {
 
 impl Recognised {
     /// Who it was `at_first`, and who with the tokens that the site's robots.txt names.
-    #[must_use]
     pub fn new(at_first: Arc<Identity>, identity: Arc<Identity>) -> Self {
         Self { at_first: Some(at_first).filter(|first| !Arc::ptr_eq(first, &identity)), identity }
     }
 
     /// By the catalogue and the signs alone.
-    #[must_use]
     pub fn at_first(&self) -> &Arc<Identity> {
         self.at_first.as_ref().unwrap_or(&self.identity)
     }
@@ -211,7 +137,6 @@ impl Identity {
 
     /// Whether only the second opinion calls this a crawler. Such a client is
     /// audited and never refused: nothing in our own rules supports it.
-    #[must_use]
     pub fn second_opinion(&self) -> bool {
         self.basis == Basis::SecondOpinion
     }
@@ -219,13 +144,11 @@ impl Identity {
     /// Whether this may well be a person's browser, so that it is audited and
     /// never refused: only the second opinion calls it a crawler, or only a word
     /// that the operator's robots.txt names too.
-    #[must_use]
     pub fn is_audited_only(&self) -> bool {
         matches!(self.basis, Basis::SecondOpinion | Basis::OperatorTokenInBrowser)
     }
 
     /// Whether robots.txt has anything to say to this client.
-    #[must_use]
     pub fn is_judged(&self) -> bool {
         self.client.is_judged()
     }
@@ -252,11 +175,11 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for purpose in Purpose::ALL {
+        for &purpose in Purpose::VARIANTS {
             assert_eq!(purpose.as_str().parse(), Ok(purpose));
         }
-        assert!("".parse::<Purpose>().is_err());
-        assert!(Purpose::ALL.is_sorted_by_key(|p| p.as_str()));
+        assert!(Purpose::named("").unwrap_err().contains("`ai-train`"));
+        assert!(Purpose::VARIANTS.is_sorted_by_key(|p| p.as_str()));
     }
 
     #[test]

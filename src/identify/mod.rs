@@ -27,14 +27,13 @@ mod person;
 mod scan;
 mod shape;
 mod sign;
-mod table;
 mod user_agent;
 mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
-pub use client::{Client, Proof, UnknownClient};
+pub use client::{Client, Proof};
 pub use identifier::{Identifier, Step};
-pub use identity::{Basis, Identity, Purpose, Recognised, UnknownPurpose};
+pub use identity::{Basis, Identity, Purpose, Recognised};
 pub use operator_tokens::OperatorTokens;
 pub use scan::BuildError;
 pub use sign::{Sign, SignError};

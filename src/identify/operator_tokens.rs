@@ -34,7 +34,6 @@ pub struct OperatorTokens {
 impl OperatorTokens {
     /// Compiles the tokens of the user-agent lines, as written. `*`, and what
     /// no header could hold, is left out.
-    #[must_use]
     pub fn new<'a>(tokens: impl IntoIterator<Item = &'a str>) -> Self {
         let mut kept: Vec<Box<str>> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -55,36 +54,32 @@ impl OperatorTokens {
     }
 
     /// The tokens, longest first.
-    #[must_use]
     pub fn tokens(&self) -> &[Box<str>] {
         &self.tokens
     }
 
     /// Who sends this header, before and after the site's own tokens are asked. Both are remembered together: one
     /// look for a header that is known.
-    #[must_use]
     pub fn recognise(&self, user_agent: Option<&[u8]>, identifier: &Identifier) -> Recognised {
-        let at_first = || identifier.recognise(user_agent);
         let refined = |header: &[u8]| {
-            let at_first = at_first();
+            let at_first = identifier.recognise(user_agent);
             let identity = self.refined(&at_first, header, identifier);
             Recognised::new(at_first, identity)
         };
-        match header::ordinary(user_agent).filter(|_| self.automaton.is_some()) {
-            Some(header @ [_, ..]) => {
-                identifier.refinements().get_or_compute(self.scope, header, || refined(header))
-            }
-            None if self.automaton.is_some() => refined(&header::prepare(user_agent)),
-            _ => {
-                let at_first = at_first();
-                Recognised::new(Arc::clone(&at_first), at_first)
-            }
+        let header = header::ordinary(user_agent);
+        if self.automaton.is_none() || header.is_some_and(<[u8]>::is_empty) {
+            let at_first = identifier.recognise(user_agent);
+            return Recognised::new(Arc::clone(&at_first), at_first);
+        }
+        match header {
+            Some(header) => identifier.refinements().get_or_compute(self.scope, header, || refined(header)),
+            // No cache takes it.
+            None => refined(&header::prepare(user_agent)),
         }
     }
 
     /// Adds what the site's own tokens say to `identity`, which `identifier`
     /// gave for this header. Returns the same value when they say nothing.
-    #[must_use]
     pub fn refine(
         &self,
         identity: Arc<Identity>,
@@ -103,7 +98,6 @@ impl OperatorTokens {
     }
 
     /// As [`Self::refine`], with the step that changed the answer, if one did.
-    #[must_use]
     pub fn explain(
         &self,
         identity: &Arc<Identity>,

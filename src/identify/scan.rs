@@ -7,27 +7,13 @@
 use super::automaton::Automaton;
 use super::find::{Found, Hit, Meaning};
 use super::sign::{Bounds, Sign};
-use super::table::{Table, TooLarge};
 use super::words::{Knowledge, Words};
-use std::fmt;
+use aho_corasick::Anchored;
 
 /// The automaton could not be built.
-#[derive(Debug, Clone)]
-pub struct BuildError(());
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the signs make an automaton that is too large")
-    }
-}
-
-impl std::error::Error for BuildError {}
-
-impl From<TooLarge> for BuildError {
-    fn from(TooLarge: TooLarge) -> Self {
-        Self(())
-    }
-}
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the signs make an automaton that is too large")]
+pub struct BuildError;
 
 /// What the rules of `classify` look for, whatever the lists say.
 const FIXED: [(&str, Meaning); 24] = [
@@ -72,7 +58,7 @@ impl Scanner {
         let all = all_signs(knowledge);
         let literals: Vec<&str> = all.iter().map(|(_, sign)| sign.text()).collect();
         Ok(Self {
-            automaton: Automaton::new(&literals)?,
+            automaton: Automaton::new(&literals, Anchored::No)?,
             meanings: all.iter().map(|(meaning, sign)| (*meaning, sign.bounds())).collect(),
             compatible: CompatibleWords::new(&compatible_words(&knowledge.words))?,
             signs: all.into_iter().map(|(_, sign)| sign).collect(),
@@ -164,34 +150,26 @@ fn compatible_words(words: &Words) -> Vec<Sign> {
 /// own: they count nowhere else, and most of them stand in every header.
 #[derive(Debug)]
 struct CompatibleWords {
-    table: Table,
+    automaton: Automaton,
     signs: Box<[Sign]>,
 }
 
 impl CompatibleWords {
     fn new(signs: &[Sign]) -> Result<Self, BuildError> {
         let literals: Vec<&str> = signs.iter().map(Sign::text).collect();
-        Ok(Self { table: Table::new(&literals)?, signs: signs.into() })
+        Ok(Self { automaton: Automaton::new(&literals, Anchored::Yes)?, signs: signs.into() })
     }
 
     fn stands_at(&self, header: &[u8], start: usize) -> bool {
         let rest = header.get(start..).unwrap_or_default();
         let field = rest.trim_ascii_start();
         let start = start + rest.len() - field.len();
-        let mut state = Table::ROOT;
-        for (len, byte) in (1..).zip(field) {
-            state = self.table.next(state, *byte);
-            // Shallower than walked: no word begins with all of this.
-            if self.table.depth(state) < len {
-                return false;
-            }
-            let whole = self.table.ends(state).iter().filter(|end| end.len as usize == len);
-            let mut signs = whole.filter_map(|end| self.signs.get(end.literal as usize));
-            if signs.any(|sign| sign.bounds().holds(header, start, start + len)) {
-                return true;
-            }
-        }
-        false
+        let mut stands = false;
+        self.automaton.find(field, |hit| {
+            let bounds = self.signs.get(hit.sign()).map(Sign::bounds);
+            stands |= bounds.is_some_and(|bounds| bounds.holds(header, start, start + hit.end()));
+        });
+        stands
     }
 }
 

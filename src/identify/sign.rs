@@ -28,30 +28,21 @@ pub(super) struct Bounds {
 }
 
 /// Why a sign cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
     /// Fewer than two characters: would be found nearly everywhere.
+    #[error("a sign needs at least two characters")]
     TooShort,
     /// More than 120 characters.
+    #[error("a sign has at most 120 characters")]
     TooLong,
     /// A character outside printable ASCII, which no header name holds.
+    #[error("a sign may contain only printable ASCII characters")]
     NotPrintable,
     /// `*` or `^` anywhere but at the ends.
+    #[error("`^` may only open a sign, `*` only open or close it")]
     StrayMark,
 }
-
-impl fmt::Display for SignError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooShort => "a sign needs at least two characters",
-            Self::TooLong => "a sign has at most 120 characters",
-            Self::NotPrintable => "a sign may contain only printable ASCII characters",
-            Self::StrayMark => "`^` may only open a sign, `*` only open or close it",
-        })
-    }
-}
-
-impl std::error::Error for SignError {}
 
 impl Sign {
     /// Reads the written form.
@@ -101,14 +92,12 @@ impl Sign {
     }
 
     /// The literal, as written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether the sign is found in `header`. Compares byte by byte: for one sign
     /// and a few headers, not for recognition.
-    #[must_use]
     pub fn stands_in(&self, header: &[u8]) -> bool {
         let text = self.text.as_bytes();
         let mut places = header.windows(text.len()).enumerate();

@@ -103,7 +103,7 @@ impl SiteChange {
             Some(old) => rule_delta(&old.rules.current().robots, &new.rules.current().robots),
             None => (new.rules.current().robots.rules().count(), 0),
         };
-        let path = new.config.robots.as_deref().unwrap_or_else(|| Path::new(""));
+        let path = new.config.robots.file().unwrap_or_else(|| Path::new(""));
         let shown = |version: Option<crate::decide::VersionId>| version.map(|id| id.to_string());
         Self {
             site: new.config.name.clone(),

@@ -7,7 +7,8 @@ use super::reload::Reloader;
 use crate::config::{Config, SiteConfig};
 use crate::enforce::{ClientModes, Mode, Modes};
 use crate::identify::{Client, Purpose};
-use serde::{Serialize, Serializer};
+use crate::record::word;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of client that can have a mode.
@@ -30,7 +31,7 @@ pub struct ModeInForce {
     #[serde(flatten)]
     pub whom: Whom,
     /// Which one.
-    #[serde(serialize_with = "word")]
+    #[serde(with = "word")]
     pub mode: Mode,
     /// Who or what says so.
     pub because: Because,
@@ -47,10 +48,10 @@ pub enum Whom {
     /// A crawler by name, in lower case.
     Crawler(String),
     /// What fetches for this.
-    #[serde(serialize_with = "purpose")]
+    #[serde(with = "word")]
     Purpose(Purpose),
     /// A kind of client.
-    #[serde(serialize_with = "client")]
+    #[serde(with = "word")]
     Client(Client),
     /// All others at the site.
     Others,
@@ -74,21 +75,6 @@ pub enum Because {
     Global,
     /// Nobody: this is the default.
     Default,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn word<S: Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(mode.as_str())
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn purpose<S: Serializer>(purpose: &Purpose, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(purpose.as_str())
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn client<S: Serializer>(client: &Client, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(client.as_str())
 }
 
 impl Reloader {

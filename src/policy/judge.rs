@@ -109,7 +109,8 @@ impl<'p> Subject<'p, '_> {
             now,
         };
         let verdict = decide(rules, policy.config.period, &case);
-        let mode = site.modes.of(identity);
+        // By what its origin has for robots.txt and nobody knows, nobody is judged.
+        let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
         let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
         Judged { identity: recognised.identity, proof, verdict, mode, action }
     }

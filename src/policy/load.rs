@@ -1,18 +1,22 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
 use super::certificates::Certificates;
+use super::composition::{UnfitPart, compiled, compose};
 use super::hosts::Hosts;
 use super::in_force::configured;
 use super::proof::Evidence;
 use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
+use super::secret::Secret;
 use super::site::Site;
-use super::{Policy, Upstreams};
-use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
+use super::{OriginFile, OriginFiles, Policy, Upstreams};
+use crate::config::{
+    Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,
+};
 use crate::decide::{SiteRules, Version};
-use crate::identify::Identifier;
+use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
-use crate::robots::{Finding, Limits, Robots};
+use crate::robots::{Finding, Limits};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +30,9 @@ pub type LoadError = ConfigErrors;
 /// # Errors
 /// Every fault of every file, where the first version of a robots.txt is unfit too.
 pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
-    load(config, None, Manner { names: Names::Look, ..Manner::default() }, now).and_then(Loaded::fit)
+    let origins = OriginFiles::remembered(&config);
+    load(config, None, &origins, Manner { names: Names::Look, ..Manner::default() }, now)
+        .and_then(Loaded::fit)
 }
 
 /// Loads everything for judging only: nobody is ever forwarded, so no name is looked up.
@@ -34,7 +40,8 @@ pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
 /// # Errors
 /// As [`check`].
 pub fn trial(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
-    load(config, None, Manner::default(), now).and_then(Loaded::fit)
+    let origins = OriginFiles::remembered(&config);
+    load(config, None, &origins, Manner { is_trial: true, ..Manner::default() }, now).and_then(Loaded::fit)
 }
 
 /// How a policy is loaded.
@@ -44,6 +51,8 @@ pub(super) struct Manner {
     pub(super) accept_empty: bool,
     /// What is done about names of origins.
     pub(super) names: Names,
+    /// Whether only questions are answered: of an origin that was never asked, by what is put beside its file.
+    pub(super) is_trial: bool,
 }
 
 /// What is done about names of origins.
@@ -74,6 +83,7 @@ impl Loaded {
 pub(super) fn load(
     config: Config,
     previous: Option<&Policy>,
+    origins: &OriginFiles,
     manner: Manner,
     now: SystemTime,
 ) -> Result<Loaded, LoadError> {
@@ -83,12 +93,26 @@ pub(super) fn load(
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
+    let secret_file = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
+    let secret = secret_file.map(Secret::load).transpose()?;
+    origins.look_for(&config);
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
         let limit_changed =
             previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
-        let loading = Loading { config: &config, site, former, renewed, limit_changed, manner, now };
+        let catalogue = identifier.catalogue();
+        let loading = Loading {
+            config: &config,
+            catalogue,
+            origins,
+            site,
+            former,
+            renewed,
+            limit_changed,
+            manner,
+            now,
+        };
         match loading.site() {
             Ok((site, error)) => {
                 unfit.extend(error);
@@ -109,10 +133,12 @@ pub(super) fn load(
         identifier,
         certificates,
         evidence,
+        secret,
         catalogue,
         may_refuse: super::may_refuse(&sites),
         hosts: Hosts::plain(&sites),
         clock: NoticeClock::default(),
+        fetch_marker: origins.marker(),
         sites,
     };
     Ok(Loaded { policy, unfit })
@@ -154,6 +180,8 @@ fn identifier(
 /// One site on its way into a policy.
 struct Loading<'a> {
     config: &'a Config,
+    catalogue: &'a Catalogue,
+    origins: &'a OriginFiles,
     site: &'a SiteConfig,
     former: Option<&'a Site>,
     renewed: bool,
@@ -167,6 +195,7 @@ struct Fresh {
     file: Option<Arc<RobotsFile>>,
     version: Arc<Version>,
     findings: Arc<[Finding]>,
+    is_unknown: bool,
 }
 
 impl Loading<'_> {
@@ -174,11 +203,11 @@ impl Loading<'_> {
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
         let origin = self.origin()?;
-        let unfit = match self.fresh() {
+        self.check_exceptions()?;
+        let (path, unfit) = match self.fresh() {
             Ok(fresh) => return Ok((self.assembled(fresh, origin), None)),
             Err(unfit) => unfit,
         };
-        let path = self.site.robots.clone().unwrap_or_default();
         let error = ConfigError::whole(&path, unfit.to_string());
         let Some(former) = self.former.filter(|former| former.robots.is_some()) else {
             return Err(error.with_hint(unfit.hint()));
@@ -207,34 +236,72 @@ impl Loading<'_> {
         Ok(origin)
     }
 
-    fn fresh(&self) -> Result<Fresh, Unfit> {
-        let Some(path) = &self.site.robots else { return Ok(Fresh::absent()) };
-        let read = RobotsFile::read(path);
-        let file = match read {
-            Ok(file) => file,
-            Err(unfit) if unfit.can_be_meant() && self.may_be_empty(path) => RobotsFile::meant_empty(path),
-            Err(unfit) => return Err(unfit),
+    /// Whether nothing is known of what its origin has.
+    fn is_unknown(&self) -> bool {
+        let is_asked = self.site.robots.origin().is_some() && !self.manner.is_trial;
+        is_asked && self.origins.file(&self.site.name) == OriginFile::Unknown
+    }
+
+    /// A name that nothing has would shut out what it was to spare.
+    fn check_exceptions(&self) -> Result<(), ConfigError> {
+        let mut except = self.site.robots.except.iter();
+        let Some(word) = except.find(|word| !self.catalogue.knows(word)) else { return Ok(()) };
+        let path = self.config.path.as_deref().unwrap_or_else(|| Path::new(""));
+        let site = &self.site.name;
+        let message = format!("`except` of site `{site}`: the catalogue knows no crawler or token `{word}`");
+        Err(ConfigError::whole(path, message).with_hint("`gatewayctl crawlers` shows their names and tokens"))
+    }
+
+    /// The site's own robots.txt, where it has one.
+    fn own(&self) -> Result<Option<RobotsFile>, UnfitPart> {
+        let path = match &self.site.robots.source {
+            RobotsSource::File(path) => path,
+            RobotsSource::None => return Ok(None),
+            RobotsSource::Origin(_) => {
+                return Ok(match self.origins.file(&self.site.name) {
+                    OriginFile::File(bytes) => Some(RobotsFile::of(Path::new(""), bytes)),
+                    OriginFile::Absent | OriginFile::Unknown => None,
+                });
+            }
         };
+        let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);
+        let file = match RobotsFile::read(path) {
+            Ok(file) => file,
+            Err(unfit) if is_meant(&unfit) => RobotsFile::meant_empty(path),
+            Err(unfit) => return Err((path.clone(), unfit)),
+        };
+        match fitness(&file.bytes) {
+            Err(unfit) if !is_meant(&unfit) => Err((path.clone(), unfit)),
+            _ => Ok(Some(file)),
+        }
+    }
+
+    fn fresh(&self) -> Result<Fresh, UnfitPart> {
+        if self.is_unknown() {
+            // Who went over to the origin's file keeps the one that is served until the origin has answered.
+            let former = self.former.filter(|former| !former.is_unknown);
+            return Ok(former.map_or_else(Fresh::unknown, Fresh::kept));
+        }
+        let own = self.own()?;
+        let composed = compose(&self.site.robots, own, self.catalogue, self.config.robots_max_size)?;
+        let Some(file) = composed else { return Ok(Fresh::absent()) };
         if let Some(former) = self.former.filter(|former| former.version() == Some(file.id))
             && former.config.robots == self.site.robots
+            && !former.is_unknown
             && !self.limit_changed
         {
             return Ok(Fresh::kept(former));
         }
         let limits = Limits { max_bytes: self.config.robots_max_size };
-        let parsed = Robots::parse(&file.bytes, &limits);
-        match fitness(&file.bytes, &parsed.robots) {
-            Err(unfit) if !(unfit.can_be_meant() && self.may_be_empty(path)) => return Err(unfit),
-            _ => {}
-        }
-        let version = Version::new(Some(file.id), Arc::new(parsed.robots));
-        Ok(Fresh { file: Some(Arc::new(file)), version: Arc::new(version), findings: parsed.findings.into() })
+        let (version, findings) = compiled(&file, limits);
+        let (file, version) = (Some(Arc::new(file)), Arc::new(version));
+        Ok(Fresh { file, version, findings: findings.into(), is_unknown: false })
     }
 
     /// Empty is meant when the operator says so, or has said so of the version in force.
     fn may_be_empty(&self, path: &Path) -> bool {
         let in_force = self.former.and_then(|former| former.robots.as_deref());
-        let has_been_meant = in_force.is_some_and(|file| file.bytes.is_empty() && file.path == path);
+        let has_been_meant = in_force.is_some_and(|file| file.own().is_empty() && file.path == path);
         self.manner.accept_empty || has_been_meant
     }
 
@@ -249,10 +316,10 @@ impl Loading<'_> {
             robots: fresh.file,
             // Until the ledger says since when.
             since: is_kept.map_or_else(|| modified.unwrap_or(self.now), |former| former.since),
-            is_dated: true,
             origin,
             findings: fresh.findings,
             replies: Replies::default(),
+            is_unknown: fresh.is_unknown,
             error: None,
         }
     }
@@ -261,7 +328,13 @@ impl Loading<'_> {
 impl Fresh {
     /// A site without a file: nothing is disallowed.
     fn absent() -> Self {
-        Self { file: None, version: Version::allowing_everything(), findings: Arc::new([]) }
+        let version = Version::allowing_everything();
+        Self { file: None, version, findings: Arc::new([]), is_unknown: false }
+    }
+
+    /// A site of whose file nothing is known yet.
+    fn unknown() -> Self {
+        Self { is_unknown: true, ..Self::absent() }
     }
 
     /// What is in force already.
@@ -270,6 +343,7 @@ impl Fresh {
             file: former.robots.clone(),
             version: Arc::clone(former.rules.current()),
             findings: Arc::clone(&former.findings),
+            is_unknown: former.is_unknown,
         }
     }
 }

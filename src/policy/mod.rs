@@ -5,6 +5,7 @@
 
 mod certificates;
 mod changes;
+mod composition;
 mod current;
 mod expiry;
 mod history;
@@ -12,12 +13,14 @@ mod hosts;
 mod in_force;
 mod judge;
 mod load;
+mod origin_file;
 mod overrides;
 mod proof;
 mod reload;
 mod replies;
 mod restart;
 mod robots_file;
+mod secret;
 mod setting;
 mod site;
 mod turn;
@@ -26,13 +29,17 @@ mod watch;
 
 pub use certificates::{Certificates, Shown};
 pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
+pub use composition::{NoSite, Served, ServedLine};
 pub use current::{CurrentPolicy, HeldPolicy};
 pub use expiry::Validity;
-pub use history::{BindError, History, OriginWord, SiteNotice, take_up_reads};
+pub use history::{BindError, History, NewHosts, OriginWord, SiteNotice, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{Because, ModeInForce, SiteModes, Whom};
 pub use judge::{Judged, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
+pub use origin_file::{
+    FETCH_MARKER, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState, Refetched, Validators,
+};
 pub use overrides::{Override, Scope};
 pub use proof::{
     Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
@@ -41,14 +48,15 @@ pub use proof::{
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Occasion, Replies};
 pub use robots_file::{RobotsFile, Unfit, fitness};
+pub use secret::Secret;
 pub use setting::ModeError;
 pub use site::Site;
-pub use upstream::{Failure, Upstream, Upstreams};
+pub use upstream::{Failure, Upstream, Upstreams, detached};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::SiteRules;
-use crate::identify::Identifier;
+use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
 use std::path::Path;
 use std::sync::Arc;
@@ -69,10 +77,14 @@ pub struct Policy {
     pub certificates: Certificates,
     /// What crawlers are proved by.
     pub evidence: Arc<Evidence>,
+    /// What other proxies have to send, where a secret is wanted.
+    pub secret: Option<Secret>,
     /// The operator's own catalogue as last read, to tell whether it changed.
     catalogue: Option<String>,
     /// The clock that notice runs by.
     pub clock: NoticeClock,
+    /// What tells this gateway's own question for robots.txt from everybody else's.
+    fetch_marker: Arc<str>,
     sites: Vec<Arc<Site>>,
     hosts: Hosts,
     /// Whether any site could refuse anybody.
@@ -84,7 +96,35 @@ fn may_refuse(sites: &[Arc<Site>]) -> bool {
     sites.iter().any(|site| site.modes.may_refuse())
 }
 
+/// A catalogue that nobody has compared with documentation for so long knows many of today's crawlers by sight only.
+const STALE_DAYS: i32 = 180;
+
+/// The latest day on which an entry was compared with documentation, `YYYY-MM-DD`.
+fn checked(catalogue: &Catalogue) -> Option<&str> {
+    catalogue.crawlers().iter().filter_map(|crawler| crawler.checked.as_deref()).max()
+}
+
+/// What is to be told of a catalogue that was last compared with documentation on the day `checked`, where that is long
+/// ago.
+fn staleness(checked: &str, now: SystemTime) -> Option<String> {
+    let checked: jiff::civil::Date = checked.parse().ok()?;
+    let today = jiff::Timestamp::try_from(now).ok()?.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let days = today.since(checked).ok()?.get_days();
+    (days > STALE_DAYS).then(|| {
+        format!(
+            "the catalogue of crawlers was last compared with their documentation on {checked}, {days} days ago: a newer \
+             version of this program, or a `catalogue` of your own, knows those that have come since"
+        )
+    })
+}
+
 impl Policy {
+    /// What is to be told of a catalogue that is old.
+    #[must_use]
+    pub fn stale_catalogue(&self, now: SystemTime) -> Option<String> {
+        staleness(checked(self.identifier.catalogue())?, now)
+    }
+
     /// The site that serves `host`, which is in normal form: exact, then the longest wildcard, then the
     /// default site.
     #[must_use]
@@ -104,6 +144,12 @@ impl Policy {
     #[must_use]
     pub const fn hosts(&self) -> &Hosts {
         &self.hosts
+    }
+
+    /// What this gateway's own questions to origins carry in [`FETCH_MARKER`].
+    #[must_use]
+    pub fn fetch_marker(&self) -> &str {
+        &self.fetch_marker
     }
 
     /// All sites in the order of the configuration.
@@ -143,5 +189,22 @@ impl Policy {
 
     fn named(&self, name: &str) -> Option<&Arc<Site>> {
         self.sites.iter().find(|site| site.config.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_catalogue_is_stale_after_half_a_year() {
+        let day = |days: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(days * 86_400);
+        assert_eq!(staleness("1970-01-01", day(180)), None);
+        assert!(staleness("1970-01-01", day(181)).unwrap().contains("1970-01-01, 181 days ago"));
+        assert_eq!(staleness("1970-01-01", day(0)), None);
+        assert_eq!(staleness("soon", day(999)), None);
+        let bundled = crate::config::catalogue::bundled().catalogue;
+        assert!(checked(&bundled).is_some_and(|checked| checked >= "2026-11-23"));
     }
 }

@@ -8,7 +8,7 @@ use super::{Policy, Site};
 use crate::config::{MOST_BYTES, reading};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
-use crate::record::make_folder;
+use crate::record::{make_folder, word};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Scope {
     /// Only this crawler.
     pub crawler: Option<String>,
     /// Only what fetches for this.
-    #[serde(default, with = "optional_word")]
+    #[serde(default, with = "word::optional")]
     pub purpose: Option<Purpose>,
     /// Only this site.
     pub site: Option<String>,
@@ -49,44 +49,6 @@ pub struct Override {
 
 const fn yes() -> bool {
     true
-}
-
-mod word {
-    //! A mode as its word.
-
-    use crate::enforce::Mode;
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-    pub(super) fn serialize<S: Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(mode.as_str())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mode, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
-
-mod optional_word {
-    //! A purpose as its word, or null.
-
-    use crate::identify::Purpose;
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "the shape that serde calls")]
-    pub(super) fn serialize<S: Serializer>(
-        purpose: &Option<Purpose>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        purpose.map(Purpose::as_str).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Purpose>, D::Error> {
-        let word = Option::<String>::deserialize(deserializer)?;
-        word.map(|word| word.parse().map_err(D::Error::custom)).transpose()
-    }
 }
 
 /// All modes that were set.
@@ -198,10 +160,12 @@ impl Policy {
             identifier: Arc::clone(&self.identifier),
             certificates: self.certificates.clone(),
             evidence: Arc::clone(&self.evidence),
+            secret: self.secret.clone(),
             catalogue: self.catalogue.clone(),
             sites: self.sites.clone(),
             hosts: self.hosts.clone(),
             clock: self.clock,
+            fetch_marker: Arc::clone(&self.fetch_marker),
             may_refuse: self.may_refuse,
         }
     }

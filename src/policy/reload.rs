@@ -9,11 +9,10 @@ use super::overrides::Overrides;
 use super::restart::{is_among, waiting};
 use super::robots_file::RobotsFile;
 use super::turn::Turn;
-use super::{CurrentPolicy, History, Policy, Site};
+use super::{CurrentPolicy, History, OriginFiles, Policy, Site};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};
 use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
 use serde::Serialize;
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -31,6 +30,8 @@ pub enum Trigger {
     Signal,
     /// `gatewayctl reload`.
     Control,
+    /// An origin has another robots.txt.
+    Origin,
 }
 
 /// The last reload that was asked for, or that changed or refused something.
@@ -52,6 +53,7 @@ pub struct Reloader {
     pub(super) reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) history: Arc<History>,
+    pub(super) origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
     pub(super) turn: Turn,
     /// Whose turn it is to write the modes that are kept.
@@ -75,20 +77,12 @@ pub(super) struct Known {
 }
 
 /// Another reload is under way, and takes its time.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "another reload is under way, and was not done within {} s; the policy is as it was, try again later",
+    PATIENCE.as_secs()
+)]
 pub struct Busy;
-
-impl fmt::Display for Busy {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "another reload is under way, and was not done within {} s; the policy is as it was, try again later",
-            PATIENCE.as_secs()
-        )
-    }
-}
-
-impl std::error::Error for Busy {}
 
 /// Attempts since the start, readable while one is under way.
 #[derive(Debug, Default)]
@@ -136,6 +130,7 @@ impl Reloader {
         reads: Arc<ReadBook>,
         recorder: Arc<Recorder>,
         history: Arc<History>,
+        origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
         let overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
@@ -150,8 +145,19 @@ impl Reloader {
         let known = Mutex::new(Known { told: Some(current.get()), overrides, ..Known::default() });
         let (turn, keeping, started) = (Turn::default(), Turn::default(), Arc::clone(&policy.config));
         let counts = Counts::default();
-        let reloader =
-            Self { current, arguments, started, reads, recorder, history, turn, keeping, known, counts };
+        let reloader = Self {
+            current,
+            arguments,
+            started,
+            reads,
+            recorder,
+            history,
+            origin_files,
+            turn,
+            keeping,
+            known,
+            counts,
+        };
         reloader.record_versions(&reloader.current(), None);
         reloader
     }
@@ -204,14 +210,15 @@ impl Reloader {
     /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
         let _turn = self.turn.take(PATIENCE).ok_or(Busy)?;
-        let names = if trigger == Trigger::Watch { Names::LookUnknown } else { Names::Look };
-        let (swap, errors) = self.attempt(Manner { accept_empty, names });
+        let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin);
+        let names = if by_itself { Names::LookUnknown } else { Names::Look };
+        let (swap, errors) = self.attempt(Manner { accept_empty, names, ..Manner::default() });
         let report = self.report(&swap.former, &swap.current, &errors);
         self.counts.count(report.result);
         let mut known = self.known();
         let mended = known.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = known.last.as_ref().is_some_and(|last| last.errors == report.errors);
-        if trigger != Trigger::Watch || report.result != ReloadResult::Unchanged || mended {
+        if !by_itself || report.result != ReloadResult::Unchanged || mended {
             log(trigger, &report, repeated);
             let (result, errors) = (report.result, report.errors.clone());
             known.last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
@@ -229,8 +236,8 @@ impl Reloader {
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
     fn attempt(&self, manner: Manner) -> (Swap, Vec<Fault>) {
         let (previous, now) = (self.current.get(), SystemTime::now());
-        let loaded =
-            Config::load(&self.arguments).and_then(|config| load(config, Some(&previous), manner, now));
+        let loaded = Config::load(&self.arguments)
+            .and_then(|config| load(config, Some(&previous), &self.origin_files, manner, now));
         match loaded {
             Ok(Loaded { policy, unfit }) => {
                 let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
@@ -287,7 +294,7 @@ impl Reloader {
 fn held_up(previous: &Policy, error: Option<&ConfigError>) -> Vec<Fault> {
     let Some(error) = error else { return Vec::new() };
     let changed = |site: &Arc<Site>| {
-        let path = site.config.robots.as_deref()?;
+        let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;
         let file = RobotsFile::read(path).ok().filter(|file| Some(file.id) != site.version())?;
         let message = format!(
             "this robots.txt changed to {}, which is not in force: {} has a fault; mend that first",
@@ -313,11 +320,13 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
             && old.modes == new.modes
             && old.origin.ca == new.origin.ca
             && old.error == new.error
+            && old.is_unknown == new.is_unknown
     };
     previous.config != next.config
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
         || !previous.evidence.is_as(&next.evidence)
         || !previous.certificates.is_as(&next.certificates)
+        || previous.secret != next.secret
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }

@@ -115,7 +115,14 @@ mod tests {
     use std::cell::Cell;
 
     fn verdict(outcome: Outcome, line: u32) -> Verdict<'static> {
-        let rule = Rule { kind: Kind::Disallow, line, text: b"Disallow: /", pattern: b"/", octets: 1 };
+        let rule = Rule {
+            kind: Kind::Disallow,
+            line,
+            text: b"Disallow: /",
+            marked: b"Disallow: /",
+            pattern: b"/",
+            octets: 1,
+        };
         let ruling = Ruling { group: vec!["*"], token: "*", rule: Some(rule) };
         Verdict { outcome, reason: Reason::Rule, ruling: Some(ruling), version: None }
     }

@@ -1,6 +1,7 @@
 //! The keys that are read when the process starts: sockets, threads and folders are taken then.
 
 use crate::config::Config;
+use std::net::SocketAddr;
 
 /// The keys in which two configurations differ, and which wait for the next start. A group of keys is named by each
 /// of them.
@@ -11,6 +12,7 @@ pub(super) fn waiting(started: &Config, next: &Config) -> Vec<&'static str> {
     let keys = [
         ("listen", started.listen != next.listen),
         ("listeners", started.listeners != next.listeners),
+        ("authorize.listen", doors(started) != doors(next)),
         ("limits.h2_streams", started.limits.h2_streams != next.limits.h2_streams),
         ("limits.h2_resets", started.limits.h2_resets != next.limits.h2_resets),
         ("admin", started.admin != next.admin),
@@ -29,6 +31,11 @@ pub(super) fn waiting(started: &Config, next: &Config) -> Vec<&'static str> {
         ("log.level", old_log.level != new_log.level),
     ];
     keys.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key).collect()
+}
+
+/// Where other proxies ask.
+fn doors(config: &Config) -> Option<SocketAddr> {
+    config.authorize.as_ref().map(|doors| doors.listen)
 }
 
 /// Whether `key`, as written, is one of those in `waiting`.
@@ -60,6 +67,7 @@ mod tests {
         assert_eq!(waiting(&started, &config("threads = 2\nnotice = \"2h\"\nmode = \"enforce\"")), [""; 0]);
         for (key, text) in [
             ("listen", "listen = [\"127.0.0.1:1\"]"),
+            ("authorize.listen", "[authorize]\nlisten = \"127.0.0.1:1\""),
             ("limits.h2_streams", "[limits]\nh2_streams = 50"),
             ("limits.h2_resets", "[limits]\nh2_resets = 50"),
             ("admin", "admin = \"off\""),

@@ -6,9 +6,8 @@
 use crate::config::reading::{self, Contents};
 use crate::decide::VersionId;
 use crate::record::hexadecimal;
-use crate::robots::Robots;
+use crate::robots::{Composed, Limits, LineSource, Robots, Section, Ungrouped};
 use sha2::{Digest as _, Sha256};
-use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -31,25 +30,43 @@ pub struct RobotsFile {
     pub digest: Box<str>,
     /// When the file was last changed, as its folder says.
     pub modified: Option<SystemTime>,
+    /// Where its lines come from, in order; none where all are the site's own.
+    pub sections: Vec<Section>,
 }
 
 /// Why a file may not come into force.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// It is not there.
+    #[error("there is no such robots.txt")]
     Missing,
     /// It cannot be read.
+    #[error("cannot read the robots.txt: {0}")]
     Unreadable(io::Error),
     /// It has no octet.
+    #[error("the robots.txt is empty")]
     Empty,
     /// It holds NUL octets.
+    #[error("the robots.txt holds NUL bytes")]
     Nul,
     /// It is UTF-16.
+    #[error("the robots.txt is UTF-16, which no crawler reads")]
     Utf16,
     /// It is a web page without a single record.
+    #[error("the robots.txt is a web page without a single record")]
     Html,
     /// It is larger than what is kept in memory.
+    #[error("the robots.txt is larger than {} MiB", MOST_BYTES >> 20)]
     TooLarge,
+    /// With what is put beside it, it is larger than `robots_max_size`.
+    #[error("the robots.txt has {bytes} bytes with all its parts, more than `robots_max_size`")]
+    ComposedTooLarge {
+        /// How large, in bytes.
+        bytes: usize,
+    },
+    /// A line of what is added to it is for no group.
+    #[error("{0}")]
+    Ungrouped(Ungrouped),
 }
 
 impl Unfit {
@@ -72,6 +89,10 @@ impl Unfit {
             Self::Html => {
                 "save the text file itself, not a web page; to allow everything, write `User-agent: *` and `Allow: /`"
             }
+            Self::ComposedTooLarge { .. } => {
+                "shorten the file or what is added to it, or raise `robots_max_size`"
+            }
+            Self::Ungrouped(_) => "begin with a `User-agent:` line",
             Self::TooLarge => "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file",
         }
     }
@@ -87,20 +108,6 @@ impl Unfit {
     #[must_use]
     pub const fn can_be_meant(&self) -> bool {
         matches!(self, Self::Missing | Self::Empty)
-    }
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => out.write_str("there is no such robots.txt"),
-            Self::Unreadable(error) => write!(out, "cannot read the robots.txt: {error}"),
-            Self::Empty => out.write_str("the robots.txt is empty"),
-            Self::Nul => out.write_str("the robots.txt holds NUL octets"),
-            Self::Utf16 => out.write_str("the robots.txt is UTF-16, which no crawler reads"),
-            Self::Html => out.write_str("the robots.txt is a web page without a single record"),
-            Self::TooLarge => write!(out, "the robots.txt is larger than {} MiB", MOST_BYTES >> 20),
-        }
     }
 }
 
@@ -141,18 +148,50 @@ impl RobotsFile {
         Self::of(path, Vec::new())
     }
 
-    fn of(path: &Path, bytes: Vec<u8>) -> Self {
+    /// One that was made of several parts; `path` and `modified` are those of the site's own.
+    #[must_use]
+    pub fn composed(path: &Path, modified: Option<SystemTime>, composed: Composed) -> Self {
+        Self { modified, sections: composed.sections, ..Self::of(path, composed.bytes) }
+    }
+
+    /// The site's own bytes.
+    #[must_use]
+    pub fn own(&self) -> &[u8] {
+        let length = match self.sections.first() {
+            None => self.bytes.len(),
+            Some(first) if first.source == LineSource::Own => first.bytes,
+            Some(_) => 0,
+        };
+        self.bytes.get(..length).unwrap_or_default()
+    }
+
+    /// Where a line comes from, and its number there.
+    #[must_use]
+    pub fn place(&self, line: u32) -> (&LineSource, u32) {
+        let mut before = 0;
+        for section in &self.sections {
+            if line <= before + section.lines {
+                return (&section.source, line - before);
+            }
+            before += section.lines;
+        }
+        (&LineSource::Own, line)
+    }
+
+    /// Bytes that came from `path`.
+    #[must_use]
+    pub fn of(path: &Path, bytes: Vec<u8>) -> Self {
         let sha256 = Sha256::digest(&bytes).into();
         let (id, digest) = (VersionId::of_digest(sha256), hexadecimal(&sha256).into());
-        Self { path: path.to_owned(), id, digest, bytes, modified: None }
+        Self { path: path.to_owned(), id, digest, bytes, modified: None, sections: Vec::new() }
     }
 }
 
-/// Whether these bytes, parsed as `robots`, may replace a good version.
+/// Whether these bytes may replace a good version.
 ///
 /// # Errors
 /// When they are plainly an accident.
-pub fn fitness(bytes: &[u8], robots: &Robots) -> Result<(), Unfit> {
+pub fn fitness(bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.is_empty() {
         return Err(Unfit::Empty);
     }
@@ -162,7 +201,7 @@ pub fn fitness(bytes: &[u8], robots: &Robots) -> Result<(), Unfit> {
     if memchr::memchr(0, bytes).is_some() {
         return Err(Unfit::Nul);
     }
-    if robots.records() == 0 && looks_like_markup(bytes) {
+    if looks_like_markup(bytes) && Robots::parse(bytes, &Limits::default()).robots.records() == 0 {
         return Err(Unfit::Html);
     }
     Ok(())
@@ -193,12 +232,8 @@ fn looks_like_markup(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::robots::Limits;
-
     fn fitness(bytes: &[u8]) -> Option<String> {
-        let robots = Robots::parse(bytes, &Limits::default()).robots;
-        super::fitness(bytes, &robots).err().map(|unfit| format!("{unfit:?}"))
+        super::fitness(bytes).err().map(|unfit| format!("{unfit:?}"))
     }
 
     #[test]

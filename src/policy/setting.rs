@@ -4,7 +4,6 @@ use super::overrides::{Override, Overrides, Scope};
 use super::reload::{Known, Reloader};
 use crate::config::reading;
 use crate::identify::Purpose;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,30 +12,17 @@ use std::time::{Duration, SystemTime};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why a mode could not be set.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ModeError {
     /// No site has this name.
+    #[error("no site is called `{0}`; `gatewayctl status` shows their names")]
     NoSite(String),
     /// It cannot be kept for the next start.
+    #[error(
+        "the mode cannot be kept in the state folder: {0}; it is not in force, and without --persist no file is needed"
+    )]
     NotKept(io::Error),
 }
-
-impl fmt::Display for ModeError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSite(name) => {
-                write!(out, "no site is called `{name}`; `gatewayctl status` shows their names")
-            }
-            Self::NotKept(error) => write!(
-                out,
-                "the mode cannot be kept in the state folder: {error}; it is not in force, and without --persist no \
-                 file is needed"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ModeError {}
 
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.

@@ -25,14 +25,14 @@ pub struct Site {
     pub robots: Option<Arc<RobotsFile>>,
     /// When the version in force came into force.
     pub since: SystemTime,
-    /// Whether that date, to the second, tells the version from others that somebody could hold.
-    pub is_dated: bool,
     /// The servers of its origin.
     pub origin: Upstreams,
     /// What is odd in its robots.txt.
     pub findings: Arc<[Finding]>,
     /// What was told to those who were refused.
     pub replies: Replies,
+    /// Whether nothing is known of what its origin has yet: then nobody is judged, and `/robots.txt` is the origin's.
+    pub is_unknown: bool,
     /// Why its robots.txt on disk is not the one in force.
     pub error: Option<String>,
 }
@@ -56,7 +56,8 @@ impl Site {
     pub fn judging_by(&self, bytes: &[u8], limits: &Limits) -> Self {
         let parsed = Robots::parse(bytes, limits);
         let version = Version::new(Some(VersionId::of(bytes)), Arc::new(parsed.robots));
-        Self { rules: SiteRules::new(Arc::new(version)), findings: parsed.findings.into(), ..self.clone() }
+        let (rules, findings) = (SiteRules::new(Arc::new(version)), parsed.findings.into());
+        Self { rules, findings, is_unknown: false, ..self.clone() }
     }
 
     /// Findings that an operator should act on.

@@ -174,6 +174,21 @@ impl Upstream {
     }
 }
 
+/// A server that belongs to no site, resolved.
+///
+/// # Errors
+/// What the system's resolver says, or that it says nothing.
+pub fn detached(url: &OriginUrl) -> io::Result<Arc<Upstream>> {
+    let Some(server) = Origin::single(url.clone()).servers.pop() else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    let server = Arc::new(Upstream::new(&server));
+    if server.is_unresolved() {
+        server.resolve_soon()?;
+    }
+    Ok(server)
+}
+
 impl Upstreams {
     /// The servers of `origin`; those that `former` knows already stay what they are.
     ///
@@ -189,6 +204,12 @@ impl Upstreams {
             ca: origin.ca.as_deref().map(certificates).transpose()?,
             turn: former.map_or_else(Arc::default, |former| Arc::clone(&former.turn)),
         })
+    }
+
+    /// The same servers, trusted by whom the system trusts.
+    #[must_use]
+    pub fn without_ca(&self) -> Self {
+        Self { ca: None, ..self.clone() }
     }
 
     /// Whether nobody knows yet where some server is.

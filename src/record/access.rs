@@ -108,14 +108,13 @@ impl AccessLog {
 
     /// Hands a line to the writer, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, access: &Access<'_>) {
-        self.lines.write(&match self.format {
+        self.lines.write(&[&match self.format {
             AccessFormat::Json => access.json(),
             AccessFormat::Combined => access.combined(),
-        });
+        }]);
     }
 
     /// What the writer is doing now.
-    #[must_use]
     pub fn status(&self) -> JournalStatus {
         self.lines.status()
     }

@@ -2,11 +2,14 @@
 //!
 //! What never became a request leaves no other trace: it has no host, no path and no client to name.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::sync::atomic::{AtomicU64, Ordering};
+use strum::{EnumCount as _, EnumMessage as _, VariantArray as _};
 
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr, strum::EnumMessage, strum::EnumCount, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ConnectionEvent {
     /// It was accepted.
     Accepted,
@@ -21,74 +24,50 @@ pub enum ConnectionEvent {
     /// It sent something, and never a request that could be read.
     NoRequest,
     /// A request's head did not arrive in time.
+    #[strum(message = "header_timeouts")]
     HeaderTimeout,
     /// A request's head was larger than it may be.
+    #[strum(message = "headers_too_large")]
     HeaderTooLarge,
     /// A request's body came too slowly.
+    #[strum(message = "bodies_too_slow")]
     BodyTooSlow,
     /// A request's body was larger than it may be.
+    #[strum(message = "bodies_too_large")]
     BodyTooLarge,
     /// It was idle, and others needed the room.
     MadeRoom,
     /// The TLS handshake failed, or took too long.
     TlsFailed,
     /// The header of the PROXY protocol was missing, malformed, late, or came from nobody trusted.
+    #[strum(message = "proxy_headers_refused")]
     ProxyHeaderRefused,
     /// A request over HTTP/2 was turned away: as many are under way as may be.
     H2OverTotal,
     /// A request over HTTP/2 was turned away: its address has as many under way as it may.
     H2OverAddress,
     /// More cancelled streams, requests or frames of HTTP/2 than a client has use for.
+    #[strum(message = "h2_floods")]
     H2Flood,
     /// A stream of HTTP/2, or a whole connection, was ended because the client broke the protocol.
+    #[strum(message = "h2_errors")]
     H2Error,
 }
 
-/// How many kinds of events there are.
-const KINDS: usize = 17;
+impl ConnectionEvent {
+    /// Its name among the counters, which is public API.
+    fn field(self) -> String {
+        self.get_message().map_or_else(|| <&str>::from(self).replace('-', "_"), str::to_owned)
+    }
+}
 
 /// Counters that any thread may raise.
 #[derive(Debug, Default)]
-pub struct ConnectionTotals([AtomicU64; KINDS]);
+pub struct ConnectionTotals([AtomicU64; ConnectionEvent::COUNT]);
 
-/// The counters at one moment; field names are public API.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ConnectionSnapshot {
-    /// Open now.
-    pub open: u64,
-    /// Accepted since the start.
-    pub accepted: u64,
-    /// Turned away, because too many were open.
-    pub over_total: u64,
-    /// Turned away, because too many were open from one address.
-    pub over_address: u64,
-    /// Never sent an octet.
-    pub silent: u64,
-    /// Gone without a request that could be read.
-    pub no_request: u64,
-    /// Closed for a late head.
-    pub header_timeouts: u64,
-    /// Closed for a head that was too large.
-    pub headers_too_large: u64,
-    /// Closed for a body that came too slowly.
-    pub bodies_too_slow: u64,
-    /// Requests refused for a body that was too large.
-    pub bodies_too_large: u64,
-    /// Idle ones that were closed to make room.
-    pub made_room: u64,
-    /// Failed TLS handshakes.
-    pub tls_failed: u64,
-    /// Refused headers of the PROXY protocol.
-    pub proxy_headers_refused: u64,
-    /// Requests over HTTP/2 that were turned away, because too many were under way.
-    pub h2_over_total: u64,
-    /// Requests over HTTP/2 that were turned away, because too many were under way from one address.
-    pub h2_over_address: u64,
-    /// Floods of HTTP/2 frames.
-    pub h2_floods: u64,
-    /// Streams and connections of HTTP/2 that were ended because the client broke the protocol.
-    pub h2_errors: u64,
-}
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionSnapshot([u64; ConnectionEvent::COUNT]);
 
 impl ConnectionTotals {
     /// Counts one event.
@@ -99,31 +78,40 @@ impl ConnectionTotals {
     }
 
     /// The counts now.
-    #[must_use]
     pub fn snapshot(&self) -> ConnectionSnapshot {
-        use ConnectionEvent as Event;
-        let read = |event: Event| self.0.get(event as usize).map_or(0, |count| count.load(Ordering::Relaxed));
-        // Closed first: a connection that ends in between would otherwise make the difference negative.
-        let closed = read(Event::Closed);
-        ConnectionSnapshot {
-            open: read(Event::Accepted).saturating_sub(closed),
-            accepted: read(Event::Accepted),
-            over_total: read(Event::OverTotal),
-            over_address: read(Event::OverAddress),
-            silent: read(Event::Silent),
-            no_request: read(Event::NoRequest),
-            header_timeouts: read(Event::HeaderTimeout),
-            headers_too_large: read(Event::HeaderTooLarge),
-            bodies_too_slow: read(Event::BodyTooSlow),
-            bodies_too_large: read(Event::BodyTooLarge),
-            made_room: read(Event::MadeRoom),
-            tls_failed: read(Event::TlsFailed),
-            proxy_headers_refused: read(Event::ProxyHeaderRefused),
-            h2_over_total: read(Event::H2OverTotal),
-            h2_over_address: read(Event::H2OverAddress),
-            h2_floods: read(Event::H2Flood),
-            h2_errors: read(Event::H2Error),
+        let mut counts = ConnectionSnapshot::default();
+        // Backwards, so that closed ones come first: one that ends in between would make the difference negative.
+        for (count, counter) in counts.0.iter_mut().zip(&self.0).rev() {
+            *count = counter.load(Ordering::Relaxed);
         }
+        counts
+    }
+}
+
+impl ConnectionSnapshot {
+    /// How often this happened since the start.
+    pub fn of(&self, event: ConnectionEvent) -> u64 {
+        self.0.get(event as usize).copied().unwrap_or_default()
+    }
+
+    /// How many are open now.
+    pub fn open(&self) -> u64 {
+        self.of(ConnectionEvent::Accepted).saturating_sub(self.of(ConnectionEvent::Closed))
+    }
+
+    /// What went wrong, as a word, and how often.
+    pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let plain = [ConnectionEvent::Accepted, ConnectionEvent::Closed];
+        let faults = ConnectionEvent::VARIANTS.iter().filter(move |event| !plain.contains(event));
+        faults.map(|event| (event.into(), self.of(*event)))
+    }
+}
+
+impl Serialize for ConnectionSnapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let told = ConnectionEvent::VARIANTS.iter().filter(|event| **event != ConnectionEvent::Closed);
+        let counts = told.map(|event| (event.field(), self.of(*event)));
+        serializer.collect_map(std::iter::once(("open".to_owned(), self.open())).chain(counts))
     }
 }
 
@@ -136,10 +124,21 @@ mod tests {
         let totals = ConnectionTotals::default();
         totals.count(ConnectionEvent::Accepted);
         totals.count(ConnectionEvent::H2Error);
-        assert_eq!(ConnectionEvent::H2Error as usize, KINDS - 1);
-        let counts = totals.snapshot();
-        assert_eq!((counts.open, counts.accepted, counts.h2_errors), (1, 1, 1));
+        let counts = serde_json::to_value(totals.snapshot()).unwrap();
+        assert_eq!(
+            (&counts["open"], &counts["accepted"], &counts["h2_errors"]),
+            (&1.into(), &1.into(), &1.into())
+        );
+        let names = [
+            "over_total",
+            "header_timeouts",
+            "headers_too_large",
+            "proxy_headers_refused",
+            "h2_over_address",
+        ];
+        assert!(names.iter().all(|name| counts[name] == 0) && counts.as_object().unwrap().len() == 17);
         totals.count(ConnectionEvent::Closed);
-        assert_eq!(totals.snapshot().open, 0);
+        assert_eq!(totals.snapshot().open(), 0);
+        assert!(totals.snapshot().faults().any(|fault| fault == ("h2-error", 1)));
     }
 }

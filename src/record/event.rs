@@ -18,6 +18,8 @@ const SCHEMA: &str = "{\"v\":1";
 
 /// What kind of event a line tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum EventKind {
     /// Disallowed by every version the client could hold.
     Violation,
@@ -33,7 +35,6 @@ pub enum EventKind {
 
 impl EventKind {
     /// The kind of event a verdict amounts to.
-    #[must_use]
     pub fn of(verdict: &Verdict<'_>, proof: Proof) -> Self {
         match verdict.outcome {
             Outcome::Violation(_) => Self::Violation,
@@ -43,19 +44,10 @@ impl EventKind {
             Outcome::Allow => Self::Allowed,
         }
     }
-}
 
-impl EventKind {
     /// The word in the journal.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Violation => "violation",
-            Self::Stale => "stale",
-            Self::Variant => "variant",
-            Self::Spoof => "spoof",
-            Self::Allowed => "allowed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -106,31 +98,30 @@ pub struct Occurrence<'a> {
     pub addresses: AddressDetail,
 }
 
-/// One line of the journal, in the form in which it is written. Every field is always present, null where empty.
+/// One line of the journal, all but its status. Every field is always present, null where empty.
 ///
-/// It is written once, from what the stages before still hold: a copy of each field would cost more than the
-/// line. What many lines have in common is not even written once for each (`phrases`).
+/// What stands before the status and what stands behind it is written from what the stages still hold: a copy of each
+/// field would cost more. The line itself is put together once, when the status is known. What many lines have in common
+/// is not even written once for each (`phrases`).
 #[derive(Clone, Debug)]
 pub struct Event {
-    line: Vec<u8>,
-    /// Where the status is to stand, while it is not known.
-    status: Option<usize>,
+    octets: Vec<u8>,
+    /// Where the status stands between them.
+    status: usize,
     sender: Sender,
 }
 
 impl Event {
-    /// Puts an event together; the status is filled in when the request is over.
-    #[must_use]
+    /// Puts an event together.
     pub fn new(occurrence: &Occurrence<'_>) -> Self {
         Self::of(EventKind::of(occurrence.verdict, occurrence.proof), occurrence)
     }
 
     /// As [`Self::new`], for an event that is to be told of as `kind`.
-    #[must_use]
     pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
-        let (line, status) = written(kind, occurrence);
+        let (octets, status) = written(kind, occurrence);
         let sender = Sender::new(occurrence.identity, occurrence.facts.address);
-        Self { line, status: Some(status), sender }
+        Self { octets, status, sender }
     }
 
     /// Whose lines it is one of.
@@ -138,28 +129,32 @@ impl Event {
         &self.sender
     }
 
-    /// Fills in the status the client was answered with; `None` when it left before.
-    pub fn answered(&mut self, status: Option<u16>) {
-        let Some((at, status)) = self.status.take().zip(status) else { return };
-        // A status has three digits (RFC 9110 §15), one octet less than what stands in its place.
-        let digits = [100, 10, 1].map(|place| b'0' + u8::try_from(status / place % 10).unwrap_or_default());
-        self.line.copy_within(at + "null".len().., at + digits.len());
-        self.line.pop();
-        if let Some(place) = self.line.get_mut(at..at + digits.len()) {
-            place.copy_from_slice(&digits);
-        }
+    /// The event as one JSON line, its newline included, with the status that the client was answered with; `None` when it
+    /// left before.
+    pub fn line(&self, status: Option<u16>) -> Vec<u8> {
+        self.pieces(Status::of(status).as_bytes()).concat()
     }
 
-    /// The event as one JSON line, its newline included.
-    #[must_use]
-    pub fn line(&self) -> &[u8] {
-        &self.line
+    /// The same in the pieces that it is put together from.
+    pub(super) fn pieces<'a>(&'a self, status: &'a [u8]) -> [&'a [u8]; 3] {
+        let (before, behind) = self.octets.split_at_checked(self.status).unwrap_or((&self.octets, &[]));
+        [before, status, behind]
+    }
+}
+
+/// A status as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Status([u8; 3], bool);
+
+impl Status {
+    /// A status has three digits (RFC 9110 §15).
+    pub(super) fn of(status: Option<u16>) -> Self {
+        let digit = |place| b'0' + u8::try_from(status.unwrap_or_default() / place % 10).unwrap_or_default();
+        Self([100, 10, 1].map(digit), status.is_some())
     }
 
-    /// The same, to keep.
-    #[must_use]
-    pub fn into_line(self) -> Vec<u8> {
-        self.line
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        if self.1 { &self.0 } else { b"null" }
     }
 }
 
@@ -170,8 +165,7 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
     line.time(key!("time"), now);
     phrases::with(kind, occurrence, |phrases| {
         line.fields(phrases.outcome());
-        line.null(key!("status"));
-        let status = line.len() - "null".len();
+        let status = line.len();
         line.fields(phrases.client());
         line.address_or_null(key!("address"), addresses.show(facts.address));
         line.word(key!("scheme"), facts.scheme.as_str());
@@ -180,15 +174,15 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
         line.octets(key!("target"), cut.whole_or_start("target", &facts.target));
         let user_agent = facts.user_agent.as_deref().map(|header| cut.whole_or_start("user_agent", header));
         line.octets_or_null(key!("user_agent"), user_agent);
-        line.fields(phrases.ruling());
         match cut.names() {
-            // Of nearly every line nothing is cut: that is written with what follows.
-            [] => line.text(b",\"cut\":null,\"request_id\":", request_id),
+            // Nearly every line is such a one.
+            [] => line.fields(phrases.ruling_of_whole_fields()),
             names => {
+                line.fields(phrases.ruling());
                 line.texts(key!("cut"), names);
-                line.text(key!("request_id"), request_id);
             }
         }
+        line.text(key!("request_id"), request_id);
         (line.finish(), status)
     })
 }
@@ -238,7 +232,6 @@ impl fmt::Display for Instant {
 }
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
-#[must_use]
 pub fn timestamp(time: SystemTime) -> String {
     Instant(time).to_string()
 }
@@ -255,7 +248,7 @@ mod tests {
     use std::time::Duration;
 
     /// The fields of a line, in their order.
-    const FIELDS: [&str; 26] = [
+    const FIELDS: [&str; 27] = [
         "v",
         "time",
         "event",
@@ -276,6 +269,7 @@ mod tests {
         "user_agent",
         "group",
         "line",
+        "source",
         "rule",
         "reason",
         "robots_version",
@@ -285,7 +279,7 @@ mod tests {
     ];
 
     fn line(addresses: AddressDetail) -> String {
-        String::from_utf8(event(addresses).into_line()).unwrap()
+        String::from_utf8(event(addresses).line(None)).unwrap()
     }
 
     fn event(addresses: AddressDetail) -> Event {
@@ -325,14 +319,11 @@ mod tests {
     }
 
     #[test]
-    fn the_status_is_filled_in_once_and_nothing_else_changes() {
-        let mut event = event(AddressDetail::Full);
-        let before = String::from_utf8(event.line().to_vec()).unwrap();
-        assert!(before.contains("\"status\":null,"));
-        event.answered(Some(403));
-        event.answered(Some(500));
-        let after = String::from_utf8(event.into_line()).unwrap();
-        assert_eq!(after, before.replacen("\"status\":null", "\"status\":403", 1));
+    fn a_line_has_the_status_that_is_known_when_it_is_put_together() {
+        let event = event(AddressDetail::Full);
+        let line = |status| String::from_utf8(event.line(status)).unwrap();
+        assert!(line(None).contains("\"status\":null,"));
+        assert_eq!(line(Some(403)), line(None).replacen("\"status\":null", "\"status\":403", 1));
     }
 
     #[test]
@@ -370,7 +361,7 @@ mod tests {
                 user_agent: Some(Cow::Borrowed(&text.as_bytes()[..LONGEST])),
                 ..facts()
             };
-            let line = event_of(&facts, AddressDetail::Full).into_line();
+            let line = event_of(&facts, AddressDetail::Full).line(None);
             let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
             assert_eq!(value["cut"], serde_json::json!(["target"]));
             assert_eq!(value["target"], text[..length], "no character is cut in two");
@@ -383,7 +374,7 @@ mod tests {
             user_agent: Some(Cow::Borrowed(&octets)),
             ..facts()
         };
-        let line = event_of(&facts, AddressDetail::Full).into_line();
+        let line = event_of(&facts, AddressDetail::Full).line(None);
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["cut"], serde_json::json!(["method", "target", "user_agent"]));
         assert_eq!(value["target"], "\\xFF".repeat(LONGEST));

@@ -4,12 +4,11 @@
 //! dropped and counted; when the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
 //! that cannot be opened is a disk that refuses: the site is served all the same.
 
-use super::event::Event;
-use super::folder::make_folder;
+use super::event::{Event, Status};
+use super::files::make_folder;
 use super::lines::{Lines, Room};
 use super::rate::{JournalRate, RateTable};
 use super::rotation::{RotatedFile, first_line, whole_lines};
-use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -64,20 +63,9 @@ pub struct JournalOptions {
 }
 
 /// Why there can be no journal at all.
-#[derive(Debug)]
-pub struct JournalError(io::Error);
-
-impl fmt::Display for JournalError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("cannot start the journal's thread")
-    }
-}
-
-impl std::error::Error for JournalError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the journal's thread")]
+pub struct JournalError(#[source] io::Error);
 
 /// What the journal is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,11 +142,11 @@ impl Journal {
         })
     }
 
-    /// Hands an event to the writer, or counts it as dropped. Never waits for a disk.
-    pub fn record(&self, event: &Event) {
+    /// Hands an event to the writer, with the status that it came to, or counts it as dropped. Never waits for a disk.
+    pub fn record(&self, event: &Event, status: Option<u16>) {
         let now = Instant::now();
         if self.rates.as_ref().is_none_or(|rates| rates.admits(event.sender(), now)) {
-            return self.write(event.line());
+            return self.write(&event.pieces(Status::of(status).as_bytes()));
         }
         self.beyond_rate.fetch_add(1, Ordering::Relaxed);
         let seconds = now.saturating_duration_since(self.opened).as_secs();
@@ -174,9 +162,9 @@ impl Journal {
         }
     }
 
-    /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
-    pub(super) fn write(&self, line: &[u8]) {
-        if !self.shared.lines.append(line) {
+    /// Hands a line to the writer in pieces, its newline included, or counts it as dropped. Never waits for a disk.
+    pub(super) fn write(&self, pieces: &[&[u8]]) {
+        if !self.shared.lines.append(pieces) {
             self.shared.lose(1);
         }
     }
@@ -188,7 +176,6 @@ impl Journal {
     }
 
     /// What the journal is doing now.
-    #[must_use]
     pub fn status(&self) -> JournalStatus {
         let beyond_rate = self.beyond_rate.load(Ordering::Relaxed);
         JournalStatus {

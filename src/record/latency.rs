@@ -1,13 +1,15 @@
-//! How long judging takes: a histogram with fixed buckets, which costs a request one addition.
+//! How long something takes: a histogram with fixed buckets, which costs a request one addition.
 
 use super::sharded::Sharded;
 use std::array;
 use std::time::Duration;
 
-/// The upper bounds of the buckets, in nanoseconds, each with its value in seconds as Prometheus writes it.
-/// They begin below a judgement that is answered from the cache of identities and end where a person would
-/// begin to notice.
-const BOUNDS: [(u64, &str); 15] = [
+/// The upper bounds of buckets, in nanoseconds, each with its value in seconds as Prometheus writes it.
+type Bounds = [(u64, &'static str); BEYOND];
+
+/// Those of judging. They begin below a judgement that is answered from the cache of identities and end where a person
+/// would begin to notice.
+static JUDGING: Bounds = [
     (250, "2.5e-07"),
     (500, "5e-07"),
     (1_000, "1e-06"),
@@ -25,15 +27,37 @@ const BOUNDS: [(u64, &str); 15] = [
     (10_000_000, "0.01"),
 ];
 
-/// What took longer than the last bound.
-const BEYOND: usize = BOUNDS.len();
+/// Those of origins, from a page in memory to the usual time limit.
+static ORIGINS: Bounds = [
+    (500_000, "0.0005"),
+    (1_000_000, "0.001"),
+    (2_500_000, "0.0025"),
+    (5_000_000, "0.005"),
+    (10_000_000, "0.01"),
+    (25_000_000, "0.025"),
+    (50_000_000, "0.05"),
+    (100_000_000, "0.1"),
+    (250_000_000, "0.25"),
+    (500_000_000, "0.5"),
+    (1_000_000_000, "1"),
+    (2_500_000_000, "2.5"),
+    (5_000_000_000, "5"),
+    (10_000_000_000, "10"),
+    (60_000_000_000, "60"),
+];
+
+/// What took longer than the last of so many bounds.
+const BEYOND: usize = 15;
 
 /// Where the sum of all durations stands, in nanoseconds.
 const SUM: usize = BEYOND + 1;
 
 /// Durations, counted by bucket.
-#[derive(Debug, Default)]
-pub struct Latency(Sharded<{ SUM + 1 }>);
+#[derive(Debug)]
+pub struct Latency {
+    bounds: &'static Bounds,
+    counts: Sharded<{ SUM + 1 }>,
+}
 
 /// A histogram at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,23 +71,32 @@ pub struct LatencySnapshot {
 }
 
 impl Latency {
+    /// A histogram of what judging takes.
+    pub fn of_judging() -> Self {
+        Self { bounds: &JUDGING, counts: Sharded::default() }
+    }
+
+    /// A histogram of how long origins are waited for.
+    pub fn of_origins() -> Self {
+        Self { bounds: &ORIGINS, counts: Sharded::default() }
+    }
+
     /// Counts one duration.
     pub fn observe(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.0.add(BOUNDS.partition_point(|(bound, _)| *bound < nanos), 1);
-        self.0.add(SUM, nanos);
+        self.counts.add(self.bounds.partition_point(|(bound, _)| *bound < nanos), 1);
+        self.counts.add(SUM, nanos);
     }
 
     /// The histogram now.
-    #[must_use]
     pub fn snapshot(&self) -> LatencySnapshot {
         let mut count = 0;
         let counts: [(&str, u64); BEYOND] = array::from_fn(|index| {
-            count += self.0.get(index);
-            (BOUNDS.get(index).map_or("", |(_, seconds)| *seconds), count)
+            count += self.counts.get(index);
+            (self.bounds.get(index).map_or("", |(_, seconds)| *seconds), count)
         });
-        count += self.0.get(BEYOND);
-        let sum = Duration::from_nanos(self.0.get(SUM)).as_secs_f64();
+        count += self.counts.get(BEYOND);
+        let sum = Duration::from_nanos(self.counts.get(SUM)).as_secs_f64();
         LatencySnapshot { buckets: counts, count, sum }
     }
 }
@@ -74,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_own_bucket() {
-        let latency = Latency::default();
+        let latency = Latency::of_judging();
         for nanos in [0, 250, 251, 10_000_000, 10_000_001] {
             latency.observe(Duration::from_nanos(nanos));
         }
@@ -89,10 +122,10 @@ mod tests {
 
     #[test]
     fn bounds_rise_and_are_written_as_what_they_are() {
-        for pair in BOUNDS.windows(2) {
+        for pair in JUDGING.windows(2) {
             assert!(pair[0].0 < pair[1].0);
         }
-        for (nanos, written) in BOUNDS {
+        for (nanos, written) in JUDGING {
             let seconds: f64 = written.parse().unwrap();
             assert_eq!(Duration::from_secs_f64(seconds), Duration::from_nanos(nanos), "{written}");
         }

@@ -38,14 +38,18 @@ impl Lines {
         Self { room, state: Mutex::default(), news: Condvar::new() }
     }
 
-    /// Appends a line, its newline included; `false` where there is no room, or no writer any more.
-    pub(super) fn append(&self, line: &[u8]) -> bool {
+    /// Appends a line in pieces, its newline included; `false` where there is no room, or no writer any more.
+    pub(super) fn append(&self, pieces: &[&[u8]]) -> bool {
+        let length = pieces.iter().map(|piece| piece.len()).sum();
         let mut state = self.state();
-        let octets = state.octets.saturating_add(line.len());
+        let octets = state.octets.saturating_add(length);
         if state.is_closed || state.lines >= self.room.lines || octets > self.room.octets {
             return false;
         }
-        state.waiting.extend_from_slice(line);
+        state.waiting.reserve(length);
+        for piece in pieces {
+            state.waiting.extend_from_slice(piece);
+        }
         state.lines += 1;
         state.octets = octets;
         // A writer that is awake looks again by itself.
@@ -104,24 +108,24 @@ mod tests {
     #[test]
     fn what_has_no_room_is_refused_until_there_is_some_again() {
         let lines = Lines::new(Room { lines: 3, ..ROOM });
-        assert!(lines.append(b"a\n") && lines.append(&[b'b'; 60]));
-        assert!(!lines.append(b"ccc\n"), "66 octets");
-        assert!(lines.append(b"c\n") && !lines.append(b""), "four lines");
+        assert!(lines.append(&[b"a\n"]) && lines.append(&[&[b'b'; 60]]));
+        assert!(!lines.append(&[b"ccc\n"]), "66 octets");
+        assert!(lines.append(&[b"c\n"]) && !lines.append(&[b""]), "four lines");
         let taken = lines.take(Vec::new(), Duration::ZERO).unwrap();
         assert_eq!(taken.len(), 64);
-        assert!(!lines.append(b"d\n"), "what is being written takes room");
+        assert!(!lines.append(&[b"d\n"]), "what is being written takes room");
         assert_eq!(lines.len(), 3);
         lines.settle(3, taken.len());
-        assert!(lines.append(b"d\n"));
+        assert!(lines.append(&[b"d\n"]));
         assert_eq!(lines.len(), 1);
     }
 
     #[test]
     fn closing_leaves_what_waits_and_takes_no_more() {
         let lines = Lines::new(ROOM);
-        assert!(lines.append(b"a\n"));
+        assert!(lines.append(&[b"a\n"]));
         lines.close();
-        assert!(!lines.append(b"b\n"));
+        assert!(!lines.append(&[b"b\n"]));
         // Nobody who ends waits for lines to come.
         let long = Duration::from_secs(3_600);
         assert_eq!(lines.take(Vec::new(), long).as_deref(), Some(&b"a\n"[..]));
@@ -148,7 +152,7 @@ mod tests {
                 let lines = &lines;
                 scope.spawn(move || {
                     (0..1_000).for_each(|number| {
-                        assert!(lines.append(format!("{thread} {number}\n").as_bytes()));
+                        assert!(lines.append(&[format!("{thread} {number}\n").as_bytes()]));
                     });
                 });
             }

@@ -8,8 +8,9 @@
 
 mod access;
 mod connections;
+mod doors;
 mod event;
-mod folder;
+mod files;
 mod journal;
 mod json;
 mod latency;
@@ -19,6 +20,7 @@ mod network;
 mod octets;
 mod opening;
 mod operational;
+mod origins;
 mod phrases;
 mod rate;
 mod reads;
@@ -30,11 +32,13 @@ mod tally;
 mod totals;
 mod unknown_hosts;
 mod unseen;
+pub mod word;
 
 pub use access::{Access, AccessFormat, AccessLog, AccessLogOptions};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
+pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
-pub use folder::make_folder;
+pub use files::make_folder;
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{
@@ -44,13 +48,14 @@ pub use ledger::{
 pub use octets::{escaped_json, is_harmful, printable};
 pub use opening::at_once;
 pub use operational::{LogFormat, LogOptions, start_log};
+pub use origins::{ORIGIN_FAULTS, OriginTotals};
 pub use rate::JournalRate;
 pub use reads::{ReadBook, Reader};
 pub use recorder::{CompleteRead, Recorder, Wanted};
 pub use store::{
-    Filter, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, STORE_FILE, Sample,
-    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total, UnseenReads,
-    VersionRecord, Window, copy_store,
+    Filter, LossReason, Missing, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed,
+    STORE_FILE, Sample, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total,
+    UncleanEndStatus, UnseenReads, VersionRecord, Window, copy_store,
 };
 pub use tally::{Decision, Losses, OTHER_CRAWLERS, PathCounts, Subject};
 pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};

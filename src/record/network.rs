@@ -28,6 +28,11 @@ impl NetworkId {
         i64::try_from(self.0).unwrap_or_default()
     }
 
+    /// The inverse of [`Self::number`].
+    pub(super) fn of_number(number: i64) -> Self {
+        Self(u64::try_from(number).unwrap_or_default())
+    }
+
     /// Whether an address is known.
     pub(super) fn is_known(self) -> bool {
         self != Self::NONE

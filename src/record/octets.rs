@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 ///
 /// A backslash before an `x` is itself written `\x5C`, so that the text can be turned back into the very
 /// octets. What [`is_harmful`] is left to whoever writes or prints the text: in JSON, [`escaped_json`].
-#[must_use]
 pub fn printable(octets: &[u8]) -> String {
     shown(octets).into_owned()
 }
@@ -46,7 +45,6 @@ fn push_valid(text: &mut String, valid: &str) {
 
 /// Whether `symbol` misleads whoever reads it on a terminal, in an editor or on a page: controls, the marks that
 /// turn the direction of writing, and what takes no room or shows nothing, such as fillers and tags.
-#[must_use]
 pub fn is_harmful(symbol: char) -> bool {
     symbol.is_control()
         || matches!(
@@ -62,7 +60,6 @@ pub fn is_harmful(symbol: char) -> bool {
 ///
 /// Strings are the only place where compact JSON holds anything of the kind. Do not hand it JSON of several
 /// lines.
-#[must_use]
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     // Nearly every line: JSON has escaped all of ASCII that needs it but DEL.
     let is_plain = json.is_ascii() && memchr::memchr(0x7f, json.as_bytes()).is_none();

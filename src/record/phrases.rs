@@ -8,6 +8,7 @@ use super::json::{JsonLine, key};
 use crate::decide::{Notice, Reason, VersionId};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Client, Proof, Purpose};
+use crate::robots::Rule;
 use std::cell::RefCell;
 
 /// How many sets a thread remembers. Two that want one place take turns.
@@ -25,10 +26,10 @@ pub(super) struct Phrases {
     token: Option<Box<str>>,
     group: Vec<Box<str>>,
     rule: Option<Box<[u8]>>,
-    /// All three parts, one after the other.
+    /// All parts, one after the other.
     octets: Vec<u8>,
-    /// Where the second part begins, and the third.
-    cuts: [usize; 2],
+    /// Where the second part begins, the third, and the fourth.
+    cuts: [usize; 3],
 }
 
 /// What the fields follow from, texts apart.
@@ -107,6 +108,7 @@ impl Phrases {
         line.text(key!("site"), site);
         line.word(key!("mode"), of.mode.as_str());
         line.word(key!("action"), of.action.as_str());
+        line.null(key!("status"));
         let client = line.len();
         line.word(key!("client"), of.client.as_str());
         line.text_or_null(key!("crawler"), crawler);
@@ -116,10 +118,13 @@ impl Phrases {
         let group = line.len();
         line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
         line.number_or_null(key!("line"), of.line);
+        line.text_or_null(key!("source"), rule.and_then(Rule::source));
         line.octets_or_null(key!("rule"), rule.map(|rule| rule.text));
         line.word(key!("reason"), of.reason.as_str());
         line.version_or_null(key!("robots_version"), of.version);
         line.word_or_null(key!("notice"), of.notice.map(Notice::as_str));
+        let cut = line.len();
+        line.null(key!("cut"));
         Self {
             of,
             site: site.into(),
@@ -130,9 +135,9 @@ impl Phrases {
                 .iter()
                 .map(|token| (*token).into())
                 .collect(),
-            rule: rule.map(|rule| rule.text.into()),
+            rule: rule.map(|rule| rule.marked.into()),
             octets: line.into_octets(),
-            cuts: [client, group],
+            cuts: [client, group, cut],
         }
     }
 
@@ -144,26 +149,32 @@ impl Phrases {
             && self.crawler.as_deref() == occurrence.identity.crawler.as_deref()
             && *self.site == *occurrence.site
             && self.token.as_deref() == ruling.map(|ruling| ruling.token)
-            && self.rule.as_deref() == ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.text)
+            && self.rule.as_deref() == ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.marked)
             && self.group.len() == group.len()
             && self.group.iter().zip(group).all(|(ours, theirs)| **ours == **theirs)
     }
 
-    /// `event` to `action`.
+    /// `event` to `action`, and the key of `status`.
     pub(super) fn outcome(&self) -> &[u8] {
-        let [client, _] = self.cuts;
-        self.octets.get(..client).unwrap_or_default()
+        let [client, ..] = self.cuts;
+        self.octets.get(..client - "null".len()).unwrap_or_default()
     }
 
     /// `client` to `proof`.
     pub(super) fn client(&self) -> &[u8] {
-        let [client, group] = self.cuts;
+        let [client, group, _] = self.cuts;
         self.octets.get(client..group).unwrap_or_default()
     }
 
     /// `group` to `notice`.
     pub(super) fn ruling(&self) -> &[u8] {
-        let [_, group] = self.cuts;
+        let [_, group, cut] = self.cuts;
+        self.octets.get(group..cut).unwrap_or_default()
+    }
+
+    /// The same, and `cut` of null.
+    pub(super) fn ruling_of_whole_fields(&self) -> &[u8] {
+        let [_, group, _] = self.cuts;
         self.octets.get(group..).unwrap_or_default()
     }
 }
@@ -175,7 +186,7 @@ mod tests {
     use crate::identify::{Basis, Identity};
     use crate::record::event::{AddressDetail, Event};
     use crate::request::{RequestFacts, Scheme};
-    use crate::robots::{Kind, Rule};
+    use crate::robots::Kind;
     use std::borrow::Cow;
     use std::sync::Arc;
     use std::time::SystemTime;
@@ -195,7 +206,7 @@ mod tests {
         let identity =
             Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue };
         let text = rule.as_bytes();
-        let rule = Some(Rule { kind: Kind::Disallow, line: 3, text, pattern: b"/", octets: 1 });
+        let rule = Some(Rule { kind: Kind::Disallow, line: 3, text, marked: text, pattern: b"/", octets: 1 });
         let ruling = Some(Ruling { group: vec![group], token, rule });
         let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version: None };
         let event = Event::new(&Occurrence {
@@ -210,7 +221,7 @@ mod tests {
             request_id: "1",
             addresses: AddressDetail::Full,
         });
-        String::from_utf8(event.into_line()).unwrap()
+        String::from_utf8(event.line(None)).unwrap()
     }
 
     #[test]

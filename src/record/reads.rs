@@ -124,6 +124,18 @@ pub struct ReadBook {
 }
 
 impl ReadBook {
+    /// When each host's robots.txt was last read.
+    #[must_use]
+    pub fn last_by_host(&self) -> Vec<(String, NoticeTime)> {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last: HashMap<&str, NoticeTime> = HashMap::new();
+        for (reader, history) in readers.iter() {
+            let of_host = last.entry(&reader.host).or_insert(history.last);
+            *of_host = history.last.max(*of_host);
+        }
+        last.into_iter().map(|(host, last)| (host.to_owned(), last)).collect()
+    }
+
     /// Notes a read.
     pub fn note(&self, reader: Reader<'_>, read: Read) {
         let reader = reader.into_owned();

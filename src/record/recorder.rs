@@ -13,6 +13,7 @@ use super::tally::{
 use crate::decide::{Read, VersionId};
 use crate::identify::Identity;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -26,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Recorder {
     tally: Arc<Tally>,
     status: Arc<Mutex<StoreStatus>>,
+    begun: Arc<AtomicBool>,
     messages: Sender<Message>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -70,9 +72,9 @@ impl Recorder {
     pub fn start(options: &StoreOptions) -> io::Result<Self> {
         let tally = Arc::new(Tally::default());
         let writer = Writer::new(StoreFile::new(options.path.clone()), options.clone());
-        let status = writer.status();
+        let (status, begun) = (writer.status(), writer.begun());
         let (messages, thread) = spawn(writer, Arc::clone(&tally))?;
-        Ok(Self { tally, status, messages, writer: Mutex::new(Some(thread)) })
+        Ok(Self { tally, status, begun, messages, writer: Mutex::new(Some(thread)) })
     }
 
     /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
@@ -95,10 +97,10 @@ impl Recorder {
         })
     }
 
-    /// Keeps an event in full.
-    pub fn keep(&self, wanted: Wanted, event: &Event) {
+    /// Keeps an event in full, with the status that it came to.
+    pub fn keep(&self, wanted: Wanted, event: &Event, status: Option<u16>) {
         let Wanted { subject, is_known, decision, at, network } = wanted;
-        let event = KeptEvent { decision, at, event: Box::new(event.clone()), network };
+        let event = KeptEvent { decision, at, line: event.line(status).into(), network };
         self.tally.keep(subject.borrowed(), is_known, event);
     }
 
@@ -120,11 +122,19 @@ impl Recorder {
         self.tally.read(subject, is_known(read.identity), key, seen);
     }
 
+    /// Notes which file was in force at a site, and from when until when. A store that knows what is in force there knows
+    /// what was before.
+    pub fn was_in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime, until: SystemTime) {
+        let (site, bytes) = (site.into(), bytes.map(Arc::from));
+        let (since, until) = (micros(since), micros(until).max(1));
+        self.tally.in_force(InForce { site, bytes, since, until });
+    }
+
     /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say
     /// again what is in force already changes nothing.
     pub fn in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime) {
         let (site, bytes) = (site.into(), bytes.map(Arc::from));
-        self.tally.in_force(InForce { site, bytes, since: micros(since) });
+        self.tally.in_force(InForce { site, bytes, since: micros(since), until: 0 });
     }
 
     /// Notes that someone else, such as a cache in front of the gateway, may answer requests for a site's robots.txt, and
@@ -138,12 +148,17 @@ impl Recorder {
         self.tally.set_ledger_entry(sequence);
     }
 
+    /// Whether a store was begun since this was asked last: it does not know yet what is in force.
+    pub fn has_begun_a_store(&self) -> bool {
+        self.begun.swap(false, Ordering::Relaxed)
+    }
+
     /// What the store is doing.
-    #[must_use]
     pub fn status(&self) -> StoreStatus {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let waiting = self.tally.losses();
         status.details_dropped = status.details_dropped.saturating_add(waiting.details_dropped);
+        status.reads_lost = status.reads_lost.saturating_add(waiting.reads_lost);
         status.counts_lost = status.counts_lost.saturating_add(waiting.counts_lost);
         status
     }

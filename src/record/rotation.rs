@@ -4,10 +4,11 @@
 //! it. So its size and its inode are asked for before each batch, and a file that was renamed is left for the
 //! one that is there now.
 
+use super::files::{Inode, beside, inode};
 use super::opening::at_once;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(super) struct RotatedFile {
     max_bytes: u64,
     keep: usize,
     file: File,
-    inode: (u64, u64),
+    inode: Inode,
     length: u64,
     /// Whether the file may end in the middle of a line, after a write that failed.
     torn: bool,
@@ -117,9 +118,7 @@ impl RotatedFile {
     }
 
     fn numbered(&self, number: usize) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(format!(".{number}"));
-        name.into()
+        beside(&self.path, &format!(".{number}"))
     }
 }
 
@@ -149,11 +148,6 @@ pub(super) fn whole_lines(lines: &[u8], room: u64) -> usize {
 /// Where the first line ends.
 pub(super) fn first_line(lines: &[u8]) -> usize {
     memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1)
-}
-
-/// What tells a file from another under the same name.
-fn inode(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
 }
 
 fn last_octet(path: &Path) -> io::Result<u8> {

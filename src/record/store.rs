@@ -10,15 +10,20 @@
 //!   written later. What finds no room is counted as lost, and shown.
 //! - *Never gone*: a broken file is set aside, not deleted.
 
+mod clock;
 mod copy;
 mod database;
+mod ends;
 mod error;
 #[cfg(test)]
 mod faulty;
+mod harm;
 mod housekeeping;
+mod losses;
 mod open;
 mod reader;
 mod schema;
+mod spill;
 mod sqlite;
 mod unseen;
 mod words;
@@ -27,13 +32,14 @@ mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
+pub use losses::{LossReason, Missing};
 pub use reader::{
     Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Stretch, Total,
     VersionRecord, Window,
 };
 pub use unseen::UnseenReads;
 pub use write::OTHER as OTHER_PATHS;
-pub use writer::StoreStatus;
+pub use writer::{StoreStatus, UncleanEndStatus};
 
 pub(super) use open::StoreFile;
 pub(super) use writer::{Message, Writer, spawn};

@@ -17,7 +17,7 @@ pub use decision::Decision;
 pub use room::Losses;
 pub use subject::{OTHER_CRAWLERS, Subject};
 
-pub(super) use account::{Account, KeptEvent, PathDays, ReadKey, Seen, SeenRead};
+pub(super) use account::{Account, KeptEvent, PathDays, Period, ReadKey, Seen, SeenRead, Uses};
 pub(super) use batch::{Batch, Entry, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};

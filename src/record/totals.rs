@@ -3,8 +3,10 @@
 //! Every set of counters is bounded by the configuration: there are as many as sites. Raising one takes no
 //! lock. Names that clients make up are counted by the tally, not here.
 
+use super::doors::DoorTotals;
 use super::event::EventKind;
 use super::latency::Latency;
+use super::origins::OriginTotals;
 use super::sharded::Sharded;
 use super::unknown_hosts::{UnknownHost, UnknownHosts};
 use crate::enforce::Action;
@@ -15,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
+use strum::{EnumCount as _, VariantArray as _};
 
 /// What a request that reached a site turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,18 +51,14 @@ impl Standing {
 /// The statuses that `/robots.txt` is answered with.
 const ROBOTS_STATUSES: [u16; 4] = [200, 304, 404, 405];
 
-/// Every proof, in the order of the counters.
-const PROOFS: [Proof; 3] = [Proof::Confirmed, Proof::Contradicted, Proof::Unchecked];
-
-const CLIENTS: usize = Client::ALL.len();
 const VERDICTS: usize = Standing::VERDICTS.len();
 
 /// Counters of one site.
 #[derive(Debug, Default)]
 pub struct SiteTotals {
-    verdicts: Sharded<{ CLIENTS * VERDICTS }>,
-    refusals: Sharded<CLIENTS>,
-    proofs: Sharded<{ PROOFS.len() }>,
+    verdicts: Sharded<{ Client::COUNT * VERDICTS }>,
+    refusals: Sharded<{ Client::COUNT }>,
+    proofs: Sharded<{ Proof::COUNT }>,
     robots: Sharded<{ ROBOTS_STATUSES.len() }>,
 }
 
@@ -68,12 +67,15 @@ impl SiteTotals {
         self.verdicts.add(client as usize * VERDICTS + standing.index(), 1);
         match standing {
             Standing::Judged(_, action) => {
-                self.proofs.add(position(&PROOFS, &proof), 1);
+                self.proofs.add(proof as usize, 1);
                 if action == Action::Refuse {
                     self.refusals.add(client as usize, 1);
                 }
             }
-            Standing::RobotsTxt(status) => self.robots.add(position(&ROBOTS_STATUSES, &status), 1),
+            Standing::RobotsTxt(status) => {
+                let index = ROBOTS_STATUSES.iter().position(|known| *known == status);
+                self.robots.add(index.unwrap_or(ROBOTS_STATUSES.len()), 1);
+            }
             Standing::NotJudged => {}
         }
     }
@@ -82,7 +84,7 @@ impl SiteTotals {
     /// no verdicts but two.
     pub fn verdicts(&self) -> impl Iterator<Item = (Client, &'static str, u64)> {
         let words = || Standing::VERDICTS.into_iter().enumerate();
-        Client::ALL.into_iter().flat_map(move |client| {
+        Client::VARIANTS.iter().copied().flat_map(move |client| {
             let spoken_of = words().filter(move |(index, _)| client.is_judged() || *index >= 5);
             spoken_of.map(move |(index, word)| {
                 (client, word, self.verdicts.get(client as usize * VERDICTS + index))
@@ -92,13 +94,13 @@ impl SiteTotals {
 
     /// Refusals by client, for those that can be refused.
     pub fn refusals(&self) -> impl Iterator<Item = (Client, u64)> {
-        let judged = Client::ALL.into_iter().filter(|client| client.is_judged());
+        let judged = Client::VARIANTS.iter().copied().filter(|client| client.is_judged());
         judged.map(|client| (client, self.refusals.get(client as usize)))
     }
 
     /// Judged requests by what supported the name they gave.
     pub fn proofs(&self) -> impl Iterator<Item = (Proof, u64)> {
-        PROOFS.into_iter().enumerate().map(|(index, proof)| (proof, self.proofs.get(index)))
+        Proof::VARIANTS.iter().map(|proof| (*proof, self.proofs.get(*proof as usize)))
     }
 
     /// Answers to `/robots.txt` by status.
@@ -107,17 +109,13 @@ impl SiteTotals {
     }
 
     fn of_verdict(&self, wanted: usize) -> u64 {
-        (0..CLIENTS).map(|client| self.verdicts.get(client * VERDICTS + wanted)).sum()
+        (0..Client::COUNT).map(|client| self.verdicts.get(client * VERDICTS + wanted)).sum()
     }
 }
 
 /// Where `value` stands in `all`, or past its end.
-fn position<T: PartialEq>(all: &[T], value: &T) -> usize {
-    all.iter().position(|other| other == value).unwrap_or(all.len())
-}
-
 /// Counters that any thread may raise. None is ever lost: they depend on no queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Totals {
     requests: Sharded<1>,
     sites: ArcSwap<BTreeMap<Box<str>, Arc<SiteTotals>>>,
@@ -128,6 +126,26 @@ pub struct Totals {
     unknown_hosts: UnknownHosts,
     /// How long judging took, robots.txt being answered included.
     pub judging: Latency,
+    /// What is asked of origins.
+    pub origins: OriginTotals,
+    /// What other proxies ask.
+    pub doors: DoorTotals,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self {
+            requests: Sharded::default(),
+            sites: ArcSwap::default(),
+            faults: AtomicU64::default(),
+            malformed: AtomicU64::default(),
+            no_site: AtomicU64::default(),
+            unknown_hosts: UnknownHosts::default(),
+            judging: Latency::of_judging(),
+            origins: OriginTotals::default(),
+            doors: DoorTotals::default(),
+        }
+    }
 }
 
 /// The counters at one moment.
@@ -279,7 +297,7 @@ mod tests {
 
     #[test]
     fn clients_stand_in_the_order_of_their_numbers() {
-        for (number, client) in Client::ALL.into_iter().enumerate() {
+        for (number, client) in Client::VARIANTS.iter().copied().enumerate() {
             assert_eq!(client as usize, number);
         }
     }

@@ -80,7 +80,6 @@ impl UnknownHosts {
     }
 
     /// Those that are kept, the one that is asked for most first.
-    #[must_use]
     pub fn all(&self) -> Vec<UnknownHost> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = kept.hosts.iter().collect();

@@ -4,11 +4,15 @@
 //! report of next month is to know it, too.
 
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// How often the same is noted of a site, in microseconds.
 const EVERY: i64 = 3_600 * 1_000_000;
+
+/// What shows it where reads found no room in memory.
+pub(super) const LOST: &str = "lost";
 
 /// Whether the gateway sees every read of robots.txt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -24,8 +28,8 @@ pub enum Reads {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unseen {
     pub(super) site: Box<str>,
-    /// What showed it: a field of the request, or `configured`.
-    pub(super) reason: &'static str,
+    /// What showed it: a field of the request, `configured`, or [`LOST`].
+    pub(super) reason: Cow<'static, str>,
     /// When, in microseconds.
     pub(super) at: i64,
 }
@@ -46,7 +50,7 @@ impl UnseenNotes {
         self.last.write().unwrap_or_else(PoisonError::into_inner).insert(site.into(), at);
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Unseen {
             site: site.into(),
-            reason,
+            reason: reason.into(),
             at,
         });
     }

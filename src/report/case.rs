@@ -96,7 +96,6 @@ impl CaseVersion {
 
 impl Entry {
     /// Its reads by version, oldest first: equal bytes are one, whenever they were in force.
-    #[must_use]
     pub fn reads_by_version(&self) -> Vec<ReadOf> {
         let mut found: Vec<ReadOf> = Vec::new();
         for read in &self.reads_of {

@@ -2,10 +2,10 @@
 
 use crate::identify::Proof;
 use serde::Serialize;
-use std::fmt;
 
 /// How a crawler behaved in the window, towards the rules it could know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Conduct {
     /// It broke no rule.
@@ -25,21 +25,8 @@ pub enum Conduct {
 
 impl Conduct {
     /// The word for it, as in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Obeyed => "obeyed",
-            Self::Ignored => "ignored",
-            Self::NoReadSeen => "no-read-seen",
-            Self::Unknown => "unknown",
-            Self::Hypothetical => "hypothetical",
-        }
-    }
-}
-
-impl fmt::Display for Conduct {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

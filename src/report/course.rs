@@ -64,7 +64,6 @@ impl Course {
     }
 
     /// The same of a series.
-    #[must_use]
     pub fn of_series(series: &Series, report: &Report, stretches: u32, curves: usize) -> Self {
         Self::in_steps(&series.points, report, step(report, series.grain, stretches), curves)
     }

@@ -34,6 +34,11 @@ impl Files {
         Self(in_force.filter_map(file).collect())
     }
 
+    /// By site.
+    pub(super) const fn robots(&self) -> &HashMap<Box<str>, Robots> {
+        &self.0
+    }
+
     pub(super) fn delay(&self, subject: &Subject, known: &Known, pace: &Pace) -> CrawlDelay {
         let (tokens, star) = known.tokens(subject);
         let group = self.0.get(&subject.site).and_then(|robots| robots.group(&tokens, star));

@@ -5,7 +5,8 @@ use super::delay::CrawlDelay;
 use super::optional_time;
 use crate::decide::VersionId;
 use crate::identify::{Client, Proof, Purpose};
-use crate::record::{Decision, EventKind, PathCounts};
+use crate::record::{Decision, EventKind, PathCounts, word};
+use crate::robots::unmarked;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
@@ -19,13 +20,13 @@ pub struct Entry {
     /// The crawler's name; `None` of clients that give none.
     pub crawler: Option<Box<str>>,
     /// What kind of client it is.
-    #[serde(serialize_with = "client")]
+    #[serde(with = "word")]
     pub client: Client,
     /// What it fetches for, where the catalogue knows.
-    #[serde(serialize_with = "purpose")]
+    #[serde(with = "word::optional")]
     pub purpose: Option<Purpose>,
     /// What supported its name at the time.
-    #[serde(serialize_with = "proof")]
+    #[serde(with = "word")]
     pub proof: Proof,
     /// What can be said of it in one word.
     pub conduct: Conduct,
@@ -37,7 +38,7 @@ pub struct Entry {
     #[serde(serialize_with = "optional_time")]
     pub last_read: Option<SystemTime>,
     /// Which version that was.
-    #[serde(serialize_with = "version")]
+    #[serde(with = "word::optional")]
     pub last_read_version: Option<VersionId>,
     /// Requests that every version it could hold disallows; of hypothetical rules, those that they disallow.
     pub violations: u64,
@@ -100,9 +101,10 @@ pub struct RuleCount {
 }
 
 /// How often a rule was met in one version of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleVersion {
     /// Which version; `None` for a site without a file.
+    #[serde(rename = "robots_version", with = "word::optional")]
     pub version: Option<VersionId>,
     /// Its line there.
     pub line: Option<u32>,
@@ -137,53 +139,52 @@ pub struct ReadOf {
 impl Entry {
     /// Whether it is a crawler in the sense of RFC 9309 §1: fetchers, tools, monitors and clients without a
     /// name are none.
-    #[must_use]
     pub const fn is_crawler(&self) -> bool {
         matches!(self.client, Client::Crawler | Client::SpecialCase)
     }
 
     /// Whether it bears the name of a crawler that it is not.
-    #[must_use]
     pub fn is_borrowed(&self) -> bool {
         self.proof == Proof::Contradicted
     }
 
     /// Whether it is the rest of a day's many names, of whom nothing can be told one by one.
-    #[must_use]
     pub fn is_rest(&self) -> bool {
         self.crawler.as_deref() == Some(crate::record::OTHER_CRAWLERS)
     }
 
     /// Whether nothing can be said of it but what the rules would have meant.
-    #[must_use]
     pub fn is_hypothetical(&self) -> bool {
         self.conduct == Conduct::Hypothetical
     }
 
     /// Its name, or what stands for one.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.crawler.as_deref().unwrap_or("(no name)")
     }
 
     /// Violations without a counted read of the version, the notice of every version that allows the request
     /// being over. A read may have been seen that does not count: one that is too recent, or of another network.
-    #[must_use]
     pub const fn violations_without_read(&self) -> u64 {
         self.violations.saturating_sub(self.violations_after_read)
     }
 }
 
 impl RuleCount {
-    /// What kind of request it counts.
+    /// The rule as written, and what it was generated for.
     #[must_use]
+    pub fn text(&self) -> (Option<&str>, Option<&str>) {
+        let (text, source) = self.decision.rule.as_deref().map(unmarked).unzip();
+        (text, source.flatten())
+    }
+
+    /// What kind of request it counts.
     pub fn kind(&self) -> EventKind {
         self.decision.kind
     }
 
     /// Whether the version in force disallows it. A stale request may be one that only an older version
     /// disallows; then the rule is what allows it now, or there is none.
-    #[must_use]
     pub fn is_of_disallow(&self) -> bool {
         let name = |rule: &str| {
             let rule = rule.trim_start();
@@ -197,26 +198,18 @@ impl RuleCount {
 impl Serialize for RuleCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let decision = &*self.decision;
-        let mut rule = serializer.serialize_struct("RuleCount", 8)?;
+        let (text, source) = self.text();
+        let mut rule = serializer.serialize_struct("RuleCount", 9)?;
         rule.serialize_field("group", &decision.group)?;
         rule.serialize_field("line", &decision.line)?;
-        rule.serialize_field("rule", &decision.rule)?;
+        rule.serialize_field("rule", &text)?;
+        rule.serialize_field("source", &source)?;
         rule.serialize_field("robots_version", &decision.version.as_ref().map(ToString::to_string))?;
         rule.serialize_field("notice", &decision.notice.map(crate::decide::Notice::as_str))?;
         rule.serialize_field("action", decision.action.as_str())?;
         rule.serialize_field("count", &self.count)?;
         rule.serialize_field("versions", &self.versions)?;
         rule.end()
-    }
-}
-
-impl Serialize for RuleVersion {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut version = serializer.serialize_struct("RuleVersion", 3)?;
-        version.serialize_field("robots_version", &self.version.as_ref().map(ToString::to_string))?;
-        version.serialize_field("line", &self.line)?;
-        version.serialize_field("count", &self.count)?;
-        version.end()
     }
 }
 
@@ -228,24 +221,4 @@ impl Serialize for PathCount {
         path.serialize_field("violations", &self.counts.violations)?;
         path.end()
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn client<S: Serializer>(client: &Client, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(client.as_str())
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn proof<S: Serializer>(proof: &Proof, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(proof.as_str())
-}
-
-#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn purpose<S: Serializer>(purpose: &Option<Purpose>, serializer: S) -> Result<S::Ok, S::Error> {
-    purpose.map(Purpose::as_str).serialize(serializer)
-}
-
-#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
-fn version<S: Serializer>(version: &Option<VersionId>, serializer: S) -> Result<S::Ok, S::Error> {
-    version.as_ref().map(ToString::to_string).serialize(serializer)
 }

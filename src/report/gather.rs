@@ -1,10 +1,13 @@
 //! Reading the stores and adding them up, subject by subject.
 
+use super::ahead::Ahead;
+use super::blocks::{Proposal, proposals};
 use super::conduct::{Conduct, Facts, conduct};
 use super::counted::Counted;
 use super::delay::Files;
 use super::entry::{Entry, PathCount, ReadOf};
 use super::kin::Kin;
+use super::missing::{self, MissingCounts};
 use super::pace::Pace;
 use super::question::Question;
 use super::rules::{Met, rules};
@@ -14,7 +17,7 @@ use crate::enforce::Action;
 use crate::identify::{Client, Proof, Purpose};
 use crate::record::{
     Decision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Presence, ReadTotal,
-    Removed, StoreError, StoreReader, Stretch, Subject, Total, VersionRecord, Window,
+    StoreError, StoreReader, Stretch, Subject, Total, VersionRecord, Window,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -62,11 +65,11 @@ pub(super) struct Gathered {
     /// Reads by anyone at the sites in question.
     kin: Kin,
     files: Files,
-    pub(super) losses: Losses,
-    /// Whether the record of a read may have been lost at any time.
-    lacks_reads: bool,
-    pub(super) removed: Removed,
+    pub(super) lost: Losses,
+    pub(super) losses: Vec<MissingCounts>,
+    pub(super) details_removed: u64,
     pub(super) unseen: Vec<PartialReads>,
+    pub(super) ahead: Ahead,
 }
 
 /// Reads all stores.
@@ -82,6 +85,7 @@ pub(super) fn gather(
     for store in stores {
         gathered.counts(store, question, window, top)?;
         gathered.missing(store, window)?;
+        gathered.ahead.add(store, question, window)?;
         unseen::add(&mut gathered.unseen, store.unseen_reads(window)?, question);
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
@@ -136,10 +140,11 @@ impl Gathered {
             accounts: BTreeMap::new(),
             kin: Kin::default(),
             files: Files::default(),
-            losses: Losses::default(),
-            lacks_reads: false,
-            removed: Removed::default(),
+            lost: Losses::default(),
+            losses: Vec::new(),
+            details_removed: 0,
             unseen: Vec::new(),
+            ahead: Ahead::default(),
         }
     }
 
@@ -191,13 +196,11 @@ impl Gathered {
     }
 
     fn missing(&mut self, store: &StoreReader, window: &Window) -> Result<(), StoreError> {
-        let (losses, removed) = (store.losses(window)?, store.removed()?);
-        self.losses.details_dropped += losses.details_dropped;
-        self.losses.counts_lost += losses.counts_lost;
-        self.removed.details += removed.details;
-        self.removed.counts += removed.counts;
-        let ever = Window { from: SystemTime::UNIX_EPOCH, to: window.to };
-        self.lacks_reads |= removed.details > 0 || store.losses(&ever)?.details_dropped > 0;
+        let lost = store.losses(window)?;
+        self.lost.details_dropped += lost.details_dropped;
+        self.lost.reads_lost += lost.reads_lost;
+        self.details_removed += store.removed()?.details;
+        missing::add(&mut self.losses, store.missing(window)?, window);
         Ok(())
     }
 
@@ -216,7 +219,9 @@ impl Gathered {
         for read in reads.into_iter().filter(|read| read.first < window.to) {
             self.kin.note(&read);
             let name = read.subject.crawler.as_deref();
-            if wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted))) {
+            let is_named =
+                wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)));
+            if is_named && question.purpose.is_none_or(|purpose| read.subject.purpose == Some(purpose)) {
                 let subject = Arc::clone(&read.subject);
                 self.account(&subject).reads.push(read);
             }
@@ -224,7 +229,7 @@ impl Gathered {
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
-    pub(super) fn entries(mut self, question: &Question) -> Vec<Entry> {
+    pub(super) fn entries(mut self, question: &Question) -> (Vec<Entry>, Vec<Proposal>) {
         let accounts = std::mem::take(&mut self.accounts);
         let mut entries: Vec<Entry> =
             accounts.into_iter().map(|(key, account)| self.entry(key, account, question)).collect();
@@ -232,7 +237,8 @@ impl Gathered {
             let deeds = (entry.violations_after_read, entry.violations, entry.requests);
             (entry.is_borrowed(), Reverse(deeds))
         });
-        entries
+        let proposals = proposals(&entries, self.files.robots(), &question.known);
+        (entries, proposals)
     }
 
     fn entry(&self, mut key: Key, mut account: Account, question: &Question) -> Entry {
@@ -250,7 +256,7 @@ impl Gathered {
             proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
             a_read_was_seen: kin_read.is_some() || account.other_fetch.is_some() || !account.reads.is_empty(),
-            reads_may_be_missing: self.lacks_reads || unseen::concerns(&self.unseen, &subject.site),
+            reads_may_be_missing: unseen::concerns(&self.unseen, &subject.site),
         };
         let reads_of = account.reads_of();
         let last = account.reads.iter().max_by_key(|read| read.last);

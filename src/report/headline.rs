@@ -5,7 +5,7 @@
 //! network.
 
 use super::conduct::Conduct;
-use super::{Entry, Report, unseen};
+use super::{Entry, Report, missing, unseen};
 use crate::identify::Proof;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,19 +257,16 @@ fn caveats(report: &Report) -> Vec<String> {
         );
     }
     found.extend(unseen::sentence(&report.partial_reads));
+    found.extend(report.ahead.sentence());
+    found.extend(missing::sentences(&report.losses));
     for (count, [one, many], what) in [
         (
-            report.counts_lost,
-            ["request is missing", "requests are missing"],
-            "from the counts: the store could not be written.",
-        ),
-        (
             report.details_dropped,
-            ["detail (target, event, read) was", "details (targets, events, reads) were"],
+            ["detail (target, event) was", "details (targets, events) were"],
             "not recorded; counts are not affected.",
         ),
-        (report.removed.counts, ["request was", "requests were"], "removed from the store by its size cap."),
-        (report.removed.details, ["detail was", "details were"], "removed from the store by its size cap."),
+        (report.reads_lost, ["read of robots.txt was", "reads of robots.txt were"], "not recorded."),
+        (report.details_removed, ["detail was", "details were"], "removed from the store by its size cap."),
     ] {
         if count > 0 {
             found.push(format!("{} {what}", amount(count, one, many)));
@@ -289,7 +286,6 @@ fn caveats(report: &Report) -> Vec<String> {
 }
 
 /// A number with its thousands set apart: `1,204`.
-#[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -303,7 +299,6 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// A number and what it is a number of: `1 request`, `1,204 requests`.
-#[must_use]
 pub fn amount(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }

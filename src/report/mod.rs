@@ -13,6 +13,8 @@
 //! of everything that is kept, on either side. Targets are kept by day, and are those of the days, in UTC, that
 //! the window touches.
 
+mod ahead;
+mod blocks;
 mod case;
 mod conduct;
 mod counted;
@@ -23,12 +25,14 @@ mod gather;
 mod headline;
 pub mod html;
 mod kin;
+mod missing;
 mod pace;
 mod question;
 mod rules;
 mod unseen;
 mod window;
 
+pub use blocks::{Blocked, Proposal, spoken};
 pub use case::{Case, CaseVersion, Period};
 pub use conduct::Conduct;
 pub use counted::Counted;
@@ -36,12 +40,13 @@ pub use course::{Course, Curve, Series};
 pub use delay::CrawlDelay;
 pub use entry::{Entry, PathCount, ReadOf, RuleCount, RuleVersion};
 pub use headline::{Summary, amount, grouped};
+pub use missing::MissingCounts;
 pub use question::{Known, Question};
 pub use unseen::PartialReads;
 
 pub use crate::record::Reads;
 
-use crate::record::{Losses, Removed, StoreError, StoreReader, Window};
+use crate::record::{Losses, StoreError, StoreReader, Window};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
@@ -58,10 +63,16 @@ pub struct Report {
     pub reads: Reads,
     /// Where reads may have gone unseen, when, and what shows it.
     pub partial_reads: Vec<PartialReads>,
-    /// Targets, events in full and reads that were not recorded within the window, to the hour.
+    /// Targets and events in full that were not recorded within the window, to the hour.
     pub details_dropped: u64,
-    /// Requests that are missing from the counts of the window, to the hour.
+    /// Reads of robots.txt that were not recorded within the window, to the hour.
+    pub reads_lost: u64,
+    /// Requests that are missing from the counts of the window, to the hour: the sum of `losses`, as far as it is known.
     pub counts_lost: u64,
+    /// Why they are missing.
+    pub losses: Vec<MissingCounts>,
+    /// Requests that are dated later than the question, within the window or not: a clock was ahead.
+    pub counts_ahead: u64,
     /// The answer in one sentence. Names in it are as the clients sent them.
     pub headline: String,
     /// What the report cannot see, or what it lacks, in whole sentences.
@@ -69,9 +80,15 @@ pub struct Report {
     /// One element for each site, crawler and proof: who broke rules they had read first, then by
     /// violations, then by requests; borrowed names last.
     pub crawlers: Vec<Entry>,
-    /// What the size cap took from the stores, ever.
+    /// What generated lines of robots.txt disallow, by purpose and crawler, most first.
+    pub blocked: Vec<Blocked>,
+    /// For crawlers that took most and that robots.txt does not name, the lines that would stop them.
+    pub proposals: Vec<Proposal>,
+    /// Details that the size cap took from the stores, ever.
     #[serde(skip)]
-    pub removed: Removed,
+    pub details_removed: u64,
+    #[serde(skip)]
+    ahead: ahead::Ahead,
 }
 
 impl Report {
@@ -86,16 +103,19 @@ impl Report {
     }
 
     /// Adds up what was counted elsewhere, of exactly this `window`.
-    #[must_use]
     pub fn of_counts(counted: Counted, question: &Question, window: Window) -> Self {
         Self::made_of(gather::add_up(counted, question, &window), question, window)
     }
 
     fn made_of(gathered: gather::Gathered, question: &Question, window: Window) -> Self {
-        let Losses { details_dropped, counts_lost } = gathered.losses;
-        let (partial_reads, removed) = (gathered.unseen.clone(), gathered.removed);
+        let Losses { details_dropped, reads_lost, .. } = gathered.lost;
+        let (partial_reads, losses) = (gathered.unseen.clone(), gathered.losses.clone());
+        let counts_lost = losses.iter().filter_map(|loss| loss.requests).sum();
+        let details_removed = gathered.details_removed;
+        let ahead = gathered.ahead;
         let reads = if partial_reads.is_empty() { Reads::Complete } else { Reads::Partial };
-        let crawlers = gathered.entries(question);
+        let (crawlers, proposals) = gathered.entries(question);
+        let blocked = blocks::blocked(&crawlers);
         let Window { from, to } = window;
         let (headline, notes) = (String::new(), Vec::new());
         let mut report = Self {
@@ -104,18 +124,23 @@ impl Report {
             reads,
             partial_reads,
             details_dropped,
+            reads_lost,
             counts_lost,
+            losses,
+            counts_ahead: ahead.requests,
             headline,
             notes,
             crawlers,
-            removed,
+            blocked,
+            proposals,
+            details_removed,
+            ahead,
         };
         Summary { headline: report.headline, caveats: report.notes, .. } = report.summary();
         report
     }
 
     /// The window of the counts.
-    #[must_use]
     pub const fn window(&self) -> Window {
         Window { from: self.from, to: self.to }
     }
@@ -136,13 +161,11 @@ impl Report {
     }
 
     /// Whether some of it is of rules that were not published when the requests came, as far as is known.
-    #[must_use]
     pub fn is_hypothetical(&self) -> bool {
         self.crawlers.iter().any(Entry::is_hypothetical)
     }
 
     /// The answer to "who breaks my rules?", and the totals of [`Self::named`].
-    #[must_use]
     pub fn summary(&self) -> Summary {
         Summary::of(self)
     }

@@ -1,21 +1,29 @@
 //! What a report is asked.
 
-use crate::identify::{Catalogue, Client};
+use crate::identify::{Catalogue, Client, Purpose};
 use crate::record::{Filter, Subject};
 use std::collections::{HashMap, HashSet};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+/// Its beginning, in seconds: the last year that is written with four digits.
+const YEAR_9999: u64 = 253_370_764_800;
 
 /// What a report is about.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// From when. The window is widened to where the store's roll-ups begin.
     pub from: SystemTime,
-    /// Until when, not included; widened likewise.
+    /// Until when, not included; widened likewise. What is later than `now` is part of the answer only as far as
+    /// something is dated so late.
     pub to: SystemTime,
+    /// When it is asked: what is dated later was counted while a clock was ahead. `None` of an access log.
+    pub now: Option<SystemTime>,
     /// Only this site, upper and lower case being one.
     pub site: Option<String>,
     /// Only this crawler, upper and lower case being one.
     pub crawler: Option<String>,
+    /// Only what fetches for this.
+    pub purpose: Option<Purpose>,
     /// How many targets of each element are told by name; the rest is `(other)`.
     pub top: usize,
     /// What the catalogue knows: tokens, and who shares a cache with whom.
@@ -39,7 +47,6 @@ struct KnownCrawler {
 
 impl Known {
     /// Takes from the catalogue what a report needs.
-    #[must_use]
     pub fn of(catalogue: &Catalogue) -> Self {
         let mut pairs: HashMap<String, HashSet<String>> = HashMap::new();
         for crawler in catalogue.crawlers() {
@@ -94,12 +101,17 @@ fn reached(name: &str, pairs: &HashMap<String, HashSet<String>>) -> HashSet<Stri
 }
 
 impl Question {
+    /// The end of a question that asks for everything, also for what a clock that was ahead has dated later than now.
+    pub fn open_end() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(YEAR_9999)
+    }
+
     pub(super) fn filter(&self) -> Filter {
-        Filter { site: self.site.clone(), crawler: self.crawler.clone() }
+        Filter { site: self.site.clone(), crawler: self.crawler.clone(), purpose: self.purpose }
     }
 
     /// The same for reads: those of other crawlers may matter, too.
     pub(super) fn filter_of_reads(&self) -> Filter {
-        Filter { site: self.site.clone(), crawler: None }
+        Filter { site: self.site.clone(), ..Filter::default() }
     }
 }

@@ -1,5 +1,6 @@
 //! Reports of stores that were filled through the real writer.
 
+mod losses;
 mod words;
 
 use super::*;
@@ -63,7 +64,14 @@ impl Scene {
         outcome: Outcome,
         at: SystemTime,
     ) {
-        let rule = Rule { kind: Kind::Disallow, line, text: b"Disallow: /x", pattern: b"/x", octets: 2 };
+        let rule = Rule {
+            kind: Kind::Disallow,
+            line,
+            text: b"Disallow: /x",
+            marked: b"Disallow: /x",
+            pattern: b"/x",
+            octets: 2,
+        };
         let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(version));
         let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
@@ -88,7 +96,7 @@ impl Scene {
             addresses: AddressDetail::Full,
         };
         if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(&verdict, proof)) {
-            self.recorder.keep(wanted, &Event::new(&occurrence));
+            self.recorder.keep(wanted, &Event::new(&occurrence), None);
         }
     }
 
@@ -118,7 +126,16 @@ impl Scene {
 
 fn question() -> Question {
     let (from, to) = (noon(), noon() + DAY);
-    Question { from, to, site: None, crawler: None, top: 3, known: Known::default() }
+    Question {
+        from,
+        to,
+        now: None,
+        site: None,
+        crawler: None,
+        purpose: None,
+        top: 3,
+        known: Known::default(),
+    }
 }
 
 fn entry<'a>(report: &'a Report, name: &str, proof: Proof) -> &'a Entry {

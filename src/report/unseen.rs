@@ -15,7 +15,7 @@ pub struct PartialReads {
     /// The site; as JSON null for all sites.
     #[serde(serialize_with = "site")]
     pub site: Box<str>,
-    /// What shows it: a field of requests, `configured`, or `trusted-proxy`.
+    /// What shows it: a field of requests, `configured`, `lost`, `removed`, `unclean-end` or `trusted-proxy`.
     pub reason: Box<str>,
     /// When it was first noted.
     #[serde(serialize_with = "time")]
@@ -63,6 +63,15 @@ impl PartialReads {
         match &*self.reason {
             "configured" => format!("the configuration of {} says so (`reads`)", self.site),
             "trusted-proxy" => "a trusted proxy stood in front, and version 0.1 looked no further".to_owned(),
+            "lost" if self.site.is_empty() => {
+                "version 0.1 had no room for some of what it recorded".to_owned()
+            }
+            "lost" => format!("some reads at {} were not recorded: memory had no room for them", self.site),
+            "unclean-end" => format!(
+                "a gateway ended without writing what it had seen last, after {}",
+                crate::record::timestamp(self.from)
+            ),
+            "removed" => format!("the size cap of the store took reads at {}", self.site),
             field => format!(
                 "requests for {} carried {field}, so a cache stands in front that may answer it",
                 self.site

@@ -3,63 +3,42 @@
 //! The walk over `X-Forwarded-For` believes a hop only while the next nearer one is trusted, so a
 //! client cannot choose the address it is judged and reported under.
 
+use ipnet::IpNet;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-/// One network: an address and a prefix length, or a single address.
+/// One network: an address and a prefix length, or a single address. An IPv4-mapped IPv6 address counts as IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Network {
-    base: u128,
-    prefix: u8,
-    v4: bool,
-}
+pub struct Network(pub(super) IpNet);
 
 impl Network {
-    /// Whether `address` lies in this network. An IPv4-mapped IPv6 address counts as IPv4.
-    #[must_use]
+    /// Whether `address` lies in this network.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let (bits, v4) = bits(address);
-        v4 == self.v4 && bits & mask(self.prefix) == self.base
+        self.0.contains(&address.to_canonical())
     }
 
     /// The network of `address` with the given prefix lengths, in whole: /24 and /48 group clients.
-    #[must_use]
     pub fn around(address: IpAddr, v4_prefix: u8, v6_prefix: u8) -> Self {
-        let (bits, v4) = bits(address);
-        let prefix = if v4 { v4_prefix.min(32) + 96 } else { v6_prefix.min(128) };
-        Self { base: bits & mask(prefix), prefix, v4 }
+        let address = address.to_canonical();
+        let prefix = if address.is_ipv4() { v4_prefix.min(32) } else { v6_prefix.min(128) };
+        Self(IpNet::new(address, prefix).map_or_else(|_| address.into(), |net| net.trunc()))
     }
 
     /// The network's lowest address.
-    #[must_use]
     pub fn address(&self) -> IpAddr {
-        let address = Ipv6Addr::from(self.base);
-        if self.v4 { IpAddr::V6(address).to_canonical() } else { IpAddr::V6(address) }
+        self.0.addr()
     }
 
     /// The length of its prefix in bits: up to 32 for IPv4, up to 128 for IPv6.
-    #[must_use]
-    pub const fn prefix(&self) -> u8 {
-        if self.v4 { self.prefix - 96 } else { self.prefix }
+    pub fn prefix(&self) -> u8 {
+        self.0.prefix_len()
     }
-}
-
-/// An address and its family as one number; IPv4 lives in the mapped range `::ffff:0:0/96`.
-fn bits(address: IpAddr) -> (u128, bool) {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => (v4.to_ipv6_mapped().to_bits(), true),
-        IpAddr::V6(v6) => (v6.to_bits(), false),
-    }
-}
-
-const fn mask(prefix: u8) -> u128 {
-    if prefix == 0 { 0 } else { u128::MAX << (128 - prefix as u32) }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}/{}", self.address(), self.prefix())
+        self.0.fmt(out)
     }
 }
 
@@ -70,20 +49,9 @@ impl fmt::Debug for Network {
 }
 
 /// Why a text is not a [`Network`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a network; write an address or CIDR such as `10.0.0.0/8` or `2001:db8::/32`")]
 pub struct NetworkError(String);
-
-impl fmt::Display for NetworkError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "`{}` is not a network; write an address or CIDR such as `10.0.0.0/8` or `2001:db8::/32`",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for NetworkError {}
 
 impl FromStr for Network {
     type Err = NetworkError;
@@ -118,13 +86,11 @@ pub struct Networks(Vec<Network>);
 
 impl Networks {
     /// Whether any network of the list contains `address`.
-    #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
 
     /// Whether the list is empty.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,7 +16,6 @@ pub enum ForwardedField {
 
 impl ForwardedField {
     /// The field's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",
@@ -27,13 +26,11 @@ impl ForwardedField {
 
 /// The nodes that the elements of one line of `Forwarded` name, in order; `unknown` for an element without
 /// one (RFC 7239 §6.2).
-#[must_use]
 pub fn nodes(line: &[u8]) -> Vec<Vec<u8>> {
     split(line, b',').into_iter().map(|element| parameter(element, "for").unwrap_or_else(unknown)).collect()
 }
 
 /// The scheme that the last element of a line names.
-#[must_use]
 pub fn scheme(line: &[u8]) -> Option<Vec<u8>> {
     split(line, b',').pop().and_then(|element| parameter(element, "proto"))
 }

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 ///
 /// `Example.org.:8080` and `example.org` are one site: one robots.txt serves all schemes and ports.
 /// An IPv6 literal keeps its brackets. Borrows when nothing has to change.
-#[must_use]
 pub fn normalise(host: &str) -> Cow<'_, str> {
     let name = without_port(host);
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -32,7 +31,6 @@ fn without_port(host: &str) -> &str {
 }
 
 /// The host and port that a target in absolute-form names (RFC 9112 §3.2.2), as sent.
-#[must_use]
 pub fn of_target(sent: &[u8]) -> Option<&str> {
     if sent.starts_with(b"/") {
         return None;

@@ -1,143 +1,41 @@
-//! A set of networks that finds the most specific one around an address in a few nanoseconds.
+//! A set of networks that finds the most specific one around an address.
 //!
-//! Published lists of crawlers' addresses nest: a /16 and some of its /24s stand side by side. The set is
-//! built once, as a sorted list of the addresses at which the most specific network changes, so that a
-//! question is one binary search. Not here: where the networks come from, and what they prove.
+//! Published lists of crawlers' addresses nest: a /16 and some of its /24s stand side by side. Not here: where the
+//! networks come from, and what they prove.
 
 use super::address::Network;
+use ipnet::IpNet;
+use prefix_trie::joint::JointPrefixSet;
 use std::net::IpAddr;
 
 /// Networks, ready to be asked about addresses. IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2) count as IPv4.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prefixes {
-    v4: Steps<u32>,
-    v6: Steps<u128>,
-    len: usize,
-}
+pub struct Prefixes(JointPrefixSet<IpNet>);
 
 impl Prefixes {
     /// Builds the set. Networks written twice count once.
-    #[must_use]
     pub fn new(networks: impl IntoIterator<Item = Network>) -> Self {
-        let (mut v4, mut v6) = (Vec::new(), Vec::new());
-        for network in networks {
-            match network.address() {
-                IpAddr::V4(address) => {
-                    let (first, rest) = (address.to_bits(), u32::MAX.checked_shr(network.prefix().into()));
-                    v4.push(Span { first, last: first | rest.unwrap_or(0), network });
-                }
-                IpAddr::V6(address) => {
-                    let (first, rest) = (address.to_bits(), u128::MAX.checked_shr(network.prefix().into()));
-                    v6.push(Span { first, last: first | rest.unwrap_or(0), network });
-                }
-            }
-        }
-        let (v4, v6) = (Steps::new(v4), Steps::new(v6));
-        let len = v4.networks + v6.networks;
-        Self { v4, v6, len }
+        Self(networks.into_iter().map(|network| network.0).collect())
     }
 
     /// The most specific network that contains `address`.
-    #[must_use]
     pub fn longest(&self, address: IpAddr) -> Option<Network> {
-        match address.to_canonical() {
-            IpAddr::V4(address) => self.v4.at(address.to_bits()),
-            IpAddr::V6(address) => self.v6.at(address.to_bits()),
-        }
+        self.0.get_lpm(&address.to_canonical().into()).map(Network)
     }
 
     /// Whether any network contains `address`.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.longest(address).is_some()
     }
 
     /// How many different networks the set was built of.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.len
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-}
-
-/// A number that addresses of one family are.
-trait Bits: Copy + Ord {
-    /// The next address; none after the last.
-    fn next(self) -> Option<Self>;
-}
-
-impl Bits for u32 {
-    fn next(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-}
-
-impl Bits for u128 {
-    fn next(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-}
-
-/// A network with its first and its last address.
-#[derive(Clone, Copy, Debug)]
-struct Span<T> {
-    first: T,
-    last: T,
-    network: Network,
-}
-
-/// The addresses at which the most specific network changes, ascending, and that network from there on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Steps<T> {
-    starts: Vec<T>,
-    owners: Vec<Option<Network>>,
-    networks: usize,
-}
-
-impl<T: Bits> Steps<T> {
-    /// Two prefixes either nest or have nothing in common, so one pass with a stack of the open ones does.
-    fn new(mut spans: Vec<Span<T>>) -> Self {
-        spans.sort_by(|a, b| a.first.cmp(&b.first).then(b.last.cmp(&a.last)));
-        spans.dedup_by_key(|span| (span.first, span.last));
-        let mut steps = Self { starts: Vec::new(), owners: Vec::new(), networks: spans.len() };
-        let mut open: Vec<Span<T>> = Vec::new();
-        for span in spans {
-            while let Some(ended) = open.pop_if(|outer| outer.last < span.first) {
-                steps.close(ended, &open);
-            }
-            steps.step(span.first, Some(span.network));
-            open.push(span);
-        }
-        while let Some(ended) = open.pop() {
-            steps.close(ended, &open);
-        }
-        steps
-    }
-
-    /// After `ended` its surroundings go on.
-    fn close(&mut self, ended: Span<T>, open: &[Span<T>]) {
-        if let Some(next) = ended.last.next() {
-            self.step(next, open.last().map(|outer| outer.network));
-        }
-    }
-
-    fn step(&mut self, start: T, owner: Option<Network>) {
-        if self.starts.last() == Some(&start) {
-            self.starts.pop();
-            self.owners.pop();
-        }
-        self.starts.push(start);
-        self.owners.push(owner);
-    }
-
-    fn at(&self, address: T) -> Option<Network> {
-        let after = self.starts.partition_point(|start| *start <= address);
-        self.owners.get(after.checked_sub(1)?).copied().flatten()
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

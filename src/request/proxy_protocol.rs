@@ -42,7 +42,6 @@ pub struct Header {
 }
 
 /// Reads the header at the beginning of `octets`.
-#[must_use]
 pub fn parse(octets: &[u8]) -> Progress {
     let version_2 = octets.len().min(SIGNATURE.len());
     if octets.get(..version_2) == SIGNATURE.get(..version_2) {

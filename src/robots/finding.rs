@@ -7,7 +7,8 @@ use super::token;
 use std::fmt;
 
 /// How much a finding matters to the owner of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing; the file does what it says.
     Note,
@@ -20,27 +21,20 @@ pub enum Severity {
 impl Severity {
     /// The lower-case English word: `note`, `warning` or `error`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What is odd. New kinds may be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
     /// A blank inside a path pattern: the rule matches nothing (section 2.2 grammar).
     BlankInPattern,
+    /// A rule that lets in a crawler which a generated group shuts out.
+    BlockOverridden,
     /// The file starts with a byte order mark.
     ByteOrderMark,
     /// A product token that is only ever used in robots.txt, never in a request.
@@ -113,35 +107,8 @@ impl FindingKind {
 
     /// A stable name in kebab case, fit for machine-readable output.
     #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::BlankInPattern => "blank-in-pattern",
-            Self::ByteOrderMark => "byte-order-mark",
-            Self::ControlToken => "control-token",
-            Self::CommentInPattern => "comment-in-pattern",
-            Self::CrawlDelay => "crawl-delay",
-            Self::DisallowAll => "disallow-all",
-            Self::DotSegment => "dot-segment",
-            Self::DuplicateGroup => "duplicate-group",
-            Self::GenericToken => "generic-token",
-            Self::Html => "html",
-            Self::MisspeltRecord => "misspelt-record",
-            Self::MissingColon => "missing-colon",
-            Self::MoreFindings => "more-findings",
-            Self::NulOctet => "nul-octet",
-            Self::NotUtf8 => "not-utf8",
-            Self::RuleOutsideGroup => "rule-outside-group",
-            Self::ShadowedRule => "shadowed-rule",
-            Self::SitemapDisallowed => "sitemap-disallowed",
-            Self::SitemapsSkipped => "sitemaps-skipped",
-            Self::TokenCut => "token-cut",
-            Self::TooLarge => "too-large",
-            Self::UnparseableLine => "unparseable-line",
-            Self::UnmatchableRule => "unmatchable-rule",
-            Self::UnknownRecord => "unknown-record",
-            Self::UnusableToken => "unusable-token",
-            Self::Utf16 => "utf16",
-        }
+    pub fn code(self) -> &'static str {
+        self.into()
     }
 
     /// The severity every finding of this kind has.
@@ -165,6 +132,7 @@ impl FindingKind {
     pub const fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::BlankInPattern => "write a blank in a path as `%20`",
+            Self::BlockOverridden => "remove the rule, or name the crawler in `except`",
             Self::ByteOrderMark => "save the file without a byte order mark",
             Self::ControlToken => "requests are judged by the crawler that makes them",
             Self::CommentInPattern => {
@@ -256,22 +224,38 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// What is about another line, too.
+    fn beside(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (d, other) = (&*self.detail, self.other.unwrap_or_default());
+        match self.kind {
+            FindingKind::BlockOverridden => {
+                write!(f, "`{d}` wins over the generated line {other}, which shuts the crawler out")
+            }
+            FindingKind::DisallowAll => {
+                f.write_str("every crawler without a group of its own is shut out")?;
+                self.other
+                    .map_or(Ok(()), |line| write!(f, " of all but the paths that rules allow (line {line})"))
+            }
+            _ => write!(f, "`{d}` never decides: line {other} always does in its place"),
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let d = &*self.detail;
         match self.kind {
             FindingKind::BlankInPattern => write!(f, "`{d}` holds a blank, so the rule matches nothing"),
+            FindingKind::BlockOverridden | FindingKind::DisallowAll | FindingKind::ShadowedRule => {
+                self.beside(f)
+            }
             FindingKind::ByteOrderMark => f.write_str("the file starts with a byte order mark"),
             FindingKind::ControlToken => write!(f, "`{d}` is a control token that no request carries"),
             FindingKind::CommentInPattern => {
                 write!(f, "only `{d}` counts: the `#` right after it starts a comment")
             }
             FindingKind::CrawlDelay => write!(f, "`{d}` is not a number of seconds"),
-            FindingKind::DisallowAll => {
-                f.write_str("every crawler without a group of its own is shut out")?;
-                self.other
-                    .map_or(Ok(()), |line| write!(f, " of all but the paths that rules allow (line {line})"))
-            }
             FindingKind::DotSegment => {
                 write!(
                     f,
@@ -290,13 +274,6 @@ impl fmt::Display for Finding {
             }
             FindingKind::RuleOutsideGroup => {
                 write!(f, "`{d}` is for nobody: the rule stands before the first group")
-            }
-            FindingKind::ShadowedRule => {
-                write!(
-                    f,
-                    "`{d}` never decides: line {} always does in its place",
-                    self.other.unwrap_or_default()
-                )
             }
             FindingKind::SitemapDisallowed => write!(f, "the sitemap `{d}` is disallowed for `*`"),
             FindingKind::SitemapsSkipped => {

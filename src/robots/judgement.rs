@@ -1,10 +1,10 @@
 //! The answer to one question: may this crawler fetch this target?
 
 use super::{Group, Rule};
-use std::fmt;
 
 /// Why a target is allowed or disallowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Reason {
     /// A rule decided (RFC 9309 section 2.2.2).
     Rule,
@@ -19,19 +19,8 @@ pub enum Reason {
 impl Reason {
     /// `rule`, `no-rule`, `no-group` or `robots-txt`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rule => "rule",
-            Self::NoRule => "no-rule",
-            Self::NoGroup => "no-group",
-            Self::RobotsTxt => "robots-txt",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

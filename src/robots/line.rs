@@ -63,6 +63,7 @@ pub(super) struct Line<'b> {
 }
 
 /// Iterates over the lines of a file; `CR`, `LF` and `CR LF` all end one.
+#[derive(Clone)]
 pub(super) struct Lines<'b> {
     bytes: &'b [u8],
     at: usize,

@@ -32,6 +32,7 @@ pub(super) fn add(
     too_large(robots, rest, findings);
     duplicate_groups(robots, findings);
     disallow_all(robots, findings);
+    overridden_blocks(robots, findings);
     let mut seen = HashSet::new();
     shadowed(robots, shadow, &mut seen, findings);
     same_pattern(robots, entries, &mut seen, findings);
@@ -127,9 +128,19 @@ fn disallow_all(robots: &Robots, findings: &mut Findings) {
     }
 }
 
+/// An owner's own `Allow` is stronger than a generated group of the same crawler.
+fn overridden_blocks(robots: &Robots, findings: &mut Findings) {
+    for void in robots.voids() {
+        let Some(record) = robots.rules.iter().find(|record| record.line == void.by) else { continue };
+        let place = (void.by, column(robots, record.start));
+        let text = record.view(&robots.source).text;
+        findings.add_beside(Severity::Warning, FindingKind::BlockOverridden, place, text, void.line);
+    }
+}
+
 /// Whether a pattern matches every path: `/` or nothing between any number of `*`, and no `$` that
 /// ends the path.
-fn is_everything(pattern: &[u8]) -> bool {
+pub(super) fn is_everything(pattern: &[u8]) -> bool {
     let open = pattern.strip_suffix(b"$").filter(|body| body.ends_with(b"*")).unwrap_or(pattern);
     let mut literal = open.iter().filter(|&&octet| octet != b'*');
     matches!((literal.next(), literal.next()), (None | Some(b'/'), None))

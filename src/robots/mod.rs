@@ -54,6 +54,7 @@
 //! ```
 
 mod compile;
+mod compose;
 mod finding;
 mod group;
 mod index;
@@ -71,10 +72,12 @@ mod target;
 mod token;
 mod usage;
 
+pub use compose::{Block as BlockedTokens, Composed, LineSource, Section, Ungrouped, unmarked};
 pub use finding::{Finding, FindingKind, Severity};
 pub use group::{Group, Values};
 pub use judgement::{Judgement, Reason};
 pub use rule::{Kind, Rule};
+pub use token::cut as compared;
 
 use compile::Compiled;
 use index::Entry;
@@ -83,6 +86,7 @@ use naming::Naming;
 use parse::{Agent, Block, Draft, Extra};
 use pattern::{Piece, Pool, Texts};
 use rule::RuleRecord;
+use std::collections::HashSet;
 use std::fmt;
 use usage::Usage;
 
@@ -104,6 +108,19 @@ impl Default for Limits {
     fn default() -> Self {
         Self { max_bytes: LEAST_LIMIT }
     }
+}
+
+/// A generated rule that does not shut its crawler out, because another rule lets it in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Void<'r> {
+    /// Its line.
+    pub line: u32,
+    /// The crawler's token.
+    pub token: &'r str,
+    /// The line of the rule that wins.
+    pub by: u32,
+    /// Whether nothing is left of it.
+    pub is_whole: bool,
 }
 
 /// A parsed file and what was odd about it.
@@ -207,6 +224,20 @@ impl Robots {
         self.naming.names(&self.source)
     }
 
+    /// The [tokens](Self::tokens) that somebody wrote: those of generated groups alone are left out.
+    pub fn written_tokens(&self) -> impl Iterator<Item = &str> {
+        let generated = self.rules.iter().filter(|rule| rule.view(&self.source).source().is_some());
+        let generated: HashSet<u32> = generated.map(|rule| rule.block).collect();
+        let is_written = move |group: u32| {
+            let mut blocks = self.naming.blocks(group).iter();
+            generated.is_empty() || blocks.any(|block| !generated.contains(block))
+        };
+        self.naming
+            .names_by_group(&self.source)
+            .filter(move |(group, _)| is_written(*group))
+            .map(|(_, name)| name)
+    }
+
     /// How many lines are records this engine knows. A web page served as robots.txt has none.
     #[must_use]
     pub const fn records(&self) -> usize {
@@ -229,6 +260,22 @@ impl Robots {
         self.rules.iter().map(|rule| (self.values(rule.block), rule.view(&self.source)))
     }
 
+    /// The generated rules that another rule of the same crawler sets aside, by the longest of those.
+    pub fn voids(&self) -> impl Iterator<Item = Void<'_>> {
+        let generated = self.rules.iter().filter(|rule| rule.view(&self.source).source().is_some());
+        generated.filter_map(|rule| {
+            let token = self.values(rule.block).next()?;
+            let stronger = |other: &Rule<'_>| {
+                let is_harmless = matches!(other.pattern, b"/robots.txt" | b"/robots.txt$");
+                other.kind == Kind::Allow && other.octets > 0 && !is_harmless
+            };
+            let rules = self.group(&[token], false)?.rules().filter(stronger);
+            // The one that sets aside the most has the fewest bytes.
+            let by = rules.min_by_key(|other| other.octets)?;
+            Some(Void { line: rule.line, token, by: by.line, is_whole: lint::is_everything(by.pattern) })
+        })
+    }
+
     fn texts(&self) -> Texts<'_> {
         Texts { source: &self.source, rewritten: &self.rewritten, pieces: &self.pieces }
     }
@@ -245,6 +292,17 @@ impl Robots {
         let agents = agents.and_then(|range| self.agents.get(range)).unwrap_or_default().iter();
         Values { source: &self.source, agents }
     }
+}
+
+/// The lines of a file, without their ends; `CR`, `LF` and `CR LF` all end one.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let spans = line::Lines::new(bytes, 0).map(|line| line.start);
+    let ends = spans.clone().skip(1).chain([bytes.len()]);
+    spans.zip(ends).map(|(start, end)| {
+        let line = bytes.get(start..end).unwrap_or_default();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        line.strip_suffix(b"\r").unwrap_or(line)
+    })
 }
 
 /// A value as text, cut where it stops being UTF-8.

@@ -120,6 +120,11 @@ impl Naming {
         self.names.iter().map(|name| super::readable(name.octets(source)))
     }
 
+    /// The names with the groups that are theirs.
+    pub(super) fn names_by_group<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = (u32, &'s str)> {
+        self.names.iter().map(|name| (name.group, super::readable(name.octets(source))))
+    }
+
     /// Whether any group combines several blocks.
     pub(super) fn combines(&self) -> bool {
         self.groups.blocks.len() > self.groups.ends.len()

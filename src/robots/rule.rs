@@ -1,10 +1,11 @@
 //! A rule of a file as its owner wrote it.
 
+use super::compose;
 use super::octets::Traits;
-use std::fmt;
 
 /// What a rule says about the paths it matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// The paths may be fetched.
     Allow,
@@ -15,17 +16,8 @@ pub enum Kind {
 impl Kind {
     /// `allow` or `disallow`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Disallow => "disallow",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -38,11 +30,21 @@ pub struct Rule<'r> {
     pub line: u32,
     /// The line as written, without comment and outer blanks: `Disallow: /x`.
     pub text: &'r [u8],
+    /// The same and, of a generated line, the mark that says what it was generated for.
+    pub marked: &'r [u8],
     /// The path pattern as written; empty for an empty rule.
     pub pattern: &'r [u8],
     /// What the pattern counts for when the most specific match is chosen (RFC 9309 section 2.2.2),
     /// in octets; 0 when the rule can match nothing.
     pub octets: u32,
+}
+
+impl<'r> Rule<'r> {
+    /// What a generated line was generated for, such as `block ai-train`.
+    #[must_use]
+    pub fn source(&self) -> Option<&'r str> {
+        compose::mark(self.marked, self.text)
+    }
 }
 
 /// A rule as the file keeps it: places in the source.
@@ -61,10 +63,12 @@ pub(super) struct RuleRecord {
 impl RuleRecord {
     pub(super) fn view(self, source: &[u8]) -> Rule<'_> {
         let cut = |start: u32| source.get(start as usize..self.end as usize).unwrap_or_default();
+        let marked = self.start as usize..compose::marked_end(source, self.end as usize);
         Rule {
             kind: self.kind,
             line: self.line,
             text: cut(self.start),
+            marked: source.get(marked).unwrap_or_default(),
             pattern: cut(self.value),
             octets: self.octets,
         }

@@ -81,7 +81,8 @@ pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
 
 /// The part of a user-agent value that is compared by crawlers which follow the grammar to the letter:
 /// `*`, or what stands before the first octet outside it.
-pub(super) fn cut(value: &str) -> &str {
+#[must_use]
+pub fn cut(value: &str) -> &str {
     match named(value.as_bytes()) {
         Named::Everyone => "*",
         _ => value.split(|c: char| !u8::try_from(c).is_ok_and(in_grammar)).next().unwrap_or_default(),

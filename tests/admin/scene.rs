@@ -43,7 +43,8 @@ impl Watched {
 pub(crate) fn with_everything(origin: &Nginx) -> Builder {
     let builder = Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(origin);
     Authority::new().save(builder.folder(), "site", &["a.example"]);
-    builder.table("[[certificates]]\ncertificate = \"site.crt\"\nkey = \"site.key\"")
+    let own = format!("[[sites]]\nhosts = [\"own.example\"]\norigin = \"{}\"", origin.url());
+    builder.table("[[certificates]]\ncertificate = \"site.crt\"\nkey = \"site.key\"").table(&own)
 }
 
 /// A program on the path, where it is installed.

@@ -86,7 +86,7 @@ impl Season {
     ) {
         let (outcome, action, text) = ended;
         let identity = who.identity();
-        let rule = Rule { kind: Kind::Disallow, line: 2, text, pattern: b"/", octets: 1 };
+        let rule = Rule { kind: Kind::Disallow, line: 2, text, marked: text, pattern: b"/", octets: 1 };
         let ruling = (!text.is_empty()).then(|| Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(ROBOTS));
         let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
@@ -114,7 +114,7 @@ impl Season {
                 addresses: AddressDetail::Full,
             };
             if let Some(wanted) = self.recorder.count(&occurrence, kind) {
-                self.recorder.keep(wanted, &Event::new(&occurrence));
+                self.recorder.keep(wanted, &Event::new(&occurrence), None);
             }
         }
     }

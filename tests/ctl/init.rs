@@ -125,3 +125,50 @@ fn the_other_name_of_a_host_is_offered() {
         }
     }
 }
+
+/// The files for each proxy that can be asked for.
+const BESIDE: [(&str, &[&str]); 5] = [
+    ("nginx", &["nginx-upstream.conf", "nginx.conf"]),
+    ("caddy", &["Caddyfile"]),
+    ("traefik", &["traefik.yaml"]),
+    ("haproxy", &["haproxy.cfg", "robots-gateway.lua"]),
+    ("envoy", &["envoy.yaml"]),
+];
+
+#[test]
+fn beside_a_proxy_it_writes_both_sides() {
+    for (proxy, files) in BESIDE {
+        let folder = Folder::new();
+        folder.write("rules.txt", "User-agent: *\nDisallow: /private\n");
+        let asked = ["init", "--beside", proxy, "--robots", "rules.txt", "--host", "git.example.org"];
+        let ended = ctl(&folder, &[&asked[..], &["--format", "json", "site"]].concat()).exits(0).json();
+        assert_eq!(ended["beside"].as_array().map(Vec::len), Some(files.len()), "{ended}");
+        for file in files {
+            let text = fs::read_to_string(folder.join("site").join(file)).expect("a file for the proxy");
+            for left in ["ROBOTS_FOLDER", "LUA_FILE", "HOST", "example.org {"] {
+                assert!(!text.replace("git.example.org", "").contains(left), "{left} in {file}");
+            }
+        }
+        let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
+        for line in ["listen = []", "trusted_proxies = [\"127.0.0.1\", \"::1\"]", "[authorize]"] {
+            assert!(config.lines().any(|other| other == line), "{line} in {config}");
+        }
+        assert!(!config.contains("\norigin"), "{config}");
+        let check = ["check", "--deny", "warnings", "--config", "site/gateway.toml"];
+        let said = ctl(&folder, &check).exits(0).stdout;
+        assert!(said.contains("has no origin"), "{said}");
+        // A second time nothing is touched.
+        ctl(&folder, &[&asked[..], &["site"]].concat()).exits(2);
+    }
+}
+
+#[test]
+fn beside_a_proxy_a_published_robots_txt_is_missed() {
+    let folder = Folder::new();
+    let ended = ctl(&folder, &["init", "--beside", "nginx", "--format", "json", "site"]).exits(0).json();
+    assert!(ended["warnings"][0].as_str().is_some_and(|text| text.contains("was not looked for")), "{ended}");
+    let origin = Nginx::start();
+    let asked = ["init", "--beside", "nginx", "--origin", &origin.url(), "--format", "json", "other"];
+    assert_eq!(ctl(&folder, &asked).exits(0).json()["source"], "origin");
+    ctl(&folder, &["init", "--beside", "lighttpd", "third"]).exits(2);
+}

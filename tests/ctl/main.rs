@@ -12,6 +12,7 @@
 
 mod batch;
 mod check;
+mod compose;
 mod diff;
 mod everywhere;
 mod explain;

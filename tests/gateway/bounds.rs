@@ -210,8 +210,13 @@ fn files_of_state_are_not_for_everybody() {
     let state = gateway.folder().join("state");
     let logs = ["journal.jsonl", "journal.jsonl.1", "access.log", "access.log.1"];
     until("both are rotated", || logs.iter().all(|log| state.join(log).exists()).then_some(()));
+    until("there is a store", || state.join("store.sqlite-wal").exists().then_some(()));
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-    let modes: BTreeMap<&str, u32> = logs.into_iter().map(|log| (log, mode(&state.join(log)))).collect();
+    let modes: BTreeMap<&str, u32> = logs
+        .into_iter()
+        .chain(["store.sqlite", "store.sqlite-wal"])
+        .map(|file| (file, mode(&state.join(file))))
+        .collect();
     assert!(modes.values().all(|mode| *mode == 0o640), "{modes:?}");
     assert_eq!(mode(&state), 0o750, "{:o}", mode(&state));
 }

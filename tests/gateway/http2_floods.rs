@@ -181,12 +181,66 @@ fn ten_thousand_streams_at_once_cost_the_connection() {
     assert!(flooded <= 1_200, "{flooded}");
 }
 
+/// An origin whose answers are larger than anything that may be held of them.
+fn generous() -> RawOrigin {
+    const LENGTH: usize = 4 << 20;
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n");
+    RawOrigin::answering(Box::leak((head + &"x".repeat(LENGTH)).into_boxed_str()))
+}
+
+/// What a stream holds at most whose client takes nothing, as the documentation says.
+const MOST_HELD: usize = 256 << 10;
+
+/// The memory that each of as many streams holds as one address may have, whose clients say hello with `hello` and take
+/// nothing; and that this memory is given back.
+#[track_caller]
+fn stalled(name: &str, hello: &[u8]) {
+    let (authority, origin) = (Authority::new(), generous());
+    let gateway = site(&authority, &origin.url()).table("[timeouts]\nclient_write = \"4s\"").start();
+    gateway.send(&get("/page"));
+    let before = gateway.resident();
+    let grown = || gateway.resident().saturating_sub(before);
+    let clients: Vec<Http2> = (0..5)
+        .map(|_| {
+            let mut client = Http2::to(&authority, tls_address(&gateway));
+            client.write(hello).expect("sent");
+            (0..100).try_for_each(|number| client.request(stream(number), "/large")).expect("sent");
+            client
+        })
+        .collect();
+    until("the origin has all requests", || (origin.heads().len() == 501).then_some(()));
+    let (mut peak, start) = (0, Instant::now());
+    // Each answer has ended, or begun to wait, long before.
+    while start.elapsed() < Duration::from_secs(3) {
+        peak = peak.max(grown());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(clients);
+    let each = peak / 500;
+    println!("{name}: each of 500 stalled streams holds {} KiB", each >> 10);
+    assert!(each <= MOST_HELD, "{each}");
+    let start = Instant::now();
+    until("the memory is given back", || (grown() <= 32 << 20).then_some(()));
+    println!("{name}: {:?} later {} KiB are left", start.elapsed(), grown() >> 10);
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}
+
+#[test]
+fn streams_without_a_window_hold_what_is_documented() {
+    // SETTINGS_INITIAL_WINDOW_SIZE is 4 (RFC 9113 §6.5.2).
+    stalled("no window", &frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]));
+}
+
+#[test]
+fn streams_of_a_client_that_reads_nothing_hold_what_is_documented() {
+    let windows = frame(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
+    stalled("any window", &[windows, frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0, 0])].concat());
+}
+
 /// Nothing that it asks for can be sent to it: no window was given (RFC 9113 §6.9.2).
 #[test]
 fn who_reads_nothing_holds_little_and_not_for_long() {
-    const LENGTH: usize = 4 << 20;
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n");
-    let origin = RawOrigin::answering(Box::leak((head + &"x".repeat(LENGTH)).into_boxed_str()));
+    let origin = generous();
     let authority = Authority::new();
     let gateway = site(&authority, &origin.url()).table("[timeouts]\nclient_write = \"2s\"").start();
     let before = gateway.resident();

@@ -12,12 +12,16 @@
 )]
 
 mod audit;
+mod authorize;
+mod authorize_same;
 mod bad_start;
+mod block;
 mod bounds;
 mod connections;
 mod control;
 mod corpus;
 mod demo;
+mod descriptors;
 mod early;
 mod enforce;
 mod exceptions;
@@ -32,6 +36,7 @@ mod limits;
 mod memory;
 mod modes;
 mod notice;
+mod origin_robots;
 mod proxy_protocol;
 mod recording;
 mod reload_bad;

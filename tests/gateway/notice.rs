@@ -5,6 +5,8 @@ use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, Nginx, configured, get, head, until};
 use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 /// Allows all at first; `/new` is disallowed after [`tighten`].
@@ -12,6 +14,8 @@ fn lenient(origin: &Nginx, notice: &str) -> Daemon {
     Daemon::with("User-agent: *\nAllow: /\n")
         .in_mode("enforce")
         .with_notice(notice)
+        // Who asks until the answer changes asks more often than the journal tells by default.
+        .set("journal_rate = \"off\"")
         .in_front_of(origin)
         .start()
 }
@@ -193,6 +197,26 @@ fn a_version_dropped_for_room_still_excuses() {
     }
     assert_eq!(status(&gateway, "/new/1", CLAUDEBOT), 200, "it could hold the first of 21 versions");
     assert_event(&gateway.journal().event_of("/new/1"), "stale", "pending");
+    let told = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+    assert_eq!(told["sites"][0]["diluted"], true, "{told}");
+}
+
+#[test]
+fn what_the_operator_has_bind_at_once_is_refused_and_never_a_violation() {
+    let origin = Nginx::start();
+    let gateway = lenient(&origin, "1h");
+    tighten(&gateway);
+    gateway.ctl(&["reload", "--now", "--crawler", "GPTBot"]).exits(0);
+    assert_eq!((status(&gateway, "/new/1", GPTBOT), status(&gateway, "/new/2", CLAUDEBOT)), (403, 200));
+    let event = gateway.journal().event_of("/new/1");
+    assert_event(&event, "stale", "waived");
+    assert_eq!(event["action"], "refused", "{event}");
+    // It is a word for that version, and not for what comes next.
+    let next = format!("{}Disallow: /next\n", disallowing("/new"));
+    rename_over(&gateway.robots(), &next);
+    gateway.ctl(&["reload"]).exits(0);
+    assert_eq!((status(&gateway, "/next/1", GPTBOT), status(&gateway, "/new/3", GPTBOT)), (200, 403));
+    assert_event(&gateway.journal().event_of("/next/1"), "stale", "pending");
 }
 
 #[test]
@@ -209,6 +233,46 @@ fn a_read_counts_for_the_host_it_was_made_on() {
     });
     until("the read counts on its host", || (ask("b.example", "/new/1").status == 403).then_some(()));
     assert_eq!(ask("a.example", "/new/2").status, 200, "RFC 9309 §2.3: a robots.txt belongs to one host");
+}
+
+/// An origin that has a robots.txt of 1994 for one name, and none for any other.
+fn of_one_name(name: &'static str, robots: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut octet = [0];
+                let Ok(1) = stream.read(&mut octet) else { break };
+                head.extend(octet);
+            }
+            let head = String::from_utf8_lossy(&head);
+            let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+            let fields = format!("Last-Modified: {date}\r\nConnection: close\r\n");
+            let answer =
+                if head.starts_with("GET /robots.txt") && !head.contains(&format!("Host: {name}\r\n")) {
+                    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
+                } else {
+                    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{robots}", robots.len())
+                };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn an_origin_vouches_for_the_names_that_it_was_asked_by() {
+    let origin = of_one_name("a.example", disallowing("/old"));
+    let config = format!(
+        "mode = \"enforce\"\nnotice = \"1h\"\n[[sites]]\nhosts = [\"a.example\", \"b.example\"]\n\
+         origin = \"{origin}\"\nrobots = \"robots.txt\"\n"
+    );
+    let gateway = configured(&config).file("robots.txt", disallowing("/old")).start();
+    let ask = |host: &str| gateway.send(&get("/old/1").for_host(host).by(GPTBOT)).status;
+    until("what the origin always had binds at once", || (ask("a.example") == 403).then_some(()));
+    assert_eq!(ask("b.example"), 200, "its crawlers may hold that there was none");
 }
 
 #[test]

@@ -116,8 +116,9 @@ fn if_modified_since_is_honoured() {
     let date = first.header("Last-Modified").expect("Last-Modified").to_owned();
     let mut since = |date: &str| client.send(&get("/robots.txt").with("If-Modified-Since", date));
     assert_not_modified(&since(&date), &etag);
+    // Not a date that it was given: it may be that of another version, by a clock that has been set back since.
     let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3_600));
-    assert_not_modified(&since(&later), &etag);
+    assert_is_the_file(&since(&later));
     assert_is_the_file(&since("Thu, 01 Jan 1998 00:00:00 GMT"));
     assert_is_the_file(&since("yesterday"));
 }

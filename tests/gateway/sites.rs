@@ -128,8 +128,9 @@ fn the_origin_is_given_the_host_that_the_client_asked_for() {
 #[test]
 fn sites_have_origins_of_their_own() {
     let (first, second) = (Nginx::start(), Nginx::start());
-    let table =
-        |host: &str, origin: &str| format!("[[sites]]\nhosts = [\"{host}\"]\norigin = \"{origin}\"\n");
+    let table = |host: &str, origin: &str| {
+        format!("[[sites]]\nhosts = [\"{host}\"]\norigin = \"{origin}\"\nrobots = {{ from = \"none\" }}\n")
+    };
     let gateway =
         configured(&[table("one.example", &first.url()), table("two.example", &second.url())].concat())
             .start();

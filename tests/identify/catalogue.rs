@@ -5,7 +5,9 @@ use robots_gateway::config::catalogue::bundled;
 use robots_gateway::identify::{
     Catalogue, Client, Crawler, Identifier, Knowledge, Obeys, TokenBasis, token_is_legal,
 };
+use robots_gateway::robots::{Limits, Robots};
 use std::collections::HashMap;
+use strum::VariantArray as _;
 
 fn catalogue() -> Catalogue {
     bundled().catalogue
@@ -156,4 +158,89 @@ fn no_sign_of_an_entry_hits_a_person() {
         let named = identity.basis == robots_gateway::identify::Basis::Catalogue;
         assert!(!(named && identity.is_judged()), "{:?}: {}", identity.crawler, record.user_agent());
     }
+}
+
+/// What is deliberately not an AI agent's in the catalogue, with the reason.
+fn left_out() -> HashMap<&'static str, &'static str> {
+    let lines = include_str!("../../docs/ai-agents.md").lines();
+    let told = lines.filter_map(|line| line.strip_prefix("- `"));
+    told.map(|line| line.split_once("`: ").unwrap_or_else(|| panic!("`{line}` has no reason"))).collect()
+}
+
+/// Each AI agent of the list has an entry with a purpose that is AI's, its operator, a page about it, the day it was looked
+/// at, and a token to shut it out by; or is left out with a reason.
+#[test]
+fn ai_agents_of_the_list_are_known_or_left_out_with_a_reason() {
+    let Some(folder) = std::env::var_os("ROBOTS_GATEWAY_CORPUS") else {
+        println!("skipped: ROBOTS_GATEWAY_CORPUS is not set");
+        return;
+    };
+    let text = std::fs::read(std::path::Path::new(&folder).join("ua/ai_agents.json")).expect("the list");
+    let list: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&text).expect("JSON");
+    let (identifier, left_out) = (Identifier::new(bundled()).expect("compiles"), left_out());
+    let (mut known, mut out, mut wrong) = (0, 0, Vec::new());
+    for name in list.keys() {
+        let control = identifier.catalogue().control_token(name);
+        let header = format!("Mozilla/5.0 (compatible; {name}; +https://example.org/bot)");
+        let found = identifier.recognise(Some(header.as_bytes()));
+        let crawler = found.crawler.as_deref().and_then(|name| identifier.catalogue().get(name));
+        let is_ai = |crawler: &Crawler| crawler.purpose.as_str().starts_with("ai-");
+        let is_whole = |crawler: &Crawler| {
+            crawler.operator.is_some() && crawler.docs.is_some() && crawler.checked.is_some()
+        };
+        if control.is_some_and(|control| control.purpose.as_str().starts_with("ai-")) {
+            known += 1;
+        } else if left_out.contains_key(&**name) {
+            out += 1;
+            if crawler.is_some_and(is_ai) {
+                wrong.push(format!("{name} is left out, and known"));
+            }
+        } else if crawler.is_some_and(|crawler| is_ai(crawler) && is_whole(crawler)) {
+            known += 1;
+        } else {
+            wrong.push(format!(
+                "{name}: {:?}",
+                crawler.map(|crawler| (&crawler.name, crawler.purpose, &crawler.docs))
+            ));
+        }
+    }
+    println!("{} AI agents: {known} known, {out} left out with a reason", list.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(left_out.keys().all(|name| list.contains_key(*name)), "left out of nothing");
+    assert!(left_out.values().all(|reason| reason.len() > 10));
+}
+
+/// What crawlers answer to that have another purpose is never blocked with one.
+#[test]
+fn a_block_of_one_purpose_shuts_out_no_other() {
+    let catalogue = catalogue();
+    for purpose in robots_gateway::identify::Purpose::VARIANTS.iter().copied() {
+        let tokens = catalogue.to_block(purpose, &[purpose], &[]);
+        let group = |token: &&str| format!("User-agent: {token}\nDisallow: /\n");
+        let file = tokens.iter().map(group).collect::<Vec<_>>().concat();
+        let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+        for crawler in catalogue.crawlers().iter().filter(|crawler| crawler.purpose != purpose) {
+            let judged = robots.judge(&crawler.tokens, crawler.star, b"/");
+            assert!(judged.allow, "block {purpose} shuts out {}", crawler.name);
+        }
+        println!("{purpose}: {} tokens", tokens.len());
+    }
+    let train = catalogue.to_block(
+        robots_gateway::identify::Purpose::AiTrain,
+        &[robots_gateway::identify::Purpose::AiTrain],
+        &[],
+    );
+    for token in [
+        "GPTBot",
+        "ClaudeBot",
+        "CCBot",
+        "Bytespider",
+        "Diffbot",
+        "omgili",
+        "Google-Extended",
+        "Applebot-Extended",
+    ] {
+        assert!(train.contains(&token), "{token}: {train:?}");
+    }
+    assert!(!train.contains(&"Googlebot") && !train.contains(&"Applebot"));
 }

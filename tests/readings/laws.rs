@@ -2,9 +2,9 @@
 
 use robots_gateway::request::target::{PathParameters, Target};
 
-/// Bounds of `docs/limits.md`: 64 paths, with the query as it is and decoded, and 32 KiB.
+/// Bounds of `docs/limits.md`: 64 paths, with the query as it is and decoded, and 16 KiB of them.
 const MOST: usize = 2 * 64;
-const MOST_BYTES: usize = 32 * 1024;
+const MOST_BYTES: usize = 16 * 1024;
 
 /// Panics where `sent` breaks one.
 pub(crate) fn hold(sent: &[u8], parameters: PathParameters) {

@@ -116,6 +116,7 @@ fn made(random: &mut Random) -> String {
             "/group%2Fproject",
             "/R%26D",
             "/C%23",
+            "/Why%3F",
         ])),
         _ => {}
     }
@@ -154,6 +155,7 @@ fn corpus() -> Option<(BTreeMap<String, usize>, Vec<SiteRules>)> {
 fn try_all(made_targets: usize) {
     let judge = Judge::named("OrdinaryBot");
     let mut rules = all_rules();
+    rules.push(compile(b"User-agent: *\nDisallow: /*?\nDisallow: /*.php$\nDisallow: /*/feed/$\n"));
     let mut variants = 0;
     let mut verdicts = 0;
     let mut judged = |rules: &SiteRules, target: &str, times: usize| {

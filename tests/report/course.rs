@@ -43,7 +43,16 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
     let stores = [folded(&folder)];
     for (from, to) in [(Duration::ZERO, DAY), (Duration::from_secs(36_000), Duration::from_secs(39_600))] {
         let (from, to) = (midnight() + from, midnight() + to);
-        let question = Question { from, to, site: None, crawler: None, top: 9, known: Known::default() };
+        let question = Question {
+            from,
+            to,
+            now: None,
+            site: None,
+            crawler: None,
+            purpose: None,
+            top: 9,
+            known: Known::default(),
+        };
         let report = Report::of(&stores, &question).expect("a report");
         assert_eq!((report.from, report.to), (midnight(), midnight() + DAY));
         let course = Course::of(&stores, &question, &report, 48, 5).expect("a course");
@@ -53,8 +62,10 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
     let question = Question {
         from: midnight() - DAY * 3,
         to: midnight() + DAY * 2,
+        now: None,
         site: None,
         crawler: None,
+        purpose: None,
         top: 9,
         known: Known::default(),
     };

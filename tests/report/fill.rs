@@ -34,8 +34,14 @@ pub(crate) fn crawler(name: &str) -> Identity {
 pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, target: &str, at: SystemTime) {
     let rules: [&[u8]; 4] = [b"Disallow: /a", b"Disallow: /b", b"Disallow: /c", b"Disallow: /section"];
     let line = u32::try_from(number % 4).expect("small");
-    let rule =
-        Rule { kind: Kind::Disallow, line: line + 2, text: rules[number % 4], pattern: b"/", octets: 1 };
+    let rule = Rule {
+        kind: Kind::Disallow,
+        line: line + 2,
+        text: rules[number % 4],
+        marked: rules[number % 4],
+        pattern: b"/",
+        octets: 1,
+    };
     let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
     let notice = if number.is_multiple_of(3) { Notice::Lapsed } else { Notice::Read };
     let (outcome, version) = (Outcome::Violation(notice), Some(VersionId::of(b"a")));
@@ -61,6 +67,6 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
         addresses: AddressDetail::Full,
     };
     if let Some(wanted) = recorder.count(&occurrence, EventKind::Violation) {
-        recorder.keep(wanted, &Event::new(&occurrence));
+        recorder.keep(wanted, &Event::new(&occurrence), None);
     }
 }

@@ -1,9 +1,10 @@
 //! What could not be recorded is told, and weakens what is said of others.
 
 use crate::place::{Place, stop};
-use crate::support::get;
+use crate::support::{get, until};
 use robots_gateway::record::STORE_FILE;
 use rusqlite::Connection;
+use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Adds what a gateway notes when its memory has no room for a disk that does not answer.
@@ -17,7 +18,7 @@ fn lose(place: &Place, kind: &str, count: u32, ago: Duration) {
 }
 
 #[test]
-fn losses_are_told_and_nobody_is_said_to_have_read_nothing() {
+fn losses_are_told_and_only_lost_reads_keep_one_from_being_said_to_have_read_nothing() {
     let place = Place::new();
     let gateway = place.start_with("");
     gateway.send(&get("/private/").by("CCBot/2.0"));
@@ -27,19 +28,135 @@ fn losses_are_told_and_nobody_is_said_to_have_read_nothing() {
     lose(&place, "counts", 1_234, Duration::ZERO);
     let report = place.json(&[]);
     assert_eq!((&report["counts_lost"], &report["details_dropped"]), (&1_234.into(), &0.into()));
-    assert_eq!(conduct(&place), "no-read-seen", "counts are no reads");
-    // Long before the window, but the record of a read may have been among them.
-    lose(&place, "details", 7, Duration::from_secs(40 * 86_400));
-    assert_eq!(place.json(&[])["details_dropped"], 0);
-    assert_eq!(conduct(&place), "unknown");
     lose(&place, "details", 9, Duration::ZERO);
     assert_eq!(place.json(&[])["details_dropped"], 9);
+    assert_eq!(conduct(&place), "no-read-seen", "counts and targets are no reads");
     let text = place.report(&[]).exits(0).stdout;
     assert!(text.contains("1,234 requests are missing from the counts"), "{text}");
-    assert!(text.contains("9 details (targets, events, reads) were not recorded"), "{text}");
+    assert!(text.contains("9 details (targets, events) were not recorded"), "{text}");
     let csv = place.report(&["--format", "csv"]).exits(0);
     assert!(csv.stderr.contains("1,234 requests are missing") && !csv.stdout.contains("missing"), "{csv:#?}");
     let case = place.report(&["--crawler", "CCBot", "--evidence"]).exits(0).stdout;
     let words = case.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("the true counts are higher"), "{case}");
+
+    let site = place.json(&[])["crawlers"][0]["site"].as_str().expect("a site").to_owned();
+    unseen(&place, "another", Duration::ZERO);
+    assert_eq!((conduct(&place), &place.json(&[])["reads"]), ("no-read-seen".into(), &"partial".into()));
+    unseen(&place, &site, Duration::from_secs(40 * 86_400));
+    assert_eq!(conduct(&place), "no-read-seen", "no copy is used for so long");
+    unseen(&place, &site, Duration::from_secs(3_600));
+    assert_eq!(conduct(&place), "unknown");
+    let text = place.report(&[]).exits(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("some reads at {site} were not recorded")), "{text}");
+}
+
+/// Adds what a gateway notes where the memory had no room for reads.
+fn unseen(place: &Place, site: &str, ago: Duration) {
+    let at = (SystemTime::now() - ago).duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
+    let at = i64::try_from(at).expect("a time");
+    let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
+    store.execute("INSERT INTO unseen_reads VALUES (?1, 'lost', ?2, ?2)", (site, at)).expect("a row");
+}
+
+/// What the size cap took is missing in every format of the report.
+#[test]
+fn what_the_size_cap_took_is_told_in_every_format() {
+    let place = Place::new();
+    stop(place.start());
+    // More than the cap in rows that it does not take, and before that a day with requests of many crawlers.
+    let day = SystemTime::now() - Duration::from_secs(3 * 86_400);
+    let day = i64::try_from(day.duration_since(UNIX_EPOCH).expect("after 1970").as_secs()).expect("a time");
+    let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
+    store
+        .execute_batch(&format!(
+            "BEGIN;
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 15500)
+             INSERT INTO stranger SELECT {}, i || printf('%.1000c', 'x') FROM n;
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+             INSERT INTO rollup (span, start, subject, decision, count)
+             SELECT 3600, {}, i, 1, 600 FROM n;
+             COMMIT;",
+            day + 2 * 86_400,
+            day - day % 3_600
+        ))
+        .expect("rows");
+    drop(store);
+    let gateway = place.start_with("store_max_size = \"16MiB\"");
+    until("the size cap took them", || {
+        let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+        (status["store"]["counts_removed"] == 18_000_000).then_some(())
+    });
+    let status = gateway.ctl(&["status"]).stdout;
+    assert!(status.contains("18000000 requests went from the store"), "{status}");
+    stop(gateway);
+    let since = ["--since", "7d"];
+    let report = place.json(&since);
+    assert_eq!(report["counts_lost"], 18_000_000, "{report}");
+    assert_eq!(report["losses"][0]["reason"], "size-cap");
+    assert_eq!(place.json(&["--since", "1h"])["counts_lost"], 0, "of the last hour all is there");
+    let told = "18,000,000 requests are missing from the counts: the store was at its size cap";
+    let formats = [&[][..], &["--format", "csv"], &["--format", "html"]];
+    for format in formats {
+        let ended = place.report(&[&since, format].concat()).exits(0);
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(told), "{format:?}: {ended:#?}");
+    }
+}
+
+/// Before the next gateway has started, and after: in every format.
+#[test]
+fn what_a_killed_gateway_may_not_have_written_is_told_in_every_format() {
+    let place = Place::new();
+    let mut gateway = place.start_with("");
+    gateway.send(&get("/private/").by("CCBot/2.0"));
+    until("it is counted", || (place.json(&[])["crawlers"][0]["violations"] == 1).then_some(()));
+    assert_eq!(place.json(&[])["losses"], json!([]));
+    gateway.signal("KILL");
+    gateway.ends_within(Duration::from_secs(10));
+    let told = "A gateway ended without writing what it had counted last";
+    let is_told = || {
+        let report = place.json(&[]);
+        assert_eq!(
+            (&report["losses"][0]["reason"], &report["losses"][0]["requests"]),
+            (&"unclean-end".into(), &Value::Null)
+        );
+        assert!(report["notes"].to_string().contains(told), "{report}");
+        assert_eq!(report["crawlers"][0]["conduct"], "unknown", "its read may be among what was not written");
+        for format in ["table", "csv", "html"] {
+            let ended = place.report(&["--format", format]).exits(0);
+            assert!(
+                format!("{}{}", ended.stdout, ended.stderr).contains("A gateway ended without"),
+                "{format}: {ended:#?}"
+            );
+        }
+    };
+    is_told();
+    stop(place.start_with(""));
+    is_told();
+}
+
+/// What a gateway could not write is missing until the next one has taken it up.
+#[test]
+fn what_waits_for_the_next_start_is_missing_from_the_counts_until_then() {
+    let place = Place::new();
+    let gateway = place.start_with("");
+    let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
+    store.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+    store.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    for _ in 0..50 {
+        gateway.send(&get("/private/").by("CCBot/2.0"));
+    }
+    stop(gateway);
+    drop(store);
+    let report = place.json(&[]);
+    assert_eq!(
+        (&report["counts_lost"], &report["losses"][0]["reason"]),
+        (&50.into(), &"waiting".into()),
+        "{report}"
+    );
+    let gateway = place.start_with("");
+    until("it is taken up", || (place.json(&[])["crawlers"][0]["violations"] == 50).then_some(()));
+    let report = place.json(&[]);
+    assert_eq!((&report["counts_lost"], &report["losses"]), (&0.into(), &json!([])), "{report}");
+    stop(gateway);
 }

@@ -1,7 +1,7 @@
 //! A place that outlives its gateways: robots.txt, address ranges, state folder and origin.
 
 use crate::support::command::ctl;
-use crate::support::{Daemon, Ended, Folder, Nginx, configured};
+use crate::support::{Builder, Daemon, Ended, Folder, Nginx, configured};
 use serde_json::Value;
 
 /// Lines count: the ledger names them.
@@ -44,17 +44,29 @@ impl Place {
     /// The same with these lines of its site.
     #[track_caller]
     pub(crate) fn start_at(&self, lines: &str, site: &str) -> Daemon {
+        self.builder(lines, site).start()
+    }
+
+    /// Starts a gateway whose time of day is wrong; `None` where nothing can make it so.
+    #[track_caller]
+    pub(crate) fn start_at_time(&self, offset: &str) -> Option<Daemon> {
+        let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok).map(|entry| entry.path());
+        let mut libraries = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
+        let Some(library) = libraries.find(|path| path.exists()) else {
+            println!("skipped: libfaketime is not installed");
+            return None;
+        };
+        let builder = self.builder("", "").variable("LD_PRELOAD", library.to_str()?);
+        Some(builder.variable("FAKETIME", offset).variable("FAKETIME_DONT_FAKE_MONOTONIC", "1").start())
+    }
+
+    fn builder(&self, lines: &str, site: &str) -> Builder {
         let robots = self.folder.join("robots.txt");
         let config = format!(
             "{lines}\n[verify]\ndns = false\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n{site}\n",
             robots.display()
         );
-        configured(&config)
-            .in_mode("enforce")
-            .arg("--state-dir")
-            .arg(&self.state())
-            .in_front_of(&self.origin)
-            .start()
+        configured(&config).in_mode("enforce").arg("--state-dir").arg(&self.state()).in_front_of(&self.origin)
     }
 
     pub(crate) fn state(&self) -> String {

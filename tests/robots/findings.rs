@@ -3,7 +3,7 @@
 use crate::parse;
 use robots_gateway::robots::{FindingKind, LEAST_LIMIT, Limits, Robots, Severity};
 use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The findings of a file as `line:column code`.
 fn findings(file: impl AsRef<[u8]>) -> Vec<String> {
@@ -233,10 +233,16 @@ fn size() {
     );
 }
 
+/// What this thread has used: a busy machine takes none of it.
+fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec.try_into().unwrap(), used.tv_nsec.try_into().unwrap())
+}
+
 /// Rules that each have to be checked, and as many sitemaps, of one path or of many.
 #[test]
 fn sitemaps_do_not_multiply_with_rules() {
-    let start = Instant::now();
+    let start = processor_time();
     for many in [false, true] {
         let mut file = String::from("user-agent:*\ndisallow:/b\nsitemap:://x/b\n");
         for number in 0.. {
@@ -258,7 +264,8 @@ fn sitemaps_do_not_multiply_with_rules() {
         let skipped = parsed.findings.iter().filter(|found| found.kind == FindingKind::SitemapsSkipped);
         assert_eq!(skipped.count(), usize::from(many), "what is not looked up is said");
     }
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let took = processor_time().saturating_sub(start);
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 #[test]

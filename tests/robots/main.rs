@@ -9,6 +9,7 @@
 
 mod adversary;
 mod agreement;
+mod composition;
 mod conformance;
 mod cookbook;
 mod corpus;

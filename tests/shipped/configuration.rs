@@ -197,6 +197,7 @@ fn every_key_is_shown() {
         ("limits", file.get("limits")),
         ("listeners", file.get("listeners")),
         ("certificates", file.get("certificates")),
+        ("authorize", file.get("authorize")),
         ("verify", file.get("verify")),
         ("clients", file.get("clients")),
         ("purposes", file.get("purposes")),

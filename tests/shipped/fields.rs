@@ -1,7 +1,7 @@
 //! `docs/fields.md` lists the very fields that the gateway removes.
 
 use crate::text;
-use robots_gateway::request::claims::{NAMES, OWN_PREFIX, PREFIXES};
+use robots_gateway::http::claims::{NAMES, OWN_PREFIX, PREFIXES};
 
 #[test]
 fn the_page_has_every_field_that_is_removed() {

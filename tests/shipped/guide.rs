@@ -8,7 +8,7 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 19] = [
+const PAGES: [(&str, usize); 20] = [
     ("quick-start", 2),
     ("replay", 4),
     ("audit-to-enforce", 5),
@@ -16,18 +16,19 @@ const PAGES: [(&str, usize); 19] = [
     ("clients", 1),
     ("fields", 0),
     ("refusals", 2),
-    ("origin-robots", 2),
+    ("origin-robots", 1),
     ("several-gateways", 1),
     ("notice", 2),
     ("journal", 0),
     ("configuration", 0),
     ("changing-files", 1),
-    ("upgrade", 1),
+    ("upgrade", 3),
     ("under-attack", 1),
     ("limits", 0),
     ("reading-the-report", 1),
     ("tls", 0),
     ("verifying-crawlers", 0),
+    ("ai-agents", 0),
 ];
 
 /// What a page finds on its machine. The first page that a crawler asks for is disallowed by the sample robots.txt.
@@ -46,7 +47,8 @@ gzip -c /var/log/nginx/access.log > /var/log/nginx/access.log.1.gz
 ";
 
 /// Commands that need a gateway to ask.
-const ASKING: [&str; 4] = ["gatewayctl mode", "gatewayctl status", "gatewayctl report", "gatewayctl reload"];
+const ASKING: [&str; 5] =
+    ["gatewayctl backup", "gatewayctl mode", "gatewayctl status", "gatewayctl report", "gatewayctl reload"];
 
 /// How long what was recorded may take to be in the store.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! The Debian package names files, programs and directives that exist. What it does when it is installed, upgraded and
 //! purged, `systemd/debian/try` shows in a Debian of its own.
 
-use crate::{DAEMON, path, text};
+use crate::{DAEMON, TOOL, path, text};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -57,7 +57,6 @@ fn every_file_of_it_is_there_or_made() {
         let (parent, name) = (source.parent().unwrap(), source.file_name().unwrap().to_str().unwrap());
         let place = match parent.strip_prefix("target/package") {
             Ok(rest) => folder.path().join("package").join(rest),
-            Err(_) if parent == Path::new("target/release") => Path::new(DAEMON).parent().unwrap().to_owned(),
             Err(_) => path(parent.to_str().unwrap()),
         };
         assert!(has(&place, name), "{}: nothing to package", source.display());
@@ -67,6 +66,24 @@ fn every_file_of_it_is_there_or_made() {
         assert!(targets.contains(file.as_str().unwrap()), "{file} is no file of the package");
     }
     assert_eq!(package["maintainer-scripts"].as_str(), Some("systemd/debian"));
+}
+
+#[test]
+fn its_programs_have_their_debug_information_apart() {
+    let folder = prepared();
+    for program in [DAEMON, TOOL] {
+        let name = Path::new(program).file_name().unwrap().to_str().unwrap();
+        let bytes = |place: &str| std::fs::read(folder.path().join("package").join(place)).unwrap();
+        let (stripped, debug) = (bytes(&format!("bin/{name}")), bytes(&format!("debug/{name}.debug")));
+        let holds = |bytes: &[u8], word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+        // The name as it stands among those of sections; the programs know it too, for backtraces of their own.
+        let section = "\0.debug_line\0";
+        assert!(!holds(&stripped, section) && holds(&debug, section), "{name}");
+        assert!(holds(&stripped, &format!("{name}.debug")), "{name} does not name the file");
+        assert!(stripped.len() * 2 < std::fs::read(program).unwrap().len(), "{name}: {}", stripped.len());
+        let version = Command::new(folder.path().join("package/bin").join(name)).arg("--version").output();
+        assert!(version.unwrap().status.success(), "{name}");
+    }
 }
 
 #[test]

@@ -25,7 +25,15 @@ cd "${0%/bin/systemctl}" || exit 1
 command_of() { sed -n "s/^$1=//p" etc/systemd/system/robots-gateway.service; }
 case "$*" in
     daemon-reload) [ -n "$(command_of ExecStart)" ] ;;
-    "enable --now robots-gateway")
+    "stop robots-gateway")
+        kill "$(cat daemon.pid)"
+        for _ in $(seq 100); do
+            kill -0 "$(cat daemon.pid)" 2>/dev/null || exit 0
+            sleep 0.1
+        done
+        exit 1
+        ;;
+    "enable --now robots-gateway" | "start robots-gateway")
         $(command_of ExecStartPre) || exit 1
         $(command_of ExecStart) </dev/null >daemon.log 2>&1 &
         echo $! >daemon.pid
@@ -68,6 +76,7 @@ impl Sandbox {
             "/usr/local/bin",
             "/etc/robots-gateway",
             "/etc/systemd/system",
+            "/var/backups",
             "/var/lib/robots-gateway",
             "/var/log/nginx",
             "/srv/gateway-b",
@@ -90,7 +99,8 @@ impl Sandbox {
     }
 
     fn furnish(&self) {
-        for folder in ["bin", "etc/systemd/system", "usr/local/bin", "var/lib/robots-gateway"] {
+        for folder in ["bin", "etc/systemd/system", "usr/local/bin", "var/backups", "var/lib/robots-gateway"]
+        {
             std::fs::create_dir_all(self.path(folder)).unwrap();
         }
         for (name, script) in [("cargo", CARGO), ("sudo", SUDO), ("systemctl", SYSTEMCTL)] {

@@ -4,6 +4,7 @@ use crate::load::{send, send_all};
 use crate::place::{Place, fails_with, recovers, status, stop};
 use crate::support::agents::GPTBOT;
 use crate::support::{Folder, get, until};
+use robots_gateway::record::LossReason;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -68,17 +69,78 @@ fn throughput_is_the_same_with_a_store_that_cannot_be_written() {
 }
 
 #[test]
-fn a_gateway_that_stops_while_the_store_is_locked_says_what_is_lost() {
+fn what_a_gateway_counts_while_the_store_is_locked_outlives_its_stop() {
     let place = Place::new();
     let mut gateway = place.start();
     let held = lock(&place);
-    send(gateway.address(), 1, 100);
+    let sent = send(gateway.address(), 1, 100);
     let begun = Instant::now();
     gateway.signal("TERM");
     assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0));
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
-    assert!(gateway.log.text().contains("\"counts_lost\":100"), "{}", gateway.log.text());
+    let said = gateway.log.text();
+    assert!(said.contains("\"requests\":100") && said.contains("is kept beside it"), "{said}");
     drop(held);
+    assert_eq!(place.missing(), [(LossReason::Waiting, Some(100))]);
+    let gateway = place.start();
+    place.settles_at(&sent);
+    assert_eq!(place.missing(), []);
+    assert!(gateway.log.text().contains("took up what an earlier gateway"), "{}", gateway.log.text());
+    stop(gateway);
+    place.settles_at(&sent);
+}
+
+/// A kill while the store cannot be written costs no more than one while it can.
+#[test]
+fn what_a_gateway_counts_while_the_store_is_locked_outlives_a_kill() {
+    let place = Place::new();
+    let mut gateway = place.start();
+    let held = lock(&place);
+    let sent = send(gateway.address(), 1, 100);
+    until("it is kept beside the store", || {
+        place.missing().contains(&(LossReason::Waiting, Some(100))).then_some(())
+    });
+    gateway.signal("KILL");
+    gateway.ends_within(Duration::from_secs(10));
+    drop(held);
+    assert_eq!(place.missing(), [(LossReason::Waiting, Some(100)), (LossReason::UncleanEnd, None)]);
+    let gateway = place.start();
+    place.settles_at(&sent);
+    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    stop(gateway);
+}
+
+/// Where nothing can be kept, the log has the number, and the next gateway tells of which time counts may be missing.
+#[test]
+fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let place = Place::new().with_state(disk.state());
+    let journal = place.folder.join("journal.jsonl");
+    let journal = format!("journal = \"{}\"", journal.display());
+    let mut gateway = place.start_with(&journal);
+    let before = send(gateway.address(), 1, 50);
+    place.settles_at(&before);
+    disk.fill();
+    send(gateway.address(), 2, 100);
+    fails_with(&gateway, "full");
+    gateway.signal("TERM");
+    assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0));
+    let said = gateway.log.text();
+    let lost = said.lines().find(|line| line.contains("these requests are lost")).expect("it is said");
+    let lost: Value = serde_json::from_str(lost).expect("JSON");
+    let lost = lost["counts_lost"].as_u64().expect("a number");
+    disk.empty();
+    assert_eq!(place.counted().sum() + lost, 150, "{said}");
+    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    let gateway = place.start_with(&journal);
+    until("it is told", || {
+        let ends = status(&gateway)["store"]["unclean_ends"].as_array().map_or(0, Vec::len);
+        (ends == 1).then_some(())
+    });
+    let told = gateway.ctl(&["status"]).stdout;
+    assert!(told.contains("a gateway ended without writing its last counts"), "{told}");
+    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    stop(gateway);
 }
 
 #[test]

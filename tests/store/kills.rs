@@ -1,8 +1,8 @@
 //! A gateway that is killed at any moment: at most the last second is missing, and nothing is counted twice.
 
 use crate::load::{Diary, Dice, Ledger};
-use crate::place::Place;
-use std::time::{Duration, Instant};
+use crate::place::{Place, stop};
+use std::time::{Duration, Instant, SystemTime};
 
 const KILLS: u64 = 12;
 
@@ -15,17 +15,23 @@ fn a_kill_costs_a_second_at_most() {
     for kill in 0..KILLS {
         let mut gateway = place.start();
         let (address, diary) = (gateway.address(), Diary::default());
-        let mut death = Instant::now();
+        let (mut death, mut killed) = (Instant::now(), SystemTime::now());
         std::thread::scope(|scope| {
             for sender in 0..3 {
                 let diary = &diary;
                 scope.spawn(move || diary.send_until_gone(address, kill * 10 + sender));
             }
             std::thread::sleep(Duration::from_millis(400 + dice.below(1_600)));
-            death = Instant::now();
+            (death, killed) = (Instant::now(), SystemTime::now());
             gateway.signal("KILL");
             gateway.ends_within(Duration::from_secs(10));
         });
+        let ends = place.unclean_ends(killed);
+        let is_told = ends.iter().any(|(since, until)| {
+            (killed - Duration::from_secs(2)..killed + Duration::from_secs(2)).contains(since)
+                && *until >= killed
+        });
+        assert!(is_told, "killed at {killed:?}, told {ends:?}");
         let (mut surely, mut perhaps) = (known.clone(), known.clone());
         surely.add(&diary.at_least(death));
         perhaps.add(&diary.at_most());
@@ -35,5 +41,7 @@ fn a_kill_costs_a_second_at_most() {
         missing.push(perhaps.sum() - counted.sum());
         known = counted;
     }
+    stop(place.start());
+    assert_eq!(place.unclean_ends(SystemTime::UNIX_EPOCH).len() as u64, KILLS, "each is told, and no other");
     println!("requests of the last second that were missing after each kill: {missing:?}");
 }

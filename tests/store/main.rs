@@ -11,8 +11,11 @@
     reason = "a test fails by panicking, and prints what it measured"
 )]
 
+mod backup;
+mod clock;
 mod disks;
 mod exactness;
+mod files;
 mod kills;
 mod load;
 mod model;

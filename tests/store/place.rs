@@ -1,11 +1,12 @@
 //! A place that outlives its gateways: robots.txt, state folder and origin.
 
 use crate::load::Ledger;
-use crate::support::{Daemon, Folder, Nginx, configured, until};
-use robots_gateway::record::{Filter, STORE_FILE, StoreReader};
+use crate::support::{Builder, Daemon, Folder, Nginx, configured, until};
+use robots_gateway::record::{Filter, LossReason, STORE_FILE, StoreReader, Window};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) const ROBOTS: &str =
     "User-agent: *\nDisallow: /private/\nDisallow: /secret\nAllow: /private/open\n";
@@ -62,6 +63,21 @@ impl Place {
     /// Starts a gateway with more lines at the top of its configuration.
     #[track_caller]
     pub(crate) fn start_with(&self, lines: &str) -> Daemon {
+        self.builder(lines).start()
+    }
+
+    /// Starts a gateway whose time of day is wrong; `None` where nothing can make it so.
+    #[track_caller]
+    pub(crate) fn start_at_time(&self, offset: &str) -> Option<Daemon> {
+        let Some(library) = crate::model::library() else {
+            println!("skipped: libfaketime is not installed");
+            return None;
+        };
+        let builder = self.builder("").variable("LD_PRELOAD", &library).variable("FAKETIME", offset);
+        Some(builder.variable("FAKETIME_DONT_FAKE_MONOTONIC", "1").start())
+    }
+
+    fn builder(&self, lines: &str) -> Builder {
         let robots = self.folder.join("robots.txt");
         let config = format!(
             "journal_rate = \"off\"\n{lines}\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"{}\"\n",
@@ -72,7 +88,6 @@ impl Place {
             .arg("--state-dir")
             .arg(self.state.to_str().expect("UTF-8"))
             .in_front_of(&self.origin)
-            .start()
     }
 
     /// Starts a gateway with these lines at the top, and the table of one site, which gets its origin here.
@@ -108,6 +123,19 @@ impl Place {
         assert!(settled.is_some(), "counted {}, sent {}: {}", last.sum(), sent.sum(), last.difference(sent));
     }
 
+    /// The times of which counts may be missing, as far as they end after `from`.
+    pub(crate) fn unclean_ends(&self, from: SystemTime) -> Vec<(SystemTime, SystemTime)> {
+        let window = Window { from, to: SystemTime::now() + Duration::from_secs(1) };
+        self.reader().unclean_ends(&window).expect("a readable store")
+    }
+
+    /// What the store, and the files beside it, tell as missing from the counts.
+    pub(crate) fn missing(&self) -> Vec<(LossReason, Option<u64>)> {
+        let ever = Window { from: UNIX_EPOCH, to: SystemTime::now() + Duration::from_secs(86_400) };
+        let missing = self.reader().missing(&ever).expect("a readable store");
+        missing.into_iter().map(|missing| (missing.reason, missing.requests)).collect()
+    }
+
     /// All events in full that the store keeps of a crawler.
     pub(crate) fn events(&self, crawler: &str) -> Vec<Value> {
         let reader = self.reader();
@@ -128,7 +156,7 @@ pub(crate) fn status(gateway: &Daemon) -> Value {
 #[track_caller]
 pub(crate) fn stop(mut gateway: Daemon) {
     gateway.signal("TERM");
-    let code = gateway.ends_within(std::time::Duration::from_secs(20));
+    let code = gateway.ends_within(Duration::from_secs(20));
     assert_eq!(code, Some(0), "it said:\n{}", gateway.log.text());
 }
 

@@ -4,7 +4,7 @@ use super::kinds::{ATTACKS, Attack};
 use crate::certificate::Certificate;
 use crate::peers::Addresses;
 use crate::process::{Place, command};
-use robots_gateway::proxy::raise_open_files;
+use robots_gateway::process::raise_open_files;
 use socket2::{Domain, Socket, Type};
 use std::error::Error;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -134,7 +134,7 @@ pub(crate) fn besiege(
     certificate: &Path,
 ) -> Result<bool, Box<dyn Error>> {
     let attack = ATTACKS.iter().find(|attack| attack.name == name).ok_or("no such attack")?;
-    raise_open_files(MOST_CONNECTIONS);
+    let _ = raise_open_files(2 * MOST_CONNECTIONS as u64);
     let siege = Siege {
         plain,
         tls,

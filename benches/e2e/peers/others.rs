@@ -34,7 +34,7 @@ fn nginx_text(place: Where<'_>, map: &str) -> String {
         r#"daemon off;
 master_process off;
 pid {folder}/nginx.pid;
-events {{ worker_connections 8192; }}
+events {{ worker_connections 32768; }}
 http {{
     access_log off;
     client_body_temp_path {folder}/body;

@@ -1,4 +1,4 @@
-//! The gateway as an operator starts it, this program itself as the bare proxy, and pingora's minimal example.
+//! The gateway as an operator starts it, and pingora's minimal example.
 
 use super::{Addresses, Where};
 use crate::certificate::Certificate;
@@ -60,6 +60,7 @@ journal_rate = "off"
 [limits]
 # As for the others: h2load counts a connection that is closed for its age as a failure.
 requests_per_connection = 1000000000
+connections_per_address = 16384
 [[listeners]]
 address = "{tls}"
 tls = true
@@ -80,13 +81,6 @@ robots = "{robots}"
 /// The control socket of a gateway in `folder`.
 pub(crate) fn control(folder: &Path) -> PathBuf {
     folder.join("control.sock")
-}
-
-/// Starts this program as the bare proxy.
-pub(super) fn bare(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
-    let mut proxy = command(std::env::current_exe()?, Place::Server);
-    proxy.arg("--serve").args(addresses(place)).arg(place.folder);
-    Running::start(proxy, place.addresses.plain, &place.folder.join("log"))
 }
 
 /// Starts pingora's minimal example, which cargo leaves beside this program's folder.

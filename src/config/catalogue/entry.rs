@@ -9,6 +9,7 @@ use crate::identify::{
 };
 use std::collections::HashSet;
 use std::ops::Range;
+use strum::VariantArray as _;
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -113,11 +114,9 @@ fn read_crawler(
         check_defaults(reader, table, name, client, catalogue);
     }
     let star = star(reader, table, client);
-    let purpose = reader.one_of(table, "purpose", &Purpose::ALL, Purpose::as_str);
-    let obeys =
-        reader.one_of(table, "obeys", &[Obeys::Yes, Obeys::No, Obeys::Partly, Obeys::Unknown], Obeys::as_str);
-    let kinds = [TokenBasis::Documented, TokenBasis::Listed, TokenBasis::Inferred];
-    let basis = reader.one_of(table, "basis", &kinds, TokenBasis::as_str);
+    let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str);
+    let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::as_str);
+    let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::as_str);
     let mut crawler = known.cloned().unwrap_or_else(|| plain(written, client));
     crawler.client = client;
     crawler.purpose = purpose.unwrap_or(crawler.purpose);
@@ -317,14 +316,18 @@ fn boxed(text: Spanned<String>) -> Box<str> {
 
 pub(super) fn read_control(reader: &mut Reader<'_>, document: &DeTable<'_>, catalogue: &mut Catalogue) {
     for (span, table) in reader.tables(document, "control") {
-        reader.known_keys(table, &["token", "operator", "governs", "docs"]);
+        reader.known_keys(table, &["token", "operator", "purpose", "governs", "docs"]);
         let docs = url(reader, table, "docs");
+        // Nearly all of them are about training.
+        let purpose =
+            reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str).unwrap_or(Purpose::AiTrain);
         let fields = ["token", "operator", "governs"].map(|key| reader.text(table, key));
         match fields {
             [Some(token), Some(operator), Some(governs)] => {
                 catalogue.insert_control(ControlToken {
                     token: boxed(token),
                     operator: boxed(operator),
+                    purpose,
                     governs: boxed(governs),
                     docs,
                 });

@@ -13,6 +13,8 @@ mod time;
 pub(super) use chunks::{Chunk, Chunks};
 pub(super) use source::{Source, sorted_by_time};
 
+use crate::request::target::origin_form;
+use crate::request::{RequestFacts, Scheme, host};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
@@ -55,7 +57,30 @@ pub(super) enum Agent<'a> {
     Unlogged,
 }
 
+impl<'a> Entry<'a> {
+    /// The request as the stages behind see it; `None` where its target is no path.
+    pub(super) fn facts<'e>(&'e self, request: &'e Request<'a>, method: &'e str) -> Option<RequestFacts<'e>> {
+        Some(RequestFacts {
+            scheme: Scheme::Http,
+            method,
+            host: host::normalise(self.host.as_deref().unwrap_or_default()),
+            target: origin_form(&request.target)?,
+            user_agent: self.agent.header().filter(|header| !header.is_empty()).map(Cow::Borrowed),
+            address: self.address,
+        })
+    }
+}
+
 impl<'a> Agent<'a> {
+    /// The header, empty where none was sent; `None` where the log does not tell.
+    pub(super) fn header(&self) -> Option<&[u8]> {
+        match self {
+            Self::Sent(header) => Some(header),
+            Self::Absent => Some(b""),
+            Self::Unlogged => None,
+        }
+    }
+
     fn of(octets: Cow<'a, [u8]>) -> Self {
         if octets.is_empty() || *octets == *b"-" { Self::Absent } else { Self::Sent(octets) }
     }

@@ -1,6 +1,7 @@
 //! Times as logs write them, in microseconds since 1970.
 
 use jiff::Timestamp;
+use std::ops::Range;
 
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -9,50 +10,21 @@ const MICROS: i64 = 1_000_000;
 
 /// `17/May/2015:10:05:03 +0000`.
 pub(super) fn common(text: &[u8]) -> Option<i64> {
-    let [
-        d1,
-        d2,
-        b'/',
-        m1,
-        m2,
-        m3,
-        b'/',
-        y1,
-        y2,
-        y3,
-        y4,
-        b':',
-        h1,
-        h2,
-        b':',
-        n1,
-        n2,
-        b':',
-        s1,
-        s2,
-        b' ',
-        sign,
-        o1,
-        o2,
-        o3,
-        o4,
-    ] = *text
-    else {
+    let at = |range: Range<usize>| text.get(range).and_then(number);
+    let marks = [2, 6, 11, 14, 17, 20].map(|place| text.get(place).copied());
+    if text.len() != 26 || marks != [b'/', b'/', b':', b':', b':', b' '].map(Some) {
         return None;
-    };
-    let month = MONTHS.iter().position(|month| **month == [m1, m2, m3])?;
-    let day = number(&[d1, d2]).filter(|day| (1..=31).contains(day))?;
-    let seconds = days(number(&[y1, y2, y3, y4])?, i64::try_from(month).ok()? + 1, day) * 86_400
-        + number(&[h1, h2])? * 3_600
-        + number(&[n1, n2])? * 60
-        + number(&[s1, s2])?;
-    let offset = number(&[o1, o2])? * 3_600 + number(&[o3, o4])? * 60;
-    let offset = match sign {
+    }
+    let month = (1..).zip(MONTHS).find_map(|(number, name)| (text.get(3..6)? == name).then_some(number))?;
+    let day = at(0..2).filter(|day| (1..=31).contains(day))?;
+    let of_day = at(12..14)? * 3_600 + at(15..17)? * 60 + at(18..20)?;
+    let offset = at(22..24)? * 3_600 + at(24..26)? * 60;
+    let offset = match text.get(21)? {
         b'+' => offset,
         b'-' => -offset,
         _ => return None,
     };
-    Some((seconds - offset) * MICROS)
+    Some((days(at(7..11)?, month, day) * 86_400 + of_day - offset) * MICROS)
 }
 
 /// RFC 3339, the common form, or seconds since 1970 as a decimal number.

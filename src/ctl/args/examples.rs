@@ -2,7 +2,7 @@
 
 pub(super) const ALL: &str = "\
 Examples:
-  gatewayctl replay /var/log/nginx/access.log --robots robots.txt
+  gatewayctl replay /var/log/nginx/access.log --block ai-train
   gatewayctl lint robots.txt
   gatewayctl check --config gateway.toml
   gatewayctl explain --robots robots.txt --user-agent GPTBot/1.2 --target /a
@@ -12,6 +12,14 @@ Examples:
 
 Exit codes: 0 fine; 1 findings, disallowed or refused; 2 could not answer.";
 
+pub(super) const BACKUP: &str = "\
+Examples:
+  gatewayctl backup /var/backups/robots-gateway.sqlite
+  gatewayctl backup --state-dir state store-copy.sqlite
+
+The copy is of one moment, and is whole. `cp` of the store's files is neither while a gateway writes them. The ledger is not \
+copied: put back, it would not know what was served since.";
+
 pub(super) const CHECK: &str = "\
 Examples:
   gatewayctl check --config gateway.toml
@@ -20,6 +28,7 @@ Examples:
 pub(super) const CRAWLERS: &str = "\
 Examples:
   gatewayctl crawlers
+  gatewayctl crawlers --purpose ai-train
   gatewayctl crawlers 'GPTBot/1.2 (+https://openai.com/gptbot)'
   gatewayctl crawlers refresh";
 
@@ -36,6 +45,16 @@ Examples:
   gatewayctl lint robots.txt
   gatewayctl lint --deny warnings robots.txt shop-robots.txt
   curl -s https://example.org/robots.txt | gatewayctl lint -";
+
+pub(super) const ROBOTS: &str = "\
+Examples:
+  gatewayctl robots
+  gatewayctl robots --site example.org --format json
+  gatewayctl robots refresh
+
+A line that was generated and shuts nobody out, because another rule of the same crawler is stronger, is marked `void`. \
+Without a running gateway it is the file as the configuration makes it. Exit codes of \
+refresh: 0 every origin has answered; 1 one is silent, or what it has is not taken; 2 could not answer.";
 
 pub(super) const RELOAD: &str = "\
 Examples:
@@ -68,7 +87,8 @@ of client, site, all; so `mode off` leaves a site or crawler that has a stronger
 pub(super) const INIT: &str = "\
 Examples:
   gatewayctl init --origin http://127.0.0.1:3000 --host example.org site
-  gatewayctl init --robots robots.txt .";
+  gatewayctl init --beside nginx --robots robots.txt --host example.org site
+  gatewayctl init --robots robots.txt --block ai-train .";
 
 pub(super) const COMPLETIONS: &str = "\
 Examples:
@@ -85,10 +105,12 @@ pub(super) const REPORT: &str = "\
 Examples:
   gatewayctl report --since 7d
   gatewayctl report --since 2026-11-01 --until 2026-11-08 --format csv
+  gatewayctl report --purpose ai-train
   gatewayctl report --crawler GPTBot --evidence";
 
 pub(super) const REPLAY: &str = "\
 Examples:
+  gatewayctl replay access.log --block ai-train
   gatewayctl replay access.log --robots robots.txt
   gatewayctl replay --config gateway.toml access.log access.log.2.gz
   zcat access.log.*.gz | gatewayctl replay - --robots robots.txt --format json

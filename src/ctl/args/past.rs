@@ -1,6 +1,7 @@
 //! Options of the verbs that look back: at access logs, or at what the store remembers.
 
 use crate::ctl::report::Moment;
+use crate::identify::Purpose;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -12,6 +13,9 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Judge by this robots.txt instead of the configured ones
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
+    /// What would be if crawlers that fetch for this were shut out, such as ai-train; may be repeated
+    #[arg(long, value_name = "PURPOSE")]
+    pub(in crate::ctl) block: Vec<Purpose>,
     /// The site of lines without a host; of others, only those of this site
     #[arg(long, value_name = "HOST")]
     pub(in crate::ctl) site: Option<String>,

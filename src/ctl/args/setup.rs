@@ -2,7 +2,7 @@
 
 use crate::config::ModeValue;
 use crate::identify::Purpose;
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -11,18 +11,39 @@ pub(in crate::ctl) struct InitArgs {
     /// Folder to write gateway.toml and robots.txt to; where one of them is there already, nothing is written
     #[arg(value_name = "DIR")]
     pub(in crate::ctl) folder: PathBuf,
-    /// Where the site answers
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
-    pub(in crate::ctl) origin: String,
+    /// Where the site answers [default: `http://127.0.0.1:3000`; with --beside none is needed]
+    #[arg(long, value_name = "URL")]
+    pub(in crate::ctl) origin: Option<String>,
+    /// Write what has another proxy ask the gateway, and not stand behind it
+    #[arg(long, value_name = "PROXY", value_enum)]
+    pub(in crate::ctl) beside: Option<BesideProxy>,
     /// Host of the site; may be repeated [default: every host]
     #[arg(long = "host", value_name = "H")]
     pub(in crate::ctl) hosts: Vec<String>,
     /// Take this robots.txt [default: the one that the origin serves, else a sample]
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
+    /// Shut out the crawlers that fetch for this, such as ai-train; may be repeated
+    #[arg(long, value_name = "PURPOSE")]
+    pub(in crate::ctl) block: Vec<Purpose>,
     /// Mode to start in: audit, enforce or off
     #[arg(long, value_name = "MODE", default_value = "audit")]
     pub(in crate::ctl) mode: ModeValue,
+}
+
+/// A proxy that can ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::ctl) enum BesideProxy {
+    /// With its `auth_request`.
+    Nginx,
+    /// As with its `forward_auth`.
+    Caddy,
+    /// With its `forwardAuth`.
+    Traefik,
+    /// With a script in Lua.
+    Haproxy,
+    /// With its external authorisation over HTTP.
+    Envoy,
 }
 
 #[derive(Debug, Args)]
@@ -35,7 +56,7 @@ pub(in crate::ctl) struct ModeArgs {
     #[arg(long, value_name = "C", requires = "what")]
     pub(in crate::ctl) crawler: Option<String>,
     /// Only for what fetches for this, such as ai-train
-    #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what")]
+    #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what", value_parser = Purpose::named)]
     pub(in crate::ctl) purpose: Option<Purpose>,
     /// Only for this site: its first host, or `default`
     #[arg(long, value_name = "S", requires = "what")]

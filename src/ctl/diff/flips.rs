@@ -37,7 +37,8 @@ pub(super) struct Said {
     pub(super) line: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Word {
     Allowed,
     Disallowed,
@@ -54,16 +55,6 @@ impl Said {
         };
         let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
         Self { word, line: rule.map(|rule| rule.line) }
-    }
-}
-
-impl Word {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Disallowed => "disallowed",
-            Self::Variant => "variant",
-        }
     }
 }
 
@@ -141,8 +132,8 @@ impl Flips {
             crawler: key.crawler.as_deref().map(str::to_owned),
             purpose: key.purpose.map(Purpose::as_str),
             target: printable(&key.target),
-            from: key.old.word.as_str(),
-            to: key.new.word.as_str(),
+            from: key.old.word.into(),
+            to: key.new.word.into(),
             old_line: key.old.line,
             new_line: key.new.line,
             count: *count,

@@ -2,14 +2,13 @@
 
 use super::Pair;
 use super::flips::{Flips, Said, Word};
-use crate::ctl::access_log::{Agent, Chunk, Entry, parse};
+use crate::ctl::access_log::{Chunk, Entry, parse};
 use crate::ctl::replay::Sites;
 use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
 use crate::policy::{Site, judge_recognised};
-use crate::request::target::{Target, origin_form};
-use crate::request::{RequestFacts, Scheme, host};
-use std::borrow::Cow;
+use crate::request::RequestFacts;
+use crate::request::target::Target;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,27 +80,15 @@ impl<'a> Lines<'a> {
             return;
         }
         let Some(request) = &entry.request else { return };
-        let agent = match &entry.agent {
-            Agent::Sent(agent) => &**agent,
-            Agent::Absent => b"",
-            Agent::Unlogged => {
-                part.unlogged += 1;
-                return;
-            }
+        let Some(agent) = entry.agent.header() else {
+            part.unlogged += 1;
+            return;
         };
         let (old, new) = self.sender(agent);
         if !old.identity.client.is_judged() && !new.identity.client.is_judged() {
             return;
         }
-        let Some(form) = origin_form(&request.target) else { return };
-        let facts = RequestFacts {
-            scheme: Scheme::Http,
-            method: "GET",
-            host: host::normalise(entry.host.as_deref().unwrap_or_default()),
-            target: form,
-            user_agent: Some(Cow::Borrowed(agent)).filter(|agent| !agent.is_empty()),
-            address: entry.address,
-        };
+        let Some(facts) = entry.facts(request, "GET") else { return };
         let target = Target::new(&facts.target, self.pair.old.config.path_parameters);
         let identity =
             Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });

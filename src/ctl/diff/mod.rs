@@ -18,12 +18,10 @@ use super::{Failure, Outcome, setting};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, fitness};
 use crate::record::{STORE_FILE, StoreReader};
-use crate::robots::{Limits, Robots};
 use flips::{Flip, Flips};
 use lines::Lines;
 use rules::{Changed, changed};
 use serde::Serialize;
-use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -97,12 +95,8 @@ struct Pair<'a> {
     new: &'a Site,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &DiffArgs,
-    output: &mut Output<impl io::Write>,
-) -> Result<Outcome, Failure> {
-    let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
+pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+    let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
     let Some(old) = sites.all.first() else { return Err(Failure("there is no site".to_owned())) };
     let new = replaced(old, &sites.policy, arguments)?;
     let pair = Pair { policy: &sites.policy, old, new: &new };
@@ -142,9 +136,8 @@ fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, F
         Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
     };
     let file = RobotsFile::named(path).map_err(unfit)?;
-    let limits = Limits { max_bytes: policy.config.robots_max_size };
-    fitness(&file.bytes, &Robots::parse(&file.bytes, &limits).robots).map_err(unfit)?;
-    Ok(old.judging_by(&file.bytes, &limits))
+    fitness(&file.bytes).map_err(unfit)?;
+    old.composed_of(policy, Some(file), &old.config.robots).map_err(unfit)
 }
 
 fn store(cli: &Cli) -> Result<StoreReader, Failure> {

@@ -93,7 +93,7 @@ fn key(rule: &Rule<'_>) -> (&'static str, Vec<u8>) {
 }
 
 fn line(rule: &Rule<'_>) -> Line {
-    Line { line: rule.line, rule: printable(rule.text) }
+    Line { line: rule.line, rule: printable(rule.marked) }
 }
 
 #[cfg(test)]

@@ -19,8 +19,10 @@ pub(super) fn flips(
     since: SystemTime,
 ) -> Result<(Requests, Flips), Failure> {
     let unreadable = |error: crate::record::StoreError| Failure(error.to_string());
-    let window = store.window(since, SystemTime::now()).map_err(unreadable)?;
-    let filter = Filter { site: Some(pair.old.config.name.clone()), crawler: None };
+    // A clock that was ahead has dated what it counted later than now.
+    let last = store.last().map_err(unreadable)?;
+    let window = store.window(since, SystemTime::now().max(last.unwrap_or(since))).map_err(unreadable)?;
+    let filter = Filter { site: Some(pair.old.config.name.clone()), ..Filter::default() };
     let paths = store.paths(&window, &filter, usize::MAX).map_err(unreadable)?;
     let (mut flips, mut judged, mut named) = (Flips::default(), 0, 0);
     for path in &paths {

@@ -10,7 +10,7 @@ use std::io;
 /// How many rules of one change are shown.
 const RULES: usize = 20;
 
-pub(super) fn print(difference: &Difference, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
     let palette = output.palette();
     for loss in &difference.losses {
         let text = format!(
@@ -42,7 +42,7 @@ pub(super) fn print(difference: &Difference, output: &mut Output<impl io::Write>
     }
 }
 
-fn rules(changed: &Changed, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn rules(changed: &Changed, output: &mut Output<'_>) -> io::Result<()> {
     let palette = output.palette();
     output.line("")?;
     let moved = match (&changed.old_group, &changed.new_group) {
@@ -64,11 +64,7 @@ fn rules(changed: &Changed, output: &mut Output<impl io::Write>) -> io::Result<(
     Ok(())
 }
 
-fn requests(
-    requests: &Requests,
-    difference: &Difference,
-    output: &mut Output<impl io::Write>,
-) -> io::Result<()> {
+fn requests(requests: &Requests, difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
     output.line("")?;
     if requests.judged == 0 {
         let warning = "WARNING: no request could be judged, so nothing is known of any";

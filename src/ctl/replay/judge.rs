@@ -3,18 +3,17 @@
 //! Nothing is shared with other threads but the policy: headers, hosts, subjects and decisions are remembered
 //! here, by number, so that a line whose header was seen before costs one look-up.
 
-use super::part::{Hit, NewDecision, NewSubject, Part, Spared, What};
+use super::part::{Hit, LineKind, NewDecision, NewSubject, Part, Spared, What};
 use super::published::{Answer, Files};
 use super::sites::Sites;
-use crate::ctl::access_log::{Agent, Chunk, Entry, Request, parse};
+use crate::ctl::access_log::{Chunk, Entry, Request, parse};
 use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason};
 use crate::enforce::{Action, Mode, Variants};
 use crate::identify::{Client, Identity, Proof, Recognised};
 use crate::policy::{Judged, Site, judge_recognised};
 use crate::record::{AddressDetail, Decision, Event, EventKind, Occurrence, ReadBook, Reader, printable};
-use crate::request::target::{Target, origin_form};
-use crate::request::{RequestFacts, Scheme, host};
-use std::borrow::Cow;
+use crate::request::target::Target;
+use crate::request::{RequestFacts, host};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -79,7 +78,7 @@ impl<'a> Judge<'a> {
         let mut part = Part { log, broken, subjects_anew: self.forget_names(), ..Part::default() };
         for _ in 0..chunk.overlong {
             part.physical += 1;
-            part.tally.lines += 1;
+            part.tally.count(LineKind::Lines);
             part.unreadable(b"(a line of more than 128 KiB)");
         }
         let (mut from, octets) = (0, chunk.octets.as_slice());
@@ -108,40 +107,36 @@ impl<'a> Judge<'a> {
     }
 
     fn line(&mut self, line: &[u8], part: &mut Part) {
-        part.tally.lines += 1;
+        part.tally.count(LineKind::Lines);
         let Some(entry) = parse(line) else { return part.unreadable(line) };
         if entry.at < self.since {
-            part.tally.early += 1;
+            part.tally.count(LineKind::BeforeSince);
             return;
         }
         let (site, host) = self.host(entry.host.as_deref(), part);
         let Some(site) = site else {
-            part.tally.elsewhere += 1;
+            part.tally.count(LineKind::OtherHosts);
             return;
         };
         part.seen(entry.at);
         let Some(request) = &entry.request else {
-            part.tally.no_request += 1;
+            part.tally.count(LineKind::NoRequest);
             return;
         };
         self.answer(&entry, request, site, part);
-        let agent = match &entry.agent {
-            Agent::Sent(agent) => &**agent,
-            Agent::Absent => b"",
-            Agent::Unlogged => {
-                part.tally.unlogged += 1;
-                return;
-            }
+        let Some(agent) = entry.agent.header() else {
+            part.tally.count(LineKind::WithoutUserAgent);
+            return;
         };
         let Some(sender) = self.sender(site, agent, part) else { return };
         if sender.subject == UNJUDGED {
             match sender.recognised.identity.client {
-                Client::App => part.tally.apps += 1,
-                _ => part.tally.browsers += 1,
+                Client::App => part.tally.count(LineKind::Apps),
+                _ => part.tally.count(LineKind::Browsers),
             }
             return;
         }
-        self.request(&entry, request, agent, (site, host), sender, part);
+        self.request(&entry, request, (site, host), sender, part);
     }
 
     /// Notes what robots.txt was answered with, whoever asked. Another spelling of the path may have had another answer.
@@ -211,27 +206,18 @@ impl<'a> Judge<'a> {
         &mut self,
         entry: &Entry<'_>,
         request: &Request<'_>,
-        agent: &[u8],
         (site, host_number): (usize, u32),
         sender: Sender,
         part: &mut Part,
     ) {
-        let (Some(form), Ok(method)) = (origin_form(&request.target), std::str::from_utf8(&request.method))
-        else {
-            part.tally.no_request += 1;
+        let method = std::str::from_utf8(&request.method).unwrap_or_default();
+        let Some(facts) = entry.facts(request, method).filter(|_| !method.is_empty()) else {
+            part.tally.count(LineKind::NoRequest);
             return;
         };
         let sites = self.sites;
         let Some(of) = sites.all.get(site) else { return };
         let now = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
-        let facts = RequestFacts {
-            scheme: Scheme::Http,
-            method,
-            host: host::normalise(entry.host.as_deref().unwrap_or_default()),
-            target: form,
-            user_agent: Some(Cow::Borrowed(agent)).filter(|agent| !agent.is_empty()),
-            address: entry.address,
-        };
         let target = Target::new(&facts.target, of.config.path_parameters);
         let Sender { recognised, subject } = sender;
         let reads = |who: &Identity, proof| {
@@ -249,7 +235,7 @@ impl<'a> Judge<'a> {
         };
         match judged.verdict.reason {
             Reason::RobotsTxt => {
-                part.tally.robots_txt += 1;
+                part.tally.count(LineKind::RobotsTxt);
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
                 if method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     let answered = self.files.answered(site, entry);
@@ -261,10 +247,10 @@ impl<'a> Judge<'a> {
                     part.hits.push(hit(What::Fetched(answered), 0..0));
                 }
             }
-            Reason::Exempt => part.tally.exempt += 1,
-            _ if judged.mode == Mode::Off => part.tally.off += 1,
+            Reason::Exempt => part.tally.count(LineKind::Exempt),
+            _ if judged.mode == Mode::Off => part.tally.count(LineKind::Off),
             _ => {
-                part.tally.judged += 1;
+                part.tally.count(LineKind::Judged);
                 let what = What::Decided(self.decision(site, of, &judged, &target, part));
                 let target = part.target(&facts.target);
                 part.hits.push(hit(what, target));
@@ -303,7 +289,7 @@ impl<'a> Judge<'a> {
                         ruling.group.iter().map(|name| (*name).into()).collect()
                     }),
                     line,
-                    rule: rule.map(|rule| printable(rule.text).into()),
+                    rule: rule.map(|rule| printable(rule.marked).into()),
                 };
                 part.decisions.push(NewDecision { decision, spared });
                 next
@@ -358,7 +344,7 @@ fn event(
     if kind == EventKind::Allowed {
         return;
     }
-    let mut event = Event::of(
+    let event = Event::of(
         kind,
         &Occurrence {
             facts,
@@ -373,8 +359,7 @@ fn event(
             addresses: AddressDetail::Full,
         },
     );
-    event.answered(status);
-    part.events.extend(event.line());
+    part.events.extend(event.line(status));
 }
 
 #[cfg(test)]
@@ -390,7 +375,7 @@ mod tests {
         let robots = folder.path().join("robots.txt");
         std::fs::write(&robots, "User-agent: *\nDisallow: /private\n").unwrap();
         let cli = Cli::try_parse_from(["gatewayctl", "replay", "access.log"]).unwrap();
-        let sites = Sites::load(&cli, Some(&robots), None).unwrap();
+        let sites = Sites::load(&cli, Some(&robots), None, &[]).unwrap();
         let files = Files::of(&sites, false);
         let mut judge = Judge::new(&sites, &files, i64::MIN, false);
         let mut ledger = Ledger::new(&sites, &files, 1, 1);

@@ -3,12 +3,11 @@
 //! The memory is bounded whatever the log holds: names of strangers, targets and readers beyond a number are
 //! counted with the rest, in the order of the log, so that the result does not depend on the number of threads.
 
-use super::part::{Hit, NewDecision, Part, Spared, Tally, What};
+use super::part::{Hit, LineCounts, NewDecision, Part, Spared, What};
 use super::published::{Answers, Files};
 use super::sites::Sites;
 use super::timeline::{REQUESTS, Timeline, VIOLATIONS};
 use crate::decide::{Notice, NoticePeriod, NoticeTime, Read, RulesId};
-use crate::enforce::Action;
 use crate::identify::{Basis, Client, Identity, Proof};
 use crate::record::{
     Decision, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, Reader, Subject,
@@ -92,7 +91,7 @@ pub(super) struct Ledger<'a> {
     /// What robots.txt was answered with, by site.
     pub(super) answers: Vec<Answers>,
     period: NoticePeriod,
-    pub(super) tally: Tally,
+    pub(super) tally: LineCounts,
     pub(super) span: Option<(i64, i64)>,
     numbers: Vec<Numbers>,
     pub(super) accounts: Vec<Account>,
@@ -125,7 +124,7 @@ impl<'a> Ledger<'a> {
             files,
             answers: vec![Answers::default(); sites.all.len()],
             period: sites.policy.config.period,
-            tally: Tally::default(),
+            tally: LineCounts::default(),
             span: None,
             numbers: (0..workers).map(|_| Numbers::default()).collect(),
             accounts: Vec::new(),
@@ -157,7 +156,7 @@ impl<'a> Ledger<'a> {
             *lines += part.physical;
             self.broken.extend(part.broken.clone().map(|why| (part.log, *lines, why)));
         }
-        self.tally += part.tally;
+        self.tally.add(&part.tally);
         if let Some((first, last)) = part.span {
             let (from, to) = self.span.unwrap_or((first, last));
             self.span = Some((from.min(first), to.max(last)));
@@ -354,7 +353,7 @@ fn read(account: &mut Account, readers: &mut usize, host: u32, hit: &Hit) {
 }
 
 fn path(account: &mut Account, (targets, octets): &mut (usize, usize), target: &[u8], decided: &Decision) {
-    let counts = counts(decided.kind, decided.action);
+    let counts = PathCounts::one(decided.kind, decided.action);
     if let Some(known) = account.paths.get_mut(target) {
         known.add(&counts);
         return;
@@ -367,18 +366,6 @@ fn path(account: &mut Account, (targets, octets): &mut (usize, usize), target: &
     *targets += 1;
     *octets += target.len();
     account.paths.insert(target.into(), counts);
-}
-
-fn counts(kind: EventKind, action: Action) -> PathCounts {
-    let mut counts = PathCounts { refused: u64::from(action == Action::Refuse), ..PathCounts::default() };
-    *match kind {
-        EventKind::Violation => &mut counts.violations,
-        EventKind::Stale => &mut counts.stale,
-        EventKind::Variant => &mut counts.variants,
-        EventKind::Spoof => &mut counts.spoofed,
-        EventKind::Allowed => &mut counts.allowed,
-    } = 1;
-    counts
 }
 
 /// The inverse of a count of microseconds since 1970.

@@ -24,12 +24,14 @@ pub(super) use sites::Sites;
 
 use super::access_log::{Chunks, Source, sorted_by_time};
 use super::args::{Cli, Format, ReplayArgs};
-use super::output::Output;
+use super::output::{Output, harmless};
 use super::style::Ink;
 use super::{Failure, Outcome, report};
-use crate::report::{Known, Question, Report, html};
+use crate::identify::Purpose;
+use crate::report::{Blocked, Known, Question, Report, amount, html, spoken};
 use judge::Judge;
 use ledger::Ledger;
+use part::LineKind;
 use published::Files;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -44,12 +46,8 @@ const TOP_FOR_PROGRAMS: usize = 1_000;
 /// How many people are told.
 const TOP: usize = 10;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReplayArgs,
-    output: &mut Output<impl Write>,
-) -> Result<Outcome, Failure> {
-    let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref())?;
+pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+    let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
     let files = Files::of(&sites, arguments.published);
     let logs = sorted_by_time(&arguments.logs);
     let stop = Arc::new(AtomicBool::new(false));
@@ -80,7 +78,8 @@ pub(super) fn run(
         }
     }?;
     let told = Told::of(&ledger, &logs);
-    if ledger.tally.lines > 0 && ledger.tally.lines == ledger.tally.unread {
+    let lines = ledger.tally.of(LineKind::Lines);
+    if lines > 0 && lines == ledger.tally.of(LineKind::Unread) {
         return Err(Failure(format!("no line could be read as one of an access log: {}", told.example())));
     }
     if !events_are_data {
@@ -117,7 +116,7 @@ fn read<'a>(
     let mut progress = Progress::new(logs, &bytes);
     crew(Chunks::new(sources, arguments.follow, stop), judges, |worker, part| {
         ledger.add(worker, &part);
-        progress.at(ledger.tally.lines);
+        progress.at(ledger.tally.of(LineKind::Lines));
         // A log that grows would be waited for for ever.
         events(&part.events).inspect_err(|_| stop.store(true, Ordering::Relaxed))
     })
@@ -172,15 +171,17 @@ fn print(
     ledger: &Ledger<'_>,
     sites: &Sites,
     told: &Told,
-    output: &mut Output<impl Write>,
+    output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let window = totals::window(ledger);
     let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
     let question = Question {
         from: window.from,
         to: window.to,
+        now: None,
         site: None,
         crawler: None,
+        purpose: None,
         top: arguments.top.unwrap_or(default),
         known: Known::of(sites.policy.identifier.catalogue()),
     };
@@ -189,12 +190,17 @@ fn print(
         Format::Json => output.json(&told.clone().with(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
-            let notes = notes(told);
+            let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
+            let notes = blocked.into_iter().chain(notes(told)).collect();
             let series = totals::series(ledger);
             let page = html::page_of_series(&series, notes, &question, &report, &html::Frame::default());
             output.line(page.map_err(|error| Failure(error.to_string()))?)?;
         }
         Format::Text => {
+            if !arguments.block.is_empty() {
+                let told = if_blocked(&report, &arguments.block);
+                output.line(output.palette().paint(Ink::Strong, &told))?;
+            }
             output.line(output.palette().paint(Ink::Strong, &told.headline()))?;
             report::as_table(&report, arguments.top, false, output)?;
             output.line("")?;
@@ -202,6 +208,28 @@ fn print(
         }
     }
     Ok(())
+}
+
+/// How many crawlers are named in one sentence.
+const NAMED: usize = 10;
+
+/// The answer to whoever asks what a block would do.
+fn if_blocked(report: &Report, block: &[Purpose]) -> String {
+    let purposes: Vec<&str> = block.iter().map(|purpose| spoken(purpose.as_str())).collect();
+    let is_asked = |blocked: &&Blocked| block.iter().any(|purpose| purpose.as_str() == blocked.purpose);
+    let met: Vec<&Blocked> = report.blocked.iter().filter(is_asked).collect();
+    let one = |blocked: &&Blocked| {
+        let name = harmless(blocked.crawler.as_deref().unwrap_or("others"));
+        format!("{} of {name}", amount(blocked.requests, "request", "requests"))
+    };
+    let mut told: Vec<String> = met.iter().take(NAMED).map(one).collect();
+    if let Some(rest) = met.get(NAMED..).filter(|rest| !rest.is_empty()) {
+        let requests = rest.iter().map(|blocked| blocked.requests).sum();
+        let crawlers = amount(rest.len() as u64, "other crawler", "other crawlers");
+        told.push(format!("{} of {crawlers}", amount(requests, "request", "requests")));
+    }
+    let told = if told.is_empty() { "no request of this log".to_owned() } else { told.join(", ") };
+    format!("if you had blocked {}: {told}", purposes.join(" and "))
 }
 
 /// What a reader of the page has to know before its numbers: nothing of this has happened.

@@ -3,9 +3,11 @@
 use super::published::{Answer, Answered};
 use crate::identify::Identity;
 use crate::record::Decision;
+use serde::{Serialize, Serializer};
 use std::net::IpAddr;
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 use std::sync::Arc;
+use strum::{EnumCount as _, VariantArray as _};
 
 /// How much of a line that could not be read is shown.
 const SHOWN: usize = 200;
@@ -48,9 +50,11 @@ pub(super) struct NewDecision {
 }
 
 /// Why enforce mode forwards what robots.txt disallows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub(super) enum Spared {
     /// Its kind of client is only audited.
+    #[strum(serialize = "client")]
     Kind,
     /// The crawler has a mode of its own.
     Crawler,
@@ -66,56 +70,56 @@ pub(super) enum Spared {
     Certificate,
 }
 
-/// Lines by what they were, in all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) lines: u64,
-    pub(super) unread: u64,
-    /// Before `--since`.
-    pub(super) early: u64,
+/// What a line, or the request in it, was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum LineKind {
+    /// Any.
+    Lines,
+    Unread,
+    BeforeSince,
     /// Of a host that none of the sites has.
-    pub(super) elsewhere: u64,
+    OtherHosts,
     /// No request at all, or none for a path.
-    pub(super) no_request: u64,
+    NoRequest,
     /// Lines that do not tell the User-Agent.
-    pub(super) unlogged: u64,
-    pub(super) browsers: u64,
-    pub(super) apps: u64,
-    pub(super) exempt: u64,
-    pub(super) off: u64,
-    pub(super) judged: u64,
+    WithoutUserAgent,
+    Browsers,
+    Apps,
+    Exempt,
+    Off,
+    Judged,
     /// Requests for robots.txt, whoever made them.
-    pub(super) robots_txt: u64,
+    RobotsTxt,
 }
 
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        let Self {
-            lines,
-            unread,
-            early,
-            elsewhere,
-            no_request,
-            unlogged,
-            browsers,
-            apps,
-            exempt,
-            off,
-            judged,
-            robots_txt,
-        } = other;
-        self.lines += lines;
-        self.unread += unread;
-        self.early += early;
-        self.elsewhere += elsewhere;
-        self.no_request += no_request;
-        self.unlogged += unlogged;
-        self.browsers += browsers;
-        self.apps += apps;
-        self.exempt += exempt;
-        self.off += off;
-        self.judged += judged;
-        self.robots_txt += robots_txt;
+/// How many lines of each kind there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LineCounts([u64; LineKind::COUNT]);
+
+impl LineCounts {
+    pub(super) fn of(&self, kind: LineKind) -> u64 {
+        self.0.get(kind as usize).copied().unwrap_or_default()
+    }
+
+    pub(super) fn sum(&self, kinds: &[LineKind]) -> u64 {
+        kinds.iter().map(|kind| self.of(*kind)).sum()
+    }
+
+    pub(super) fn count(&mut self, kind: LineKind) {
+        self.0.get_mut(kind as usize).into_iter().for_each(|count| *count += 1);
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+    }
+}
+
+/// Those that were not read are told with an example.
+impl Serialize for LineCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let told = LineKind::VARIANTS.iter().filter(|kind| **kind != LineKind::Unread);
+        serializer.collect_map(told.map(|kind| (<&str>::from(kind), self.of(*kind))))
     }
 }
 
@@ -123,7 +127,7 @@ impl AddAssign for Tally {
 /// earlier one.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    pub(super) tally: Tally,
+    pub(super) tally: LineCounts,
     /// First and last time, in microseconds.
     pub(super) span: Option<(i64, i64)>,
     pub(super) hits: Vec<Hit>,
@@ -148,7 +152,7 @@ pub(super) struct Part {
 
 impl Part {
     pub(super) fn unreadable(&mut self, line: &[u8]) {
-        self.tally.unread += 1;
+        self.tally.count(LineKind::Unread);
         if self.unread.is_none() {
             self.unread = Some((self.physical, line.get(..SHOWN).unwrap_or(line).to_vec()));
         }

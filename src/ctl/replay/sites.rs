@@ -1,13 +1,13 @@
 //! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
 
 use crate::ctl::args::Cli;
-use crate::ctl::trial::Trial;
+use crate::ctl::trial::{Trial, blocking};
 use crate::ctl::{Failure, setting};
 use crate::enforce::Mode;
-use crate::policy::{self, Policy, RobotsFile, Site};
+use crate::identify::Purpose;
+use crate::policy::{self, Policy, Site};
 use crate::request::host;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Policy and sites. The modes of crawlers and of kinds of client stay as configured: enforce mode leaves them.
@@ -27,11 +27,14 @@ impl Sites {
         cli: &Cli,
         robots: Option<&Path>,
         name: Option<&str>,
+        block: &[Purpose],
     ) -> Result<Self, Failure> {
-        if robots.is_none() && name.is_none() {
-            return Self::configured(cli);
+        // To say what a block would do needs no rules.
+        let is_bare = cli.config.is_none() && !block.is_empty();
+        if robots.is_none() && name.is_none() && !is_bare {
+            return Self::configured(cli, block);
         }
-        Self::of_one(cli, robots, name)
+        Self::of_one(cli, robots, name, block)
     }
 
     /// One site alone: the named one, or the default one, or the only one.
@@ -39,21 +42,20 @@ impl Sites {
         cli: &Cli,
         robots: Option<&Path>,
         name: Option<&str>,
+        block: &[Purpose],
     ) -> Result<Self, Failure> {
-        let Trial { policy, mut site, .. } = Trial::of(cli, robots, name, false)?;
-        if let Some(path) = robots {
-            site.robots = RobotsFile::read(path).ok().map(Arc::new);
-        }
-        let takes_all = cli.config.is_none() && robots.is_some();
+        let Trial { policy, site, .. } = Trial::of(cli, robots, name, block, false)?;
+        let takes_all = cli.config.is_none() && (robots.is_some() || !block.is_empty());
         Ok(Self { policy, all: vec![enforcing(&site)], hostless: Some(0), takes_all })
     }
 
-    fn configured(cli: &Cli) -> Result<Self, Failure> {
+    fn configured(cli: &Cli, block: &[Purpose]) -> Result<Self, Failure> {
         let Some(path) = cli.config_file() else {
             let hint = "name them with --robots FILE or --config FILE";
             return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
         };
-        let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
+        let loaded = setting::load(cli, &path).map(|config| blocking(config, block));
+        let loaded = loaded.and_then(|config| policy::trial(config, SystemTime::now()));
         let policy = loaded.map_err(|errors| Failure(errors.to_string()))?;
         let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
         let default = all.iter().position(|site| site.config.hosts.is_empty());

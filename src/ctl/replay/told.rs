@@ -2,7 +2,11 @@
 //! lines were no part of it.
 
 use super::ledger::Ledger;
-use super::part::{Spared, Tally};
+use super::part::LineKind::{
+    Apps, BeforeSince, Browsers, Exempt, Judged, Lines, NoRequest, Off, OtherHosts, RobotsTxt,
+    WithoutUserAgent,
+};
+use super::part::{LineCounts, LineKind, Spared};
 use super::publication::Published;
 use crate::ctl::output::harmless;
 use crate::enforce::Action;
@@ -25,18 +29,9 @@ pub(super) struct Replayed {
 
 #[derive(Clone, Serialize)]
 pub(super) struct Told {
-    lines: u64,
+    #[serde(flatten)]
+    lines: LineCounts,
     unread: Unread,
-    before_since: u64,
-    other_hosts: u64,
-    no_request: u64,
-    without_user_agent: u64,
-    browsers: u64,
-    apps: u64,
-    exempt: u64,
-    off: u64,
-    judged: u64,
-    robots_txt: u64,
     refused: u64,
     violations_after_read: u64,
     published: Vec<Published>,
@@ -72,20 +67,6 @@ struct Kept {
 
 impl Told {
     pub(super) fn of(ledger: &Ledger<'_>, logs: &[PathBuf]) -> Self {
-        let Tally {
-            lines,
-            unread,
-            early,
-            elsewhere,
-            no_request,
-            unlogged,
-            browsers,
-            apps,
-            exempt,
-            off,
-            judged,
-            robots_txt,
-        } = ledger.tally;
         let is_refused = |number: &u32| {
             ledger.decision(*number, false).is_some_and(|decided| decided.action == Action::Refuse)
         };
@@ -103,7 +84,7 @@ impl Told {
         let kept = |((reason, subject), count): (&(Spared, u32), &u64)| {
             let subject = &ledger.accounts.get(*subject as usize)?.subject;
             Some(Kept {
-                reason: word(*reason),
+                reason: reason.into(),
                 site: subject.site.to_string(),
                 client: subject.client.as_str(),
                 crawler: subject.crawler.as_deref().map(str::to_owned),
@@ -113,18 +94,8 @@ impl Told {
         let mut spared: Vec<Kept> = ledger.spared.iter().filter_map(kept).collect();
         spared.sort_by(|one, two| (two.count, &one.crawler).cmp(&(one.count, &two.crawler)));
         Self {
-            lines,
-            unread: Unread { count: unread, example },
-            before_since: early,
-            other_hosts: elsewhere,
-            no_request,
-            without_user_agent: unlogged,
-            browsers,
-            apps,
-            exempt,
-            off,
-            judged,
-            robots_txt,
+            lines: ledger.tally,
+            unread: Unread { count: ledger.tally.of(LineKind::Unread), example },
             refused: decisions.filter(|(number, _)| is_refused(number)).map(|(_, seen)| seen.count).sum(),
             violations_after_read: ledger.after_read(),
             published: Published::all(ledger),
@@ -153,10 +124,9 @@ impl Told {
 
     /// The answer in one line.
     pub(super) fn headline(&self) -> String {
-        let read = self.lines - self.unread.count - self.before_since;
+        let read = self.lines.of(Lines) - self.unread.count - self.lines.of(BeforeSince);
         let all = amount(read, "request", "requests");
-        if read > 0 && self.judged + self.robots_txt + self.browsers + self.apps + self.exempt + self.off == 0
-        {
+        if read > 0 && self.lines.sum(&[Judged, RobotsTxt, Browsers, Apps, Exempt, Off]) == 0 {
             return format!("none of {all} could be judged; see what was left out");
         }
         format!("enforce mode would have refused {} of {all}", grouped(self.refused))
@@ -175,17 +145,18 @@ impl Told {
         said.extend(self.spared());
         said.push(format!(
             "never judged: {} of browsers, {} of apps",
-            grouped(self.browsers),
-            grouped(self.apps)
+            grouped(self.lines.of(Browsers)),
+            grouped(self.lines.of(Apps))
         ));
         let left_out = [
-            (self.exempt, "of exempt addresses"),
-            (self.off, "of crawlers or sites whose mode is off"),
-            (self.without_user_agent, "in lines that do not tell the User-Agent; log it to have them judged"),
-            (self.other_hosts, "for hosts that none of the sites has; --site takes them for one"),
-            (self.no_request, "that were no HTTP, or for no path"),
-            (self.before_since, "before --since"),
+            (Exempt, "of exempt addresses"),
+            (Off, "of crawlers or sites whose mode is off"),
+            (WithoutUserAgent, "in lines that do not tell the User-Agent; log it to have them judged"),
+            (OtherHosts, "for hosts that none of the sites has; --site takes them for one"),
+            (NoRequest, "that were no HTTP, or for no path"),
+            (BeforeSince, "before --since"),
         ];
+        let left_out = left_out.map(|(kind, what)| (self.lines.of(kind), what));
         let left_out = left_out.iter().filter(|(count, _)| *count > 0);
         said.extend(left_out.map(|(count, what)| format!("left out: {} {what}", grouped(*count))));
         said.extend(self.losses());
@@ -213,18 +184,6 @@ impl Told {
             format!("spared: {} {reason} ({names}{more})", grouped(count))
         };
         reasons.into_iter().map(told).collect()
-    }
-}
-
-const fn word(reason: Spared) -> &'static str {
-    match reason {
-        Spared::Kind => "client",
-        Spared::Crawler => "crawler",
-        Spared::Purpose => "purpose",
-        Spared::Site => "site",
-        Spared::Doubt => "doubt",
-        Spared::Variant => "variant",
-        Spared::Certificate => "certificate",
     }
 }
 

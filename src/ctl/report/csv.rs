@@ -13,7 +13,7 @@ const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
                       first_violation,last_violation,crawl_delay_declared,crawl_delay_observed";
 
-pub(super) fn write(report: &Report, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
     for entry in &report.crawlers {
         let cells: Vec<String> = cells(report, entry).iter().map(|text| cell(text)).collect();

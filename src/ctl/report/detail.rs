@@ -12,7 +12,7 @@ use std::io;
 /// Room for the name of a line.
 const LABEL: usize = 12;
 
-pub(super) fn write(entry: &Entry, shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn write(entry: &Entry, shape: &Shape, output: &mut Output<'_>) -> io::Result<()> {
     let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
     let title = format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct);
     output.line("")?;
@@ -130,8 +130,10 @@ pub(super) fn seconds(value: f64) -> String {
 /// What was made of requests, by which rule, and whose it is. What matters most stands first: lines are cut.
 pub(super) fn rule_text(rule: &RuleCount) -> String {
     let decision = &rule.decision;
-    let place = decision.line.map(|line| format!("line {line}  ")).unwrap_or_default();
-    let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
+    let (text, source) = rule.text();
+    let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
+    let place = decision.line.map(|line| format!("line {line}{source}  ")).unwrap_or_default();
+    let text = text.unwrap_or("(no rule)").trim();
     let group = decision.group.join(", ");
     let version = decision.version.map(|version| format!(" of {version}")).unwrap_or_default();
     let more = match rule.versions.len() {

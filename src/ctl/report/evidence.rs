@@ -20,7 +20,7 @@ use std::io;
 /// Requests shown in full.
 const SAMPLES: usize = 40;
 
-pub(super) fn write(case: &Case, question: &Question, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn write(case: &Case, question: &Question, output: &mut Output<'_>) -> io::Result<()> {
     let asked = question.crawler.as_deref().unwrap_or("-");
     let name = case.report.crawlers.first().map_or(asked, Entry::name);
     line(format!("Requests of {} against robots.txt", harmless(name)), output)?;
@@ -48,7 +48,7 @@ pub(super) fn write(case: &Case, question: &Question, output: &mut Output<impl i
     how_to_read(case, output)
 }
 
-fn element(case: &Case, entry: &Entry, top: usize, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn element(case: &Case, entry: &Entry, top: usize, output: &mut Output<'_>) -> io::Result<()> {
     let title = format!("{} at {}", harmless(entry.name()), harmless(&entry.site));
     line(&title, output)?;
     line("-".repeat(title.chars().count().min(WIDTH)), output)?;
@@ -139,7 +139,7 @@ fn summary(entry: &Entry) -> String {
 }
 
 /// The rules that disallow, the `top` of them one by one.
-fn rules(rules: &[RuleCount], top: usize, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn rules(rules: &[RuleCount], top: usize, output: &mut Output<'_>) -> io::Result<()> {
     if rules.is_empty() {
         return Ok(());
     }
@@ -162,11 +162,13 @@ fn rules(rules: &[RuleCount], top: usize, output: &mut Output<impl io::Write>) -
     line("", output)
 }
 
-fn one_rule(rule: &RuleCount, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn one_rule(rule: &RuleCount, output: &mut Output<'_>) -> io::Result<()> {
     let decision = &rule.decision;
     let place = |line: Option<u32>| line.map(|line| format!("line {line}")).unwrap_or_default();
-    let text = decision.rule.as_deref().unwrap_or("(no rule)").trim();
-    let separator = if decision.line.is_some() { ": " } else { "" };
+    let (text, source) = rule.text();
+    let text = text.unwrap_or("(no rule)").trim();
+    let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
+    let separator = if decision.line.is_some() { format!("{source}: ") } else { String::new() };
     line(harmless(&format!("  {}{separator}{text}", place(decision.line))), output)?;
     let version = decision.version.map(|version| format!(" of version {version}")).unwrap_or_default();
     let group = decision.group.join(", ");
@@ -182,7 +184,7 @@ fn one_rule(rule: &RuleCount, output: &mut Output<impl io::Write>) -> io::Result
     Ok(())
 }
 
-fn samples(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn samples(case: &Case, output: &mut Output<'_>) -> io::Result<()> {
     let own: Vec<&Sample> =
         case.samples.iter().filter(|sample| sample.subject.proof != Proof::Contradicted).collect();
     if own.is_empty() {
@@ -227,7 +229,7 @@ fn samples(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
     line("", output)
 }
 
-fn how_to_read(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn how_to_read(case: &Case, output: &mut Output<'_>) -> io::Result<()> {
     line("How this was established", output)?;
     line("------------------------", output)?;
     let mut parts = vec![
@@ -248,7 +250,11 @@ fn how_to_read(case: &Case, output: &mut Output<impl io::Write>) -> io::Result<(
         );
     }
     if case.report.counts_lost > 0 {
-        parts.push("Some requests of this time could not be recorded: the true counts are higher.");
+        parts.push("Some requests of this time are missing from the counts: the true counts are higher.");
+    } else if !case.report.losses.is_empty() {
+        parts.push(
+            "Some requests of this time may be missing from the counts: the true counts may be higher.",
+        );
     }
     for part in parts {
         prose(part, output)?;

@@ -51,7 +51,7 @@ impl Shape {
     }
 }
 
-pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<'_>) -> io::Result<()> {
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
     output.line(shape.bold(&harmless(&summary.headline)))?;
@@ -99,6 +99,26 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<impl io:
     for entry in report.crawlers.iter().filter(is_told).take(shape.top) {
         detail::write(entry, shape, output)?;
     }
+    proposals(report, several, output)
+}
+
+/// Lines that would stop those that took most, to be copied: nothing is cut, and nothing stands beside them.
+fn proposals(report: &Report, several_sites: bool, output: &mut Output<'_>) -> io::Result<()> {
+    if report.proposals.is_empty() {
+        return Ok(());
+    }
+    output.line("")?;
+    output.line("robots.txt does not name these, which took much; the lines that would stop them:")?;
+    for proposal in &report.proposals {
+        let at = if several_sites { format!(" at {}", proposal.site) } else { String::new() };
+        let purpose = proposal.purpose.map(|purpose| format!(", {purpose}")).unwrap_or_default();
+        let requests = amount(proposal.requests, "request", "requests");
+        output.line("")?;
+        output.line(harmless(&format!("# {}{at}{purpose}: {requests}", proposal.crawler)))?;
+        for line in proposal.lines.lines() {
+            output.line(harmless(line))?;
+        }
+    }
     Ok(())
 }
 
@@ -108,7 +128,7 @@ fn section(
     entries: &[&Entry],
     several_sites: bool,
     shape: &Shape,
-    output: &mut Output<impl io::Write>,
+    output: &mut Output<'_>,
 ) -> io::Result<()> {
     let mut sites: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -128,7 +148,7 @@ fn section(
     Ok(())
 }
 
-fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<'_>) -> io::Result<()> {
     let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
     let mut table = lines(&fit(columns(shown), shape.width)).into_iter();
@@ -199,7 +219,7 @@ pub(super) fn short(time: std::time::SystemTime) -> String {
 }
 
 /// A sentence in lines of at most `width`.
-fn wrapped(text: &str, width: usize, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn wrapped(text: &str, width: usize, output: &mut Output<'_>) -> io::Result<()> {
     let mut line = String::new();
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {

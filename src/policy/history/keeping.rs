@@ -1,20 +1,20 @@
 //! What the past asks for while the gateway runs, and what it tells an operator.
 
-use super::{History, OriginWord};
-use crate::decide::{NoticeTime, SiteRules};
-use crate::policy::{Busy, Policy, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{Ledger, LedgerError, timestamp};
+use super::{History, NewHosts, OriginWord};
+use crate::decide::{Former, NoticeTime, Replacement, SiteRules};
+use crate::policy::{Busy, HostSlot, Policy, ReloadReport, ReloadResult, Reloader, Site};
+use crate::record::{Change, LedgerError, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// How often it is looked whether other processes are still there.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often it is looked what other processes wrote, and whether they are still there.
+pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// After how many of these looks the time is noted.
-const NOTED: u32 = 30;
+const NOTED: u32 = 60;
 
 /// How long a change of notice waits for a reload to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -73,35 +73,64 @@ impl fmt::Display for SiteNotice {
 }
 
 /// Why the version in force does not bind at once.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// No site has this name.
+    #[error("no site is called `{0}`; `gatewayctl status` shows their names")]
     NoSite(String),
     /// It cannot be noted.
+    #[error("{0}")]
     Ledger(LedgerError),
     /// A reload is under way.
+    #[error("{0}")]
     Busy(Busy),
 }
 
-impl fmt::Display for BindError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSite(name) => {
-                write!(out, "no site is called `{name}`; `gatewayctl status` shows their names")
-            }
-            Self::Ledger(error) => error.fmt(out),
-            Self::Busy(busy) => busy.fmt(out),
-        }
-    }
+/// A robots.txt that was in force, and when by the time of day; without bytes where there was none.
+struct FormerFile {
+    bytes: Option<Vec<u8>>,
+    since: SystemTime,
+    until: SystemTime,
 }
 
-impl std::error::Error for BindError {}
-
 impl History {
-    /// The last entry of the ledger: what the store is to remember.
-    #[must_use]
-    pub fn last_entry(&self) -> Option<u64> {
-        self.state().ledger.as_ref().map(Ledger::last)
+    /// Has what is in force bind everybody at once, on the hosts of `site` or on all, and one crawler or everybody.
+    pub(super) fn waive(
+        &self,
+        policy: &Policy,
+        site: Option<usize>,
+        crawler: Option<&str>,
+    ) -> Result<(), LedgerError> {
+        let of_site = |slot: &&HostSlot| slot.site == site;
+        let hosts = site
+            .map(|_| policy.hosts.slots().iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
+        let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
+        let mut state = self.state();
+        state.catch_up(policy)?;
+        state.append(vec![Change::Waived { hosts, crawler }])
+    }
+
+    /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
+    fn former(&self, policy: &Policy, site: usize) -> Vec<FormerFile> {
+        let slots = policy.hosts().slots().iter().filter(|slot| slot.site == Some(site));
+        let mut former: Vec<(Replacement, &Former)> = slots
+            .flat_map(|slot| slot.rules.former())
+            .filter(|old| !old.is_unknown)
+            .filter_map(|old| Some((old.replaced?, old)))
+            .collect();
+        former.sort_by_key(|(replaced, _)| *replaced);
+        former.dedup_by_key(|(_, old)| old.version.id);
+        let (state, now, time) = (self.state(), policy.clock.now(), SystemTime::now());
+        let file = |(replaced, old): (Replacement, &Former)| {
+            // Without its bytes it would be taken for no file at all.
+            let bytes = match old.version.id {
+                Some(id) => Some(state.past.file(id)?),
+                None => None,
+            };
+            let until = time.checked_sub(now.since(replaced.at)).unwrap_or(old.since);
+            Some(FormerFile { bytes, since: old.since, until })
+        };
+        former.into_iter().filter_map(file).collect()
     }
 
     /// Why nobody can be accused, if that is so. While the ledger is being written: what was so before.
@@ -190,14 +219,14 @@ impl Reloader {
         Ok(())
     }
 
-    /// The sites whose origins may know what was served before the gateway.
+    /// The hosts whose origins may know what was served before the gateway.
     #[must_use]
-    pub fn unexplained(&self) -> Vec<usize> {
+    pub fn unexplained(&self) -> Vec<NewHosts> {
         self.history.unexplained(&self.current())
     }
 
     /// Takes the origins' words for what the hosts of their sites were given before the gateway.
-    pub fn explain(&self, policy: &Policy, words: &[(usize, OriginWord)]) {
+    pub fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
         let Some(_turn) = self.turn.take(PATIENCE) else { return };
         if self.history.explain(policy, words) {
             self.take_past();
@@ -220,13 +249,21 @@ impl Reloader {
         }
     }
 
-    /// Has the recorder note which versions are in force, as far as `previous` does not say the same.
+    /// Has the recorder note which versions are in force, as far as `previous` does not say the same; without one also
+    /// what was before, for a store that was just begun.
     pub(in crate::policy) fn record_versions(&self, policy: &Policy, previous: Option<&Policy>) {
         self.note_last_entry();
         let mut waiting = 0;
-        for site in policy.sites() {
+        for (index, site) in policy.sites().iter().enumerate() {
+            if previous.is_none() {
+                for FormerFile { bytes, since, until } in self.history.former(policy, index) {
+                    self.recorder.was_in_force(&site.config.name, bytes.as_deref(), since, until);
+                    waiting += bytes.map_or(0, |bytes| bytes.len());
+                }
+            }
             let known = previous.and_then(|policy| policy.named(&site.config.name));
-            if known.is_some_and(|known| known.version() == site.version()) {
+            let is_same = |known: &Site| !known.is_unknown && known.version() == site.version();
+            if site.is_unknown || known.is_some_and(|known| is_same(known)) {
                 continue;
             }
             let bytes = site.robots.as_ref().map(|file| &*file.bytes);
@@ -262,6 +299,9 @@ impl Reloader {
         let Some(_turn) = self.turn.take(Duration::ZERO) else { return };
         if self.history.look(&self.current()) {
             self.take_past();
+        }
+        if self.recorder.has_begun_a_store() {
+            self.record_versions(&self.current(), None);
         }
         if notes_time {
             self.history.note_time();

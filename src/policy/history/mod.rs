@@ -11,10 +11,10 @@ mod words;
 
 pub(super) use past::patterns;
 
-use super::hosts::{HostSlot, Hosts};
+use super::hosts::Hosts;
 use super::{Policy, Site};
 use crate::config::Config;
-use crate::decide::{InForce, SiteRules};
+use crate::decide::SiteRules;
 use crate::record::{
     BeforeEntry, Change, FileDigest, LEDGER_FILE, Ledger, LedgerError, Memory, News, NoticeClock, compacted,
 };
@@ -23,14 +23,19 @@ use past::{EVERY_OTHER, Past, Table};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
+use keeping::LOOK;
 pub use keeping::{BindError, SiteNotice};
 pub use seeds::take_up_reads;
-pub use words::OriginWord;
+pub use words::{NewHosts, OriginWord};
 
 /// Entries are kept at least that long, should the operator lengthen the notice.
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
+
+/// After how long the other processes of a state folder have seen what one of them wrote.
+const SEEN: Duration = LOOK.saturating_add(Duration::from_millis(250));
 
 /// How much earlier the operator's word has to make something bind, to be written again.
 const WORTH_WRITING: Duration = Duration::from_secs(1);
@@ -77,8 +82,16 @@ impl History {
         state.catch_up_with(&policy.config);
         let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
         state.use_versions(policy, is_renewed);
+        let last = state.last_entry();
         state.record(policy)?;
         state.give(policy);
+        let is_news = state.last_entry() != last;
+        let has_company = state.ledger.as_ref().is_some_and(Ledger::has_company);
+        drop(state);
+        if is_news && has_company {
+            // The others judge by what they know of: they are to know of this before anybody can read it.
+            thread::sleep(SEEN);
+        }
         Ok(())
     }
 
@@ -111,16 +124,8 @@ impl History {
             }
             return is_open;
         }
-        let others = state.ledger.as_ref().map(|ledger| state.past.others(ledger.process()));
-        let others = others.unwrap_or_default();
-        if others.is_empty() {
-            return false;
-        }
-        let news = state.ledger.as_mut().map(|ledger| ledger.look(&others));
-        match news {
-            Some(Ok(news)) => state.take(news),
-            _ => false,
-        }
+        // Where it cannot be read, what is known goes on to hold.
+        state.catch_up(policy).unwrap_or_default()
     }
 
     /// Notes the time for the start after the next boot.
@@ -129,48 +134,6 @@ impl History {
             // From an earlier time notice only takes longer.
             let _ = ledger.note_time();
         }
-    }
-
-    /// Has what is in force bind everybody at once, on the hosts of `site` or on all, and one crawler or everybody.
-    pub(super) fn waive(
-        &self,
-        policy: &Policy,
-        site: Option<usize>,
-        crawler: Option<&str>,
-    ) -> Result<(), LedgerError> {
-        let of_site = |slot: &&HostSlot| slot.site == site;
-        let hosts = site
-            .map(|_| policy.hosts.slots().iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
-        let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
-        self.state().append(vec![Change::Waived { hosts, crawler }])
-    }
-
-    /// The sites of whose hosts the ledger never had any past, while it is whole: their origins may know it.
-    #[must_use]
-    pub fn unexplained(&self, policy: &Policy) -> Vec<usize> {
-        let state = self.state();
-        let unknown = state.unexplained();
-        let of_slot = |slot: &HostSlot| slot.site.filter(|_| unknown.contains(&slot.pattern));
-        let mut sites: Vec<usize> = policy.hosts.slots().iter().filter_map(of_slot).collect();
-        sites.sort_unstable();
-        sites.dedup();
-        sites
-    }
-
-    /// Takes origins' words for what the hosts of their sites were given before; `true` where that changes something.
-    pub(super) fn explain(&self, policy: &Policy, words: &[(usize, OriginWord)]) -> bool {
-        let mut state = self.state();
-        let unknown: HashSet<Box<str>> = state.unexplained();
-        let mut changes = Vec::new();
-        for (index, word) in words {
-            let Some(site) = policy.sites().get(*index) else { continue };
-            let slots = policy.hosts.slots().iter().filter(|slot| slot.site == Some(*index));
-            let names: Vec<Box<str>> =
-                slots.map(|slot| slot.pattern.clone()).filter(|name| unknown.contains(name)).collect();
-            let until = |name: &str| state.past.unknown_until(name);
-            changes.extend(word.changes(site, state.limits, policy.config.period.notice, until, &names));
-        }
-        !changes.is_empty() && state.append(changes).is_ok()
     }
 
     /// The clock that notice runs by.
@@ -184,6 +147,12 @@ impl History {
         if let Some(ledger) = self.state().ledger.take() {
             ledger.close();
         }
+    }
+
+    /// The last entry of the ledger: what the store is to remember.
+    #[must_use]
+    pub fn last_entry(&self) -> Option<u64> {
+        self.state().last_entry()
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -232,10 +201,8 @@ impl State {
         }
     }
 
-    /// The hosts that were never here before this process.
-    fn unexplained(&self) -> HashSet<Box<str>> {
-        let process = self.ledger.as_ref().map(Ledger::process);
-        process.map_or_else(HashSet::new, |who| self.past.unexplained(who).map(Into::into).collect())
+    fn last_entry(&self) -> Option<u64> {
+        self.ledger.as_ref().map(Ledger::last)
     }
 
     /// The same past under other bounds is read anew.
@@ -298,10 +265,15 @@ impl State {
             return Err(LedgerError::missing(&self.path));
         };
         let process: Box<str> = ledger.process().into();
-        let known = self.past.table(&process);
-        if known == Some(&table) {
+        if self.past.table(&process) == Some(&table) {
             return self.record_published(policy);
         }
+        // What it says now is what there is to add to.
+        if let Some(ledger) = &mut self.ledger {
+            let news = ledger.look(&[])?;
+            self.take(news);
+        }
+        let known = self.past.table(&process);
         let empty = Table::new();
         let old = known.unwrap_or(&empty);
         let hosts: Table = table
@@ -329,6 +301,17 @@ impl State {
             })
             .map(|file| Change::file(&file.bytes))
             .collect()
+    }
+
+    /// Takes what others wrote. Where they no longer know what is served here, it is said again: the ledger was lost, or
+    /// this process was taken for dead. `true` where something is new.
+    fn catch_up(&mut self, policy: &Policy) -> Result<bool, LedgerError> {
+        let Some(ledger) = &mut self.ledger else { return Ok(false) };
+        let others = self.past.others(ledger.process());
+        let news = ledger.look(&others)?;
+        let is_new = self.take(news);
+        self.record(policy)?;
+        Ok(is_new)
     }
 
     /// Takes the operator's word for since when a version was published.
@@ -361,19 +344,18 @@ impl State {
             policy.hosts = Hosts::unrecorded(policy.sites());
             return;
         };
-        let mut pasts: HashMap<&str, InForce> = self.past.in_force(ledger.process()).collect();
+        let mut pasts: HashMap<&str, SiteRules> = self.past.in_force(ledger.process()).collect();
         for site in &mut policy.sites {
-            let dated =
-                site.patterns().find_map(|name| pasts.get(&*name).map(|one| (one.since, one.is_dated)));
-            if let Some((since, is_dated)) = dated
-                && (site.since, site.is_dated) != (since, is_dated)
-            {
-                *site = Arc::new(Site { since, is_dated, ..(**site).clone() });
+            let since = site.patterns().find_map(|name| pasts.get(&*name)?.since);
+            if let Some(since) = since.filter(|since| *since != site.since) {
+                *site = Arc::new(Site { since, ..(**site).clone() });
             }
         }
         let names: Vec<String> = pasts.keys().map(|name| (*name).to_owned()).collect();
         policy.hosts = Hosts::new(&policy.sites, names, |name, current| {
-            pasts.remove(name).map_or_else(|| SiteRules::new(Arc::clone(current)), |one| one.rules)
+            // What the ledger does not say cannot be held against anybody.
+            let unrecorded = || SiteRules { is_unrecorded: true, ..SiteRules::new(Arc::clone(current)) };
+            pasts.remove(name).unwrap_or_else(unrecorded)
         });
     }
 }
@@ -388,7 +370,8 @@ fn table(policy: &Policy) -> Table {
         let file = file_of(site);
         site.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()
     };
-    policy.sites().iter().flat_map(of_site).collect()
+    // What passes the gateway by is nothing that it served.
+    policy.sites().iter().filter(|site| !site.is_unknown).flat_map(of_site).collect()
 }
 
 #[cfg(test)]

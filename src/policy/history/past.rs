@@ -4,7 +4,8 @@
 //! each time, so that it stays with the host when that moves between sites, wildcards and the default. Hosts that no
 //! entry ever told apart share one past: that of the most specific pattern that is theirs.
 
-use crate::decide::{HostHistory, InForce, Moment, NoticePeriod, NoticeTime, Version, VersionId, Waiver};
+use super::SEEN;
+use crate::decide::{HostHistory, Moment, NoticePeriod, NoticeTime, SiteRules, Version, VersionId, Waiver};
 use crate::record::{BeforeEntry, Change, FileDigest, LedgerEntry, file_bytes};
 use crate::robots::{Limits, Robots};
 use std::collections::{BTreeMap, HashMap};
@@ -85,6 +86,7 @@ impl Past {
             Change::Waived { hosts, crawler } => self.waive(hosts.as_deref(), crawler.as_deref(), moment),
         }
         for past in self.hosts.values_mut() {
+            past.history.passes(moment);
             past.history.prune(period, moment.at);
         }
     }
@@ -104,7 +106,9 @@ impl Past {
         let mut pasts = std::mem::take(&mut self.hosts);
         for (pattern, past) in &mut pasts {
             let next = look_up(&table, pattern);
-            if old.as_ref().is_none_or(|old| look_up(old, pattern) != next) {
+            let is_known = old.as_ref().is_some_and(|old| look_up(old, pattern) == next);
+            // A host that is new, and has no file, is looked up as it was before anybody named it.
+            if !is_known || !past.history.is_served_by(number) {
                 past.history.serve(number, &self.version(&next), moment);
             }
         }
@@ -120,10 +124,16 @@ impl Past {
             .into_iter()
             .map(|name| {
                 let above = patterns(name).find_map(|pattern| self.hosts.get(&*pattern));
-                let past = above.cloned().unwrap_or_else(|| HostPast {
-                    history: HostHistory::unknown_until(moment),
-                    waivers: Arc::new([]),
-                    new_by: is_whole.then(|| process.into()),
+                let past = above.cloned().unwrap_or_else(|| {
+                    let history = HostHistory::unknown_until(moment);
+                    let history = if is_whole {
+                        history
+                    } else {
+                        // Other processes go on to serve what only the lost entries told until they have seen of it,
+                        // and may end before. So a read of this process until then is no read of all that was served.
+                        history.and_perhaps_until(moment.at.after(SEEN)).without_dates_until(moment)
+                    };
+                    HostPast { history, waivers: Arc::new([]), new_by: is_whole.then(|| process.into()) }
                 });
                 (name.clone(), past)
             })
@@ -153,6 +163,7 @@ impl Past {
         let waiver = Waiver { crawler: crawler.map(Into::into), sequence: moment.sequence };
         for (pattern, past) in &mut self.hosts {
             if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
+                past.history.end_unknown(moment.sequence);
                 past.waivers = past.waivers.iter().cloned().chain([waiver.clone()]).collect();
             }
         }
@@ -217,13 +228,20 @@ impl Past {
         tables.any(|table| table.values().any(|file| file.as_deref() == Some(digest)))
     }
 
+    /// The bytes of a version that is kept.
+    pub(super) fn file(&self, version: VersionId) -> Option<Vec<u8>> {
+        let name = version.to_string();
+        let (sha256, bytes) = self.files.iter().find(|(sha256, _)| sha256.starts_with(&name))?;
+        file_bytes(sha256, bytes)
+    }
+
     /// All other processes that serve something.
     pub(super) fn others(&self, process: &str) -> Vec<Box<str>> {
         self.processes.keys().filter(|who| &***who != process).cloned().collect()
     }
 
     /// Every pattern that has a past of its own, with what is in force there for visitors of `process`.
-    pub(super) fn in_force(&self, process: &str) -> impl Iterator<Item = (&str, InForce)> {
+    pub(super) fn in_force(&self, process: &str) -> impl Iterator<Item = (&str, SiteRules)> {
         let number = self.processes.get(process).map_or(0, |serving| serving.number);
         self.hosts.iter().filter_map(move |(pattern, past)| {
             Some((&**pattern, past.history.in_force(number, &past.waivers)?))

@@ -32,8 +32,13 @@ impl Scene {
         use std::fmt::Write as _;
         let mut text = String::from("notice = \"1000s\"\nstate_dir = \"state\"\n");
         for (hosts, path) in sites {
-            std::fs::write(self.path().join(format!("{path}.txt")), closing(path)).unwrap();
-            writeln!(text, "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"{path}.txt\"").unwrap();
+            writeln!(text, "[[sites]]\norigin = \"http://127.0.0.1:9\"").unwrap();
+            if *path == NO_FILE {
+                writeln!(text, "robots = {{ from = \"none\" }}").unwrap();
+            } else {
+                std::fs::write(self.path().join(format!("{path}.txt")), closing(path)).unwrap();
+                writeln!(text, "robots = \"{path}.txt\"").unwrap();
+            }
             if !hosts.is_empty() {
                 writeln!(text, "hosts = {hosts:?}").unwrap();
             }
@@ -157,6 +162,10 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
     assert_eq!((held(&next, "x"), history.fault()), (vec![None], None));
 }
 
+fn every_host() -> NewHosts {
+    NewHosts { site: 0, pattern: "*".into() }
+}
+
 #[test]
 fn the_origin_can_say_what_was_there_before() {
     let old = SystemTime::now().checked_sub(Duration::from_secs(2_000));
@@ -175,8 +184,8 @@ fn the_origin_can_say_what_was_there_before() {
     for (word, expected) in cases {
         let scene = Scene::new();
         let (history, policy) = scene.start(&[(&[], "a")]);
-        assert_eq!(history.unexplained(&policy), [0]);
-        history.explain(&policy, &[(0, word.clone())]);
+        assert_eq!(history.unexplained(&policy), [every_host()]);
+        history.explain(&policy, &[(every_host(), word.clone())]);
         let mut next = policy.next(SystemTime::now());
         history.give(&mut next);
         assert_eq!(held(&next, "x"), expected, "{word:?}");
@@ -191,7 +200,7 @@ fn the_origin_can_say_what_was_there_before() {
 fn a_ledger_that_is_lost_lets_no_origin_speak() {
     let scene = Scene::new();
     let (history, policy) = scene.start(&[(&[], "a")]);
-    assert_eq!(history.unexplained(&policy), [0]);
+    assert_eq!(history.unexplained(&policy), [every_host()]);
     drop(history);
     // It can be told by what the store remembers.
     let config = scene.config(&[(&[], "a")]);
@@ -282,4 +291,136 @@ fn a_ledger_that_is_being_written_holds_no_question_up() {
     let (history, _) = scene.start(&[(&[], "a")]);
     let _writing = history.state();
     assert_eq!(history.fault(), None);
+}
+
+/// A host whose site has no file.
+const NO_FILE: &str = "";
+
+#[test]
+fn a_new_host_without_a_file_was_given_what_allows_everything() {
+    let scene = Scene::new();
+    let (history, first) = scene.start(&[(&["a.example"], "a")]);
+    let without = scene.reload(&history, &first, &[(&["a.example"], "a"), (&["b.example"], NO_FILE)]);
+    let rules = |policy: &Policy| policy.found(policy.hosts().find("b.example")).unwrap().1.clone();
+    let opened = rules(&without).sequence;
+    let with = scene.reload(&history, &without, &[(&["a.example"], "a"), (&["b.example"], "b")]);
+    let last = rules(&with).former().iter().filter_map(|old| old.replaced).max().unwrap();
+    assert!(last.sequence > opened && opened > 0, "what was served until now was replaced now: {last:?}");
+}
+
+#[test]
+fn a_ledger_that_is_lost_while_the_gateway_runs_is_doubt_for_every_host() {
+    let scene = Scene::new();
+    let sites = |path| [(&["a.example"][..], path), (&["b.example"][..], "b")];
+    for found_by in ["a reload", "a waiver", "a look"] {
+        let (history, first) = scene.start(&sites("a"));
+        let state = first.config.state_dir.clone();
+        std::fs::remove_file(state.join(LEDGER_FILE)).unwrap();
+        let policy = match found_by {
+            "a reload" => scene.reload(&history, &first, &sites("c")),
+            "a waiver" => {
+                history.waive(&first, Some(0), Some("GPTBot")).unwrap();
+                first
+            }
+            _ => {
+                assert!(history.look(&first));
+                first
+            }
+        };
+        let mut next = policy.next(SystemTime::now());
+        history.give(&mut next);
+        for host in ["a.example", "b.example"] {
+            assert!(held(&next, host).contains(&None), "{found_by}: {host} {:?}", held(&next, host));
+            let (_, rules) = next.found(next.hosts().find(host)).unwrap();
+            let lost = rules.former().iter().find(|old| old.is_unknown).unwrap().replaced.unwrap();
+            let is_over = lost.at.since(next.clock.now()).is_zero();
+            assert!(!is_over, "{found_by}: another process may serve {host} until it has seen of the loss");
+        }
+        drop(history);
+        let (_, policy) = scene.start(&sites(if found_by == "a reload" { "c" } else { "a" }));
+        for host in ["a.example", "b.example"] {
+            assert!(held(&policy, host).contains(&None), "{found_by}, and a start: {host}");
+        }
+        std::fs::remove_dir_all(state).unwrap();
+    }
+}
+
+#[test]
+fn a_read_from_one_process_lets_nobody_forget_what_another_served_when_the_ledger_was_lost() {
+    let scene = Scene::new();
+    let (old, policy) = scene.start(&[(&["a.example"], "old")]);
+    let path = policy.config.state_dir.join(LEDGER_FILE);
+    for found_by in ["a start", "a look"] {
+        let (mut history, mut next) = scene.start(&[(&["a.example"], "new")]);
+        std::fs::write(&path, "").unwrap();
+        if found_by == "a start" {
+            let mut remembering = State::new(&next.config, Memory::Entry(history.last_entry().unwrap()));
+            let mut policy = scene.policy(&[(&["a.example"], "new")]);
+            remembering.record(&policy).unwrap();
+            remembering.give(&mut policy);
+            (history, next) = (History { state: Mutex::new(remembering), told: Mutex::default() }, policy);
+        } else {
+            assert!(history.look(&next));
+            history.give(&mut next);
+        }
+        let (_, rules) = next.found(next.hosts().find("a.example")).unwrap();
+        // The old process has not seen of the loss yet, and serves what it has. It may end before it does.
+        let lost = rules.former().iter().find(|old| old.is_unknown).unwrap().replaced.unwrap();
+        assert!(lost.sequence > rules.sequence, "{found_by}: {lost:?} {}", rules.sequence);
+        history.waive(&next, None, None).unwrap();
+        history.give(&mut next);
+        let (_, rules) = next.found(next.hosts().find("a.example")).unwrap();
+        let lost = rules.former().iter().find(|old| old.is_unknown).unwrap().replaced.unwrap();
+        let waived = rules.waivers.last().unwrap().sequence;
+        assert!(lost.sequence <= waived, "{found_by}: {lost:?} {waived}");
+    }
+    drop(old);
+}
+
+#[test]
+fn a_process_that_was_alone_learns_of_another() {
+    let scene = Scene::new();
+    let (old, policy) = scene.start(&[(&[], "a")]);
+    let (new, _) = scene.start(&[(&[], "b")]);
+    assert!(old.look(&policy), "the other one serves something else");
+    let mut next = policy.next(SystemTime::now());
+    old.give(&mut next);
+    assert!(held(&next, "x").contains(&id("b")), "{:?}", held(&next, "x"));
+    assert!(!old.look(&next));
+    drop(new);
+}
+
+#[test]
+fn a_process_that_was_taken_for_dead_says_again_what_it_serves() {
+    let scene = Scene::new();
+    let (alive, policy) = scene.start(&[(&[], "a")]);
+    let state = policy.config.state_dir.clone();
+    for entry in std::fs::read_dir(&state).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("ledger.") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let (other, _) = scene.start(&[(&[], "b")]);
+    assert!(alive.look(&policy));
+    let mut next = policy.next(SystemTime::now());
+    alive.give(&mut next);
+    let (_, rules) = next.found(next.hosts().find("x")).unwrap();
+    assert_eq!((rules.current().id, rules.is_unrecorded), (id("a"), false));
+    drop(other);
+}
+
+#[test]
+fn a_host_that_moved_to_a_site_has_its_file_only_since_then() {
+    let scene = Scene::new();
+    let (history, before) = scene.start(&[(&["a.example"], "a"), (&["b.example"], "b")]);
+    let after = scene.reload(&history, &before, &[(&["a.example", "b.example"], "a")]);
+    let rules = |policy: &Policy, host: &str| policy.found(policy.hosts().find(host)).unwrap().1.clone();
+    assert_eq!(rules(&after, "a.example").since, rules(&before, "a.example").since);
+    assert!(rules(&after, "b.example").since > rules(&before, "b.example").since);
+    // Within one second they have one date, and it proves nothing.
+    let (old, new) = (rules(&before, "b.example"), rules(&after, "b.example"));
+    let second =
+        |rules: &SiteRules| rules.since.unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    assert!(rules(&after, "a.example").is_dated && new.is_dated == (second(&old) < second(&new)));
 }

@@ -1,11 +1,12 @@
 //! The origin's word for what its hosts were given before the gateway stood in front of it.
 
+use super::History;
 use crate::decide::{NoticeTime, RulesId};
-use crate::policy::Site;
 use crate::policy::robots_file::fitness;
+use crate::policy::{Policy, Site};
 use crate::record::{BeforeEntry, Change, digest};
 use crate::robots::{Limits, Robots};
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 /// The robots.txt that the origin itself serves.
@@ -17,42 +18,70 @@ pub struct OriginWord {
     pub modified: Option<SystemTime>,
 }
 
+/// Hosts that were never here before: those of one pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NewHosts {
+    /// Their site, by its index.
+    pub site: usize,
+    /// `example.org`, `*.example.org`, or `*` for every other host.
+    pub pattern: Box<str>,
+}
+
+impl History {
+    /// The hosts that the ledger never had, while it is whole: their origins may know their past.
+    #[must_use]
+    pub fn unexplained(&self, policy: &Policy) -> Vec<NewHosts> {
+        let state = self.state();
+        let Some(ledger) = &state.ledger else { return Vec::new() };
+        let unknown: HashSet<&str> = state.past.unexplained(ledger.process()).collect();
+        let slots = policy.hosts.slots().iter().filter(|slot| unknown.contains(&*slot.pattern));
+        slots.filter_map(|slot| Some(NewHosts { site: slot.site?, pattern: slot.pattern.clone() })).collect()
+    }
+
+    /// Takes origins' words for what hosts of theirs were given before; `true` where that changes something.
+    pub(in crate::policy) fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) -> bool {
+        let unexplained: HashSet<NewHosts> = self.unexplained(policy).into_iter().collect();
+        let mut state = self.state();
+        let mut changes = Vec::new();
+        for (hosts, word) in words.iter().filter(|(hosts, _)| unexplained.contains(hosts)) {
+            let Some(site) = policy.sites().get(hosts.site) else { continue };
+            let Some(until) = state.past.unknown_until(&hosts.pattern) else { continue };
+            let notice = policy.config.period.notice;
+            if let Some((file, before)) = word.says(site, state.limits, notice, until) {
+                changes.push(file);
+                changes.push(Change::Before { hosts: [(hosts.pattern.clone(), before)].into() });
+            }
+        }
+        !changes.is_empty() && state.append(changes).is_ok()
+    }
+}
+
 impl OriginWord {
-    /// What is to be noted of the hosts `names` of `site`; nothing where the origin's word says nothing.
+    /// What is to be noted of hosts of `site`, of which nothing is known `until` then: the origin's file, and what it
+    /// stands for. Nothing where the origin's word says nothing.
     ///
     /// Other rules are what was there before. The same rules are no change for anybody, if they have been there for
     /// as long as a copy may be kept.
-    pub(super) fn changes(
+    fn says(
         &self,
         site: &Site,
         limits: Limits,
         notice: Duration,
-        unknown_until: impl Fn(&str) -> Option<NoticeTime>,
-        names: &[Box<str>],
-    ) -> Vec<Change> {
-        let Some(bytes) = self.bytes.as_deref().filter(|bytes| !bytes.is_empty()) else { return Vec::new() };
+        until: NoticeTime,
+    ) -> Option<(Change, BeforeEntry)> {
+        let bytes = self.bytes.as_deref().filter(|bytes| !bytes.is_empty())?;
         let robots = Robots::parse(bytes, &limits).robots;
-        if names.is_empty() || fitness(bytes, &robots).is_err() {
-            return Vec::new();
-        }
+        fitness(bytes).ok()?;
         let is_same = RulesId::of(&robots) == site.rules.current().rules;
         let age =
             self.modified.map(|modified| SystemTime::now().duration_since(modified).unwrap_or_default());
-        let mut hosts = BTreeMap::new();
-        for name in names {
-            let Some(until) = unknown_until(name) else { continue };
-            let (file, until) = match age {
-                _ if !is_same => (Some(digest(bytes)), until),
-                Some(age) if age >= notice => (Some(digest(bytes)), until),
-                Some(age) => (None, until.before(age)),
-                None => continue,
-            };
-            let replaced = u64::try_from(until.0.as_micros()).unwrap_or(u64::MAX);
-            hosts.insert(name.clone(), BeforeEntry { file, replaced });
-        }
-        if hosts.is_empty() {
-            return Vec::new();
-        }
-        vec![Change::file(bytes), Change::Before { hosts }]
+        let (file, until) = match age {
+            _ if !is_same => (Some(digest(bytes)), until),
+            Some(age) if age >= notice => (Some(digest(bytes)), until),
+            Some(age) => (None, until.before(age)),
+            None => return None,
+        };
+        let replaced = u64::try_from(until.0.as_micros()).unwrap_or(u64::MAX);
+        Some((Change::file(bytes), BeforeEntry { file, replaced }))
     }
 }

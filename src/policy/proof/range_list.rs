@@ -88,13 +88,13 @@ impl RangeList {
 
     /// How many networks it has.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.prefixes.len()
     }
 
     /// Whether it has none, which no list that was read without fault is.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
     }
 

@@ -20,7 +20,7 @@ struct Due {
 }
 
 /// Keeps what is known of the servers of all origins fresh, until the gateway stops.
-pub(in crate::proxy) async fn keep(
+pub(crate) async fn keep(
     current: Arc<CurrentPolicy>,
     authorities: Arc<Authorities>,
     mut stopped: watch::Receiver<bool>,

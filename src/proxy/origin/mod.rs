@@ -1,11 +1,13 @@
-//! Origins: which server a request goes to, and over what kind of connection.
+//! Origins: which server a request goes to, over what kind of connection, and whether it is well.
 
-mod handshake;
+mod fetch;
 mod keeping;
 mod peer;
 mod probe;
 mod word;
 
-pub(super) use keeping::keep;
-pub(super) use peer::{ATTEMPTS, Authorities, may_retry, peer};
-pub(super) use word::Inquiry;
+pub(crate) use fetch::Fetcher;
+pub(crate) use keeping::keep;
+pub use peer::Authorities;
+pub(super) use peer::reached;
+pub(crate) use word::Inquiry;

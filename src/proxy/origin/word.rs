@@ -1,10 +1,12 @@
 //! What an origin itself has at /robots.txt: until the gateway stood in front of it, that is what crawlers read.
 //!
-//! It is asked once for each host that was never here before, over a connection of its own, beside the requests.
+//! It is asked once for each host that was never here before, by its name, over a connection of its own, beside the requests.
 
 use super::peer::{Authorities, reached};
 use crate::config::{HostPattern, OriginUrl};
-use crate::policy::{OriginWord, Policy, Reloader, Site};
+use crate::http::Body;
+use crate::http::head::AnswerHead;
+use crate::policy::{NewHosts, OriginWord, Policy, Reloader, Site};
 use pingora::connectors::TransportConnector;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,26 +27,23 @@ const AT_ONCE: usize = 32;
 /// The longest answer that is read, in bytes.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// More fields than an answer to such a request has.
-const FIELDS: usize = 128;
-
 /// Asks the origins of new hosts, whenever there are any.
 #[derive(Debug)]
-pub(in crate::proxy) struct Inquiry {
+pub(crate) struct Inquiry {
     reloader: Arc<Reloader>,
     authorities: Arc<Authorities>,
-    /// The sites that were asked about already, by name.
-    asked: HashSet<String>,
+    /// Those that were asked about already, by pattern.
+    asked: HashSet<Box<str>>,
     generation: u64,
 }
 
 impl Inquiry {
-    pub(in crate::proxy) fn new(reloader: Arc<Reloader>, authorities: Arc<Authorities>) -> Self {
+    pub(crate) fn new(reloader: Arc<Reloader>, authorities: Arc<Authorities>) -> Self {
         Self { reloader, authorities, asked: HashSet::new(), generation: 0 }
     }
 
     /// Goes on asking until the gateway stops.
-    pub(in crate::proxy) async fn go_on(mut self, mut stopped: watch::Receiver<bool>) {
+    pub(crate) async fn go_on(mut self, mut stopped: watch::Receiver<bool>) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
@@ -55,7 +54,7 @@ impl Inquiry {
     }
 
     /// Asks the origins of all hosts that are new now, and takes their word.
-    pub(in crate::proxy) async fn once(&mut self) {
+    pub(crate) async fn once(&mut self) {
         let policy = self.reloader.current();
         if policy.generation == self.generation {
             return;
@@ -63,29 +62,29 @@ impl Inquiry {
         self.generation = policy.generation;
         // The ledger may be waiting for the disk.
         let reloader = Arc::clone(&self.reloader);
-        let Ok(mut sites) = spawn_blocking(move || reloader.unexplained()).await else { return };
-        let name = |index: &usize| policy.sites().get(*index).map(|site| site.config.name.clone());
-        sites.retain(|index| name(index).is_some_and(|name| self.asked.insert(name)));
-        if sites.is_empty() {
+        let Ok(mut hosts) = spawn_blocking(move || reloader.unexplained()).await else { return };
+        hosts.retain(|hosts| self.asked.insert(hosts.pattern.clone()));
+        if hosts.is_empty() {
             return;
         }
-        let words = self.words(&policy, sites).await;
+        let words = self.words(&policy, hosts).await;
         let reloader = Arc::clone(&self.reloader);
         // A reload may be under way; what was asked then is of no use any more.
         let _ = spawn_blocking(move || reloader.explain(&policy, &words)).await;
     }
 
-    async fn words(&self, policy: &Arc<Policy>, sites: Vec<usize>) -> Vec<(usize, OriginWord)> {
+    async fn words(&self, policy: &Arc<Policy>, hosts: Vec<NewHosts>) -> Vec<(NewHosts, OriginWord)> {
         let connector = Arc::new(TransportConnector::new(None));
         let room = Arc::new(Semaphore::new(AT_ONCE));
         let mut asking = JoinSet::new();
-        for index in sites {
+        for new in hosts {
             let (policy, connector) = (Arc::clone(policy), Arc::clone(&connector));
             let (authorities, room) = (Arc::clone(&self.authorities), Arc::clone(&room));
             asking.spawn(async move {
                 let _place = room.acquire().await;
-                let site = policy.sites().get(index)?;
-                Some((index, word(&policy, site, &connector, &authorities).await?))
+                let site = policy.sites().get(new.site)?;
+                let word = word(&policy, site, &new.pattern, &connector, &authorities).await?;
+                Some((new, word))
             });
         }
         let mut words = Vec::new();
@@ -100,10 +99,11 @@ impl Inquiry {
     }
 }
 
-/// What the first server of an origin says; `None` where it says nothing that is of use.
+/// What the first server of an origin says of the hosts of a pattern; `None` where it says nothing that is of use.
 async fn word(
     policy: &Policy,
     site: &Site,
+    pattern: &str,
     connector: &TransportConnector,
     authorities: &Authorities,
 ) -> Option<OriginWord> {
@@ -113,7 +113,7 @@ async fn word(
     // HTTP/1.0 asks for an answer that ends with its length or the connection.
     let request = format!(
         "GET /robots.txt HTTP/1.0\r\nHost: {}\r\nUser-Agent: robots-gateway/{}\r\nAccept-Encoding: identity\r\n\r\n",
-        host(site, &server.server.url),
+        host(pattern, site, &server.server.url),
         env!("CARGO_PKG_VERSION"),
     );
     stream.write_all(request.as_bytes()).await.ok()?;
@@ -123,8 +123,12 @@ async fn word(
     read(&answer)
 }
 
-/// The host to ask for: the site's own where it has one, else the origin's own name.
-fn host(site: &Site, url: &OriginUrl) -> String {
+/// The host to ask for: one of a name by that, others by a name that their site has, else by the origin's own. What an
+/// origin has for one name it need not have for another.
+fn host(pattern: &str, site: &Site, url: &OriginUrl) -> String {
+    if !pattern.starts_with('*') {
+        return pattern.to_owned();
+    }
     let own = site.config.hosts.iter().find_map(|host| match host {
         HostPattern::Exact(name) => Some(name.to_string()),
         HostPattern::Below(_) => None,
@@ -141,24 +145,18 @@ fn host(site: &Site, url: &OriginUrl) -> String {
 
 /// A robots.txt that is whole; `None` for every other answer.
 fn read(answer: &[u8]) -> Option<OriginWord> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
-    let mut head = httparse::Response::new(&mut fields);
-    let httparse::Status::Complete(length) = head.parse(answer).ok()? else { return None };
-    let field = |name: &str| {
-        let found = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
-        std::str::from_utf8(found.value).ok().map(str::trim)
-    };
-    let is_plain = field("Transfer-Encoding").is_none()
-        && field("Content-Encoding").is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
-    if head.code != Some(200) || !is_plain {
+    let head = AnswerHead::read(answer).ok()??;
+    let is_plain = head.text("content-encoding").is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
+    if head.status != 200 || !is_plain {
         return None;
     }
-    let rest = answer.get(length..)?;
-    let bytes = match field("Content-Length") {
-        Some(length) => rest.get(..length.parse().ok()?)?,
-        None => rest,
+    let rest = answer.get(head.length..)?;
+    let bytes = match head.body("GET") {
+        Body::Length(length) => rest.get(..usize::try_from(length).ok()?)?,
+        Body::UntilClose => rest,
+        Body::None | Body::Chunked => return None,
     };
-    let modified = field("Last-Modified").and_then(|date| httpdate::parse_http_date(date).ok());
+    let modified = head.text("last-modified").and_then(|date| httpdate::parse_http_date(date).ok());
     Some(OriginWord { bytes: Some(bytes.to_vec()), modified })
 }
 

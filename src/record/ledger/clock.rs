@@ -35,14 +35,18 @@ impl NoticeClock {
     }
 
     /// What it shows.
-    #[must_use]
     pub fn now(self) -> NoticeTime {
-        NoticeTime(self.at_boot.saturating_add(uptime()))
+        self.at(uptime())
+    }
+
+    /// What it showed when the machine had been up for `uptime`.
+    pub(super) const fn at(self, uptime: Duration) -> NoticeTime {
+        NoticeTime(self.at_boot.saturating_add(uptime))
     }
 }
 
 /// For how long the machine has been up, sleep included.
-pub(super) fn uptime() -> Duration {
+pub(in crate::record) fn uptime() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
     // To the microsecond, as it is written.
@@ -50,7 +54,7 @@ pub(super) fn uptime() -> Duration {
 }
 
 /// What tells this boot of the machine from every other; `None` where the system does not say.
-pub(super) fn boot() -> Option<String> {
+pub(in crate::record) fn boot() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }

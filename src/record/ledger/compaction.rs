@@ -19,7 +19,6 @@ pub(super) fn open_processes(entries: &[LedgerEntry]) -> Vec<Box<str>> {
 
 /// The entries after `from`, and before them what was being served then: one entry for each process, and the files
 /// that any of these name.
-#[must_use]
 pub fn compacted(entries: &[LedgerEntry], from: NoticeTime) -> Vec<LedgerEntry> {
     let cut = entries.partition_point(|entry| entry.at() <= from);
     let (old, recent) = entries.split_at(cut);

@@ -13,6 +13,18 @@ use std::time::{Duration, SystemTime};
 /// How many hexadecimal digits of a line's SHA-256 stand before it.
 const CHECKSUM: usize = 16;
 
+/// What entries call the processes of version 0.1.
+pub(super) const VERSION_0_1: &str = "0.1";
+
+/// What is wrong with lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// The last one has no end.
+    Cut,
+    /// One is not what was written.
+    Broken,
+}
+
 /// The SHA-256 of a robots.txt in hexadecimal digits, or none for a host without one.
 pub type FileDigest = Option<Box<str>>;
 
@@ -90,20 +102,17 @@ pub struct BeforeEntry {
 
 impl Change {
     /// A file as it is kept.
-    #[must_use]
     pub fn file(bytes: &[u8]) -> Self {
         Self::File { sha256: digest(bytes), bytes: STANDARD.encode(bytes) }
     }
 }
 
 /// The SHA-256 of a robots.txt, as entries name it.
-#[must_use]
 pub fn digest(bytes: &[u8]) -> Box<str> {
     hexadecimal(&Sha256::digest(bytes)).into()
 }
 
 /// The bytes of a [`Change::File`]; `None` where they are not those that it names.
-#[must_use]
 pub fn file_bytes(sha256: &str, bytes: &str) -> Option<Vec<u8>> {
     STANDARD.decode(bytes).ok().filter(|bytes| *digest(bytes) == *sha256)
 }
@@ -124,16 +133,30 @@ impl LedgerEntry {
     }
 
     /// The same as of another moment, for what is known from elsewhere.
-    #[must_use]
     pub fn as_of(self, sequence: u64, at: NoticeTime, time: SystemTime) -> Self {
         let time = Timestamp::try_from(time).unwrap_or(self.time);
         Self { sequence, clock: whole_micros(at.0), uptime: 0, boot: Box::default(), time, ..self }
     }
 
     /// When it was.
-    #[must_use]
     pub fn moment(&self) -> Moment {
         Moment { sequence: self.sequence, at: self.at(), time: self.time.into() }
+    }
+
+    /// The same as `clock` tells it. A process that begins a ledger anew beside another one that lives has a clock of its
+    /// own; what they have in common is for how long the machine has been up in `boot`.
+    pub(super) fn by(mut self, clock: NoticeClock, boot: &str) -> Self {
+        if *self.boot != *boot || self.uptime == 0 {
+            return self;
+        }
+        let told = self.clock;
+        self.clock = whole_micros(clock.at(Duration::from_micros(self.uptime)).0);
+        if let Change::Before { hosts } = &mut self.change {
+            for before in hosts.values_mut() {
+                before.replaced = before.replaced.saturating_add(self.clock).saturating_sub(told);
+            }
+        }
+        self
     }
 
     /// When it was, on the clock that notice runs by.
@@ -161,7 +184,6 @@ fn checksum(text: &str) -> String {
 }
 
 /// Bytes as hexadecimal digits.
-#[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()

@@ -2,10 +2,11 @@
 
 use super::clock::{self, NoticeClock, uptime};
 use super::compaction::{compacted, open_processes};
-use super::entry::{Change, LedgerEntry, whole_micros};
-use super::place::{beside, inode, locked, options};
-use super::presence::{Absent, Presence, absent};
+use super::entry::{Change, Damage, LedgerEntry, VERSION_0_1, whole_micros};
+use super::place::{locked, options};
+use super::presence::{self, Absent, Presence, absent};
 use super::{LedgerError, Memory, News};
+use crate::record::files::{Inode, beside, inode, sync_folder_of};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -24,7 +25,7 @@ pub struct Ledger {
     clock: NoticeClock,
     presence: Presence,
     file: File,
-    inode: (u64, u64),
+    inode: Inode,
     /// How much of it was read, in bytes.
     read_to: u64,
     last: u64,
@@ -33,7 +34,9 @@ pub struct Ledger {
     keep: Duration,
 }
 
-/// The process that writes, as entries name it.
+/// More entries than all processes of a state folder write before each has seen what the others wrote.
+const UNSEEN: u64 = 1 << 20;
+
 fn process_name(boot: &str) -> Box<str> {
     let boot = boot.get(..8).unwrap_or(boot);
     format!("{boot}-{}-{}", std::process::id(), whole_micros(uptime())).into()
@@ -45,8 +48,7 @@ impl Ledger {
     /// # Errors
     /// When it cannot be read or written. A broken one is set aside, which is no error.
     pub fn open(path: &Path, memory: &Memory, keep: Duration) -> Result<(Self, News), LedgerError> {
-        let fail = |source| LedgerError { path: path.to_owned(), source };
-        Self::try_open(path, memory, keep).map_err(fail)
+        Self::try_open(path, memory, keep).map_err(|source| LedgerError { path: path.to_owned(), source })
     }
 
     fn try_open(path: &Path, memory: &Memory, keep: Duration) -> io::Result<(Self, News)> {
@@ -76,6 +78,7 @@ impl Ledger {
         let was_rolled_back = matches!(memory, Memory::Seeds(_)) && ledger.last > 0;
         let memory = &if was_rolled_back { Memory::Entry(ledger.last) } else { memory.clone() };
         ledger.set_clock(&entries);
+        entries = ledger.by_own_clock(entries);
         if entries.is_empty() {
             entries = ledger.begin(memory)?;
         }
@@ -89,21 +92,23 @@ impl Ledger {
     }
 
     /// The clock that notice runs by.
-    #[must_use]
     pub const fn clock(&self) -> NoticeClock {
         self.clock
     }
 
     /// What entries of this process call it.
-    #[must_use]
     pub fn process(&self) -> &str {
         &self.process
     }
 
     /// The last entry there is.
-    #[must_use]
     pub const fn last(&self) -> u64 {
         self.last
+    }
+
+    /// Whether another process of the folder is alive.
+    pub fn has_company(&self) -> bool {
+        presence::has_company(&self.path, &self.process)
     }
 
     /// Has the next look find all entries again.
@@ -131,11 +136,20 @@ impl Ledger {
         })
     }
 
+    /// Whether it is the file that was read, and no longer than it was then.
+    fn is_as_read(&self) -> bool {
+        let found = std::fs::metadata(&self.path);
+        found.is_ok_and(|found| inode(&found) == self.inode && found.len() == self.read_to)
+    }
+
     /// What others wrote; processes that are gone are noted as ended.
     ///
     /// # Errors
     /// When it cannot be read or written.
     pub fn look(&mut self, others: &[Box<str>]) -> Result<News, LedgerError> {
+        if others.is_empty() && self.is_as_read() {
+            return Ok(News::default());
+        }
         self.with_lock(|ledger| {
             let mut news = ledger.read_on()?;
             let mut stopped = Vec::new();
@@ -160,7 +174,8 @@ impl Ledger {
     /// # Errors
     /// When that cannot be written: then the clock goes on from an earlier time, and notice takes longer.
     pub fn note_time(&self) -> Result<(), LedgerError> {
-        self.presence.note(self.clock.now()).map_err(|source| self.failed(source))
+        let failed = |source| LedgerError { path: self.path.clone(), source };
+        self.presence.note(self.clock.now()).map_err(failed)
     }
 
     /// Says that this process serves nothing any more.
@@ -170,10 +185,6 @@ impl Ledger {
         if self.append(vec![Change::Stopped { who }]).is_ok() {
             self.presence.end();
         }
-    }
-
-    fn failed(&self, source: io::Error) -> LedgerError {
-        LedgerError { path: self.path.clone(), source }
     }
 
     fn with_lock<T>(&mut self, work: impl FnOnce(&mut Self) -> io::Result<T>) -> Result<T, LedgerError> {
@@ -232,7 +243,11 @@ impl Ledger {
             return Ok(News { entries, is_all: true });
         }
         self.drop_cut_line(damage)?;
-        Ok(News { entries, is_all })
+        Ok(News { entries: self.by_own_clock(entries), is_all })
+    }
+
+    fn by_own_clock(&self, entries: impl IntoIterator<Item = LedgerEntry>) -> Vec<LedgerEntry> {
+        entries.into_iter().map(|entry| entry.by(self.clock, &self.boot)).collect()
     }
 
     fn read(&mut self) -> io::Result<(Vec<LedgerEntry>, Option<Damage>)> {
@@ -276,10 +291,11 @@ impl Ledger {
         let seeds = if let Memory::Seeds(seeds) = memory { seeds.as_slice() } else { &[] };
         let now = self.clock.now();
         let mut entries = Vec::new();
-        // Above every one that a read in the store may bear.
+        // Above every one that a read may bear: another process may have written entries that nobody here has seen,
+        // and a read of then is no read of what is served from now on.
         let first = match memory {
             Memory::Nothing | Memory::Seeds(_) => 1,
-            Memory::Entry(sequence) => sequence + 1,
+            Memory::Entry(sequence) => sequence + UNSEEN,
             Memory::Unreadable => u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(1),
         };
         let mut begun = self.entry(first.max(self.last + 1), Change::Begun { after_loss });
@@ -293,7 +309,7 @@ impl Ledger {
             entries.push(entry.as_of(seed.sequence, now.before(seed.ago), seed.time));
         }
         self.put(&entries)?;
-        self.sync_folder()?;
+        sync_folder_of(&self.path)?;
         Ok(entries)
     }
 
@@ -341,7 +357,7 @@ impl Ledger {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let entries: Vec<LedgerEntry> = lines.filter_map(LedgerEntry::parse).collect();
+        let entries = self.by_own_clock(lines.filter_map(LedgerEntry::parse));
         let kept = compacted(&entries, self.clock.now().before(self.keep));
         let lines: String = kept.iter().map(LedgerEntry::line).collect::<Result<_, _>>()?;
         let next = beside(&self.path, ".new");
@@ -350,7 +366,7 @@ impl Ledger {
         file.write_all(lines.as_bytes())?;
         file.sync_data()?;
         std::fs::rename(&next, &self.path)?;
-        self.sync_folder()?;
+        sync_folder_of(&self.path)?;
         let inode = inode(&file.metadata()?);
         (self.file, self.inode, self.read_to) = (file, inode, lines.len() as u64);
         self.compacted = self.read_to;
@@ -371,20 +387,4 @@ impl Ledger {
         (self.file, self.inode, self.read_to, self.compacted) = (file, inode, 0, 0);
         Ok(())
     }
-
-    fn sync_folder(&self) -> io::Result<()> {
-        self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-    }
-}
-
-/// What entries call the processes of version 0.1.
-pub(super) const VERSION_0_1: &str = "0.1";
-
-/// What is wrong with lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Damage {
-    /// The last one has no end.
-    Cut,
-    /// One is not what was written.
-    Broken,
 }

@@ -12,11 +12,11 @@ mod place;
 mod presence;
 
 pub use clock::NoticeClock;
+pub(super) use clock::{boot, uptime};
 pub use compaction::compacted;
 pub use entry::{BeforeEntry, Change, FileDigest, LedgerEntry, digest, file_bytes, hexadecimal};
 pub use file::Ledger;
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -25,7 +25,8 @@ use std::time::{Duration, SystemTime};
 pub const LEDGER_FILE: &str = "ledger";
 
 /// Why the ledger cannot be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}", path.display(), self.reason())]
 pub struct LedgerError {
     path: PathBuf,
     source: io::Error,
@@ -33,13 +34,11 @@ pub struct LedgerError {
 
 impl LedgerError {
     /// The ledger's file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What is wrong, and what to do about it.
-    #[must_use]
     pub fn reason(&self) -> String {
         format!(
             "the ledger of robots.txt versions cannot be written: {}; make the state folder writable for the user \
@@ -49,21 +48,8 @@ impl LedgerError {
     }
 
     /// It could not even be opened, for a reason that was told then.
-    #[must_use]
     pub fn missing(path: &Path) -> Self {
         Self { path: path.to_owned(), source: io::Error::other("it could not be opened") }
-    }
-}
-
-impl fmt::Display for LedgerError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.path.display(), self.reason())
-    }
-}
-
-impl std::error::Error for LedgerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where the ledger's file is, and who may write to it at a time.
 
-use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use crate::record::files::{Inode, inode, inode_at};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long another process may hold the lock; it does so for one sync to disk.
@@ -16,14 +17,14 @@ pub(super) fn options() -> OpenOptions {
 }
 
 /// The file at `path`, locked, once it is the one there.
-pub(super) fn locked(path: &Path) -> io::Result<(File, (u64, u64))> {
+pub(super) fn locked(path: &Path) -> io::Result<(File, Inode)> {
     let start = Instant::now();
     loop {
         let file = options().truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => {
                 let found = inode(&file.metadata()?);
-                if std::fs::metadata(path).is_ok_and(|metadata| inode(&metadata) == found) {
+                if inode_at(path) == Some(found) {
                     return Ok((file, found));
                 }
             }
@@ -34,14 +35,4 @@ pub(super) fn locked(path: &Path) -> io::Result<(File, (u64, u64))> {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
         }
     }
-}
-
-pub(super) fn inode(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
-}
-
-pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }

@@ -2,6 +2,7 @@
 
 use super::entry::whole_micros;
 use crate::decide::NoticeTime;
+use crate::record::files::beside;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -18,7 +19,7 @@ pub(super) struct Presence {
 impl Presence {
     /// Marks the process as alive.
     pub(super) fn new(ledger: &Path, process: &str) -> io::Result<Self> {
-        let path = path(ledger, process);
+        let path = beside(ledger, &format!(".{process}"));
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(&path)?;
         file.try_lock()?;
         Ok(Self { path, file })
@@ -60,7 +61,7 @@ impl Absent {
 
 /// The process, where it is gone. What cannot be told is alive: its versions go on to excuse.
 pub(super) fn absent(ledger: &Path, process: &str) -> Option<Absent> {
-    let path = path(ledger, process);
+    let path = beside(ledger, &format!(".{process}"));
     match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Absent(path)),
         Err(_) => None,
@@ -71,11 +72,18 @@ pub(super) fn absent(ledger: &Path, process: &str) -> Option<Absent> {
     }
 }
 
-fn path(ledger: &Path, process: &str) -> PathBuf {
-    let mut name = ledger.as_os_str().to_owned();
-    name.push(".");
-    name.push(process);
-    name.into()
+/// Whether another process than `own` is alive, whatever the ledger says of it.
+pub(super) fn has_company(ledger: &Path, own: &str) -> bool {
+    let (Some(folder), Some(name)) = (ledger.parent(), ledger.file_name().and_then(|name| name.to_str()))
+    else {
+        return false;
+    };
+    let is_alive = |entry: std::fs::DirEntry| {
+        let file = entry.file_name();
+        let process = file.to_str()?.strip_prefix(name)?.strip_prefix('.').filter(|who| *who != own)?;
+        absent(ledger, process).is_none().then_some(())
+    };
+    std::fs::read_dir(folder).is_ok_and(|entries| entries.flatten().find_map(is_alive).is_some())
 }
 
 #[cfg(test)]
@@ -91,7 +99,9 @@ mod tests {
         let noted = NoticeTime(Duration::from_micros(12_345));
         presence.note(noted).unwrap();
         assert!(absent(&ledger, "1").is_none());
+        assert!(has_company(&ledger, "2") && !has_company(&ledger, "1"));
         drop(presence);
+        assert!(!has_company(&ledger, "2"), "what it left is no process");
         let gone = absent(&ledger, "1").unwrap();
         assert_eq!(gone.last_time(), noted);
         gone.clear();

@@ -1,6 +1,8 @@
 use super::compaction::open_processes;
-use super::file::{GROWN, VERSION_0_1};
+use super::entry::{VERSION_0_1, whole_micros};
+use super::file::GROWN;
 use super::*;
+use crate::decide::NoticeTime;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
@@ -84,6 +86,43 @@ fn two_processes_see_what_each_other_writes() {
 }
 
 #[test]
+fn processes_whose_clocks_differ_agree_on_when_something_was() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path().parent().unwrap()).unwrap();
+    // Of a boot a year ago: this one goes on from it.
+    let year = Duration::from_secs(366 * 86_400);
+    let begun =
+        LedgerEntry::new(1, "p", "another boot", NoticeClock::default(), Change::Begun { after_loss: false });
+    let clock = NoticeTime(NoticeClock::default().now().0 + year);
+    let begun = LedgerEntry { clock: whole_micros(clock.0), ..begun };
+    std::fs::write(place.path(), begun.line().unwrap()).unwrap();
+    let (mut old, _) = place.open(&Memory::Nothing);
+    std::fs::remove_file(place.path()).unwrap();
+    let (mut new, _) = place.open(&Memory::Entry(1));
+    assert!(old.clock().now().since(new.clock().now()) > year / 2);
+    let replaced = whole_micros(new.clock().now().0);
+    let hosts = BTreeMap::from([("*".into(), BeforeEntry { file: None, replaced })]);
+    new.append(serving("*", b"a")).unwrap();
+    new.append(vec![Change::Before { hosts }]).unwrap();
+    let is_now = |at: NoticeTime, ledger: &Ledger| {
+        let now = ledger.clock().now();
+        now.since(at).max(at.since(now)) < Duration::from_secs(60)
+    };
+    let news = old.look(&[]).unwrap();
+    assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &old)), "{news:?}");
+    let Some(Change::Before { hosts }) = news.entries.last().map(|entry| &entry.change) else {
+        panic!("{news:?}")
+    };
+    assert!(is_now(NoticeTime(Duration::from_micros(hosts["*"].replaced)), &old));
+    old.append(serving("*", b"b")).unwrap();
+    let news = new.append(Vec::new()).unwrap();
+    assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &new)), "{news:?}");
+    drop((old, new));
+    let (ledger, news) = place.open(&Memory::Nothing);
+    assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &ledger)), "{news:?}");
+}
+
+#[test]
 fn a_line_cut_off_by_a_kill_was_never_served() {
     let place = Place::new();
     let (mut ledger, _) = place.open(&Memory::Nothing);
@@ -126,6 +165,21 @@ fn what_is_lost_or_damaged_is_set_aside_and_told() {
         assert_eq!(news.entries.len(), 1, "{damage}");
         assert_eq!(place.aside(), usize::from(damage != "gone"), "{damage}");
     }
+}
+
+#[test]
+fn what_is_begun_after_a_loss_comes_after_entries_that_nobody_had_seen() {
+    let place = Place::new();
+    let (mut one, _) = place.open(&Memory::Nothing);
+    let (mut other, _) = place.open(&Memory::Nothing);
+    for _ in 0..100 {
+        other.append(serving("*", b"a")).unwrap();
+    }
+    let seen_by_nobody_else = other.last();
+    std::fs::remove_file(place.path()).unwrap();
+    let news = one.look(&[]).unwrap();
+    assert_eq!(changes(&news), [&Change::Begun { after_loss: true }]);
+    assert!(news.entries[0].sequence > seen_by_nobody_else, "{news:?}");
 }
 
 #[test]

@@ -3,10 +3,13 @@
 //! Copying the files of a running database one after the other is not that: the write-ahead log that is copied a moment
 //! later need not belong to the file.
 
+use super::database::Database as _;
 use super::error::{StoreError, StoreErrorKind};
+use super::schema;
 use super::sqlite::Sqlite;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Writes a copy of the store in `from` to the file `to`, which must not exist, and gives its size in bytes. It is on
@@ -39,7 +42,13 @@ pub fn copy(from: &Path, to: &Path) -> Result<u64, StoreError> {
 }
 
 fn write(from: &Path, part: &Path) -> Result<u64, StoreError> {
+    if !from.exists() {
+        return Err(schema::missing(from));
+    }
     let mut source = Sqlite::open_to_read(from)?;
+    if source.number("PRAGMA user_version", &[])? == Some(0) {
+        return Err(schema::not_set_up(from));
+    }
     let (needed, free) = (source.bytes()?, free(folder_of(part))?);
     // As much again stays free: a disk that is full stops the journal and the store.
     if free / 2 < needed {
@@ -52,6 +61,9 @@ fn write(from: &Path, part: &Path) -> Result<u64, StoreError> {
     }
     // What a copy that was interrupted has left; nothing else has this name.
     let _ = fs::remove_file(part);
+    // It may hold addresses: it is not for everybody to read.
+    let mine = fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(part);
+    mine.map_err(|error| refused(part, &error))?;
     source.vacuum_into(part)?;
     fs::metadata(part).map(|metadata| metadata.len()).map_err(|error| refused(part, &error))
 }
@@ -73,7 +85,6 @@ fn refused(path: &Path, error: &io::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::store::database::Database as _;
     use crate::record::store::open::{Source as _, StoreFile};
     use crate::record::store::tests::Folder;
 
@@ -99,7 +110,7 @@ mod tests {
         assert!(error.contains("there is something already"), "{error}");
         assert_eq!(fs::read(&to).unwrap(), b"mine");
         fs::remove_file(&to).unwrap();
-        assert_eq!(copy(&folder.store(), &to).unwrap_err().kind(), StoreErrorKind::Io, "there is no store");
+        assert_eq!(copy(&folder.store(), &to).unwrap_err().kind(), StoreErrorKind::Missing);
         fs::write(folder.store(), vec![b'x'; 8_192]).unwrap();
         assert_eq!(copy(&folder.store(), &to).unwrap_err().kind(), StoreErrorKind::Corrupt);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the store that is none");

@@ -1,7 +1,5 @@
 //! What can go wrong with the store, and what each kind calls for.
 
-use std::fmt;
-
 /// What kind of fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
@@ -24,7 +22,8 @@ pub enum StoreErrorKind {
 }
 
 /// A fault of the store, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct StoreError {
     kind: StoreErrorKind,
     message: String,
@@ -36,16 +35,7 @@ impl StoreError {
     }
 
     /// What kind of fault it is.
-    #[must_use]
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
     }
 }
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for StoreError {}

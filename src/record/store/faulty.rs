@@ -5,7 +5,8 @@
 
 use super::database::{Database, Value};
 use super::error::{StoreError, StoreErrorKind};
-use super::open::{Opened, Source, StoreFile};
+use super::harm::Harm;
+use super::open::{Left, Opened, Source, StoreFile};
 use super::sqlite::Sqlite;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -113,12 +114,16 @@ impl Source for FaultyFile {
         if self.fate.is_dead() {
             return Err(StoreError::new(StoreErrorKind::Io, "the process is no more"));
         }
-        let Opened { database, set_aside } = self.file.open(thorough)?;
-        Ok(Opened { database: Faulty { inner: database, fate: self.fate.clone() }, set_aside })
+        let Opened { database, set_aside, is_new } = self.file.open(thorough)?;
+        Ok(Opened { database: Faulty { inner: database, fate: self.fate.clone() }, set_aside, is_new })
     }
 
-    fn is_in_place(&self) -> bool {
-        self.file.is_in_place()
+    fn harm(&mut self, database: &mut Faulty) -> Result<Option<Harm>, StoreError> {
+        self.file.harm(&mut database.inner)
+    }
+
+    fn leave(&mut self, database: Faulty, harm: Harm) -> Result<Left, StoreError> {
+        self.file.leave(database.inner, harm)
     }
 
     fn close(&mut self, database: Faulty) {

@@ -5,8 +5,9 @@
 //! counts up and loses none. What the cap removes is counted and told. The bytes of a robots.txt that went out
 //! of force less than a week ago are not touched by the cap: fair notice needs them (RFC 9309 §2.4).
 
-use super::database::{Database, Value, transaction};
+use super::database::{Database, Value, integer, transaction};
 use super::error::StoreError;
+use super::losses::{self, Lost};
 use crate::record::tally::{DAY, HOUR, MINUTE, start_of};
 use Value::Integer;
 
@@ -44,7 +45,9 @@ impl Step {
     }
 }
 
-/// Does one step, if there is one to do. `now` is in microseconds.
+/// Does one step, if there is one to do. `now`, in microseconds, is a plausible time: see [`StoreClock`].
+///
+/// [`StoreClock`]: super::clock::StoreClock
 pub(super) fn step<D: Database>(database: &mut D, keep: Keep, now: i64) -> Result<Step, StoreError> {
     let minutes_end = start_of(now, HOUR) - MINUTES_FOR;
     let hours_end = start_of(now, DAY) - HOURS_FOR;
@@ -75,6 +78,12 @@ fn fold<D: Database>(database: &mut D, fine: i64, coarse: i64, end: i64) -> Resu
 
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
 fn expire<D: Database>(database: &mut D, cutoff: i64) -> Result<bool, StoreError> {
+    for span in SPANS {
+        let removed = transaction(database, |database| remove_counts(database, span, cutoff, Lost::Expired))?;
+        if removed.is_some() {
+            return Ok(true);
+        }
+    }
     for sql in EXPIRED {
         if transaction(database, |database| database.run(sql, &[Integer(cutoff)]))? > 0 {
             return Ok(true);
@@ -83,15 +92,30 @@ fn expire<D: Database>(database: &mut D, cutoff: i64) -> Result<bool, StoreError
     Ok(false)
 }
 
-/// What is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
-/// days longer than everything that names them.
-const EXPIRED: [&str; 17] = [
-    "DELETE FROM rollup WHERE span = 86400 AND start = (SELECT min(start) FROM rollup WHERE span = 86400)
-     AND start + 86400 <= ?1",
-    "DELETE FROM rollup WHERE span = 3600 AND start = (SELECT min(start) FROM rollup WHERE span = 3600)
-     AND start + 3600 <= ?1",
-    "DELETE FROM rollup WHERE span = 60 AND start = (SELECT min(start) FROM rollup WHERE span = 60)
-     AND start + 60 <= ?1",
+/// Removes the oldest roll-ups of one length that ended by `end`, in seconds, and notes whose counts they were: a report
+/// of that time tells that they are missing. How many requests; `None` where there are no such roll-ups.
+fn remove_counts<D: Database>(
+    database: &mut D,
+    span: i64,
+    end: i64,
+    lost: Lost,
+) -> Result<Option<u64>, StoreError> {
+    let oldest = database.number("SELECT min(start) FROM rollup WHERE span = ?1", &[Integer(span)])?;
+    let Some(start) = oldest.filter(|start| start.saturating_add(span) <= end) else { return Ok(None) };
+    let period = [Integer(span), Integer(start)];
+    let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
+    let sum = u64::try_from(database.number(sum, &period)?.unwrap_or_default()).unwrap_or_default();
+    losses::add(database, lost, (start, span), sum)?;
+    database.run("DELETE FROM rollup WHERE span = ?1 AND start = ?2", &period)?;
+    Ok(Some(sum))
+}
+
+/// Roll-ups by their length, in the order in which they grow old.
+const SPANS: [i64; 3] = [DAY, HOUR, MINUTE];
+
+/// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
+/// days longer than everything that names them; what is missing of a time is told for 400 days longer.
+const EXPIRED: [&str; 15] = [
     "DELETE FROM path WHERE (subject, day) IN
      (SELECT subject, day FROM path_day WHERE day + 86400 <= ?1 ORDER BY day LIMIT 4)",
     "DELETE FROM path_day WHERE day + 86400 <= ?1 AND NOT EXISTS
@@ -99,7 +123,7 @@ const EXPIRED: [&str; 17] = [
     "DELETE FROM presence WHERE day = (SELECT min(day) FROM presence) AND day + 86400 <= ?1",
     "DELETE FROM gap WHERE day = (SELECT min(day) FROM gap) AND day + 86400 <= ?1",
     "DELETE FROM stranger WHERE day = (SELECT min(day) FROM stranger) AND day + 86400 <= ?1",
-    "DELETE FROM loss WHERE start + span <= ?1",
+    "DELETE FROM loss WHERE start + span + 34560000 <= ?1",
     "DELETE FROM sample WHERE id IN
      (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
     "DELETE FROM unseen_reads WHERE last < ?1 * 1000000",
@@ -108,7 +132,8 @@ const EXPIRED: [&str; 17] = [
     // A read of the version in force is what `notice = \"read\"` rests on, however long ago it was.
     "DELETE FROM read WHERE last < ?1 * 1000000 AND version NOT IN
      (SELECT lower(hex(substr(sha256, 1, 6))) FROM version WHERE until = 0)",
-    "DELETE FROM writer WHERE written < ?1 * 1000000",
+    "DELETE FROM writer WHERE written < ?1 * 1000000 AND is_open = 0",
+    "DELETE FROM unclean WHERE until < ?1 * 1000000",
     "DELETE FROM subject WHERE used + 259200 < ?1 AND id NOT IN (SELECT subject FROM read)",
     "DELETE FROM decision WHERE used + 259200 < ?1",
 ];
@@ -138,97 +163,82 @@ pub(super) fn shrink<D: Database>(database: &mut D, max_bytes: u64, now: i64) ->
 }
 
 /// One kind of row that can go. In its statements `?1` is the start of the day, in seconds.
-struct Piece {
-    /// The counter that tells of it.
-    counter: &'static str,
-    /// How many requests it counts, where it counts any.
-    requests: Option<&'static str>,
-    delete: &'static str,
+enum Piece {
+    Details(&'static str),
+    /// The oldest roll-ups of former days of this length.
+    Counts(i64),
+    /// Reads, whose sites are noted.
+    Reads,
 }
 
 impl Piece {
     fn remove<D: Database>(&self, database: &mut D, now: i64) -> Result<bool, StoreError> {
-        let today = [Integer(start_of(now, DAY))];
-        let requests = self.requests.map(|sql| database.number(sql, &today)).transpose()?;
-        let rows = database.run(self.delete, &today)?;
-        let removed = requests.unwrap_or_else(|| i64::try_from(rows).ok());
+        let today = start_of(now, DAY);
+        let rows = |rows| u64::try_from(rows).unwrap_or_default();
+        let (counter, removed, is_gone) = match *self {
+            Self::Details(delete) => {
+                let gone = database.run(delete, &[Integer(today)])?;
+                (DETAILS_REMOVED, rows(gone), gone > 0)
+            }
+            Self::Counts(span) => {
+                let removed = remove_counts(database, span, today, Lost::Removed)?;
+                (COUNTS_REMOVED, removed.unwrap_or_default(), removed.is_some())
+            }
+            Self::Reads => {
+                database.run(NOTE_READS, &[])?;
+                let gone = database.run(REMOVE_READS, &[])?;
+                (DETAILS_REMOVED, rows(gone), gone > 0)
+            }
+        };
         database.run(
             "INSERT INTO meta (name, value) VALUES (?1, ?2)
              ON CONFLICT DO UPDATE SET value = value + excluded.value",
-            &[Value::Text(self.counter), Integer(removed.unwrap_or_default())],
+            &[Value::Text(counter), integer(removed)],
         )?;
-        Ok(rows > 0)
+        Ok(is_gone)
     }
 }
 
 /// What the size cap takes, in this order: the details of former days, then the oldest counts, and what is
 /// of today only when nothing else is left.
 const OLDEST: [Piece; 8] = [
-    Piece {
-        counter: DETAILS_REMOVED,
-        requests: None,
-        delete: "DELETE FROM path WHERE (subject, day) IN
-                 (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
-                 (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
-                 ORDER BY day, subject LIMIT 4)",
-    },
-    Piece {
-        counter: DETAILS_REMOVED,
-        requests: None,
-        delete: "DELETE FROM sample WHERE id IN
-                 (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
-    },
-    Piece {
-        counter: DETAILS_REMOVED,
-        requests: None,
-        delete: "DELETE FROM robots WHERE sha256 IN (SELECT sha256 FROM version
-                 WHERE until > 0 AND until < (?1 - 604800) * 1000000 ORDER BY until LIMIT 4)
-                 AND sha256 NOT IN (SELECT sha256 FROM version
-                 WHERE until = 0 OR until >= (?1 - 604800) * 1000000)",
-    },
-    Piece {
-        counter: COUNTS_REMOVED,
-        requests: Some(
-            "SELECT sum(count) FROM rollup WHERE span = 86400 AND start < ?1
-             AND start = (SELECT min(start) FROM rollup WHERE span = 86400)",
-        ),
-        delete: "DELETE FROM rollup WHERE span = 86400 AND start < ?1
-                 AND start = (SELECT min(start) FROM rollup WHERE span = 86400)",
-    },
-    Piece {
-        counter: COUNTS_REMOVED,
-        requests: Some(
-            "SELECT sum(count) FROM rollup WHERE span = 3600 AND start < ?1
-             AND start = (SELECT min(start) FROM rollup WHERE span = 3600)",
-        ),
-        delete: "DELETE FROM rollup WHERE span = 3600 AND start < ?1
-                 AND start = (SELECT min(start) FROM rollup WHERE span = 3600)",
-    },
-    Piece {
-        counter: COUNTS_REMOVED,
-        requests: Some(
-            "SELECT sum(count) FROM rollup WHERE span = 60 AND start < ?1
-             AND start = (SELECT min(start) FROM rollup WHERE span = 60)",
-        ),
-        delete: "DELETE FROM rollup WHERE span = 60 AND start < ?1
-                 AND start = (SELECT min(start) FROM rollup WHERE span = 60)",
-    },
-    Piece {
-        counter: DETAILS_REMOVED,
-        requests: None,
-        delete: "DELETE FROM path WHERE (subject, day) IN
-                 (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
-                 (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
-                 ORDER BY targets DESC LIMIT 1)",
-    },
-    Piece {
-        counter: DETAILS_REMOVED,
-        requests: None,
-        delete: "DELETE FROM read WHERE (subject, version, in_force, host, network) IN
-                 (SELECT subject, version, in_force, host, network FROM read WHERE ?1 > 0
-                 ORDER BY last LIMIT 500)",
-    },
+    Piece::Details(
+        "DELETE FROM path WHERE (subject, day) IN
+         (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
+         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
+         ORDER BY day, subject LIMIT 4)",
+    ),
+    Piece::Details(
+        "DELETE FROM sample WHERE id IN
+         (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
+    ),
+    Piece::Details(
+        "DELETE FROM robots WHERE sha256 IN (SELECT sha256 FROM version
+         WHERE until > 0 AND until < (?1 - 604800) * 1000000 ORDER BY until LIMIT 4)
+         AND sha256 NOT IN (SELECT sha256 FROM version
+         WHERE until = 0 OR until >= (?1 - 604800) * 1000000)",
+    ),
+    Piece::Counts(DAY),
+    Piece::Counts(HOUR),
+    Piece::Counts(MINUTE),
+    Piece::Details(
+        "DELETE FROM path WHERE (subject, day) IN
+         (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
+         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
+         ORDER BY targets DESC LIMIT 1)",
+    ),
+    Piece::Reads,
 ];
+
+/// The sites and times of the reads that go next, one row for a site and day: there it cannot be said that nothing was read.
+const NOTE_READS: &str = "INSERT INTO unseen_reads (site, reason, first, last)
+     SELECT site, 'removed', oldest.first / 86400000000 * 86400000000, max(oldest.last)
+     FROM (SELECT subject, first, last FROM read ORDER BY last LIMIT 500) AS oldest
+     JOIN subject ON subject.id = oldest.subject GROUP BY 1, 3
+     ON CONFLICT DO UPDATE SET last = max(last, excluded.last)";
+
+const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network) IN
+     (SELECT subject, version, in_force, host, network FROM read ORDER BY last LIMIT 500)";
 
 /// Counters in the store of what the size cap took.
 pub(super) const DETAILS_REMOVED: &str = "details_removed";

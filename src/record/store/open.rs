@@ -1,15 +1,16 @@
 //! Opening the store, whatever is found in its place.
 //!
-//! A file that is no database, or a broken one, is set aside under another name and never deleted. One that
-//! was moved away or replaced while it was open is noticed by its inode, and left to whoever moved it.
+//! A file that is no database, or a broken one, is set aside under another name and never deleted. One that was moved
+//! away, replaced or emptied while it was open is noticed ([`Harm`]), and left to whoever moved it.
 
 use super::database::Database;
 use super::error::{StoreError, StoreErrorKind};
+use super::harm::{Harm, Part, Parts};
 use super::schema;
 use super::sqlite::Sqlite;
+use crate::record::files::{Inode, beside, inode_at};
 use jiff::Timestamp;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Files up to this size, in octets, are checked when they are first opened: a fraction of a second.
 const CHEAP_CHECK: u64 = 64 * 1024 * 1024;
@@ -20,6 +21,17 @@ pub(in crate::record) struct Opened<D> {
     pub(super) database: D,
     /// Where the broken store went that was found.
     pub(super) set_aside: Option<PathBuf>,
+    /// Whether there was none.
+    pub(super) is_new: bool,
+}
+
+/// What became of a store that came to harm.
+#[derive(Debug)]
+pub(in crate::record) struct Left {
+    /// Where what is left of it went.
+    pub(super) set_aside: Option<PathBuf>,
+    /// What has befallen it after all.
+    pub(super) harm: Harm,
 }
 
 /// Where databases come from.
@@ -29,8 +41,11 @@ pub(in crate::record) trait Source {
     /// Opens the store, new if need be. With `thorough`, it is checked in full whatever its size.
     fn open(&mut self, thorough: bool) -> Result<Opened<Self::Database>, StoreError>;
 
-    /// Whether the store that was opened last is still the one in its place.
-    fn is_in_place(&self) -> bool;
+    /// What has befallen the store's files since they were looked at last.
+    fn harm(&mut self, database: &mut Self::Database) -> Result<Option<Harm>, StoreError>;
+
+    /// Closes a store that came to harm; what is left of it is saved or set aside.
+    fn leave(&mut self, database: Self::Database, harm: Harm) -> Result<Left, StoreError>;
 
     /// Leaves the store tidy before it is closed.
     fn close(&mut self, database: Self::Database);
@@ -40,39 +55,64 @@ pub(in crate::record) trait Source {
 #[derive(Debug)]
 pub(in crate::record) struct StoreFile {
     path: PathBuf,
-    inode: Option<(u64, u64)>,
+    inode: Option<Inode>,
     /// The inode that was checked and found sound.
-    sound: Option<(u64, u64)>,
+    sound: Option<Inode>,
+    /// Its files as they were looked at last.
+    parts: Parts,
 }
 
 impl StoreFile {
-    pub(in crate::record) const fn new(path: PathBuf) -> Self {
-        Self { path, inode: None, sound: None }
+    pub(in crate::record) fn new(path: PathBuf) -> Self {
+        Self { path, inode: None, sound: None, parts: Parts::default() }
     }
 
-    fn try_open(&mut self, thorough: bool) -> Result<Sqlite, StoreError> {
+    /// The store, and whether there was none.
+    fn try_open(&mut self, thorough: bool) -> Result<(Sqlite, bool), StoreError> {
         let size = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
-        self.inode = inode(&self.path);
+        self.inode = inode_at(&self.path);
         let mut database = Sqlite::open(&self.path)?;
         if self.inode.is_none() {
-            self.inode = inode(&self.path);
+            self.inode = inode_at(&self.path);
         }
         let is_known = self.sound.is_some() && self.sound == self.inode;
         if thorough || (size <= CHEAP_CHECK && !is_known) {
             database.check()?;
             self.sound = self.inode;
         }
-        schema::migrate(&mut database, &self.path)?;
-        Ok(database)
+        let is_new = schema::migrate(&mut database, &self.path)?;
+        self.parts = Parts::of(&self.path);
+        Ok((database, is_new))
+    }
+
+    /// Moves what is left of the log out of the way: it must not be taken for that of another store.
+    fn set_log_aside(&self) {
+        let is_ours = |end: &str, was: Option<Part>| {
+            was.is_some() && inode_at(&beside(&self.path, end)) == was.map(|was| was.inode)
+        };
+        if is_ours("-wal", self.parts.log) {
+            let log = beside(&self.path, "-wal");
+            // Where it cannot be moved, it cannot be removed either.
+            let _ = match self.parts.log {
+                Some(Part { length: 0, .. }) => std::fs::remove_file(log),
+                _ => std::fs::rename(log, beside(&self.aside(), "-wal")),
+            };
+        }
+        if is_ours("-shm", self.parts.index) {
+            let _ = std::fs::remove_file(beside(&self.path, "-shm"));
+        }
+    }
+
+    fn aside(&self) -> PathBuf {
+        beside(&self.path, &format!(".corrupt-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ")))
     }
 
     /// Moves the broken store out of the way, unless another process has done so already.
     fn set_aside(&self) -> Result<Option<PathBuf>, StoreError> {
-        if self.inode.is_none() || inode(&self.path) != self.inode {
+        if self.inode.is_none() || inode_at(&self.path) != self.inode {
             return Ok(None);
         }
-        let time = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-        let aside = beside(&self.path, &format!(".corrupt-{time}"));
+        let aside = self.aside();
         let refused = |error: std::io::Error| {
             let message = format!("cannot set the broken store aside as {}: {error}", aside.display());
             StoreError::new(StoreErrorKind::Io, message)
@@ -91,18 +131,42 @@ impl Source for StoreFile {
 
     fn open(&mut self, thorough: bool) -> Result<Opened<Sqlite>, StoreError> {
         match self.try_open(thorough) {
-            Ok(database) => Ok(Opened { database, set_aside: None }),
+            Ok((database, is_new)) => Ok(Opened { database, set_aside: None, is_new }),
             Err(error) if error.kind() == StoreErrorKind::Corrupt => {
                 let set_aside = self.set_aside()?;
-                let database = self.try_open(false)?;
-                Ok(Opened { database, set_aside })
+                let (database, is_new) = self.try_open(false)?;
+                Ok(Opened { database, set_aside, is_new })
             }
             Err(error) => Err(error),
         }
     }
 
-    fn is_in_place(&self) -> bool {
-        self.inode.is_some() && inode(&self.path) == self.inode
+    fn harm(&mut self, database: &mut Sqlite) -> Result<Option<Harm>, StoreError> {
+        let parts = Parts::of(&self.path);
+        let harm = match parts.harm(&self.parts) {
+            None => parts.harm_within(&self.parts, &self.path, database)?,
+            harm => harm,
+        };
+        if harm.is_none() {
+            // What was not there when the store was opened may be now.
+            self.parts = parts;
+        }
+        Ok(harm)
+    }
+
+    fn leave(&mut self, mut database: Sqlite, harm: Harm) -> Result<Left, StoreError> {
+        // What the log holds is put into the file, wherever that is now. No other harm leaves a log to go by.
+        let is_saved = matches!(harm, Harm::Gone | Harm::LogGone) && database.checkpoint().is_ok();
+        database.abandon();
+        let harm = if harm == Harm::LogGone && !is_saved { Harm::LogCut } else { harm };
+        let set_aside = if harm == Harm::Emptied { self.set_aside()? } else { None };
+        if matches!(harm, Harm::Gone | Harm::LogCut) {
+            self.parts.log = Parts::of(&self.path)
+                .log
+                .filter(|log| Some(log.inode) == self.parts.log.map(|was| was.inode));
+            self.set_log_aside();
+        }
+        Ok(Left { set_aside, harm })
     }
 
     fn close(&mut self, mut database: Sqlite) {
@@ -111,29 +175,20 @@ impl Source for StoreFile {
     }
 }
 
-fn inode(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::store::tests::Folder;
+    use std::path::Path;
 
     #[test]
     fn a_new_store_has_the_newest_schema() {
         let folder = Folder::new();
         let mut file = StoreFile::new(folder.store());
-        assert!(!file.is_in_place());
         let mut opened = file.open(true).unwrap();
         assert_eq!(schema::version(&mut opened.database).unwrap(), schema::newest());
-        assert!(opened.set_aside.is_none() && file.is_in_place());
+        assert!(opened.set_aside.is_none() && opened.is_new);
+        assert_eq!(file.harm(&mut opened.database), Ok(None));
         let mode = opened.database.number("PRAGMA auto_vacuum", &[]).unwrap();
         assert_eq!(mode, Some(2), "incremental");
         assert_eq!(opened.database.number("PRAGMA synchronous", &[]).unwrap(), Some(2), "full");
@@ -202,12 +257,78 @@ mod tests {
         });
     }
 
-    #[test]
-    fn a_store_that_was_moved_away_is_not_in_place() {
+    /// What is found after `work` on the files of a store that holds something, of which the log does not know all.
+    fn after(work: impl Fn(&Path)) -> (Option<Harm>, Left, Opened<Sqlite>) {
         let folder = Folder::new();
         let mut file = StoreFile::new(folder.store());
-        let _database = file.open(false).unwrap();
-        std::fs::rename(folder.store(), folder.store().with_extension("away")).unwrap();
-        assert!(!file.is_in_place());
+        let mut database = file.open(false).unwrap().database;
+        let values = [super::super::database::Value::Integer(7)];
+        let sql = "INSERT INTO robots (sha256, bytes) VALUES (?1, zeroblob(100000))";
+        database.run(sql, &values).unwrap();
+        database.checkpoint().unwrap();
+        assert_eq!(file.harm(&mut database), Ok(None));
+        database.run("INSERT INTO meta (name, value) VALUES ('late', ?1)", &values).unwrap();
+        assert_eq!(file.harm(&mut database), Ok(None));
+        work(&folder.store());
+        let harm = file.harm(&mut database).unwrap();
+        let left = file.leave(database, harm.unwrap()).unwrap();
+        (harm, left, file.open(true).unwrap())
+    }
+
+    fn cut(path: &Path, end: &str, length: u64) {
+        std::fs::File::options().write(true).open(beside(path, end)).unwrap().set_len(length).unwrap();
+    }
+
+    fn has_late(opened: &mut Opened<Sqlite>) -> bool {
+        opened.database.number("SELECT value FROM meta WHERE name = 'late'", &[]).unwrap() == Some(7)
+    }
+
+    #[test]
+    fn a_store_that_is_removed_or_emptied_is_begun_anew() {
+        let (harm, left, opened) = after(|path| {
+            for end in ["", "-wal", "-shm"] {
+                std::fs::remove_file(beside(path, end)).unwrap();
+            }
+        });
+        assert_eq!((harm, left.set_aside, opened.is_new), (Some(Harm::Gone), None, true));
+        let (harm, left, mut opened) = after(|path| std::fs::remove_file(path).unwrap());
+        assert_eq!((harm, left.set_aside, opened.is_new), (Some(Harm::Gone), None, true));
+        assert!(!has_late(&mut opened), "the old log is not the new store's");
+        let (harm, left, opened) = after(|path| cut(path, "", 0));
+        assert_eq!((harm, opened.is_new), (Some(Harm::Emptied), true));
+        assert!(left.set_aside.is_some_and(|aside| aside.to_str().unwrap().contains(".corrupt-")));
+        let (harm, _, opened) = after(|path| cut(path, "", 8_192));
+        assert_eq!((harm, opened.is_new), (Some(Harm::Cut), true));
+        assert!(opened.set_aside.is_some());
+    }
+
+    #[test]
+    fn a_store_that_lacks_its_log_or_index_is_gone_on_with() {
+        for end in ["-wal", "-shm"] {
+            let (harm, left, mut opened) = after(|path| std::fs::remove_file(beside(path, end)).unwrap());
+            assert_eq!((harm, left.harm), (Some(Harm::LogGone), Harm::LogGone), "{end}");
+            assert!(!opened.is_new && opened.set_aside.is_none() && has_late(&mut opened), "{end}");
+        }
+        let (harm, _, mut opened) = after(|path| cut(path, "-shm", 0));
+        assert_eq!((harm, opened.is_new, has_late(&mut opened)), (Some(Harm::IndexCut), false, true));
+        for length in [0, 1_000] {
+            let (harm, _, mut opened) = after(|path| cut(path, "-wal", length));
+            assert_eq!((harm, opened.is_new, has_late(&mut opened)), (Some(Harm::LogCut), false, false));
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_moved_away_has_all_of_its_log() {
+        let (harm, _, _) = after(|path| std::fs::rename(path, path.with_extension("away")).unwrap());
+        assert_eq!(harm, Some(Harm::Gone));
+        let folder = Folder::new();
+        let mut file = StoreFile::new(folder.store());
+        let mut database = file.open(false).unwrap().database;
+        database.run("INSERT INTO meta (name, value) VALUES ('late', 7)", &[]).unwrap();
+        let away = folder.path().join("away.sqlite");
+        std::fs::rename(folder.store(), &away).unwrap();
+        let harm = file.harm(&mut database).unwrap().unwrap();
+        file.leave(database, harm).unwrap();
+        assert!(has_late(&mut StoreFile::new(away).open(true).unwrap()));
     }
 }

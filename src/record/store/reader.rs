@@ -13,11 +13,12 @@ pub use notice::{ReadTotal, Remembered, VersionRecord};
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
 use super::schema;
-use super::sqlite::fault;
-use crate::record::tally::{DAY, Decision, HOUR, Losses, MINUTE, Subject, begins, instant, micros, start_of};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params};
-use std::fmt::Write as _;
-use std::path::Path;
+use super::spill::{Looking, Other, others};
+use crate::identify::Purpose;
+use crate::record::files::beside;
+use crate::record::tally::{DAY, Decision, HOUR, MINUTE, Subject, begins, instant, micros, start_of};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params, Row};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -34,6 +35,8 @@ pub struct Filter {
     pub site: Option<String>,
     /// Only this crawler, upper and lower case being one.
     pub crawler: Option<String>,
+    /// Only what fetches for this.
+    pub purpose: Option<Purpose>,
 }
 
 impl Filter {
@@ -42,6 +45,7 @@ impl Filter {
             |wanted: &String| subject.crawler.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
         self.site.as_ref().is_none_or(|site| site.eq_ignore_ascii_case(&subject.site))
             && self.crawler.as_ref().is_none_or(same_name)
+            && self.purpose.is_none_or(|purpose| subject.purpose == Some(purpose))
     }
 }
 
@@ -56,7 +60,7 @@ pub struct Window {
 
 impl Window {
     /// First second, and the second after the last.
-    fn seconds(&self) -> (i64, i64) {
+    pub(super) fn seconds(&self) -> (i64, i64) {
         (start_of(micros(self.from), 1), start_of(micros(self.to), 1))
     }
 
@@ -92,6 +96,9 @@ pub struct Sample {
 /// An open store at one moment.
 #[derive(Debug)]
 pub struct StoreReader {
+    path: PathBuf,
+    /// The files of the processes that write it, as they were just before.
+    processes: Vec<Other>,
     connection: Connection,
 }
 
@@ -102,21 +109,25 @@ impl StoreReader {
     /// When there is none, or it cannot be read, or a later program wrote it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if !path.exists() {
-            let message = format!("{}: there is no store: nothing has been recorded here", path.display());
-            return Err(StoreError::new(StoreErrorKind::Missing, message));
+            return Err(schema::missing(path));
         }
+        // Before the look at the store: what is moved from there to here meanwhile is not told as missing.
+        let processes = others(path, Looking::ToRead).unwrap_or_default();
         let connection = connect(path).or_else(|error| match error.kind() {
             // Whoever holds it may be writing: a look past the lock could see half of that.
             StoreErrorKind::Busy => Err(error),
             _ => alone(path).ok_or(error)?,
         })?;
-        let reader = Self { connection };
+        let reader = Self { path: path.to_owned(), processes, connection };
         let version: i64 = reader.value("PRAGMA user_version", [])?.unwrap_or_default();
         schema::refuse_newer(version)?;
+        if version == 0 {
+            return Err(schema::not_set_up(path));
+        }
         if version < schema::newest() {
             let message = format!(
-                "{}: the store is of an older robots-gateway, or not set up yet (schema {version}, and this program \
-                 reads {}); start the gateway, which brings it to that",
+                "{}: the store is of an older robots-gateway (schema {version}, and this program reads {}); \
+                 start the gateway, which brings it to that",
                 path.display(),
                 schema::newest()
             );
@@ -132,7 +143,7 @@ impl StoreReader {
     pub fn give_up_after(&self, limit: Duration) -> Result<(), StoreError> {
         let deadline = Instant::now() + limit;
         let is_late = move || Instant::now() >= deadline;
-        self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late)).map_err(fault)
+        self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late)).map_err(StoreError::from)
     }
 
     /// The time between `from` and `to`, widened to where the roll-ups that exist there begin and end:
@@ -192,18 +203,14 @@ impl StoreReader {
             .map(|(first, end)| Window { from: instant(begins(first)), to: instant(begins(end)) }))
     }
 
-    /// What is missing of a time, to the hour.
+    /// The moment after the last count or read; `None` of an empty store.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn losses(&self, window: &Window) -> Result<Losses, StoreError> {
-        let (from, to) = window.seconds();
-        let of = |kind: &str| -> Result<u64, StoreError> {
-            let sql = "SELECT sum(count) FROM loss WHERE kind = ?1 AND start + span > ?2 AND start < ?3";
-            let sum: Option<Option<i64>> = self.value(sql, (kind, from, to))?;
-            Ok(unsigned(sum.flatten().unwrap_or_default()))
-        };
-        Ok(Losses { details_dropped: of("details")?, counts_lost: of("counts")? })
+    pub fn last(&self) -> Result<Option<SystemTime>, StoreError> {
+        let read: Option<Option<i64>> = self.value("SELECT max(last) FROM read", [])?;
+        let read = read.flatten().map(|last| instant(last.saturating_add(1)));
+        Ok(self.span()?.map(|span| span.to).max(read))
     }
 
     /// What the size cap has removed.
@@ -224,71 +231,74 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn samples(&self, window: &Window, filter: &Filter) -> Result<Vec<Sample>, StoreError> {
         let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
-        let mut samples = Vec::new();
         let sql = "SELECT subject, decision, time, event FROM sample WHERE time >= ?1 AND time < ?2
                    ORDER BY time DESC, id DESC";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([micros(window.from), micros(window.to)]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            let (subject, decision): (i64, i64) = (row.get(0).map_err(fault)?, row.get(1).map_err(fault)?);
-            let (Some(subject), Some(decision)) = (subjects.get(&subject), decisions.get(&decision)) else {
-                continue;
-            };
-            samples.push(Sample {
+        let samples = self.rows(sql, [micros(window.from), micros(window.to)], |row| {
+            let (subject, decision) = (subjects.get(&row.get(0)?), decisions.get(&row.get(1)?));
+            let (time, event) = (instant(row.get(2)?), row.get(3)?);
+            let sample = |(subject, decision)| Sample {
                 subject: Arc::clone(subject),
                 decision: Arc::clone(decision),
-                time: instant(row.get(2).map_err(fault)?),
-                event: row.get(3).map_err(fault)?,
-            });
-        }
-        Ok(samples)
+                time,
+                event,
+            };
+            Ok(subject.zip(decision).map(sample))
+        })?;
+        Ok(samples.into_iter().flatten().collect())
     }
 
-    pub(super) const fn connection(&self) -> &Connection {
-        &self.connection
+    /// Every row of an answer, as `of` reads it.
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        of: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(values, of)?.collect::<Result<_, _>>()?;
+        Ok(rows)
     }
 
-    fn value<T: rusqlite::types::FromSql>(
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn processes(&self) -> &[Other] {
+        &self.processes
+    }
+
+    pub(super) fn value<T: rusqlite::types::FromSql>(
         &self,
         sql: &str,
         values: impl Params,
     ) -> Result<Option<T>, StoreError> {
-        self.connection.query_row(sql, values, |row| row.get(0)).optional().map_err(fault)
+        self.connection.query_row(sql, values, |row| row.get(0)).optional().map_err(StoreError::from)
     }
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    begin(Connection::open_with_flags(path, flags).map_err(fault)?)
+    begin(Connection::open_with_flags(path, flags)?)
 }
 
 /// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead
 /// log must write beside it. `None` where that is not the case.
 fn alone(path: &Path) -> Option<Result<Connection, StoreError>> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if Path::new(&log).exists() {
+    if beside(path, "-wal").exists() {
         return None;
     }
-    let mut uri = "file:".to_owned();
-    for octet in std::path::absolute(path).ok()?.as_os_str().as_encoded_bytes() {
-        if octet.is_ascii_alphanumeric() || b"/-._~".contains(octet) {
-            uri.push(char::from(*octet));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(uri, "%{octet:02X}");
-        }
-    }
-    uri.push_str("?immutable=1");
+    let path = std::path::absolute(path).ok()?;
+    let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
+    let uri = format!("file:{}?immutable=1", path.replace('+', "%20").replace("%2F", "/"));
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    Some(Connection::open_with_flags(uri, flags).map_err(fault).and_then(begin))
+    Some(Connection::open_with_flags(uri, flags).map_err(StoreError::from).and_then(begin))
 }
 
 /// Begins the one transaction of a reader; its first look fixes the moment it sees.
 fn begin(connection: Connection) -> Result<Connection, StoreError> {
-    connection.busy_timeout(PATIENCE).map_err(fault)?;
-    connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_master;").map_err(fault)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_master;")?;
     Ok(connection)
 }
 

@@ -10,8 +10,8 @@
 use super::copy::copy;
 use super::database::{Database, transaction};
 use super::error::{StoreError, StoreErrorKind};
-use super::open::beside;
 use super::sqlite::Sqlite;
+use crate::record::files::beside;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,11 @@ pub(super) fn newest() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-/// Brings the store in the file `path` to the newest version. Two processes may try at once; the second finds it done.
-pub(super) fn migrate(database: &mut Sqlite, path: &Path) -> Result<(), StoreError> {
+/// Brings the store in the file `path` to the newest version; `true` where it was empty. Two processes may try at once;
+/// the second finds it done.
+pub(super) fn migrate(database: &mut Sqlite, path: &Path) -> Result<bool, StoreError> {
     if version(database)? == newest() {
-        return Ok(());
+        return Ok(false);
     }
     let mut kept = None;
     let migrated = transaction(database, |database| {
@@ -39,7 +40,8 @@ pub(super) fn migrate(database: &mut Sqlite, path: &Path) -> Result<(), StoreErr
         for step in STEPS.iter().skip(done) {
             database.script(step)?;
         }
-        database.script(&format!("PRAGMA user_version = {}", newest()))
+        database.script(&format!("PRAGMA user_version = {}", newest()))?;
+        Ok(found == 0)
     });
     if migrated.is_err()
         && let Some(kept) = kept
@@ -84,6 +86,22 @@ fn keep(path: &Path, found: i64) -> Option<PathBuf> {
 pub(super) fn version<D: Database>(database: &mut D) -> Result<i64, StoreError> {
     let found = database.number("PRAGMA user_version", &[])?.unwrap_or_default();
     refuse_newer(found).map(|()| found)
+}
+
+/// Why there is nothing to read in the place of a store.
+pub(super) fn missing(path: &Path) -> StoreError {
+    let message = format!("{}: there is no store: nothing has been recorded here", path.display());
+    StoreError::new(StoreErrorKind::Missing, message)
+}
+
+/// Why there is nothing to read in an empty one.
+pub(super) fn not_set_up(path: &Path) -> StoreError {
+    let message = format!(
+        "{}: the store is not set up yet: a gateway is just beginning it, or somebody emptied the file; start the \
+         gateway, or ask again in a moment if it runs",
+        path.display()
+    );
+    StoreError::new(StoreErrorKind::Other, message)
 }
 
 pub(super) fn refuse_newer(found: i64) -> Result<(), StoreError> {

@@ -17,7 +17,7 @@ CREATE TABLE unclean (
 ) WITHOUT ROWID;
 
 -- What is missing, by the period it is missing of (span in seconds): 'details', 'counts' and 'reads' found no room or
--- could not be written; 'removed' are requests whose counts the size cap took.
+-- could not be written; 'removed' and 'expired' are requests whose counts the size cap or the retention took.
 CREATE TABLE loss_2 (
     start INTEGER NOT NULL,
     span  INTEGER NOT NULL,
@@ -34,7 +34,7 @@ ALTER TABLE loss_2 RENAME TO loss;
 ALTER TABLE sample ADD COLUMN network INTEGER NOT NULL DEFAULT 0;
 
 -- Times in which reads of robots.txt may have gone unseen, by site ('' for all) and what showed it. Schema 1 knew one
--- time, of all sites, and no more than that a trusted proxy stood in front.
+-- time, of all sites, and no more than that a trusted proxy stood in front. Reads that were lost it counted as details.
 CREATE TABLE unseen_reads (
     site   TEXT NOT NULL,
     reason TEXT NOT NULL,
@@ -45,3 +45,16 @@ CREATE TABLE unseen_reads (
 INSERT INTO unseen_reads (site, reason, first, last)
 SELECT '', 'trusted-proxy', 0, value FROM meta WHERE name = 'partial_reads_until';
 DELETE FROM meta WHERE name = 'partial_reads_until';
+INSERT INTO unseen_reads (site, reason, first, last)
+SELECT '', 'lost', start * 1000000, (start + 3600) * 1000000 FROM loss WHERE kind = 'details';
+
+-- The last time that was plausible, in the boot of the machine and at the uptime at which it was; how far the time of
+-- day is ahead of it since, and for how long (all in microseconds).
+CREATE TABLE clock (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    boot     TEXT NOT NULL,
+    uptime   INTEGER NOT NULL,
+    time     INTEGER NOT NULL,
+    ahead    INTEGER NOT NULL,
+    waited   INTEGER NOT NULL
+);

@@ -7,8 +7,11 @@
 use super::database::{Database, Value};
 use super::error::{StoreError, StoreErrorKind};
 use super::schema::refuse_newer;
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,31 +37,33 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
-        connection.busy_timeout(PATIENCE).map_err(fault)?;
+        // The library would make it for everybody to read; its other files get the mode of this one. A file that is there
+        // is not opened here: to close it again would give up the locks that this process has on it.
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fault)?;
+        let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         refuse_newer(version)?;
         if version == 0 {
             // Before the first table, or it has no effect: space that retention frees goes back to the disk.
-            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(fault)?;
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
-        let mode: String = connection
-            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
-            .map_err(fault)?;
+        let mode: String =
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
         if mode != "wal" {
             tracing::debug!(mode, "the store has no write-ahead log here; a report may have to wait");
         }
-        connection.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
-        connection.pragma_update(None, "journal_size_limit", WAL_BYTES).map_err(fault)?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
         Ok(Self { connection })
     }
 
     /// Opens a file that exists, to read it and no more.
     pub(super) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
-        connection.busy_timeout(PATIENCE).map_err(fault)?;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
         Ok(Self { connection })
     }
 
@@ -80,17 +85,30 @@ impl Sqlite {
 
     /// Runs several statements that give no rows.
     pub(super) fn script(&mut self, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_batch(sql).map_err(fault)
+        self.connection.execute_batch(sql).map_err(StoreError::from)
     }
 
     /// Whether the structure of the file is sound.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
-        let verdict: String =
-            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(fault)?;
+        let verdict: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if verdict == "ok" {
             return Ok(());
         }
         Err(StoreError::new(StoreErrorKind::Corrupt, format!("the database is broken: {verdict}")))
+    }
+
+    /// How many pages the write-ahead log holds.
+    pub(super) fn frames_in_log(&mut self) -> Result<u64, StoreError> {
+        let sql = "PRAGMA wal_checkpoint(NOOP)";
+        let frames: i64 = self.connection.query_row(sql, [], |row| row.get(1))?;
+        Ok(u64::try_from(frames).unwrap_or_default())
+    }
+
+    /// Closes the database and leaves its files as they are.
+    pub(super) fn abandon(self) {
+        let as_is = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        // It fails for no reason that could be mended.
+        let _ = self.connection.set_db_config(as_is, true);
     }
 
     /// Puts all of the write-ahead log into the database.
@@ -101,19 +119,19 @@ impl Sqlite {
 
 impl Database for Sqlite {
     fn run(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
-        statement.execute(params_from_iter(values)).map_err(fault)
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.execute(params_from_iter(values)).map_err(StoreError::from)
     }
 
     fn number(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Option<i64>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
         let has_columns = statement.column_count() > 0;
-        let mut rows = statement.query(params_from_iter(values)).map_err(fault)?;
+        let mut rows = statement.query(params_from_iter(values))?;
         let mut first = None;
         // To the end: some statements do their work row by row, and their rows are empty.
-        while let Some(row) = rows.next().map_err(fault)? {
+        while let Some(row) = rows.next()? {
             if has_columns && first.is_none() {
-                first = row.get(0).map_err(fault)?;
+                first = row.get(0)?;
             }
         }
         Ok(first)
@@ -131,18 +149,19 @@ impl ToSql for Value<'_> {
 }
 
 /// What a fault of the database calls for, in words an operator can use.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
-pub(super) fn fault(error: rusqlite::Error) -> StoreError {
-    let kind = match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => {
-            return StoreError::new(StoreErrorKind::Busy, "reading the store took too long");
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreErrorKind::Busy,
-        Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreErrorKind::ReadOnly,
-        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => StoreErrorKind::Io,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Corrupt,
-        _ => StoreErrorKind::Other,
-    };
-    StoreError::new(kind, error.to_string())
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let kind = match error.sqlite_error_code() {
+            Some(ErrorCode::OperationInterrupted) => {
+                return Self::new(StoreErrorKind::Busy, "reading the store took too long");
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreErrorKind::Busy,
+            Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreErrorKind::ReadOnly,
+            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => StoreErrorKind::Io,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Corrupt,
+            _ => StoreErrorKind::Other,
+        };
+        Self::new(kind, error.to_string())
+    }
 }

@@ -80,7 +80,14 @@ impl<'a> Request<'a> {
     }
 
     pub(in crate::record) fn record(self, recorder: &Recorder) {
-        let rule = Rule { kind: Kind::Disallow, line: 2, text: b"Disallow: /", pattern: b"/", octets: 1 };
+        let rule = Rule {
+            kind: Kind::Disallow,
+            line: 2,
+            text: b"Disallow: /",
+            marked: b"Disallow: /",
+            pattern: b"/",
+            octets: 1,
+        };
         let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(b"a"));
         let verdict = Verdict { outcome: self.outcome, reason: Reason::Rule, ruling, version };
@@ -106,7 +113,7 @@ impl<'a> Request<'a> {
         };
         let kind = EventKind::of(&verdict, Proof::Unchecked);
         if let Some(wanted) = recorder.count(&occurrence, kind) {
-            recorder.keep(wanted, &Event::new(&occurrence));
+            recorder.keep(wanted, &Event::new(&occurrence), None);
         }
     }
 }
@@ -126,7 +133,7 @@ pub(in crate::record) fn by_crawler(reader: &StoreReader) -> HashMap<String, u64
 }
 
 /// What fair notice makes of a read is not the store's affair.
-fn some_read() -> Read {
+pub(in crate::record) fn some_read() -> Read {
     Read { rules: Version::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
 }
 

@@ -3,7 +3,6 @@
 use super::database::{Database, Value};
 use super::error::StoreError;
 use super::reader::{StoreReader, Window};
-use super::sqlite::fault;
 use crate::record::tally::{DAY, instant, micros};
 use crate::record::unseen::Unseen;
 use Value::{Integer, Text};
@@ -13,12 +12,16 @@ use std::time::SystemTime;
 /// one stretch of time.
 const CACHED_FOR: i64 = DAY * 1_000_000;
 
+/// What shows it where a process was gone that had not written all reads that it had seen.
+const UNCLEAN_END: &str = "unclean-end";
+
 /// A time in which reads at a site may have gone unseen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnseenReads {
     /// The site; empty for all sites.
     pub site: Box<str>,
-    /// What showed it: a field of requests, `configured`, or `trusted-proxy` of a gateway that looked no further.
+    /// What showed it: a field of requests; `configured`; `lost`, `removed` or `unclean-end` where the records of
+    /// reads are; or `trusted-proxy` of a gateway that looked no further.
     pub reason: Box<str>,
     /// When it was first noted.
     pub from: SystemTime,
@@ -53,15 +56,16 @@ impl StoreReader {
     pub fn unseen_reads(&self, window: &Window) -> Result<Vec<UnseenReads>, StoreError> {
         let sql = "SELECT site, reason, first, last FROM unseen_reads WHERE last >= ?1 AND first < ?2
                    ORDER BY site, reason, first";
-        let mut statement = self.connection().prepare(sql).map_err(fault)?;
         let since = micros(window.from).saturating_sub(CACHED_FOR);
-        let mut rows = statement.query([since, micros(window.to)]).map_err(fault)?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next().map_err(fault)? {
-            let text = |column| row.get::<_, String>(column).map(Box::from).map_err(fault);
-            let time = |column| row.get::<_, i64>(column).map(instant).map_err(fault);
-            found.push(UnseenReads { site: text(0)?, reason: text(1)?, from: time(2)?, to: time(3)? });
-        }
+        let mut found = self.rows(sql, [since, micros(window.to)], |row| {
+            let text = |column| row.get::<_, String>(column).map(Box::from);
+            let time = |column| row.get::<_, i64>(column).map(instant);
+            Ok(UnseenReads { site: text(0)?, reason: text(1)?, from: time(2)?, to: time(3)? })
+        })?;
+        let ends = self.unclean_ends(&Window { from: instant(since), to: window.to })?.into_iter();
+        let of_end =
+            |(from, to)| UnseenReads { site: Box::from(""), reason: Box::from(UNCLEAN_END), from, to };
+        found.extend(ends.map(of_end));
         Ok(found)
     }
 }

@@ -8,6 +8,7 @@ mod details;
 
 use super::database::{Database, Value, integer, transaction};
 use super::error::StoreError;
+use super::losses::{self, Lost};
 use super::{schema, unseen, words};
 use crate::decide::VersionId;
 use crate::identify::Purpose;
@@ -53,7 +54,7 @@ pub(super) fn write<D: Database>(
             return Ok(());
         }
         database.run(
-            "INSERT INTO writer (process, sequence, written) VALUES (?1, ?2, ?3)
+            "INSERT INTO writer (process, sequence, written, is_open) VALUES (?1, ?2, ?3, 1)
              ON CONFLICT DO UPDATE SET sequence = excluded.sequence, written = excluded.written",
             &[Text(id.process), Integer(id.sequence), Integer(now)],
         )?;
@@ -72,8 +73,10 @@ pub(super) fn write<D: Database>(
         for (subject, account) in &batch.accounts {
             writing.account(subject, account)?;
         }
-        writing.loss("details", batch.losses().details_dropped)?;
-        writing.loss("counts", batch.losses().counts_lost)
+        let (missing, hour) = (batch.losses(), (start_of(now, HOUR), HOUR));
+        losses::add(writing.database, Lost::Details, hour, missing.details_dropped)?;
+        losses::add(writing.database, Lost::Reads, hour, missing.reads_lost)?;
+        losses::add(writing.database, Lost::Requests, hour, missing.counts_lost)
     })
 }
 
@@ -83,25 +86,15 @@ struct Writing<'a, D> {
 }
 
 impl<D: Database> Writing<'_, D> {
-    fn loss(&mut self, kind: &str, count: u64) -> Result<(), StoreError> {
-        if count > 0 {
-            self.database.run(
-                "INSERT INTO loss (start, span, kind, count) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                &[Integer(start_of(self.now, HOUR)), Integer(HOUR), Text(kind), integer(count)],
-            )?;
-        }
-        Ok(())
-    }
-
-    /// A version that is in force already, as another process knows, is no news.
+    /// A version that is in force already, as another process knows, is no news, and so is a former one to a store that
+    /// knows the site: that one is for a store that was just begun, and comes before the one in force.
     fn version(&mut self, version: &InForce) -> Result<(), StoreError> {
         let digest = version.bytes.as_ref().map(Sha256::digest);
         let digest = digest.as_ref().map_or(&[][..], |digest| digest.as_slice());
-        let (site, since) = (Text(&version.site), Integer(version.since));
+        let (site, since, until) = (Text(&version.site), Integer(version.since), Integer(version.until));
         let known = self.database.number(
-            "SELECT 1 FROM version WHERE site = ?1 AND until = 0 AND sha256 = ?2",
-            &[site, Blob(digest)],
+            "SELECT 1 FROM version WHERE site = ?1 AND until = 0 AND (sha256 = ?2 OR ?3 > 0)",
+            &[site, Blob(digest), until],
         )?;
         if known.is_some() {
             return Ok(());
@@ -115,8 +108,8 @@ impl<D: Database> Writing<'_, D> {
         self.database
             .run("UPDATE version SET until = max(since, ?2) WHERE site = ?1 AND until = 0", &[site, since])?;
         self.database.run(
-            "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, 0)",
-            &[site, Blob(digest), since],
+            "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, ?4)",
+            &[site, Blob(digest), since, until],
         )?;
         Ok(())
     }

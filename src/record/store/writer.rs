@@ -3,22 +3,29 @@
 //! A batch that could not be written is kept as it is, with its number, until it is: only so can it be told
 //! from a new one should its commit have happened after all. What is counted meanwhile adds up beside it.
 
+mod keeping;
+mod opening;
+mod telling;
+
+pub use telling::{StoreStatus, UncleanEndStatus};
+
 use super::StoreOptions;
-use super::database::{Database as _, Value};
+use super::clock::StoreClock;
+use super::ends;
 use super::error::{StoreError, StoreErrorKind};
-use super::housekeeping::{self, COUNTS_REMOVED, DETAILS_REMOVED, Step};
-use super::open::{Opened, Source};
-use super::reader::Removed;
+use super::harm::Harm;
+use super::housekeeping::{self, Step};
+use super::open::Source;
+use super::spill::Spill;
 use super::write::{BatchId, write};
-use crate::record::event::timestamp;
 use crate::record::tally::{Batch, Losses, Strangers, Tally, WAITING, micros};
-use serde::Serialize;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,35 +37,6 @@ const HOUSEKEEPING: Duration = Duration::from_millis(100);
 
 /// How often it looks for something to do.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60);
-
-/// How long a gateway that stops tries to write its last counts.
-const LAST_TRIES: Duration = Duration::from_secs(3);
-
-/// How often an operator is told that the store is at its cap.
-const REMINDER: Duration = Duration::from_secs(24 * 3_600);
-
-/// What the store is doing; part of the answer of `gatewayctl status`, so its field names are public API.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct StoreStatus {
-    /// Its file.
-    pub path: String,
-    /// Why it cannot be written, while it cannot.
-    pub error: Option<String>,
-    /// Since when.
-    pub failing_since: Option<String>,
-    /// Size of the database, in octets.
-    pub bytes: u64,
-    /// Events, targets and readers that found no room.
-    pub details_dropped: u64,
-    /// Requests that are missing from the counts.
-    pub counts_lost: u64,
-    /// Details that the size cap took.
-    pub details_removed: u64,
-    /// Requests whose counts the size cap took.
-    pub counts_removed: u64,
-    /// Broken stores that were set aside since the start.
-    pub set_aside: Vec<String>,
-}
 
 /// What the writer can be asked for.
 #[derive(Debug)]
@@ -79,7 +57,16 @@ pub(in crate::record) struct Writer<S: Source> {
     /// The number of the batch in `frozen`, or of the last one written.
     sequence: i64,
     frozen: Option<Batch>,
+    /// When the last of it was counted, in microseconds.
+    frozen_at: i64,
     next: Batch,
+    /// The same of that.
+    taken: i64,
+    /// Where what waits is kept beside the store.
+    spill: Spill,
+    spill_fails: bool,
+    /// When to look for what other processes left.
+    left_due: Instant,
     /// Made-up names that were seen lately.
     strangers: Strangers,
     /// Losses of batches that are written.
@@ -87,6 +74,13 @@ pub(in crate::record) struct Writer<S: Source> {
     status: Arc<Mutex<StoreStatus>>,
     /// Whether the store must be checked in full when it is next opened.
     is_suspect: bool,
+    clock: StoreClock,
+    /// Whether the store knows that this process writes it.
+    is_begun: bool,
+    /// What befell the store's files, until it is open again.
+    harm: Option<Harm>,
+    /// Whether a store was begun, and what is in force is to be noted in it.
+    begun: Arc<AtomicBool>,
     housekeeping_due: Instant,
     reminder_due: Instant,
 }
@@ -98,22 +92,32 @@ impl<S: Source> Writer<S> {
         // Two containers may share a folder, a process id and an instant.
         let salt = RandomState::new().hash_one(pid);
         let path = options.path.display().to_string();
+        let process = format!("{pid}-{}-{salt:016x}", micros(now));
         let mut writer = Self {
             source,
             database: None,
+            spill: Spill::new(&options.path, &process),
+            spill_fails: false,
+            left_due: Instant::now(),
             options,
-            process: format!("{pid}-{}-{salt:016x}", micros(now)),
+            clock: StoreClock::new(&process),
+            process,
             sequence: 0,
             frozen: None,
+            frozen_at: 0,
             next: Batch::new(WAITING),
+            taken: micros(now),
             strangers: Strangers::default(),
             written_losses: Losses::default(),
             status: Arc::new(Mutex::new(StoreStatus { path, ..StoreStatus::default() })),
             is_suspect: false,
+            is_begun: false,
+            harm: None,
+            begun: Arc::default(),
             housekeeping_due: Instant::now(),
             reminder_due: Instant::now(),
         };
-        if let Err(error) = writer.open() {
+        if let Err(error) = writer.reopen() {
             writer.fail(&error);
         }
         writer
@@ -123,14 +127,22 @@ impl<S: Source> Writer<S> {
         Arc::clone(&self.status)
     }
 
+    /// Set whenever a store is begun.
+    pub(in crate::record) fn begun(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.begun)
+    }
+
     /// Takes what was counted and writes it, if that can be written now.
     pub(in crate::record) fn turn(&mut self, tally: &Tally) {
+        let now = micros(SystemTime::now());
         self.next.merge(tally.take());
+        self.taken = now;
         let written = self.write_all();
         match &written {
             Ok(()) => self.recover(),
             Err(error) => self.fail(error),
         }
+        self.keep_waiting(written.is_ok());
         if written.is_ok()
             && let Err(error) = self.keep_house()
         {
@@ -142,10 +154,11 @@ impl<S: Source> Writer<S> {
     /// Writes the batch that waits, and then the one that has come together meanwhile.
     fn write_all(&mut self) -> Result<(), StoreError> {
         self.open()?;
+        self.take_up()?;
         while self.freeze() {
             let (Some(database), Some(batch)) = (&mut self.database, &self.frozen) else { return Ok(()) };
             let id = BatchId { process: &self.process, sequence: self.sequence };
-            write(database, batch, id, micros(SystemTime::now()))?;
+            write(database, batch, id, self.frozen_at)?;
             self.written_losses = self.written_losses.plus(batch.losses());
             self.frozen = None;
         }
@@ -159,82 +172,21 @@ impl<S: Source> Writer<S> {
             let mut batch = self.next.take();
             self.strangers.weigh(&mut batch);
             self.frozen = Some(batch);
+            self.frozen_at = self.taken;
         }
         self.frozen.is_some()
-    }
-
-    /// Opens the store if it is not open, or not the one in its place any more.
-    fn open(&mut self) -> Result<(), StoreError> {
-        if self.database.is_some() && self.source.is_in_place() {
-            return Ok(());
-        }
-        self.database = None;
-        let Opened { database, set_aside } = self.source.open(self.is_suspect)?;
-        self.database = Some(database);
-        self.is_suspect = false;
-        if let Some(aside) = set_aside {
-            let aside = aside.display().to_string();
-            tracing::error!(
-                store = %self.options.path.display(),
-                "the store was broken; it was set aside as {aside}, and a new one was begun"
-            );
-            self.with_status(|status| status.set_aside.push(aside));
-        }
-        Ok(())
-    }
-
-    fn fail(&mut self, error: &StoreError) {
-        self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
-        if !matches!(error.kind(), StoreErrorKind::Busy | StoreErrorKind::Full) {
-            self.database = None;
-        }
-        let message = error.to_string();
-        let is_news = self.with_status(|status| {
-            let is_news = status.error.is_none();
-            status.failing_since.get_or_insert_with(|| timestamp(SystemTime::now()));
-            status.error = Some(message.clone());
-            is_news
-        });
-        if is_news {
-            tracing::error!(
-                store = %self.options.path.display(),
-                "cannot write the store: {message}; counts wait in memory until it can be written"
-            );
-        }
-    }
-
-    fn recover(&self) {
-        let was_failing = self.with_status(|status| {
-            status.error = None;
-            status.failing_since.take().is_some()
-        });
-        if was_failing {
-            tracing::info!(store = %self.options.path.display(), "the store is written again");
-        }
-    }
-
-    fn show_losses(&self) {
-        let waiting = self.frozen.as_ref().map(Batch::losses).unwrap_or_default();
-        let losses = self.written_losses.plus(waiting).plus(self.next.losses());
-        let has_begun = self.with_status(|status| {
-            let has_begun = status.counts_lost == 0 && losses.counts_lost > 0;
-            status.details_dropped = losses.details_dropped;
-            status.counts_lost = losses.counts_lost;
-            has_begun
-        });
-        if has_begun {
-            tracing::error!(
-                "the memory for counts is full while the store cannot be written: counts are lost"
-            );
-        }
     }
 
     /// Folds and removes for a moment, if there is anything to fold or remove.
     fn keep_house(&mut self) -> Result<(), StoreError> {
         let Some(database) = &mut self.database else { return Ok(()) };
-        let (keep, now) = (self.options.keep(), micros(SystemTime::now()));
+        let keep = self.options.keep();
         let begun = Instant::now();
         let is_due = begun >= self.housekeeping_due;
+        let now = self.clock.now(database, micros(SystemTime::now()), is_due)?;
+        if is_due {
+            ends::is_written(database, &self.process, self.taken)?;
+        }
         loop {
             let step = if is_due {
                 housekeeping::step(database, keep, now)?
@@ -248,55 +200,8 @@ impl<S: Source> Writer<S> {
                 break;
             }
         }
+        self.show_clock();
         self.show_size()
-    }
-
-    fn show_size(&mut self) -> Result<(), StoreError> {
-        let Some(database) = &mut self.database else { return Ok(()) };
-        let pages = database.number("PRAGMA page_count", &[])?.unwrap_or_default();
-        let size = database.number("PRAGMA page_size", &[])?.unwrap_or_default();
-        let mut counter = |name| {
-            let value = database.number("SELECT value FROM meta WHERE name = ?1", &[Value::Text(name)])?;
-            Ok(u64::try_from(value.unwrap_or_default()).unwrap_or_default())
-        };
-        let removed = Removed { details: counter(DETAILS_REMOVED)?, counts: counter(COUNTS_REMOVED)? };
-        let is_more = self.with_status(|status| {
-            let is_more = removed.details > status.details_removed || removed.counts > status.counts_removed;
-            status.bytes = u64::try_from(pages.saturating_mul(size)).unwrap_or_default();
-            status.details_removed = removed.details;
-            status.counts_removed = removed.counts;
-            is_more
-        });
-        if is_more && Instant::now() >= self.reminder_due {
-            self.reminder_due = Instant::now() + REMINDER;
-            tracing::warn!(
-                details_removed = removed.details,
-                counts_removed = removed.counts,
-                "the store is at its size cap: the oldest details go, and then the oldest counts"
-            );
-        }
-        Ok(())
-    }
-
-    fn with_status<T>(&self, change: impl FnOnce(&mut StoreStatus) -> T) -> T {
-        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Writes the last counts, for a while; what is left then is lost.
-    fn end(mut self, tally: &Tally) {
-        let deadline = Instant::now() + LAST_TRIES;
-        self.turn(tally);
-        while (self.frozen.is_some() || !self.next.is_empty()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(50));
-            self.turn(tally);
-        }
-        let lost = self.frozen.as_ref().map_or(0, Batch::requests) + self.next.requests();
-        if lost > 0 {
-            tracing::error!(counts_lost = lost, "stopped while the store could not be written");
-        }
-        if let Some(database) = self.database.take() {
-            self.source.close(database);
-        }
     }
 
     fn run(mut self, tally: &Tally, messages: &Receiver<Message>) {

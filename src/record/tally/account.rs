@@ -5,8 +5,9 @@ use super::instant::{DAY, HOUR, start_of};
 use super::room::{Room, Sizes};
 use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
-use crate::record::event::{Event, EventKind};
+use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
+use crate::record::store::OTHER_PATHS;
 use hashbrown::HashMap;
 
 /// Longer targets, in octets, are counted with the rest: nobody reads them in a report, and a client could
@@ -44,7 +45,8 @@ pub struct PathCounts {
 }
 
 impl PathCounts {
-    pub(super) fn one(kind: EventKind, action: Action) -> Self {
+    /// One request that came to this.
+    pub fn one(kind: EventKind, action: Action) -> Self {
         let mut counts = Self { refused: u64::from(action == Action::Refuse), ..Self::default() };
         *match kind {
             EventKind::Violation => &mut counts.violations,
@@ -57,13 +59,11 @@ impl PathCounts {
     }
 
     /// All requests for the target.
-    #[must_use]
     pub const fn requests(&self) -> u64 {
         self.allowed + self.violations + self.stale + self.variants + self.spoofed
     }
 
     /// What a report orders targets by: violations, then requests.
-    #[must_use]
     pub const fn weight(&self) -> (u64, u64) {
         (self.violations, self.requests())
     }
@@ -96,6 +96,13 @@ pub(in crate::record) struct ReadKey {
     pub(in crate::record) network: Option<Box<str>>,
 }
 
+impl ReadKey {
+    /// The same by whoever it was, wherever.
+    pub(super) fn of_any_host(self) -> Self {
+        Self { host: OTHER_PATHS.into(), network: None, ..self }
+    }
+}
+
 /// First and last instant, in microseconds, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::record) struct Seen {
@@ -125,7 +132,8 @@ pub(in crate::record) struct SeenRead {
 pub(in crate::record) struct KeptEvent {
     pub(in crate::record) decision: Decision,
     pub(in crate::record) at: i64,
-    pub(in crate::record) event: Box<Event>,
+    /// Its line of the journal: JSON.
+    pub(in crate::record) line: Box<[u8]>,
     /// Where it came from, as far as that may be kept.
     pub(in crate::record) network: NetworkId,
 }
@@ -222,16 +230,25 @@ impl Account {
         Some((all().map(|seen| seen.first).min()?, all().map(|seen| seen.last).max()?))
     }
 
-    pub(super) fn add_read(&mut self, key: ReadKey, read: SeenRead, room: &mut Room) {
+    /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
+    /// whose read is known is not said to have read nothing.
+    pub(super) fn add_read(&mut self, key: ReadKey, read: SeenRead, room: &mut Room) -> bool {
+        let bound = room.bounds.reads;
+        let (key, bound) = if room.sizes.reads < bound || self.reads.contains_key(&key) {
+            (key, bound)
+        } else {
+            (key.of_any_host(), bound.saturating_mul(2))
+        };
         if let Some(known) = self.reads.get_mut(&key) {
             known.seen.add(read.seen);
             known.at = known.at.min(read.at);
-        } else if room.sizes.reads < room.bounds.reads {
+        } else if room.sizes.reads < bound {
             room.sizes.reads += 1;
             self.reads.insert(key, read);
         } else {
-            room.drop_details(read.seen.count);
+            return false;
         }
+        true
     }
 
     /// How much room it takes in a batch.

@@ -6,21 +6,23 @@
 
 use super::account::{Account, KeptEvent, Map, PathCounts, Period, ReadKey, Seen, SeenRead, Uses, add, push};
 use super::decision::DecisionRef;
-use super::instant::{DAY, MINUTE, start_of};
+use super::instant::{DAY, HOUR, MINUTE, start_of};
 use super::room::{Bounds, Losses, Room, Sizes};
 use super::subject::{Subject, SubjectRef};
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
-use crate::record::unseen::Unseen;
+use crate::record::unseen::{LOST, Unseen};
 use hashbrown::hash_map::EntryRef;
 use std::sync::Arc;
 
-/// A version that came into force at a site; without bytes for a site without a file.
+/// A version that came into force at a site, or was in force there; without bytes for a site without a file.
 #[derive(Clone, Debug)]
 pub(in crate::record) struct InForce {
     pub(in crate::record) site: Box<str>,
     pub(in crate::record) bytes: Option<Arc<[u8]>>,
     pub(in crate::record) since: i64,
+    /// 0 while it is.
+    pub(in crate::record) until: i64,
 }
 
 /// Counts that are not written yet.
@@ -66,10 +68,20 @@ impl Batch {
         self.room.losses
     }
 
+    /// Notes what found no room elsewhere.
+    pub(in crate::record) const fn lose(&mut self, losses: Losses) {
+        self.room.losses = self.room.losses.plus(losses);
+    }
+
     /// How many requests are counted here.
     pub(in crate::record) fn requests(&self) -> u64 {
+        self.counts().map(|(_, count)| count).sum()
+    }
+
+    /// The same, by when they came.
+    pub(in crate::record) fn counts(&self) -> impl Iterator<Item = (Period, u64)> {
         let uses = self.accounts.values().flat_map(|account| account.decisions.values());
-        uses.flat_map(|uses| &uses.periods).map(|(_, count)| count).sum()
+        uses.flat_map(|uses| &uses.periods).map(|(period, count)| (*period, *count))
     }
 
     /// Leaves an empty batch behind.
@@ -118,7 +130,22 @@ impl Batch {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, subject, is_known);
         account.see(read.seen);
-        account.add_read(key, read, room);
+        if !account.add_read(key, read, room) {
+            self.lose_reads(subject.site, read.seen);
+        }
+    }
+
+    /// Counts reads as lost, and notes where and when: only there a crawler may have read what nothing tells of.
+    fn lose_reads(&mut self, site: &str, seen: Seen) {
+        self.room.lose_reads(seen.count);
+        for at in [seen.first, seen.last] {
+            let is_same = |noted: &Unseen| {
+                *noted.site == *site && noted.reason == LOST && start_of(noted.at, HOUR) == start_of(at, HOUR)
+            };
+            if !self.unseen.iter().any(is_same) {
+                self.unseen.push(Unseen { site: site.into(), reason: LOST.into(), at });
+            }
+        }
     }
 
     /// Notes that a version came into force.
@@ -189,7 +216,14 @@ impl Batch {
             }
         }
         theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
-        theirs.reads.into_iter().for_each(|(key, read)| ours.add_read(key, read, room));
+        let lost: Vec<Seen> = theirs
+            .reads
+            .into_iter()
+            .filter_map(|(key, read)| (!ours.add_read(key, read, room)).then_some(read.seen))
+            .collect();
+        for seen in lost {
+            self.lose_reads(subject.site, seen);
+        }
         theirs.events.into_iter().for_each(|event| self.keep(subject, is_known, event));
     }
 }

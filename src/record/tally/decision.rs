@@ -4,25 +4,32 @@ use crate::decide::{Notice, Ruling, VersionId};
 use crate::enforce::Action;
 use crate::record::event::{EventKind, Occurrence};
 use crate::record::octets::printable;
+use crate::record::word;
 use hashbrown::Equivalent;
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// What was decided of a request, by which rule of which version of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Decision {
     /// The kind of event.
+    #[serde(with = "word")]
     pub kind: EventKind,
     /// What was done.
+    #[serde(with = "word")]
     pub action: Action,
     /// What notice the client had had, where that matters.
+    #[serde(with = "word::optional")]
     pub notice: Option<Notice>,
     /// The version in force; `None` for a site without a file.
+    #[serde(with = "word::optional")]
     pub version: Option<VersionId>,
     /// The user-agent values of the group (RFC 9309 §2.2.1); empty where no group applied.
     pub group: Vec<Box<str>>,
     /// The line of the rule that matched, from 1.
     pub line: Option<u32>,
-    /// That rule as written; octets that are not UTF-8 as `\xNN`.
+    /// That rule as written, with the mark of a generated one; octets that are not UTF-8 as `\xNN`.
     pub rule: Option<Box<str>>,
 }
 
@@ -78,7 +85,7 @@ impl From<&DecisionRef<'_>> for Decision {
             version: decision.version,
             group: decision.group().iter().map(|token| (*token).into()).collect(),
             line: rule.map(|rule| rule.line),
-            rule: rule.map(|rule| printable(rule.text).into()),
+            rule: rule.map(|rule| printable(rule.marked).into()),
         }
     }
 }
@@ -122,7 +129,7 @@ mod tests {
     use std::hash::BuildHasher as _;
 
     fn ruling(line: u32, text: &[u8]) -> Ruling<'_> {
-        let rule = Rule { kind: Kind::Disallow, line, text, pattern: b"/x", octets: 2 };
+        let rule = Rule { kind: Kind::Disallow, line, text, marked: text, pattern: b"/x", octets: 2 };
         Ruling { group: vec!["GPTBot", "*"], token: "GPTBot", rule: Some(rule) }
     }
 

@@ -11,7 +11,7 @@ pub(in crate::record) struct Bounds {
     pub(in crate::record) strangers: usize,
     /// Events in full.
     pub(in crate::record) samples: usize,
-    /// Readers by version.
+    /// Readers by version; beyond it they are kept without host and network, and beyond twice as many not at all.
     pub(in crate::record) reads: usize,
     /// Octets of robots.txt files.
     pub(in crate::record) robots: usize,
@@ -20,8 +20,10 @@ pub(in crate::record) struct Bounds {
 /// What did not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Events, readers, versions and targets that are missing; the requests are counted all the same.
+    /// Events, versions and targets that are missing; the requests are counted all the same.
     pub details_dropped: u64,
+    /// Reads of robots.txt that are missing.
+    pub reads_lost: u64,
     /// Requests that are not counted.
     pub counts_lost: u64,
 }
@@ -30,6 +32,7 @@ impl Losses {
     pub(in crate::record) const fn plus(self, other: Self) -> Self {
         Self {
             details_dropped: self.details_dropped.saturating_add(other.details_dropped),
+            reads_lost: self.reads_lost.saturating_add(other.reads_lost),
             counts_lost: self.counts_lost.saturating_add(other.counts_lost),
         }
     }
@@ -85,6 +88,10 @@ impl Room {
     /// Details that are missing, by the number of requests they were of.
     pub(super) const fn drop_details(&mut self, count: u64) {
         self.losses.details_dropped = self.losses.details_dropped.saturating_add(count);
+    }
+
+    pub(super) const fn lose_reads(&mut self, count: u64) {
+        self.losses.reads_lost = self.losses.reads_lost.saturating_add(count);
     }
 
     pub(super) const fn lose_counts(&mut self, count: u64) {

@@ -132,7 +132,7 @@ fn delay(delay: CrawlDelay) -> Option<String> {
 }
 
 fn rule(rule: &RuleCount) -> RuleView {
-    let decision = &*rule.decision;
+    let (decision, (text, source)) = (&*rule.decision, rule.text());
     RuleView {
         count: grouped(rule.count),
         what: match (decision.kind, decision.notice) {
@@ -144,8 +144,11 @@ fn rule(rule: &RuleCount) -> RuleView {
             (EventKind::Spoof, _) => "borrowed name",
             (EventKind::Allowed, _) => "allowed",
         },
-        line: decision.line.map_or_else(String::new, |line| line.to_string()),
-        text: decision.rule.as_deref().map_or_else(String::new, visible),
+        line: decision.line.map_or_else(String::new, |line| match source {
+            Some(source) => format!("{line} ({})", visible(source)),
+            None => line.to_string(),
+        }),
+        text: text.map_or_else(String::new, visible),
         group: visible(&decision.group.join(", ")),
         version: decision.version.map_or_else(String::new, |version| version.to_string()),
         more_versions: more_versions(rule),

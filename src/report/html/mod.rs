@@ -22,7 +22,6 @@ use heat::Heat;
 use rows::{Group, Row};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::OnceLock;
 use text::{moment, sentence, visible};
 
@@ -36,43 +35,14 @@ const STRETCHES: u32 = 60;
 const CASES: usize = 500;
 
 /// Why there is no page.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// A store cannot be read.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The page could not be written.
-    Template(askama::Error),
-}
-
-impl fmt::Display for PageError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Store(error) => error.fmt(out),
-            Self::Template(_) => out.write_str("the page could not be written"),
-        }
-    }
-}
-
-impl std::error::Error for PageError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // It is told in full already.
-            Self::Store(_) => None,
-            Self::Template(error) => Some(error),
-        }
-    }
-}
-
-impl From<StoreError> for PageError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<askama::Error> for PageError {
-    fn from(error: askama::Error) -> Self {
-        Self::Template(error)
-    }
+    #[error("the page could not be written")]
+    Template(#[from] askama::Error),
 }
 
 /// What a live page has around the report; a file has nothing.

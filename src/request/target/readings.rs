@@ -10,22 +10,49 @@
 
 use super::PathParameters;
 use super::split_query;
-use super::steps::{Step, Steps, decoded_query};
+use super::steps::{Step, Steps, decoded_query, is_decoded_further};
 
-/// Paths that are followed, those on the way among them. Ordinary targets have one; those of the tests that try
-/// to get around a rule, with two or three tricks at once, have up to fifty.
+/// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
+/// with two or three tricks at once have some dozens.
 const MOST_PATHS: usize = 64;
 
-/// Bytes that are written for one target, in paths and readings. Each costs a nanosecond or two, once to write
-/// it and once to judge it: this bounds the time for a target of 8 KiB.
-const MOST_BYTES: usize = 32 * 1024;
+/// Bytes of these paths, and again of the readings that are judged: a path of 8 KiB is changed once. This bounds the time
+/// that one target takes.
+const MOST_BYTES: usize = 16 * 1024;
+
+/// As how many bytes a `%` counts, and a slash or a dot of a path that is followed: a look is taken at what comes after.
+const SPECIAL: usize = 4;
+
+/// As many `%` are looked at for more than whether there is any other reading.
+const MOST_PERCENTS: usize = 1_024;
+
+/// How many bytes an escape has.
+const ESCAPE: usize = 3;
+
+fn count_percents(target: &[u8]) -> usize {
+    memchr::memchr_iter(b'%', target).count()
+}
+
+/// What it costs to judge a target.
+fn cost_of_judging(target: &[u8]) -> usize {
+    target.len() + (SPECIAL - 1) * count_percents(target)
+}
+
+/// What it costs to follow a path.
+fn cost_of_following(path: &[u8]) -> usize {
+    // Counted in blocks whose sums fit a byte, so that many are added at once: a tenth of the instructions.
+    let is_special = |byte: &u8| u8::from(matches!(*byte, b'%' | b'/' | b'.'));
+    let special = |block: &[u8]| block.iter().map(is_special).fold(0_u8, u8::wrapping_add);
+    let special: usize = path.chunks(128).map(|block| usize::from(special(block))).sum();
+    path.len() + (SPECIAL - 1) * special
+}
 
 /// What a target may be taken for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Readings {
     /// Path and query, each once, without the one that is judged anyway. The simpler ones come first.
     pub(super) targets: Vec<Vec<u8>>,
-    /// Whether there are more than were followed.
+    /// Whether there are more than are followed. Nobody needs those that were found then.
     pub(super) has_more: bool,
 }
 
@@ -33,13 +60,28 @@ impl Readings {
     /// Finds the readings of `sent`, which is judged as `judged`.
     pub(super) fn of(sent: &[u8], judged: &[u8], is_plain: bool, parameters: PathParameters) -> Self {
         let (path, query) = split_query(sent);
+        // Nearly every target: it must cost no more than this.
+        if is_plain && memchr::memchr(b'%', query).is_none() {
+            return Self::default();
+        }
+        let has_more = Self { has_more: true, ..Self::default() };
+        let percents = count_percents(sent);
+        if percents > MOST_PERCENTS {
+            // More than there can be escapes: no page has such an address.
+            let is_odd = percents * ESCAPE > sent.len();
+            let is_read_otherwise = is_odd || Steps::change(path, parameters) || is_decoded_further(query);
+            return if is_read_otherwise { has_more } else { Self::default() };
+        }
         let closure = if is_plain { Closure::default() } else { Closure::of(path, parameters) };
-        let decoded = decoded_query(query);
-        let mut readings = Self { targets: Vec::new(), has_more: closure.has_more };
+        if closure.has_more {
+            return has_more;
+        }
+        let decoded = is_decoded_further(query).then(|| decoded_query(query));
+        let mut readings = Self::default();
         if closure.found.is_empty() && decoded.is_none() {
             return readings;
         }
-        let mut left = closure.left;
+        let mut left = MOST_BYTES;
         let found = closure.found.iter().filter(|found| !found.is_on_the_way);
         let paths = found.map(|found| found.path.as_slice());
         let (judged_path, _) = split_query(judged);
@@ -49,7 +91,7 @@ impl Readings {
                 if target == judged || readings.targets.contains(&target) {
                     continue;
                 }
-                match left.checked_sub(target.len()) {
+                match left.checked_sub(cost_of_judging(&target)) {
                     Some(rest) => left = rest,
                     None => return Self { has_more: true, ..readings },
                 }
@@ -60,12 +102,13 @@ impl Readings {
     }
 }
 
-/// A path with the query that was sent, unless decoding ended it before.
+/// A path with the query that was sent, unless decoding ended it before. An empty query that only decoding brings to light
+/// is the same page as none: many titles end with a question mark.
 fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {
-    match path.split(|byte| *byte == b'#').next() {
-        Some(whole) if whole.len() < path.len() => whole.to_vec(),
-        _ => [path, query].concat(),
-    }
+    let whole = path.split(|byte| *byte == b'#').next().unwrap_or(path);
+    let query = if whole.len() < path.len() { b"" } else { query };
+    let whole = whole.strip_suffix(b"?").filter(|_| query.is_empty()).unwrap_or(whole);
+    [whole, query].concat()
 }
 
 /// A path, perhaps with a query that decoding has brought to light.
@@ -76,7 +119,7 @@ struct Found {
 
 struct Closure {
     found: Vec<Found>,
-    /// Bytes that may yet be written.
+    /// What may yet be spent on further paths.
     left: usize,
     has_more: bool,
 }
@@ -89,8 +132,13 @@ impl Default for Closure {
 
 impl Closure {
     fn of(path: &[u8], parameters: PathParameters) -> Self {
-        let mut closure = Self::default();
-        if Steps::of(path, parameters).is_empty() {
+        if !Steps::change(path, parameters) {
+            return Self::default();
+        }
+        // There is no room for a second path of its size.
+        let has_more = cost_of_following(path) > MOST_BYTES / 2;
+        let mut closure = Self { has_more, ..Self::default() };
+        if has_more {
             return closure;
         }
         closure.note(path.to_vec());
@@ -128,7 +176,7 @@ impl Closure {
 
     /// Keeps a path that was not found before, as long as there is room.
     fn note(&mut self, path: Vec<u8>) {
-        let Some(left) = self.left.checked_sub(path.len()) else {
+        let Some(left) = self.left.checked_sub(cost_of_following(&path)) else {
             self.has_more = true;
             return;
         };

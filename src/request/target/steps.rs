@@ -4,6 +4,7 @@
 //! a `?` or `#`, no step touches. A `#` is never sent; [`decode_once`] writes one where an origin would end the target.
 
 use super::PathParameters;
+use super::plain::Marks;
 
 /// One thing that origins do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,10 @@ pub(super) enum Step {
     DecodeBackslash,
     /// Decodes what is decoded already.
     DecodeOnce,
+    /// Takes an encoded `=` or `&` for the raw one, and an encoded `;` where it begins a parameter.
+    DecodeDelimiter,
+    /// Takes `%3F` and `%23` for the end of the path. An origin that decodes a path alone has them in it still.
+    DecodeEnd,
     /// Takes `//x/y` for the path `/y` at the host `x` (RFC 3986 §4.2).
     StripAuthority,
     /// Resolves dot segments, and drops the slash that one leaves at the end, as functions for names of files do.
@@ -30,13 +35,15 @@ pub(super) enum Step {
 
 impl Step {
     /// All of them, the more usual ones first.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::ResolveDots,
         Self::MergeSlashes,
         Self::DecodeSlash,
         Self::TurnBackslash,
         Self::DecodeBackslash,
         Self::DecodeOnce,
+        Self::DecodeDelimiter,
+        Self::DecodeEnd,
         Self::StripAuthority,
         Self::ResolveDotsAndSlash,
         Self::DropParameters,
@@ -58,10 +65,14 @@ impl Step {
                 resolved
             }
             Self::MergeSlashes => merged(path),
-            Self::DecodeSlash => turned(path, is_encoded_slash),
-            Self::TurnBackslash => turned(path, |rest| matches!(rest, [b'\\', ..]).then_some(1)),
-            Self::DecodeBackslash => turned(path, is_encoded_backslash),
-            Self::DecodeOnce => decoded_once(path, parameters),
+            Self::DecodeSlash => decoded_to(path, |byte| (byte == b'/').then_some(b'/')),
+            Self::TurnBackslash => {
+                path.iter().map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect()
+            }
+            Self::DecodeBackslash => decoded_to(path, |byte| (byte == b'\\').then_some(b'/')),
+            Self::DecodeOnce => decoded_once(path),
+            Self::DecodeDelimiter => decoded_to(path, |byte| is_delimiter(byte, parameters).then_some(byte)),
+            Self::DecodeEnd => decoded_to(path, |byte| is_end(byte).then_some(byte)),
             Self::StripAuthority => without_authority(path),
             Self::DropParameters => without_parameters(path),
         }
@@ -73,19 +84,42 @@ impl Step {
 pub(super) struct Steps(u16);
 
 impl Steps {
-    /// The steps that change `path`, found in one pass.
+    /// The steps that change `path`.
     pub(super) fn of(path: &[u8], parameters: PathParameters) -> Self {
+        Self::found(path, parameters, |_| false)
+    }
+
+    /// Whether any step changes `path`.
+    pub(super) fn change(path: &[u8], parameters: PathParameters) -> bool {
+        !Self::found(path, parameters, |steps| !steps.is_empty()).is_empty()
+    }
+
+    /// Steps that change `path`: all of them, or so many that it `is_enough`.
+    fn found(path: &[u8], parameters: PathParameters, is_enough: impl Fn(Self) -> bool) -> Self {
         let mut steps = Self::default();
-        let mut rest = path;
-        while let Some((byte, tail)) = rest.split_first() {
-            match byte {
-                b'/' => steps.add_at_slash(tail),
-                b'\\' => steps.add(Step::TurnBackslash),
-                b'%' => steps.add_at_percent(rest, parameters),
-                b';' if parameters == PathParameters::Drop => steps.add(Step::DropParameters),
-                _ => {}
+        let marks = Marks::of(path);
+        if marks.has(Marks::SLASHES) {
+            steps.add(Step::MergeSlashes);
+        }
+        if marks.has(Marks::BACKSLASH) {
+            steps.add(Step::TurnBackslash);
+        }
+        if marks.has(Marks::SEMICOLON) && parameters == PathParameters::Drop {
+            steps.add(Step::DropParameters);
+        }
+        if marks.has(Marks::PERCENT) {
+            for rest in memchr::memchr_iter(b'%', path).filter_map(|at| path.get(at..)) {
+                if is_enough(steps) {
+                    return steps;
+                }
+                steps.add_at_percent(rest, parameters);
             }
-            rest = tail;
+        }
+        if (marks.has(Marks::DOT) || marks.has(Marks::PERCENT)) && next_dots(path).is_some() {
+            steps.add(Step::ResolveDots);
+            if ends_with_dots(path) {
+                steps.add(Step::ResolveDotsAndSlash);
+            }
         }
         if matches!(path, [b'/' | b'\\', b'/' | b'\\', ..]) {
             steps.add(Step::StripAuthority);
@@ -97,7 +131,7 @@ impl Steps {
         self.0 & step.bit() != 0
     }
 
-    pub(super) const fn is_empty(self) -> bool {
+    const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
@@ -105,48 +139,53 @@ impl Steps {
         self.0 |= step.bit();
     }
 
-    fn add_at_slash(&mut self, segment: &[u8]) {
-        if segment.first() == Some(&b'/') {
-            self.add(Step::MergeSlashes);
-        }
-        let Some(rest) = after_dots(segment) else { return };
-        self.add(Step::ResolveDots);
-        if rest.iter().all(|byte| *byte == b'/') {
-            self.add(Step::ResolveDotsAndSlash);
-        }
-    }
-
     fn add_at_percent(&mut self, rest: &[u8], parameters: PathParameters) {
-        if is_encoded_slash(rest).is_some() {
-            self.add(Step::DecodeSlash);
-        } else if is_encoded_backslash(rest).is_some() {
-            self.add(Step::DecodeBackslash);
-        } else if encoded_delimiter(rest, parameters).is_some() || escape_of_escape(rest).is_some() {
-            self.add(Step::DecodeOnce);
+        match encoded(rest) {
+            Some((b'/', _)) => self.add(Step::DecodeSlash),
+            Some((b'\\', _)) => self.add(Step::DecodeBackslash),
+            Some((byte, _)) if is_delimiter(byte, parameters) => self.add(Step::DecodeDelimiter),
+            Some((byte, _)) if is_end(byte) => self.add(Step::DecodeEnd),
+            Some((b'%', _)) | None if !self.has(Step::DecodeOnce) && escape_of_escape(rest).is_some() => {
+                self.add(Step::DecodeOnce);
+            }
+            _ => {}
         }
     }
 }
 
 /// Whether a segment of `path` means its own folder or the one above.
 pub(super) fn has_dots(path: &[u8]) -> bool {
-    path.split(|byte| *byte == b'/').any(|segment| segment_kind(segment) != Segment::Name)
+    next_dots(path).is_some()
 }
 
-/// What one path segment means to a URL parser (RFC 3986 §5.2.4; WHATWG URL: `%2e` is a dot).
-#[derive(PartialEq)]
-enum Segment {
-    Name,
-    Here,
-    Up,
+/// A segment that means a folder (RFC 3986 §5.2.4; WHATWG URL: `%2e` is a dot).
+struct Dots<'a> {
+    /// What stands before its slash, and what behind it: nothing, or a slash and more.
+    before: &'a [u8],
+    after: &'a [u8],
+    /// Whether it means the folder above.
+    is_up: bool,
 }
 
-fn segment_kind(segment: &[u8]) -> Segment {
-    let Some(rest) = after_dot(segment) else { return Segment::Name };
-    match (rest, after_dot(rest)) {
-        ([], _) => Segment::Here,
-        (_, Some([])) => Segment::Up,
-        _ => Segment::Name,
+/// The first dot segment of `path`.
+fn next_dots(path: &[u8]) -> Option<Dots<'_>> {
+    let mut rest = path;
+    loop {
+        let slash = rest.iter().position(|byte| *byte == b'/')?;
+        rest = rest.get(slash + 1..)?;
+        if let Some((is_up, after)) = after_dots(rest) {
+            let before = path.get(..path.len() - rest.len() - 1)?;
+            return Some(Dots { before, after, is_up });
+        }
     }
+}
+
+/// Whether `path` ends with a dot segment; slashes may follow it.
+fn ends_with_dots(path: &[u8]) -> bool {
+    let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+    let path = path.get(..end).unwrap_or_default();
+    let last = memchr::memrchr(b'/', path).and_then(|at| path.get(at + 1..));
+    last.is_some_and(|last| after_dots(last).is_some())
 }
 
 fn after_dot(segment: &[u8]) -> Option<&[u8]> {
@@ -156,34 +195,29 @@ fn after_dot(segment: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What follows the dot segment that `path` begins with, where it does: nothing, or a slash and more.
-fn after_dots(path: &[u8]) -> Option<&[u8]> {
+/// What follows the dot segment that `path` begins with, where it does, and whether that means the folder above.
+fn after_dots(path: &[u8]) -> Option<(bool, &[u8])> {
     let rest = after_dot(path)?;
-    let rest = after_dot(rest).unwrap_or(rest);
-    matches!(rest, [] | [b'/', ..]).then_some(rest)
+    let above = after_dot(rest);
+    let rest = above.unwrap_or(rest);
+    matches!(rest, [] | [b'/', ..]).then_some((above.is_some(), rest))
 }
 
 /// `path` with dot segments resolved. A last one names a folder, so its slash stays.
 pub(super) fn without_dots(path: &[u8]) -> Vec<u8> {
     let mut resolved: Vec<u8> = Vec::with_capacity(path.len());
-    let mut segments = path.split(|byte| *byte == b'/').skip(1).peekable();
-    while let Some(segment) = segments.next() {
-        match segment_kind(segment) {
-            Segment::Name => {
-                resolved.push(b'/');
-                resolved.extend_from_slice(segment);
-                continue;
-            }
-            Segment::Here => {}
-            Segment::Up => {
-                let parent = memchr::memrchr(b'/', &resolved).unwrap_or(0);
-                resolved.truncate(parent);
-            }
+    let mut rest = path;
+    while let Some(dots) = next_dots(rest) {
+        resolved.extend_from_slice(dots.before);
+        if dots.is_up {
+            resolved.truncate(memchr::memrchr(b'/', &resolved).unwrap_or(0));
         }
-        if segments.peek().is_none() {
+        if dots.after.is_empty() {
             resolved.push(b'/');
         }
+        rest = dots.after;
     }
+    resolved.extend_from_slice(rest);
     resolved
 }
 
@@ -193,99 +227,123 @@ fn merged(path: &[u8]) -> Vec<u8> {
     merged
 }
 
-fn is_encoded_slash(path: &[u8]) -> Option<usize> {
-    matches!(path, [b'%', b'2', b'f' | b'F', ..]).then_some(3)
+/// The byte that `path` begins with, if it is encoded, and what follows.
+#[inline]
+fn encoded(path: &[u8]) -> Option<(u8, &[u8])> {
+    let [b'%', high, low, rest @ ..] = path else { return None };
+    let (high, low) = (digit(*high), digit(*low));
+    ((high | low) < 16).then_some((high << 4 | low, rest))
 }
 
-fn is_encoded_backslash(path: &[u8]) -> Option<usize> {
-    matches!(path, [b'%', b'5', b'c' | b'C', ..]).then_some(3)
-}
-
-/// `path` with a slash for each run of bytes that `find` finds at a place, by its length.
-fn turned(path: &[u8], find: impl Fn(&[u8]) -> Option<usize>) -> Vec<u8> {
-    let mut turned = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((byte, tail)) = rest.split_first() {
-        let found = find(rest).and_then(|length| rest.get(length..));
-        turned.push(if found.is_some() { b'/' } else { *byte });
-        rest = found.unwrap_or(tail);
+/// The value of a hexadecimal digit; 16 of any other byte, so that two are asked about at once.
+const fn digit(byte: u8) -> u8 {
+    let (number, letter) = (byte.wrapping_sub(b'0'), (byte | 0x20).wrapping_sub(b'a'));
+    if number < 10 {
+        number
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        16
     }
-    turned
 }
 
 /// The byte that `path` begins with, decoded, and what follows.
 fn decoded(path: &[u8]) -> Option<(u8, &[u8])> {
-    match path {
-        [b'%', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-            Some((hex(*high) << 4 | hex(*low), rest))
-        }
-        [byte, rest @ ..] => Some((*byte, rest)),
-        [] => None,
-    }
+    encoded(path).or_else(|| path.split_first().map(|(byte, rest)| (*byte, rest)))
 }
 
-const fn hex(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        _ => (digit | 0x20).wrapping_sub(b'a').wrapping_add(10),
+/// Copies what stands before the next `%`; what begins with that.
+fn copied_to_percent<'a>(copy: &mut Vec<u8>, path: &'a [u8]) -> Option<&'a [u8]> {
+    let at = path.iter().position(|byte| *byte == b'%');
+    let (before, rest) = path.split_at_checked(at.unwrap_or(path.len()))?;
+    copy.extend_from_slice(before);
+    at.map(|_| rest)
+}
+
+/// `path` with what `raw` makes of encoded bytes, where it makes something of them.
+fn decoded_to(path: &[u8], raw: impl Fn(u8) -> Option<u8>) -> Vec<u8> {
+    let mut changed = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(at) = copied_to_percent(&mut changed, rest) {
+        let found = encoded(at).and_then(|(byte, after)| Some((raw(byte)?, after)));
+        let (byte, after) = found.unwrap_or_else(|| (b'%', at.get(1..).unwrap_or_default()));
+        changed.push(byte);
+        rest = after;
     }
+    changed
 }
 
 /// The escape that appears where `path` begins once it is decoded, and what follows: `%2570` and `%25%37%30`
 /// become `%70`.
 fn escape_of_escape(path: &[u8]) -> Option<([u8; 3], &[u8])> {
+    // Nearly every escape is of another byte than `%`.
+    if encoded(path).is_some_and(|(byte, _)| byte != b'%') {
+        return None;
+    }
     let (b'%', rest) = decoded(path)? else { return None };
     let (high, rest) = decoded(rest).filter(|(high, _)| high.is_ascii_hexdigit())?;
     let (low, rest) = decoded(rest).filter(|(low, _)| low.is_ascii_hexdigit())?;
     Some(([b'%', high, low], rest))
 }
 
-/// An encoded byte that is not the same as the raw one: a delimiter, which an origin that decodes before it takes the
-/// target apart takes it apart by.
-fn encoded_delimiter(path: &[u8], parameters: PathParameters) -> Option<(u8, &[u8])> {
-    let [b'%', _, _, ..] = path else { return None };
-    decoded(path).filter(|(byte, _)| match byte {
-        b'=' | b'&' | b'?' | b'#' => true,
-        b';' => parameters == PathParameters::Drop,
-        _ => false,
-    })
+/// Bytes that are not the same encoded and raw (RFC 9309 §2.2.2), slashes apart.
+const fn is_delimiter(byte: u8, parameters: PathParameters) -> bool {
+    matches!(byte, b'=' | b'&') || (byte == b';' && matches!(parameters, PathParameters::Drop))
 }
 
-/// `path` as an origin that decodes twice has it before the second time. Slashes are steps of their own.
-fn decoded_once(path: &[u8], parameters: PathParameters) -> Vec<u8> {
+const fn is_end(byte: u8) -> bool {
+    matches!(byte, b'?' | b'#')
+}
+
+/// `path` as an origin that decodes twice has it before the second time. Slashes and delimiters are steps of their own.
+fn decoded_once(path: &[u8]) -> Vec<u8> {
     let mut once = Vec::with_capacity(path.len());
     let mut rest = path;
-    while let Some((byte, tail)) = rest.split_first() {
-        if let Some((escape, after)) = escape_of_escape(rest) {
+    while let Some(at) = copied_to_percent(&mut once, rest) {
+        if let Some((escape, after)) = escape_of_escape(at) {
             once.extend_from_slice(&escape);
             rest = after;
-        } else if let Some((delimiter, after)) = encoded_delimiter(rest, parameters) {
-            once.push(delimiter);
-            rest = after;
         } else {
-            once.push(*byte);
-            rest = tail;
+            once.push(b'%');
+            rest = at.get(1..).unwrap_or_default();
         }
     }
     once
 }
 
-/// `query` decoded once more; `None` where that changes nothing. `=` and `&` are found in names only: encoded in a
-/// value they are what every form sends.
-pub(super) fn decoded_query(query: &[u8]) -> Option<Vec<u8>> {
-    // Nearly every query: it must cost no copy.
-    memchr::memchr(b'%', query)?;
+/// Whether one more round of decoding changes `query`. `=` and `&` are found in names only: encoded in a value they are
+/// what every form sends.
+pub(super) fn is_decoded_further(query: &[u8]) -> bool {
+    let mut in_name = true;
+    query.iter().enumerate().any(|(at, byte)| match byte {
+        b'%' => {
+            let rest = query.get(at..).unwrap_or_default();
+            escape_of_escape(rest).is_some() || in_name && matches!(encoded(rest), Some((b'=' | b'&', _)))
+        }
+        b'=' | b'&' => {
+            in_name = *byte == b'&';
+            false
+        }
+        _ => false,
+    })
+}
+
+/// `query` decoded once more.
+pub(super) fn decoded_query(query: &[u8]) -> Vec<u8> {
     let mut once = Vec::with_capacity(query.len());
     let mut rest = query;
     let mut in_name = true;
-    while let Some((byte, tail)) = rest.split_first() {
-        if let Some((escape, after)) = escape_of_escape(rest) {
-            once.extend_from_slice(&escape);
-            rest = after;
-            continue;
+    while let Some((first, tail)) = rest.split_first() {
+        let (mut byte, mut after) = (*first, tail);
+        if byte == b'%' {
+            if let Some((escape, after)) = escape_of_escape(rest) {
+                once.extend_from_slice(&escape);
+                rest = after;
+                continue;
+            }
+            let delimiter = encoded(rest).filter(|(byte, _)| in_name && matches!(byte, b'=' | b'&'));
+            (byte, after) = delimiter.unwrap_or((byte, after));
         }
-        let delimiter = decoded(rest).filter(|(byte, _)| in_name && matches!(byte, b'=' | b'&'));
-        let (byte, after) = delimiter.unwrap_or((*byte, tail));
         match byte {
             b'=' => in_name = false,
             b'&' => in_name = true,
@@ -294,7 +352,7 @@ pub(super) fn decoded_query(query: &[u8]) -> Option<Vec<u8>> {
         once.push(byte);
         rest = after;
     }
-    (once != query).then_some(once)
+    once
 }
 
 /// What follows the first segment, however many slashes stand before it: the WHATWG URL standard ignores more than two.

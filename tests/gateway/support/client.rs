@@ -129,7 +129,11 @@ impl Client {
     }
 
     pub(crate) fn try_to(address: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
+        Self::over(TcpStream::connect(address)?)
+    }
+
+    /// Speaks over a connection that is open.
+    pub(crate) fn over(stream: TcpStream) -> std::io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
         stream.set_write_timeout(Some(Duration::from_secs(20)))?;

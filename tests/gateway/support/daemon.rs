@@ -28,6 +28,7 @@ pub(crate) struct Builder {
     wrapper: Vec<String>,
     origin: Option<String>,
     has_robots: bool,
+    is_nowhere: bool,
 }
 
 /// A running gateway, killed on drop.
@@ -76,6 +77,7 @@ impl Builder {
             wrapper: Vec::new(),
             origin: None,
             has_robots: false,
+            is_nowhere: false,
         }
     }
 
@@ -121,6 +123,12 @@ impl Builder {
         self
     }
 
+    /// It stands before no origin, and listens only where it is told to.
+    pub(crate) fn nowhere(mut self) -> Self {
+        self.is_nowhere = true;
+        self
+    }
+
     /// A line at the top of the configuration file.
     pub(crate) fn set(mut self, line: &str) -> Self {
         self.settings = format!("{}{line}\n", self.settings);
@@ -156,10 +164,16 @@ impl Builder {
         if let Some(config) = &self.config {
             return Some(config.replace("[ORIGIN]", origin));
         }
-        if self.settings.is_empty() && self.tables.is_empty() && self.site.is_empty() {
+        let says_robots = self.site.contains("robots = ");
+        let says_nothing = self.settings.is_empty() && self.tables.is_empty() && self.site.is_empty();
+        if says_nothing && (self.has_robots || self.origin.is_none()) {
             return None;
         }
-        let robots = if self.has_robots { "robots = \"robots.txt\"\n" } else { "" };
+        let robots = match (self.has_robots, says_robots) {
+            (_, true) => "",
+            (true, false) => "robots = \"robots.txt\"\n",
+            (false, false) => "robots = { from = \"none\" }\n",
+        };
         Some(format!(
             "{}\n{}\n[[sites]]\norigin = \"{origin}\"\n{robots}{}",
             self.settings, self.tables, self.site
@@ -179,7 +193,7 @@ impl Builder {
             }
         }
         let says = |option: &str| self.arguments.iter().any(|argument| argument == option);
-        if !says("--listen") {
+        if !says("--listen") && !self.is_nowhere {
             command.args(["--listen", "127.0.0.1:0"]);
         }
         let config = self.config.as_deref().unwrap_or_default();
@@ -253,6 +267,20 @@ impl Daemon {
                 Err(said)
             }
         }
+    }
+
+    /// Ends it as a service manager does, and starts it again.
+    #[track_caller]
+    pub(crate) fn restart(&mut self) {
+        self.signal("TERM");
+        assert_eq!(self.ends_within(Duration::from_secs(20)), Some(0), "{}", self.log.text());
+        let mut command = command::daemon();
+        command.args(&self.arguments);
+        let mut next = Self::run(command, Folder::new()).expect("it starts again");
+        std::mem::swap(&mut self.process, &mut next.process);
+        std::mem::swap(&mut self.log, &mut next.log);
+        std::mem::swap(&mut self.output, &mut next.output);
+        self.address = next.address;
     }
 
     /// The same program with the same arguments once more, told to take over.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The fields of a line, in their order. They are public: whoever changes one breaks somebody's scripts.
-pub(crate) const FIELDS: [&str; 26] = [
+pub(crate) const FIELDS: [&str; 27] = [
     "v",
     "time",
     "event",
@@ -27,6 +27,7 @@ pub(crate) const FIELDS: [&str; 26] = [
     "user_agent",
     "group",
     "line",
+    "source",
     "rule",
     "reason",
     "robots_version",

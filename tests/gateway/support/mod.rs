@@ -14,6 +14,7 @@ pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod origin;
 pub(crate) mod raw_origin;
+pub(crate) mod scripted;
 pub(crate) mod tls;
 pub(crate) mod wait;
 

@@ -15,6 +15,13 @@ fn without(name: &str) -> Vec<u8> {
     request(&fields)
 }
 
+/// A request for `/p#f`, whose path is written in Huffman's code (RFC 7541 §5.2, appendix B).
+fn fragment_in_code() -> Vec<u8> {
+    let path = [&[0, 5][..], b":path", &[0x84, 0x62, 0xbf, 0xfa, 0x97]].concat();
+    let block = [list(&[(":method", "GET"), (":scheme", "https"), (":authority", "a")]), path].concat();
+    frame(HEADERS, END_HEADERS | END_STREAM, 1, &block)
+}
+
 pub(super) fn pseudo() -> Vec<Row> {
     let clause = "RFC 9113 §8.3.1";
     let split = "GET /x HTTP/1.1\r\nHost: b\r\n\r\nGET";
@@ -55,6 +62,9 @@ pub(super) fn pseudo() -> Vec<Row> {
             changed(":method", "Frob-1"),
             Forwarded("Frob-1 /p HTTP/1.1", PLAIN, ""),
         ),
+        malformed("a fragment in :path", changed(":path", "/p#f")),
+        malformed("a fragment behind a query", changed(":path", "/p?q#f")),
+        malformed("a fragment in Huffman's code", fragment_in_code()),
         malformed("empty :scheme", changed(":scheme", "")),
         malformed("space in :scheme", changed(":scheme", "ht tp")),
         malformed("a request in :scheme", changed(":scheme", "https://b/x HTTP/1.1\r\n\r\n")),

@@ -27,9 +27,6 @@ pub(super) enum Expected {
     /// The fault comes with these frames, when the origin has the head: as malformed, and what the origin sees is
     /// no whole message.
     BrokenOff(Vec<u8>),
-    /// The head has announced that there is no body. What comes all the same, in these frames when the origin has
-    /// the request, is the fault of the stream, and goes nowhere.
-    Behind(Vec<u8>),
 }
 
 /// One row.
@@ -90,7 +87,7 @@ fn check(row: &Row, authority: &Authority, address: SocketAddr, origin: &Keeper)
     let mut probe = Probe::to(authority, address);
     let heads = origin.heads();
     probe.send(&row.sent);
-    if let Expected::BrokenOff(late) | Expected::Behind(late) = &row.expected {
+    if let Expected::BrokenOff(late) = &row.expected {
         until("the head is at the origin", || (origin.heads() > heads).then_some(()));
         probe.send(late);
     }
@@ -113,11 +110,6 @@ fn check(row: &Row, authority: &Authority, address: SocketAddr, origin: &Keeper)
             assert_eq!(message.request_line(), *line, "{said}");
             assert_eq!(told(message), *fields, "{said}");
             assert_eq!(sent.escape_ascii().to_string(), *body, "{said}");
-        }
-        Expected::Behind(_) => {
-            assert!(is_refused || came == Came::Answer(200), "{said}");
-            let kept = origin.so_far();
-            assert!(matches!(&kept[..], [Kept::Whole { body, .. }] if body.is_empty()), "{said}: {kept:?}");
         }
         Expected::BrokenOff(_) => {
             assert!(is_refused, "{said}");
@@ -158,7 +150,7 @@ fn every_row_is_refused_or_forwarded_with_its_meaning() {
     let violations = rows.iter().filter(|row| !matches!(row.expected, Expected::Forwarded(..))).count();
     let names: HashSet<&str> = rows.iter().map(|row| row.name).collect();
     let late = |row: &Row| match &row.expected {
-        Expected::BrokenOff(late) | Expected::Behind(late) => late.clone(),
+        Expected::BrokenOff(late) => late.clone(),
         _ => Vec::new(),
     };
     let sent: HashSet<_> = rows.iter().map(|row| (&row.sent, late(row))).collect();

@@ -105,12 +105,6 @@ const EXPLAINED: &[Explained] = &[
         "[400], 0 at the origin",
         "a client that names two hosts is refused, since an origin may follow the other one",
     ),
-    (
-        "9110 §6.6.1",
-        "a request answered with Date",
-        "[200], 1 at the origin",
-        "the proxy library writes the time at which it forwards; Age, Expires and Last-Modified stay",
-    ),
 ];
 
 #[test]

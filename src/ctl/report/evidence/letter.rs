@@ -13,7 +13,7 @@ const LONGEST: usize = 960;
 const GOES_ON: &str = "      ";
 
 /// One line, or as many as a mail needs for it.
-pub(super) fn line(text: impl AsRef<str>, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn line(text: impl AsRef<str>, output: &mut Output<'_>) -> io::Result<()> {
     for part in folded(text.as_ref()) {
         output.line(part)?;
     }
@@ -33,7 +33,7 @@ fn folded(text: &str) -> Vec<String> {
 }
 
 /// A paragraph in lines of [`WIDTH`].
-pub(super) fn prose(text: &str, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn prose(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     let mut paragraph = String::new();
     for word in text.split_whitespace() {
         if !paragraph.is_empty() && paragraph.chars().count() + 1 + word.chars().count() > WIDTH {

@@ -7,7 +7,7 @@ use crate::report::{Case, CaseVersion, Entry, ReadOf, grouped};
 use std::fmt::Write as _;
 use std::io;
 
-pub(super) fn write(case: &Case, entry: &Entry, output: &mut Output<impl io::Write>) -> io::Result<()> {
+pub(super) fn write(case: &Case, entry: &Entry, output: &mut Output<'_>) -> io::Result<()> {
     line("Versions of robots.txt and when it read them (UTC):", output)?;
     let reads = entry.reads_by_version();
     let mut told = 0;
@@ -46,7 +46,7 @@ fn read_text(read: &ReadOf) -> String {
 }
 
 /// Its name, when it was in force, and the whole digest.
-fn times(version: &CaseVersion, output: &mut Output<impl io::Write>) -> io::Result<()> {
+fn times(version: &CaseVersion, output: &mut Output<'_>) -> io::Result<()> {
     let name = version.id.map_or_else(|| "no robots.txt".to_owned(), |id| id.to_string());
     for (at, period) in version.periods.iter().enumerate() {
         let until = period

@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::decide::Outcome;
-use crate::record::Recorder;
+use crate::decide::VersionId;
+use crate::identify::{Basis, Proof};
+use crate::record::store::LossReason;
 use crate::record::store::open::{Source as _, StoreFile};
 use crate::record::store::sqlite::Sqlite;
-use crate::record::store::tests::{Folder, Request, by_crawler, everything};
-use crate::record::store::{Filter, StoreReader};
+use crate::record::store::tests::{Folder, Request, by_crawler, everything, identity, some_read};
+use crate::record::store::{Filter, Missing, StoreReader, Window};
+use crate::record::{AddressDetail, CompleteRead, Reader, Recorder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const GENEROUS: Keep = Keep { retention: 90 * DAY, max_bytes: 1 << 30 };
@@ -29,6 +32,12 @@ fn tidy(database: &mut Sqlite, keep: Keep, now: u64) -> usize {
 
 fn number(database: &mut Sqlite, sql: &'static str) -> i64 {
     database.number(sql, &[]).unwrap().unwrap_or_default()
+}
+
+/// What the store tells as missing from a moment on.
+fn missing(folder: &Folder, from: SystemTime) -> Vec<Missing> {
+    let ever = Window { from, to: UNIX_EPOCH + Duration::from_secs(2 * NOW) };
+    StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap()
 }
 
 /// Requests every 47 minutes over twenty days.
@@ -109,7 +118,7 @@ fn a_window_reaches_to_the_bounds_of_what_is_folded() {
 #[test]
 fn retention_takes_what_is_old_and_nothing_else() {
     let folder = Folder::new();
-    filled(&folder);
+    let sent = filled(&folder);
     let mut database = open(&folder);
     let keep = Keep { retention: 10 * DAY, ..GENEROUS };
     tidy(&mut database, keep, NOW);
@@ -124,6 +133,12 @@ fn retention_takes_what_is_old_and_nothing_else() {
         assert!(oldest + span > cutoff - 1, "{sql}: {oldest} is older than {cutoff}");
         assert!(oldest < cutoff + 2 * DAY, "{sql}: {oldest}, and {cutoff} was to be kept");
     }
+    let left = number(&mut database, "SELECT sum(count) FROM rollup");
+    let [missing] = missing(&folder, UNIX_EPOCH)[..] else { panic!("it is told what went") };
+    assert_eq!(missing.reason, LossReason::Retention);
+    assert_eq!(missing.requests.unwrap() + u64::try_from(left).unwrap(), sent);
+    assert!(missing.to <= ago(10 * 86_400) && missing.to > ago(12 * 86_400), "{missing:?}");
+    assert_eq!(self::missing(&folder, missing.to), [], "nothing is missing of what is kept");
     let after = NOW + 100 * 86_400;
     tidy(&mut database, keep, after);
     for sql in [
@@ -185,4 +200,47 @@ fn the_cap_takes_the_oldest_details_first_and_tells() {
     let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
     let left = number(&mut database, "SELECT sum(count) FROM rollup");
     assert_eq!(i64::try_from(removed.counts).unwrap() + left, counted);
+    let [missing] = missing(&folder, UNIX_EPOCH)[..] else { panic!("it is told what went") };
+    assert_eq!((missing.reason, missing.requests), (LossReason::SizeCap, Some(removed.counts)));
+    assert!(removed.counts >= 900);
+    let today = UNIX_EPOCH + Duration::from_secs(now - now % 86_400);
+    assert_eq!(self::missing(&folder, today), [], "today's are all there");
+}
+
+/// Of the reads that the size cap takes at last, the sites and times are noted.
+#[test]
+fn the_cap_notes_at_which_sites_it_took_reads() {
+    let folder = Folder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    for number in 0..2_000_u32 {
+        let who = identity(&format!("bot{number}"), Basis::Catalogue);
+        let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
+        let reader = Reader::new("h", &who, Proof::Unchecked, Some(address));
+        recorder.read(&CompleteRead {
+            site: if number < 700 { "old" } else { "new" },
+            identity: &who,
+            reader: &reader,
+            version: VersionId::of(b"a"),
+            in_force: SystemTime::now(),
+            time: SystemTime::now(),
+            read: some_read(),
+            addresses: AddressDetail::Full,
+        });
+    }
+    recorder.close();
+    let mut database = open(&folder);
+    let now = SystemTime::now();
+    let seconds = now.duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let size =
+        number(&mut database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+    let max_bytes = u64::try_from(size).unwrap();
+    tidy(&mut database, Keep { max_bytes, ..GENEROUS }, seconds);
+    let gone = 2_000 - number(&mut database, "SELECT count(*) FROM read");
+    assert!((500..=1_500).contains(&gone), "{gone}");
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let window = Window { from: now - Duration::from_secs(60), to: now };
+    let unseen = reader.unseen_reads(&window).unwrap();
+    let noted: Vec<_> = unseen.iter().map(|unseen| (&*unseen.site, &*unseen.reason)).collect();
+    assert!(noted.contains(&("old", "removed")), "{noted:?}");
+    assert_eq!(noted.contains(&("new", "removed")), gone > 700, "{noted:?}");
 }

@@ -4,7 +4,6 @@ use super::{Filter, StoreReader, Window, unsigned};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
-use crate::record::store::sqlite::fault;
 use crate::record::store::write::OTHER;
 use crate::record::tally::{DAY, Decision, HOUR, MINUTE, PathCounts, Subject, begins, instant};
 use rusqlite::Row;
@@ -137,18 +136,12 @@ impl StoreReader {
         let mut found = Vec::new();
         let sql = "SELECT target, allowed, violations, stale, variants, spoofed, refused FROM path
                    WHERE subject = ?1 AND day >= ?2 AND day < ?3";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
         for (id, subject) in self.subjects(filter)? {
             let mut sums: HashMap<String, PathCounts> = HashMap::new();
-            let mut rows = statement.query([id, from, to]).map_err(fault)?;
-            while let Some(row) = rows.next().map_err(fault)? {
-                let target = row.get_ref(0).map_err(fault)?.as_str().map_err(|error| fault(error.into()))?;
-                let counts = path_counts(row).map_err(fault)?;
-                match sums.get_mut(target) {
-                    Some(sum) => sum.add(&counts),
-                    None => drop(sums.insert(target.to_owned(), counts)),
-                }
-            }
+            self.rows(sql, [id, from, to], |row| {
+                sums.entry(row.get(0)?).or_default().add(&path_counts(row)?);
+                Ok(())
+            })?;
             let mut rest = sums.remove(OTHER).unwrap_or_default();
             let mut sums: Vec<_> = sums.into_iter().collect();
             sums.sort_by(|one, two| {
@@ -168,17 +161,13 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn presence(&self, filter: &Filter) -> Result<Vec<Presence>, StoreError> {
         let subjects = self.subjects(filter)?;
-        let mut found = Vec::new();
         let sql = "SELECT subject, min(first), max(last) FROM presence GROUP BY subject";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            let id: i64 = row.get(0).map_err(fault)?;
-            let Some(subject) = subjects.get(&id) else { continue };
-            let (first, last) = (instant(row.get(1).map_err(fault)?), instant(row.get(2).map_err(fault)?));
-            found.push(Presence { subject: Arc::clone(subject), first, last });
-        }
-        Ok(found)
+        let found = self.rows(sql, [], |row| {
+            let (first, last) = (instant(row.get(1)?), instant(row.get(2)?));
+            let subject = subjects.get(&row.get(0)?);
+            Ok(subject.map(|subject| Presence { subject: Arc::clone(subject), first, last }))
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// How many requests of each subject came in each roll-up of a time.
@@ -192,18 +181,15 @@ impl StoreReader {
         let sql =
             "SELECT start, subject, sum(count) FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3
                    GROUP BY start, subject";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
         for span in [MINUTE, HOUR, DAY] {
-            let mut rows = statement.query([span, from, to]).map_err(fault)?;
-            while let Some(row) = rows.next().map_err(fault)? {
-                let number = |column| row.get::<_, i64>(column).map_err(fault);
-                let Some(subject) = subjects.get(&number(1)?) else { continue };
-                let (start, count) = (instant(begins(number(0)?)), unsigned(number(2)?));
-                let length = Duration::from_secs(span.unsigned_abs());
-                found.push(Stretch { subject: Arc::clone(subject), start, length, count });
-            }
+            let length = Duration::from_secs(span.unsigned_abs());
+            found.extend(self.rows(sql, [span, from, to], |row| {
+                let (start, count) = (instant(begins(row.get(0)?)), unsigned(row.get(2)?));
+                let subject = subjects.get(&row.get(1)?);
+                Ok(subject.map(|subject| Stretch { subject: Arc::clone(subject), start, length, count }))
+            })?);
         }
-        Ok(found)
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Calls `each` with start, subject, decision and count of every roll-up of a time.
@@ -215,13 +201,11 @@ impl StoreReader {
         let (from, to) = window.seconds();
         let sql = "SELECT start, subject, decision, count FROM rollup
                    WHERE span = ?1 AND start >= ?2 AND start < ?3";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
         for span in [MINUTE, HOUR, DAY] {
-            let mut rows = statement.query([span, from, to]).map_err(fault)?;
-            while let Some(row) = rows.next().map_err(fault)? {
-                let number = |column| row.get::<_, i64>(column).map_err(fault);
-                each(number(0)?, number(1)?, number(2)?, unsigned(number(3)?));
-            }
+            self.rows(sql, [span, from, to], |row| {
+                each(row.get(0)?, row.get(1)?, row.get(2)?, unsigned(row.get(3)?));
+                Ok(())
+            })?;
         }
         Ok(())
     }

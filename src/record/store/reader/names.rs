@@ -1,13 +1,9 @@
 //! Subjects and decisions by their ids.
 
 use super::{Filter, StoreReader};
-use crate::decide::VersionId;
-use crate::identify::Purpose;
 use crate::record::store::error::{StoreError, StoreErrorKind};
-use crate::record::store::sqlite::fault;
 use crate::record::store::words;
 use crate::record::tally::{Decision, Subject};
-use rusqlite::Row;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,67 +18,48 @@ impl StoreReader {
     }
 
     pub(super) fn decisions(&self) -> Result<ById<Decision>, StoreError> {
-        self.by_id("SELECT id, kind, action, notice, version, tokens, line, rule FROM decision", decision)
+        self.by_id(
+            "SELECT id, kind, action, notice, version, tokens, CAST(line AS TEXT), rule FROM decision",
+            decision,
+        )
     }
 
-    fn by_id<T>(
-        &self,
-        sql: &str,
-        read: impl Fn(&Row<'_>) -> Result<Option<T>, rusqlite::Error>,
-    ) -> Result<ById<T>, StoreError> {
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([]).map_err(fault)?;
-        let mut found = HashMap::new();
-        while let Some(row) = rows.next().map_err(fault)? {
-            let id = row.get(0).map_err(fault)?;
-            let Some(value) = read(row).map_err(fault)? else {
-                let message = format!("the store holds a word that this program does not know (row {id})");
-                return Err(StoreError::new(StoreErrorKind::Other, message));
-            };
-            found.insert(id, Arc::new(value));
-        }
-        Ok(found)
+    fn by_id<T>(&self, sql: &str, read: impl Fn(&[&str]) -> Option<T>) -> Result<ById<T>, StoreError> {
+        let found = self.rows(sql, [], |row| {
+            let words = (1..row.as_ref().column_count()).map(|column| Ok(row.get_ref(column)?.as_str()?));
+            Ok((row.get::<_, i64>(0)?, read(&words.collect::<rusqlite::Result<Vec<&str>>>()?)))
+        })?;
+        let known = |(id, value): (i64, Option<T>)| {
+            let unknown = || format!("the store holds a word that this program does not know (row {id})");
+            let value = value.ok_or_else(|| StoreError::new(StoreErrorKind::Other, unknown()))?;
+            Ok((id, Arc::new(value)))
+        };
+        found.into_iter().map(known).collect()
     }
 }
 
-fn subject(row: &Row<'_>) -> Result<Option<Subject>, rusqlite::Error> {
-    let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-    let (site, client, crawler, purpose, proof) = (text(1)?, text(2)?, text(3)?, text(4)?, text(5)?);
-    let purpose: Option<Purpose> = match optional(purpose) {
-        None => None,
-        Some(word) => match word.parse() {
-            Ok(purpose) => Some(purpose),
-            Err(_) => return Ok(None),
-        },
-    };
-    let (Ok(client), Some(proof)) = (client.parse(), words::proof(proof)) else { return Ok(None) };
-    Ok(Some(Subject {
+fn subject(words: &[&str]) -> Option<Subject> {
+    let [site, client, crawler, purpose, proof] = *words else { return None };
+    Some(Subject {
         site: site.into(),
-        client,
+        client: client.parse().ok()?,
         crawler: optional(crawler).map(Into::into),
-        purpose,
-        proof,
-    }))
+        purpose: optional(purpose).map(str::parse).transpose().ok()?,
+        proof: proof.parse().ok()?,
+    })
 }
 
-fn decision(row: &Row<'_>) -> Result<Option<Decision>, rusqlite::Error> {
-    let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-    let (Some(kind), Some(action)) = (words::kind(text(1)?), words::action(text(2)?)) else {
-        return Ok(None);
-    };
-    let (notice, version) = (optional(text(3)?), optional(text(4)?));
-    let line: u32 = row.get(6)?;
-    let found = Decision {
-        kind,
-        action,
-        notice: notice.and_then(words::notice),
-        version: version.and_then(VersionId::parse),
-        group: words::group(text(5)?),
-        line: (line > 0).then_some(line),
-        rule: optional(text(7)?).map(Into::into),
-    };
-    let is_whole = found.notice.is_some() == notice.is_some() && found.version.is_some() == version.is_some();
-    Ok(is_whole.then_some(found))
+fn decision(words: &[&str]) -> Option<Decision> {
+    let [kind, action, notice, version, tokens, line, rule] = *words else { return None };
+    Some(Decision {
+        kind: kind.parse().ok()?,
+        action: action.parse().ok()?,
+        notice: optional(notice).map(str::parse).transpose().ok()?,
+        version: optional(version).map(str::parse).transpose().ok()?,
+        group: words::group(tokens),
+        line: line.parse().ok().filter(|line| *line > 0),
+        rule: optional(rule).map(Into::into),
+    })
 }
 
 /// Nothing is kept as an empty text.

@@ -4,7 +4,6 @@ use super::names::optional;
 use super::{Filter, StoreReader, unsigned};
 use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
-use crate::record::store::sqlite::fault;
 use crate::record::store::write::LEDGER_ENTRY;
 use crate::record::tally::{Subject, instant};
 use rusqlite::Row;
@@ -75,14 +74,9 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn versions(&self, site: Option<&str>) -> Result<Vec<VersionRecord>, StoreError> {
-        let mut found = Vec::new();
         let sql = "SELECT site, version.sha256, bytes, since, until, id FROM version
                    LEFT JOIN robots ON robots.sha256 = version.sha256 ORDER BY since, id";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            found.push(version(row).map_err(fault)?);
-        }
+        let mut found = self.rows(sql, [], version)?;
         found.retain(|version| site.is_none_or(|site| site.eq_ignore_ascii_case(&version.site)));
         Ok(found)
     }
@@ -93,22 +87,15 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
         let subjects = self.subjects(filter)?;
-        let mut found = Vec::new();
         // Version 0.1 kept no order; its versions are ordered by their rows, and so are the reads of them.
         let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at,
                    CASE WHEN sequence > 0 THEN sequence ELSE coalesce((SELECT 2 * max(version.id) + 1 FROM version
                    JOIN subject ON subject.site = version.site WHERE subject.id = read.subject
                    AND version.since = read.in_force), 0) END
                    FROM read ORDER BY first, in_force";
-        let mut statement = self.connection.prepare(sql).map_err(fault)?;
-        let mut rows = statement.query([]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            let id: i64 = row.get(0).map_err(fault)?;
-            if let Some(subject) = subjects.get(&id) {
-                found.extend(read(row, subject).map_err(fault)?);
-            }
-        }
-        Ok(found)
+        let found = self
+            .rows(sql, [], |row| subjects.get(&row.get(0)?).map_or(Ok(None), |subject| read(row, subject)))?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The last entry of the ledger that the store knows of; `None` where there was none yet.
@@ -153,13 +140,13 @@ fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
 
 /// `None` for a version that has no name, which nothing writes.
 fn read(row: &Row<'_>, subject: &Arc<Subject>) -> Result<Option<ReadTotal>, rusqlite::Error> {
-    let Some(version) = VersionId::parse(row.get_ref(1)?.as_str()?) else { return Ok(None) };
+    let Ok(version) = row.get_ref(1)?.as_str()?.parse() else { return Ok(None) };
     Ok(Some(ReadTotal {
         subject: Arc::clone(subject),
         host: row.get_ref(3)?.as_str()?.into(),
         network: optional(row.get_ref(4)?.as_str()?).map(Into::into),
         version,
-        rules: RulesId::parse(row.get_ref(8)?.as_str()?),
+        rules: row.get_ref(8)?.as_str()?.parse().ok(),
         in_force: instant(row.get(2)?),
         sequence: unsigned(row.get(10)?),
         at: NoticeTime(Duration::from_micros(unsigned(row.get(9)?))),

@@ -66,7 +66,7 @@ fn a_flood_of_made_up_names_leaves_places_to_others() {
 
 #[test]
 fn a_thousand_made_up_names_of_a_day_are_exact() {
-    let folder = Folder::new();
+    let (folder, begun) = (Folder::new(), std::time::Instant::now());
     let recorder = Recorder::start(&folder.options()).unwrap();
     for number in 0..1_700 {
         let (known, made_up) = (format!("known-{}", number % 40), format!("made-up-{number}"));
@@ -84,7 +84,11 @@ fn a_thousand_made_up_names_of_a_day_are_exact() {
     recorder.close();
     let sums = by_crawler(&StoreReader::open(&folder.store()).unwrap());
     assert_eq!(sums.len(), 40 + 1_000 + 1);
-    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 1_400);
+    // A write between the two requests of a name leaves the first among the others: one name for each write at most.
+    let writes = u64::try_from(begun.elapsed().as_millis() / 250).unwrap() + 1;
+    let split = sums.values().filter(|count| **count == 1).count() as u64;
+    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 1_400 + split);
+    assert!(split <= writes, "{split} of {writes}");
     assert_eq!(sums.values().sum::<u64>(), 5_100);
 }
 

@@ -59,7 +59,8 @@ fn a_time_and_a_filter_narrow_what_is_read() {
     let window = reader.window(noon() + Duration::from_secs(90), noon() + Duration::from_secs(241)).unwrap();
     assert_eq!(window.from, noon() + Duration::from_secs(60));
     assert_eq!(window.to, noon() + Duration::from_secs(300));
-    let filter = Filter { crawler: Some("gptbot".to_owned()), site: Some("example.org".to_owned()) };
+    let filter =
+        Filter { crawler: Some("gptbot".to_owned()), site: Some("example.org".to_owned()), purpose: None };
     let totals = reader.totals(&window, &filter).unwrap();
     assert_eq!((totals.len(), totals[0].count), (1, 4));
     let points = reader.series(&window, &filter, Duration::from_secs(120)).unwrap();

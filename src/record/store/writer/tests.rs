@@ -1,9 +1,12 @@
 //! The writer under faults at every statement, judged by a ledger of what was sent.
 
+mod beside;
+
 use super::super::database::Database as _;
 use super::super::faulty::{Fate, FaultyFile, Ill};
+use super::super::losses::LossReason;
 use super::super::open::StoreFile;
-use super::super::reader::{Filter, StoreReader};
+use super::super::reader::{Filter, StoreReader, Window};
 use super::super::tests::Folder;
 use super::*;
 use crate::decide::{Outcome, Reason, Verdict, Version, VersionId};
@@ -54,7 +57,8 @@ fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
     let seen = Seen { first: now, last: now, count: 1 };
     tally.read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
-    tally.in_force(InForce { site: "example.org".into(), bytes, since: i64::try_from(round).unwrap() + 1 });
+    let since = i64::try_from(round).unwrap() + 1;
+    tally.in_force(InForce { site: "example.org".into(), bytes, since, until: 0 });
 }
 
 /// Targets and roll-ups as the store tells them; the two must agree.
@@ -99,7 +103,7 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
             let (folder, fate, tally) = (Folder::new(), Fate::at(nth, ill, times), Tally::default());
             let mut writer = writer(&folder, &fate);
             let mut ledger = Ledger::new();
-            let mut saw_error = false;
+            let mut saw_error = writer.status.lock().unwrap().error.is_some();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
                 writer.turn(&tally);

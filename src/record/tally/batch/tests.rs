@@ -204,7 +204,7 @@ fn targets_without_room_are_counted_with_the_rest() {
     }
     let account = &batch.accounts[&Subject::from(&subject("a"))];
     assert_eq!((account.paths.len(), account.other_paths[0].1.refused), (10, 20));
-    assert_eq!(batch.losses(), Losses { details_dropped: 20, counts_lost: 0 });
+    assert_eq!(batch.losses(), Losses { details_dropped: 20, ..Losses::default() });
     assert_eq!(batch.requests(), 30);
 }
 
@@ -268,7 +268,38 @@ fn reads_of_one_reader_are_one() {
     let seen = Seen { first: 10, last: 30, count: 3 };
     assert_eq!(account.reads[&key("example.org")], SeenRead { seen, at: 10 });
     assert_eq!(account.presence[0].1, Seen { first: 1, last: 30, count: 4 });
-    assert_eq!(batch.losses().details_dropped, 1);
+    assert_eq!(batch.losses(), Losses::default());
+}
+
+#[test]
+fn a_read_goes_without_its_host_before_it_is_lost_and_then_its_site_is_noted() {
+    let mut batch = Batch::new(Bounds { reads: 2, ..ROOMY });
+    for number in 0..50 {
+        batch.read(subject("a"), true, key(&format!("{number}.example.org")), read(number));
+    }
+    let of_any_host = key("").of_any_host();
+    let account = &batch.accounts[&Subject::from(&subject("a"))];
+    assert_eq!((account.reads.len(), account.reads[&of_any_host].seen.count), (3, 48));
+    for crawler in ["b", "c"] {
+        batch.read(subject(crawler), true, key("example.org"), read(60));
+    }
+    assert_eq!(batch.losses(), Losses { reads_lost: 1, ..Losses::default() });
+    assert!(batch.accounts[&Subject::from(&subject("b"))].reads.contains_key(&of_any_host));
+    let noted: Vec<_> =
+        batch.unseen.iter().map(|unseen| (&*unseen.site, &*unseen.reason, unseen.at)).collect();
+    assert_eq!(noted, [("example.org", "lost", 60)]);
+    // What does not fit when batches come together is noted likewise.
+    let mut both = Batch::new(Bounds { reads: 2, ..ROOMY });
+    both.merge(batch);
+    assert_eq!(both.losses().reads_lost, 1);
+    let mut other = Batch::new(ROOMY);
+    // Of these, two find a place at most, whatever the order in which the accounts came together.
+    for crawler in ["d", "e", "f", "g"] {
+        other.read(subject(crawler), true, key("example.org"), read(7_200_000_000));
+    }
+    both.merge(other);
+    let later: Vec<_> = both.unseen.iter().filter(|unseen| unseen.at == 7_200_000_000).collect();
+    assert!(both.losses().reads_lost > 2 && later.len() == 1, "{:?} {:?}", both.losses(), both.unseen);
 }
 
 #[test]
@@ -276,7 +307,7 @@ fn versions_are_bounded_by_their_octets() {
     let mut batch = Batch::new(Bounds { robots: 1_000, ..ROOMY });
     for _ in 0..5 {
         let bytes = Some(Arc::from(vec![b'#'; 100]));
-        batch.in_force(InForce { site: "example.org".into(), bytes, since: 0 });
+        batch.in_force(InForce { site: "example.org".into(), bytes, since: 0, until: 0 });
     }
     assert_eq!((batch.versions.len(), batch.losses().details_dropped), (2, 3));
 }

@@ -1,0 +1,298 @@
+//! What a site's robots.txt is made of: `robots = …`.
+
+use super::build::Faults;
+use super::defaults;
+use super::origin_url::OriginUrl;
+use super::values::DurationValue;
+use super::values::TextOr;
+use crate::identify::Purpose;
+use serde::Deserialize;
+use serde::de::Deserializer;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+
+/// A crawler may use a copy for 24 hours (RFC 9309 §2.4), and so may the gateway.
+const RAREST: Duration = Duration::from_secs(86_400);
+
+/// What a site's robots.txt is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RobotsConfig {
+    /// Where the site's own rules come from.
+    pub source: RobotsSource,
+    /// A file whose lines follow them.
+    pub additions: Option<PathBuf>,
+    /// Purposes whose crawlers are shut out.
+    pub block: Vec<Purpose>,
+    /// Tokens and names of crawlers that are not.
+    pub except: Vec<String>,
+}
+
+/// Where a site's own rules come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RobotsSource {
+    /// There are none.
+    #[default]
+    None,
+    /// A file.
+    File(PathBuf),
+    /// What the origin serves.
+    Origin(FromOrigin),
+}
+
+/// How the origin is asked for its robots.txt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromOrigin {
+    /// How often.
+    pub every: Duration,
+    /// The host it is asked for.
+    pub host: Option<Box<str>>,
+    /// Another place to ask.
+    pub url: Option<RobotsUrl>,
+}
+
+/// Where a robots.txt is fetched that is not the origin's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RobotsUrl {
+    /// The server.
+    pub server: OriginUrl,
+    /// The path and query there.
+    pub path: Box<str>,
+}
+
+impl Default for FromOrigin {
+    fn default() -> Self {
+        Self { every: defaults::ROBOTS_EVERY, host: None, url: None }
+    }
+}
+
+impl RobotsConfig {
+    /// A file alone.
+    #[must_use]
+    pub fn of_file(path: PathBuf) -> Self {
+        Self { source: RobotsSource::File(path), ..Self::default() }
+    }
+
+    /// What the origin serves, alone: the default of a site.
+    #[must_use]
+    pub fn of_origin() -> Self {
+        Self { source: RobotsSource::Origin(FromOrigin::default()), ..Self::default() }
+    }
+
+    /// The file with the site's own rules.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.source {
+            RobotsSource::File(path) => Some(path),
+            RobotsSource::None | RobotsSource::Origin(_) => None,
+        }
+    }
+
+    /// How the origin is asked, where its rules are the site's own.
+    #[must_use]
+    pub const fn origin(&self) -> Option<&FromOrigin> {
+        match &self.source {
+            RobotsSource::Origin(from) => Some(from),
+            RobotsSource::None | RobotsSource::File(_) => None,
+        }
+    }
+
+    /// All files that it is made of.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.file().into_iter().chain(self.additions.as_deref())
+    }
+
+    /// Whether anything is put beside the site's own rules.
+    #[must_use]
+    pub const fn is_composed(&self) -> bool {
+        self.additions.is_some() || !self.block.is_empty()
+    }
+
+    /// The word for where the site's own rules come from: `file`, `origin`, `none`.
+    #[must_use]
+    pub const fn source_word(&self) -> &'static str {
+        match self.source {
+            RobotsSource::None => "none",
+            RobotsSource::File(_) => "file",
+            RobotsSource::Origin(_) => "origin",
+        }
+    }
+
+    /// Checks what is written.
+    pub(super) fn from_key(key: Spanned<RobotsKey>, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
+        let span = key.span();
+        let table = match key.into_inner() {
+            RobotsKey::File(path) => return Some(Self::of_file(base.join(path))),
+            RobotsKey::Table(table) => *table,
+        };
+        let source = match (table.file, table.from) {
+            (Some(_), Some(_)) => {
+                faults.push(span.clone(), "`robots` with both `file` and `from`", "keep one of the two");
+                return None;
+            }
+            (Some(path), None) => RobotsSource::File(base.join(path)),
+            (None, Some(FromKey::None)) => RobotsSource::None,
+            (None, Some(FromKey::Origin) | None) => RobotsSource::Origin(FromOrigin {
+                every: every(table.every.as_ref(), faults)?,
+                host: match table.host.as_ref().map(|host| host_name(host)) {
+                    Some(host) => Some(faults.one(span.clone(), host)?),
+                    None => None,
+                },
+                url: match table.url.as_ref().map(|url| robots_url(url)) {
+                    Some(url) => Some(faults.one(span.clone(), url)?),
+                    None => None,
+                },
+            }),
+        };
+        let is_of_origin = matches!(source, RobotsSource::Origin(_));
+        if !is_of_origin && (table.every.is_some() || table.host.is_some() || table.url.is_some()) {
+            faults.push(
+                span.clone(),
+                "`every`, `host` and `url` say how the origin is asked, and it is not",
+                "write `from = \"origin\"`, or remove them",
+            );
+            return None;
+        }
+        let block = faults.all(table.block.iter().map(|word| {
+            let purpose = word.as_ref().parse::<Purpose>();
+            (word.span(), purpose.map_err(|unknown| format!("`{}` is no purpose; {unknown}", word.as_ref())))
+        }))?;
+        if block.is_empty() && !table.except.is_empty() {
+            faults.push(span, "`except` without `block` says nothing", "add `block`, or remove it");
+            return None;
+        }
+        Some(Self {
+            source,
+            additions: table.additions.map(|path| base.join(path)),
+            block,
+            except: table.except,
+        })
+    }
+}
+
+fn every(written: Option<&Spanned<DurationValue>>, faults: &mut Faults<'_>) -> Option<Duration> {
+    let Some(written) = written else { return Some(defaults::ROBOTS_EVERY) };
+    let every = written.as_ref().0;
+    if (Duration::from_secs(1)..=RAREST).contains(&every) {
+        return Some(every);
+    }
+    faults.push(
+        written.span(),
+        "`every` is below 1s or above 24h, for which RFC 9309 §2.4 lets a copy be used",
+        "write a time such as `10m`",
+    );
+    None
+}
+
+/// A name, with a port where it has one, as it stands in a Host field (RFC 9110 §7.2).
+fn host_name(text: &str) -> Result<Box<str>, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return Ok(text.to_ascii_lowercase().into());
+    }
+    Err(format!("`{text}` is no host; write one such as `example.org`"))
+}
+
+fn robots_url(text: &str) -> Result<RobotsUrl, String> {
+    let wrong =
+        || format!("`{text}` is no URL of a robots.txt; write one such as `https://example.org/robots.txt`");
+    let uri: http::Uri = text.parse().map_err(|_| wrong())?;
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(wrong()) };
+    let server = format!("{scheme}://{authority}").parse().map_err(|_| wrong())?;
+    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let path = if path == "/" { "/robots.txt" } else { path };
+    Ok(RobotsUrl { server, path: path.into() })
+}
+
+/// `robots = …` as it is written.
+#[derive(Debug)]
+pub(super) enum RobotsKey {
+    File(PathBuf),
+    Table(Box<RobotsTable>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RobotsTable {
+    file: Option<PathBuf>,
+    from: Option<FromKey>,
+    every: Option<Spanned<DurationValue>>,
+    additions: Option<PathBuf>,
+    #[serde(default)]
+    block: Vec<Spanned<String>>,
+    #[serde(default)]
+    except: Vec<String>,
+    host: Option<String>,
+    url: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum FromKey {
+    Origin,
+    None,
+}
+
+impl<'de> Deserialize<'de> for RobotsKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let made = |written: Result<String, RobotsTable>| match written {
+            Ok(path) => Self::File(path.into()),
+            Err(table) => Self::Table(Box::new(table)),
+        };
+        let wanted =
+            "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }";
+        deserializer.deserialize_any(TextOr::new(made, wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Arguments, Config};
+
+    fn robots(written: &str) -> Result<RobotsConfig, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.toml");
+        std::fs::write(&path, format!("[[sites]]\norigin = \"http://127.0.0.1:9\"\n{written}\n")).unwrap();
+        let loaded = Config::load(&Arguments { config: Some(path), ..Arguments::default() });
+        loaded.map(|mut config| config.sites.remove(0).robots).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn each_form_is_read() {
+        assert!(robots("robots = \"r.txt\"").unwrap().file().unwrap().ends_with("r.txt"));
+        assert_eq!(robots("robots = { from = \"none\" }").unwrap(), RobotsConfig::default());
+        let made = robots(
+            "robots = { from = \"origin\", every = \"10m\", additions = \"more.txt\", block = [\"ai-train\"], \
+             except = [\"Applebot-Extended\"], host = \"Example.ORG\", url = \"https://cdn.example/r?x=1\" }",
+        );
+        let made = made.unwrap();
+        let from = made.origin().unwrap();
+        assert_eq!((from.every, from.host.as_deref()), (Duration::from_secs(600), Some("example.org")));
+        let url = from.url.as_ref().unwrap();
+        assert_eq!((url.server.to_string().as_str(), &*url.path), ("https://cdn.example:443", "/r?x=1"));
+        assert_eq!((made.block, made.except), (vec![Purpose::AiTrain], vec!["Applebot-Extended".to_owned()]));
+        let file = robots("robots = { file = \"r.txt\", block = [\"ai-train\", \"ai-search\"] }").unwrap();
+        assert!(file.file().is_some() && file.is_composed());
+    }
+
+    #[test]
+    fn each_mistake_has_its_place() {
+        for (written, place, part) in [
+            ("robots = { file = \"r\", from = \"none\" }", ":3:10: ", "both `file` and `from`"),
+            ("robots = { block = [\"ai-trian\"] }", ":3:21: ", "`ai-trian` is no purpose"),
+            ("robots = { from = \"orign\" }", ":3:19: ", "`origin`"),
+            ("robots = { from = \"origin\", every = \"25h\" }", ":3:37: ", "above 24h"),
+            ("robots = { from = \"origin\", every = \"0s\" }", ":3:37: ", "below 1s"),
+            ("robots = { file = \"r\", every = \"1h\" }", ":3:10: ", "how the origin is asked"),
+            ("robots = { from = \"origin\", host = \"a b\" }", ":3:10: ", "`a b` is no host"),
+            ("robots = { from = \"origin\", url = \"cdn.example\" }", ":3:10: ", "is no URL of a robots.txt"),
+            ("robots = { file = \"r\", except = [\"GPTBot\"] }", ":3:10: ", "`except` without `block`"),
+            ("robots = { files = \"r\" }", ":3:12: ", "did you mean `file`"),
+            ("robots = 7", ":3:10: ", "a file such as"),
+        ] {
+            let message = robots(written).unwrap_err();
+            assert!(message.contains(place) && message.contains(part), "{written}: {message}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `gatewayctl backup`: a copy of the store in one file, of one moment, whether a gateway runs or not.
+//!
+//! The ledger of versions is not part of it. One that is put back does not know what was served since, and would have
+//! crawlers accused of what that allowed; without one, everybody is excused until notice is over.
+
+use super::args::{BackupArgs, Cli};
+use super::output::{Output, harmless};
+use super::{Failure, Outcome, setting};
+use crate::record::{STORE_FILE, StoreErrorKind, copy_store};
+use serde_json::json;
+
+pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+    let folder = match cli.state_dir.as_slice() {
+        [] => setting::any(cli)?.state_dir,
+        [folder] => folder.clone(),
+        _ => return Err(Failure("a backup is of one store; name one --state-dir".to_owned())),
+    };
+    let (store, file) = (folder.join(STORE_FILE), &arguments.file);
+    let bytes = copy_store(&store, file).map_err(|error| {
+        let place = store.display().to_string();
+        let told = error.to_string();
+        let told = if told.contains('/') { told } else { format!("{place}: {told}") };
+        match error.kind() {
+            StoreErrorKind::Missing => Failure(format!(
+                "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration with \
+                 --config FILE"
+            )),
+            _ => Failure(told),
+        }
+    })?;
+    let (store, file) = (store.display().to_string(), file.display().to_string());
+    if output.is_json() {
+        output.json(&json!({ "store": store, "file": file, "bytes": bytes }))?;
+    } else {
+        output.line(format!("wrote {}: {bytes} bytes, a copy of {}", harmless(&file), harmless(&store)))?;
+    }
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,82 @@
+//! What there is to know where other proxies ask: what is then not there, and whether robots.txt comes through them.
+
+use crate::ctl::args::Cli;
+use crate::ctl::control;
+use crate::ctl::lint::Complaint;
+use crate::ctl::status::list;
+use crate::policy::Policy;
+use crate::robots::Severity;
+use serde_json::Value;
+use std::path::Path;
+
+/// Everything about the listener that other proxies ask at; nothing where there is none.
+pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
+    let Some(doors) = &policy.config.authorize else { return Vec::new() };
+    let warning = |code, message, hint| Complaint::whole(path, Severity::Warning, code, message, hint);
+    let note = |code, message, hint| Complaint::whole(path, Severity::Note, code, message, hint);
+    let mut found = Vec::new();
+    if policy.config.trusted_proxies.is_empty() {
+        found.push(warning(
+            "authorize-nobody",
+            "[authorize] answers only peers in `trusted_proxies`, which is empty".to_owned(),
+            "name the proxy's address there; on this machine that is \"127.0.0.1\" and \"::1\"",
+        ));
+    }
+    if doors.secret_file.is_none() && !doors.listen.ip().is_loopback() {
+        found.push(warning(
+            "authorize-open",
+            format!("[authorize] can be reached from elsewhere at {}, and asks for no secret", doors.listen),
+            "set `secret_file`: whoever sends from a trusted address could make up reads and clients",
+        ));
+    }
+    let alone = policy.sites().iter().filter(|site| site.config.origin.servers.is_empty());
+    for site in alone {
+        let name = &site.config.name;
+        found.push(note(
+            "no-origin",
+            format!(
+                "site `{name}` has no origin: the status of what is let pass is not known, there are no figures of an \
+                 origin, and no robots.txt of one that this one could be compared with or follow"
+            ),
+            "that is as it should be for a site that another proxy serves",
+        ));
+        if site.config.redirect_https {
+            found.push(note(
+                "no-redirect",
+                format!(
+                    "site `{name}`: `redirect_https` does nothing for requests that another proxy asks about"
+                ),
+                "have that proxy redirect",
+            ));
+        }
+    }
+    if !offline {
+        found.extend(robots_txt(cli, path));
+    }
+    found
+}
+
+/// Whether requests for robots.txt come through the proxy, where a gateway runs.
+fn robots_txt(cli: &Cli, path: &Path) -> Vec<Complaint> {
+    let running = cli.control_socket().and_then(|socket| control::ask(&socket, "GET", "/status"));
+    let Ok(status) = running else { return Vec::new() };
+    let authorize = status.get("authorize").unwrap_or(&Value::Null);
+    let of_hosts = |seen: &Value| {
+        let hosts = seen.get("hosts").and_then(Value::as_str).unwrap_or_default();
+        let (severity, code, message, hint) = seen.get("seconds_ago").and_then(Value::as_u64).map_or_else(
+            || {
+                let message = format!(
+                    "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h: nobody is accused"
+                );
+                let hint = "have the proxy pass /robots.txt on to the listener of [authorize], and ask it for that file once";
+                (Severity::Warning, "robots-elsewhere", message, hint)
+            },
+            |ago| {
+                let message = format!("/robots.txt of `{hosts}` arrives through the other proxy: last {ago} s ago");
+                (Severity::Note, "robots-arrives", message, "it is judged by what is served there")
+            },
+        );
+        Complaint::whole(path, severity, code, message, hint)
+    };
+    list(authorize, "robots_txt").map(of_hosts).collect()
+}

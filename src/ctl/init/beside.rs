@@ -1,0 +1,80 @@
+//! What `init --beside` writes for the other proxy, and in gateway.toml for it: files of `conf/beside`, filled in.
+
+use super::Plan;
+use crate::config::HostPattern;
+use crate::ctl::args::BesideProxy;
+use std::path::{Path, PathBuf};
+
+/// Which files a proxy gets.
+const fn templates(proxy: BesideProxy) -> &'static [(&'static str, &'static str)] {
+    match proxy {
+        BesideProxy::Nginx => &[
+            ("nginx-upstream.conf", include_str!("../../../conf/beside/nginx-upstream.conf")),
+            ("nginx.conf", include_str!("../../../conf/beside/nginx.conf")),
+        ],
+        BesideProxy::Caddy => &[("Caddyfile", include_str!("../../../conf/beside/Caddyfile"))],
+        BesideProxy::Traefik => &[("traefik.yaml", include_str!("../../../conf/beside/traefik.yaml"))],
+        BesideProxy::Haproxy => &[
+            ("haproxy.cfg", include_str!("../../../conf/beside/haproxy.cfg")),
+            ("robots-gateway.lua", include_str!("../../../conf/beside/robots-gateway.lua")),
+        ],
+        BesideProxy::Envoy => &[("envoy.yaml", include_str!("../../../conf/beside/envoy.yaml"))],
+    }
+}
+
+/// The files for the proxy: where they are to be, and what stands in them.
+pub(super) fn files(proxy: Option<BesideProxy>, folder: &Path, plan: &Plan) -> Vec<(PathBuf, String)> {
+    // What is included elsewhere cannot have relative paths.
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let host = plan.hosts.iter().find_map(|host| match host {
+        HostPattern::Exact(name) => Some(&**name),
+        HostPattern::Below(_) => None,
+    });
+    let filled = |text: &str| {
+        text.replace("ROBOTS_FOLDER", &whole.display().to_string())
+            .replace("LUA_FILE", &whole.join("robots-gateway.lua").display().to_string())
+            .replace("HOST", host.unwrap_or("example.org"))
+    };
+    let templates = proxy.map(templates).unwrap_or_default();
+    templates.iter().map(|(name, text)| (folder.join(name), filled(text))).collect()
+}
+
+/// Where the gateway listens, and whose fields it believes.
+pub(super) const fn listening(proxy: Option<BesideProxy>) -> [&'static str; 2] {
+    match proxy {
+        None => [
+            "\
+# Where it listens. For the internet: [\"0.0.0.0:80\", \"[::]:80\"].
+listen = [\"127.0.0.1:8080\"]",
+            "\
+# Proxies in front whose X-Forwarded-For is believed.
+trusted_proxies = []",
+        ],
+        Some(_) => [
+            "\
+# It serves nobody itself: another proxy asks it, at the listener below.
+listen = []",
+            "\
+# Who may ask, and is believed whose requests it asks about: the proxy's address. Here that is every program on this
+# machine; where you do not trust all of them, use `secret_file`, too.
+trusted_proxies = [\"127.0.0.1\", \"::1\"]",
+        ],
+    }
+}
+
+/// The table of the listener that is asked.
+pub(super) const fn table(proxy: Option<BesideProxy>) -> &'static str {
+    match proxy {
+        None => "",
+        Some(_) => {
+            "\
+# Where the other proxy asks whether a request may pass.
+[authorize]
+listen = \"127.0.0.1:9310\"
+# A line that the proxy then has to send as X-Authorize-Secret; make it with: openssl rand -hex 32
+#secret_file = \"authorize.secret\"
+
+"
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A request that is over → one line of the access log.
+
+use super::request::RequestContext;
+use super::{Incoming, facts};
+use crate::http::Fault;
+use crate::record::{Access, AccessLog};
+
+/// Nobody was left to answer. Not a status of HTTP, only of the access log.
+pub const CLIENT_GONE: u16 = 499;
+
+/// What has become of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ending {
+    /// The status that the client was answered with, if it was.
+    pub status: Option<u16>,
+    /// Bytes of the answer's body that were sent.
+    pub bytes: usize,
+    /// What was wrong with the request's body.
+    pub fault: Option<Fault>,
+    /// The last server that was tried, by its place in the origin.
+    pub server: Option<usize>,
+}
+
+/// Writes the line of a request that is over.
+pub(super) fn record(log: &AccessLog, incoming: Incoming<'_>, ending: Ending, context: &RequestContext) {
+    let config = &context.policy.config;
+    let head = incoming.head;
+    let server = context.site().and_then(|site| {
+        let server = site.config.origin.servers.get(ending.server?);
+        server.map(|server| server.url.to_string())
+    });
+    log.record(&Access {
+        time: context.began,
+        duration: context.clock.elapsed(),
+        address: facts::address(incoming, config),
+        addresses: config.addresses,
+        scheme: facts::scheme(incoming, config).as_str(),
+        method: Some(head.method()),
+        target: head.target(),
+        version: Some(head.version.as_str()),
+        host: Some(head.get("host").unwrap_or_default()),
+        status: ending.status.unwrap_or(CLIENT_GONE),
+        bytes: ending.bytes,
+        referer: head.get("referer"),
+        user_agent: head.get("user-agent"),
+        site: context.site().map(|site| site.config.name.as_str()),
+        origin: server.as_deref(),
+        fault: context.fault.or(ending.fault).map(Fault::as_str),
+        request_id: &context.request_id,
+    });
+}

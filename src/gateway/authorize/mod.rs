@@ -1,0 +1,237 @@
+//! Answers for other proxies: one of them describes a request of its client, and is told whether that may pass.
+//!
+//! Each door has the form of question of some proxies, and reads a closed list of fields, so that nothing else that a
+//! client sends can stand in. What was described is judged and recorded by the very functions that serve clients. A
+//! question that is not as it should be is a fault of the proxy's configuration, and no reason to refuse a person: the
+//! request passes. Who may not ask gets no answer at all, since proxies take a 403 for a refusal of their client.
+
+mod question;
+
+use super::request::Way;
+use super::{Decision, Gateway, Incoming, PendingRead, RequestContext};
+use crate::decide::SiteRules;
+use crate::http::{RequestHead, Response};
+use crate::record::{DoorFault, ProxyDoor};
+use question::{Fault, Question};
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// What a proxy is answered.
+#[derive(Debug)]
+pub struct Advice {
+    /// The answer.
+    pub answer: Response,
+    /// The request that was described, where it was one that could be judged.
+    pub head: Option<RequestHead>,
+    /// A read of robots.txt, which counts once the answer has arrived.
+    pub read: Option<Box<PendingRead>>,
+}
+
+impl Advice {
+    /// An answer about no request.
+    const fn only(answer: Response) -> Self {
+        Self { answer, head: None, read: None }
+    }
+}
+
+impl Gateway {
+    /// Answers the question of a proxy; `None` where it may not ask.
+    pub fn advise(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Option<Advice> {
+        let policy = &context.policy;
+        // The listener stays until a restart; without the table there is no secret that it could ask for.
+        policy.config.authorize.as_ref()?;
+        if asked.trusted_peer(&policy.config).is_none() {
+            self.tell_of_peer(asked.connection.peer);
+            return None;
+        }
+        let question = Question::of(asked.head.target());
+        if let Question::Health = question {
+            return Some(Advice::only(Response::page(200, "ok")));
+        }
+        if let Some(secret) = &policy.secret {
+            let mut given = asked.head.all("x-authorize-secret");
+            let is_right = given.next().is_some_and(|given| secret.is(given)) && given.next().is_none();
+            if !is_right {
+                self.tell_of_secret(asked);
+                return None;
+            }
+        }
+        Some(match question {
+            Question::RobotsTxt => self.give_robots_txt(asked, context),
+            Question::About(door) => self.judge_for(asked, door, Way::Asked, context),
+            Question::Refusal => self.judge_for(asked, ProxyDoor::Nginx, Way::Again, context),
+            // What is said here a proxy may show to its client.
+            Question::None | Question::Health => Advice::only(Response::page(404, "not found")),
+        })
+    }
+
+    /// Says whether a request may pass.
+    fn judge_for(
+        &self,
+        asked: Incoming<'_>,
+        door: ProxyDoor,
+        way: Way,
+        context: &mut RequestContext,
+    ) -> Advice {
+        if way == Way::Asked {
+            self.totals.doors.ask(door);
+        }
+        let head = match question::described(door, asked.head) {
+            Ok(head) => head,
+            Err(fault) => return Advice::only(self.unjudged_answer(door, way, &fault)),
+        };
+        context.way = way;
+        let decision = self.decide(Incoming { head: &head, connection: asked.connection }, context);
+        let answer = match decision {
+            Decision::Forward | Decision::RobotsTxt(..) if way == Way::Asked => {
+                context.passes = true;
+                labelled(pass(door), context, None)
+            }
+            Decision::Answer(refusal) if door == ProxyDoor::Nginx && way == Way::Asked => {
+                let status = refusal.status;
+                labelled(Response::page(403, "refused by robots.txt"), context, Some(status))
+            }
+            Decision::Answer(refusal) => refusal,
+            // Not by these rules, if it was: nginx shows here what else it forbids.
+            Decision::Forward | Decision::RobotsTxt(..) => Response::page(403, "forbidden"),
+        };
+        // What is only said again is recorded already.
+        Advice { answer, head: (way == Way::Asked).then_some(head), read: None }
+    }
+
+    /// The answer to a question that describes no request.
+    fn unjudged_answer(&self, door: ProxyDoor, way: Way, fault: &Fault) -> Response {
+        let Fault { kind, field, place } = *fault;
+        if way == Way::Asked && self.totals.doors.fault(kind, place) {
+            let door = door.as_str();
+            match kind {
+                DoorFault::Missing => tracing::warn!(
+                    door,
+                    field,
+                    "a proxy asks without a field that describes the request, so what it asks about passes unjudged; \
+                     its configuration has to set the field"
+                ),
+                DoorFault::Twice => tracing::warn!(
+                    door,
+                    field,
+                    "a proxy asks with a field that comes twice, and is told to refuse: one of the two may be its \
+                     client's; its configuration has to set the field, not add to it"
+                ),
+                _ => tracing::warn!(
+                    door,
+                    field,
+                    "a proxy asks with a field that holds nothing to be judged, so what it asks about passes unjudged"
+                ),
+            }
+        }
+        match kind {
+            DoorFault::Twice => Response::page(403, format_args!("the field {field} came twice")),
+            _ if way == Way::Again => Response::page(403, "forbidden"),
+            _ => pass(door),
+        }
+    }
+
+    /// Serves robots.txt to the client of a proxy. It is served in any case; but only of a client that is known a read
+    /// is noted, and only then it is known that the proxy passes such requests on: anybody on this machine could ask here.
+    fn give_robots_txt(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Advice {
+        self.totals.doors.ask(ProxyDoor::RobotsTxt);
+        let (head, fault) = question::for_robots_txt(asked.head);
+        let incoming = Incoming { head: &head, connection: asked.connection };
+        let (answer, read) = match self.decide(incoming, context) {
+            Decision::RobotsTxt(answer, read) => (answer, read),
+            Decision::Answer(answer) => (answer, None),
+            Decision::Forward => (Response::page(404, "there is no robots.txt"), None),
+        };
+        let read = if let Some(Fault { kind, field, place }) = fault {
+            if self.totals.doors.fault(kind, place) {
+                tracing::warn!(
+                    field,
+                    "a proxy passes requests for robots.txt on without saying whose they are: no read is noted, and \
+                     nobody is accused; its configuration has to set the field, once"
+                );
+            }
+            None
+        } else {
+            self.note_robots_txt(asked.head.method(), context);
+            read
+        };
+        Advice { answer, head: Some(head), read }
+    }
+
+    /// Notes that the proxy passes requests for robots.txt on.
+    fn note_robots_txt(&self, method: &str, context: &RequestContext) {
+        let slot = context.slot.and_then(|slot| context.policy.hosts().slots().get(slot));
+        if let Some(slot) = slot.filter(|_| matches!(method, "GET" | "HEAD")) {
+            self.totals.doors.note_robots_txt(&slot.pattern, context.policy.clock.now());
+        }
+    }
+
+    /// The rules as far as they can be held against clients of a proxy that may serve another robots.txt: while requests
+    /// for it do not come here, somebody else answers them.
+    pub(super) fn in_doubt(&self, context: &RequestContext, rules: &SiteRules) -> Option<SiteRules> {
+        if context.way == Way::Front {
+            return None;
+        }
+        let slot = context.policy.hosts().slots().get(context.slot?)?;
+        let seen = self.totals.doors.robots_txt_seen(&slot.pattern, context.policy.clock.now());
+        seen.is_none().then(|| SiteRules { is_unrecorded: true, ..rules.clone() })
+    }
+
+    /// Counts somebody who may not ask.
+    pub fn tell_of_peer(&self, peer: Option<IpAddr>) {
+        if self.totals.doors.fault(DoorFault::Peer, 0) {
+            let peer = peer.map(|peer| peer.to_string());
+            tracing::warn!(
+                peer,
+                "somebody asks at the listener of [authorize] who is not in `trusted_proxies`, and gets no answer"
+            );
+        }
+    }
+
+    fn tell_of_secret(&self, asked: Incoming<'_>) {
+        if self.totals.doors.fault(DoorFault::Secret, 0) {
+            let peer = &*asked.connection.shown;
+            tracing::warn!(
+                peer,
+                "a proxy asks without the secret of `secret_file`, and gets no answer; it has to send it as \
+                 X-Authorize-Secret"
+            );
+        }
+    }
+
+    /// Tells of a host that is no site's, where a line is due for it.
+    pub(super) fn tell_of_host(host: &str, count: Option<u64>) {
+        if let Some(count) = count {
+            tracing::warn!(
+                host,
+                count,
+                "proxies ask about requests for a host that is no site's: they pass unjudged; `hosts` names sites"
+            );
+        }
+    }
+}
+
+/// What lets a request pass.
+fn pass(door: ProxyDoor) -> Response {
+    let status = if door == ProxyDoor::Envoy { 200 } else { 204 };
+    let empty = Response { status, headers: Vec::with_capacity(4), body: bytes::Bytes::new() };
+    empty.with("cache-control", "no-store")
+}
+
+/// The same answer with the verdict in fields; `status` is that of the refusal.
+fn labelled(answer: Response, context: &RequestContext, status: Option<u16>) -> Response {
+    let Some(labels) = &context.labels else { return answer };
+    let mut answer = answer.with("x-robots-verdict", labels.verdict).with("x-robots-proof", labels.proof);
+    if let Some(crawler) = &labels.crawler {
+        answer.headers.push(("x-robots-crawler".into(), Cow::Owned(crawler.as_bytes().to_vec())));
+    }
+    let Some(status) = status else { return answer };
+    let mut answer = answer.with("x-robots-status", status.to_string());
+    if let Some(line) = labels.line {
+        answer = answer.with("x-robots-line", line.to_string());
+    }
+    match labels.version {
+        Some(version) => answer.with("x-robots-version", version.to_string()),
+        None => answer,
+    }
+}

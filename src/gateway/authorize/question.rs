@@ -1,0 +1,313 @@
+//! A proxy's question → the request that it describes.
+//!
+//! Of the fields that describe a request each has to come exactly once. The values are the client's, as far as the proxy
+//! took them: they are judged as they stand, whatever stands in them.
+
+use crate::http::head::is_token;
+use crate::http::{Body, RequestHead, Version, head};
+use crate::record::{DoorFault, ProxyDoor};
+use crate::request::target::{PathParameters, Target, origin_form};
+use std::borrow::Cow;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// May the request pass that is described?
+    About(ProxyDoor),
+    /// What is its client to read, now that it is refused?
+    Refusal,
+    /// The site's robots.txt.
+    RobotsTxt,
+    /// Is anybody there?
+    Health,
+    /// Nothing that is answered here.
+    None,
+}
+
+/// What is wrong with the description of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) kind: DoorFault,
+    /// The field.
+    pub(super) field: &'static str,
+    /// Its number among those of all doors.
+    pub(super) place: usize,
+}
+
+/// The path below which Envoy asks: what follows it is the client's own target.
+const ENVOY: &[u8] = b"/envoy";
+
+/// Fields of the client's own that judging reads, and proxies pass on.
+const OF_CLIENT: [&str; 2] = ["user-agent", "accept"];
+
+/// The same of a request for robots.txt.
+const OF_READER: [&str; 3] = ["user-agent", "if-none-match", "if-modified-since"];
+
+/// The names of the fields that describe a request: method, target, host, scheme, addresses.
+type Names = [&'static str; 5];
+
+const FORWARDED: Names =
+    ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For"];
+const ORIGINAL: Names =
+    ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X-Original-Proto", "X-Original-For"];
+
+impl Question {
+    /// What is asked at `target`.
+    pub(super) fn of(target: &[u8]) -> Self {
+        // Some proxies leave the client's query where they ask.
+        let query = memchr::memchr(b'?', target).unwrap_or(target.len());
+        match target.get(..query).unwrap_or(target) {
+            b"/forward" => return Self::About(ProxyDoor::Forward),
+            b"/nginx" => return Self::About(ProxyDoor::Nginx),
+            b"/nginx/refusal" => return Self::Refusal,
+            b"/healthz" => return Self::Health,
+            _ => {}
+        }
+        if below_envoy(target).is_some() {
+            return Self::About(ProxyDoor::Envoy);
+        }
+        let is_robots_txt =
+            target.starts_with(b"/") && Target::new(target, PathParameters::Keep).is_robots_txt();
+        if is_robots_txt { Self::RobotsTxt } else { Self::None }
+    }
+}
+
+fn below_envoy(target: &[u8]) -> Option<&[u8]> {
+    target.strip_prefix(ENVOY).filter(|rest| rest.starts_with(b"/"))
+}
+
+/// The request that `asked` describes at `door`.
+pub(super) fn described(door: ProxyDoor, asked: &RequestHead) -> Result<RequestHead, Fault> {
+    let names = if door == ProxyDoor::Nginx { &ORIGINAL } else { &FORWARDED };
+    let field = |place: usize| once(asked, names, place);
+    let (scheme, addresses) = (field(3)?, field(4)?);
+    let (method, target, host) = if door == ProxyDoor::Envoy {
+        // The reader of heads has seen to it that there is one host at most.
+        let host = asked.get("host").unwrap_or_default();
+        (asked.method().as_bytes(), below_envoy(asked.target()).unwrap_or_default(), host)
+    } else {
+        // A client that names no host is not the proxy's mistake.
+        let host = match field(2) {
+            Err(Fault { kind: DoorFault::Missing, field, .. }) if asked.get(field).is_some() => b"",
+            host => host?,
+        };
+        (field(0)?, field(1)?, host)
+    };
+    let unusable = |place: usize| Fault { kind: DoorFault::Unusable, ..fault(names, place) };
+    if !is_token(method) {
+        return Err(unusable(0));
+    }
+    let target = path_and_query(target);
+    let is_about_server = method == b"OPTIONS" && *target == *b"*";
+    if !is_about_server && origin_form(&target).is_none() {
+        return Err(unusable(1));
+    }
+    // As a name that no site has, or that of the default site.
+    let host = if head::is_host(host) { host } else { b"" };
+    let told = [("host", host), ("x-forwarded-proto", scheme), ("x-forwarded-for", addresses)];
+    Ok(head_of([method, &target], &told, asked, |name| {
+        OF_CLIENT.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
+    }))
+}
+
+/// What proxies make of targets that a client would not get past the gateway itself: they leave out the authority of any
+/// scheme, put the slash before a query, and take a `#` for a plain character or for the end of the path.
+fn path_and_query(target: &[u8]) -> Cow<'_, [u8]> {
+    let scheme = target.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or_default();
+    let after_scheme = target.get(scheme..).and_then(|rest| rest.strip_prefix(b"://"));
+    let path = match after_scheme {
+        Some(rest) if scheme > 0 => {
+            let authority = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+            rest.get(authority.unwrap_or(rest.len())..).unwrap_or_default()
+        }
+        _ => target,
+    };
+    let has_no_slash = path.is_empty() && !target.is_empty() || path.starts_with(b"?");
+    if !has_no_slash && !path.contains(&b'#') {
+        return Cow::Borrowed(path);
+    }
+    let mut whole = if has_no_slash { b"/".to_vec() } else { Vec::new() };
+    for (at, part) in path.split(|byte| *byte == b'#').enumerate() {
+        whole.extend_from_slice(if at > 0 { b"%23" } else { b"" });
+        whole.extend_from_slice(part);
+    }
+    Cow::Owned(whole)
+}
+
+/// A request for robots.txt that a proxy passes on, and what is wrong with how it says whose it is.
+pub(super) fn for_robots_txt(asked: &RequestHead) -> (RequestHead, Option<Fault>) {
+    let host = asked.get("host").unwrap_or_default();
+    let scheme = once(asked, &FORWARDED, 3).unwrap_or(b"http");
+    let addresses = once(asked, &FORWARDED, 4);
+    let mut told = vec![("host", host), ("x-forwarded-proto", scheme)];
+    told.extend(addresses.ok().map(|addresses| ("x-forwarded-for", addresses)));
+    let head = head_of([asked.method().as_bytes(), asked.target()], &told, asked, |name| {
+        OF_READER.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
+    });
+    (head, addresses.err())
+}
+
+/// A head of `told`, and those fields of `asked` that are `kept`.
+fn head_of(
+    line: [&[u8]; 2],
+    told: &[(&str, &[u8])],
+    asked: &RequestHead,
+    kept: impl Fn(&[u8]) -> bool,
+) -> RequestHead {
+    let names_host = told.iter().any(|(name, value)| *name == "host" && !value.is_empty());
+    let told = told.iter().map(|(name, value)| (name.as_bytes(), *value));
+    let kept = asked.fields().filter(|(name, _)| kept(name));
+    // Only HTTP/1.0 allows to name no host (RFC 9112 §3.2).
+    let version = if names_host { Version::Http11 } else { Version::Http10 };
+    RequestHead::from_parts(line, None, version, Body::None, told.chain(kept))
+}
+
+/// The value of a field that has to come exactly once.
+fn once<'a>(asked: &'a RequestHead, names: &Names, place: usize) -> Result<&'a [u8], Fault> {
+    let fault = fault(names, place);
+    let mut values = asked.all(fault.field);
+    let value = values.next().filter(|value| !value.is_empty());
+    match (value, values.next()) {
+        (_, Some(_)) => Err(Fault { kind: DoorFault::Twice, ..fault }),
+        (Some(value), None) => Ok(value),
+        (None, None) => Err(fault),
+    }
+}
+
+/// That a field is missing.
+fn fault(names: &Names, place: usize) -> Fault {
+    let field = names.get(place).copied().unwrap_or_default();
+    let offset = if names == &ORIGINAL { names.len() } else { 0 };
+    Fault { kind: DoorFault::Missing, field, place: place + offset }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(target: &str, fields: &[(&str, &str)]) -> RequestHead {
+        let fields = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        RequestHead::from_parts([b"GET", target.as_bytes()], None, Version::Http11, Body::None, fields)
+    }
+
+    const WHOLE: [(&str, &str); 7] = [
+        ("Host", "127.0.0.1:9310"),
+        ("X-Forwarded-Method", "POST"),
+        ("X-Forwarded-Uri", "//a/%2e%2E/b?c=<\u{e9}>"),
+        ("X-Forwarded-Host", "example.org:8443"),
+        ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-For", "192.0.2.1"),
+        ("User-Agent", "GPTBot/1.2"),
+    ];
+
+    #[test]
+    fn a_question_is_told_by_its_path_as_sent() {
+        for (target, question) in [
+            ("/forward", Question::About(ProxyDoor::Forward)),
+            ("/nginx", Question::About(ProxyDoor::Nginx)),
+            ("/nginx/refusal", Question::Refusal),
+            ("/envoy/", Question::About(ProxyDoor::Envoy)),
+            ("/envoy//robots.txt", Question::About(ProxyDoor::Envoy)),
+            ("/healthz", Question::Health),
+            ("/robots.txt?x=1", Question::RobotsTxt),
+            ("//robots.txt", Question::RobotsTxt),
+            ("/forward/../robots.txt", Question::RobotsTxt),
+            ("/envoy", Question::None),
+            ("/envoyer/x", Question::None),
+            ("/forward?x=/../robots.txt", Question::About(ProxyDoor::Forward)),
+            ("/nginx/refusal?x", Question::Refusal),
+            ("/", Question::None),
+            ("*", Question::None),
+        ] {
+            assert_eq!(Question::of(target.as_bytes()), question, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_described_byte_for_byte_and_by_nothing_else() {
+        let mut fields = WHOLE.to_vec();
+        fields.extend([
+            ("X-Original-URI", "/other"),
+            ("X_Forwarded_Uri", "/other"),
+            ("Forwarded", "for=192.0.2.9"),
+            ("X-Real-IP", "192.0.2.9"),
+            ("Max-Forwards", "0"),
+            ("X-Request-Id", "mine"),
+            ("Referer", "/other"),
+            ("CDN-Loop", "a"),
+        ]);
+        let head = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap();
+        assert_eq!((head.method(), head.target()), ("POST", "//a/%2e%2E/b?c=<\u{e9}>".as_bytes()));
+        let names: Vec<_> =
+            head.fields().map(|(name, _)| String::from_utf8_lossy(name).to_lowercase()).collect();
+        assert_eq!(names, ["host", "x-forwarded-proto", "x-forwarded-for", "user-agent"]);
+        assert_eq!(head.get("host"), Some(&b"example.org:8443"[..]));
+    }
+
+    #[test]
+    fn each_field_comes_exactly_once() {
+        for name in FORWARDED {
+            let without: Vec<_> = WHOLE.into_iter().filter(|(other, _)| *other != name).collect();
+            let fault = described(ProxyDoor::Forward, &asked("/forward", &without)).unwrap_err();
+            assert_eq!((fault.kind, fault.field), (DoorFault::Missing, name));
+            let mut empty = without.clone();
+            empty.push((name, ""));
+            let of_empty = described(ProxyDoor::Forward, &asked("/forward", &empty));
+            if name != "X-Forwarded-Host" {
+                let fault = of_empty.unwrap_err();
+                assert_eq!((fault.kind, fault.field), (DoorFault::Missing, name));
+            }
+            let mut twice = WHOLE.to_vec();
+            twice.push((name, "GET"));
+            let fault = described(ProxyDoor::Forward, &asked("/forward", &twice)).unwrap_err();
+            assert_eq!((fault.kind, fault.field), (DoorFault::Twice, name));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_unusable() {
+        for (place, value) in [(0, "GET /x"), (1, "private"), (1, "*"), (1, "a:80"), (1, "://a/b")] {
+            let mut fields = WHOLE;
+            fields[place + 1].1 = value;
+            let fault = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap_err();
+            assert_eq!((fault.kind, fault.field), (DoorFault::Unusable, FORWARDED[place]), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_names_no_host_asks_for_the_default_site() {
+        for host in ["", "a b", "a, b", "u@a"] {
+            let mut fields = WHOLE;
+            fields[3].1 = host;
+            let head = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap();
+            assert_eq!((head.get("host"), head.version), (Some(&b""[..]), Version::Http10), "{host}");
+        }
+    }
+
+    #[test]
+    fn targets_are_read_as_proxies_read_them() {
+        for (sent, read) in [
+            ("/a?b#c", "/a?b%23c"),
+            ("/open#/../private", "/open%23/../private"),
+            ("?s=x", "/?s=x"),
+            ("http://example.org?s=x", "/?s=x"),
+            ("ftp://example.org/private", "/private"),
+            ("http://example.org", "/"),
+            ("//a/http://b", "//a/http://b"),
+            ("/http://b", "/http://b"),
+            ("*", "*"),
+        ] {
+            assert_eq!(*path_and_query(sent.as_bytes()), *read.as_bytes(), "{sent}");
+        }
+    }
+
+    #[test]
+    fn envoy_asks_with_the_request_itself() {
+        let fields =
+            [("Host", "example.org"), ("X-Forwarded-Proto", "http"), ("X-Forwarded-For", "192.0.2.1")];
+        let head = described(ProxyDoor::Envoy, &asked("/envoy//x?y", &fields)).unwrap();
+        assert_eq!((head.target(), head.get("host")), (&b"//x?y"[..], Some(&b"example.org"[..])));
+        let fault = described(ProxyDoor::Envoy, &asked("/envoy/x", &fields[..2])).unwrap_err();
+        assert_eq!((fault.kind, fault.field), (DoorFault::Missing, "X-Forwarded-For"));
+    }
+}

@@ -1,0 +1,389 @@
+//! From a request's head to the next step: forward it, or answer it here.
+//!
+//! The stages run behind a guard: a panic in one of them is a fault of ours, so the request is forwarded
+//! unjudged, and counted. Nothing is counted or recorded before all of them have come to an end, so that a
+//! fault leaves no half-told event behind.
+
+use super::facts::{self, Facts};
+use super::pending::PendingEvent;
+use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
+use super::robots_txt::{self, Question};
+use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, request_id};
+use crate::decide::{Read, Reason, SiteRules};
+use crate::enforce::{Action, Contradicted, Mode, Refusal, Reply};
+use crate::http::Response;
+use crate::identify::{Client, Identity, Proof};
+use crate::policy::{Claim, Judged, Occasion, Policy, Site, judge};
+use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, Reader, Standing, Wanted};
+use crate::request::target::Target;
+use crate::request::{RequestFacts, Scheme};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+/// What happens to a request.
+#[derive(Debug)]
+pub enum Decision {
+    /// It goes to the origin.
+    Forward,
+    /// It is answered here.
+    Answer(Response),
+    /// It is answered with robots.txt; that counts as a read once the answer has arrived.
+    RobotsTxt(Response, Option<Box<PendingRead>>),
+}
+
+/// What a client reads whose body is too large, announced or not.
+pub const BODY_TOO_LARGE: &str = "the body of the request is larger than this server takes";
+
+/// A request of a site, and under which policy and when it is judged.
+#[derive(Clone, Copy, Debug)]
+struct JudgeInput<'a> {
+    incoming: Incoming<'a>,
+    facts: &'a RequestFacts<'a>,
+    policy: &'a Policy,
+    site: &'a Site,
+    rules: &'a SiteRules,
+    way: Way,
+    target: &'a Target<'a>,
+    now: SystemTime,
+}
+
+/// What the stages came to: the decision, and what is to be told of it.
+struct Outcome {
+    decision: Decision,
+    client: Client,
+    proof: Proof,
+    standing: Standing,
+    event: Option<Event>,
+    wanted: Option<Wanted>,
+    labels: Option<VerdictLabels>,
+    usage: Option<Box<[u8]>>,
+}
+
+impl Gateway {
+    /// Says what becomes of a request.
+    #[must_use]
+    pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
+        context.request_id = request_id::of(incoming, &context.policy.config);
+        let most = context.policy.config.limits.body_size;
+        if most.is_some_and(|most| incoming.declared_length() > most) {
+            self.connections.count(ConnectionEvent::BodyTooLarge);
+            return Decision::Answer(Response::page(413, BODY_TOO_LARGE));
+        }
+        if let Some(answer) = forwarding::last_stop(incoming.head) {
+            return Decision::Answer(answer);
+        }
+        self.judged_decision(incoming, context)
+    }
+
+    /// Reads the head, finds the site, judges, and says what to do.
+    fn judged_decision(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
+        let policy = Arc::clone(&context.policy);
+        let facts = match facts::read(incoming, &policy.config) {
+            Facts::Request(facts) => facts,
+            Facts::Server(facts) => return self.routed(&facts, context).unwrap_or(Decision::Forward),
+            Facts::Malformed(fault) => {
+                self.totals.malformed();
+                context.fault = Some(fault);
+                return Decision::Answer(malformed::answer(fault));
+            }
+        };
+        self.look_for_unnamed_proxy(incoming, &policy);
+        if let Some(answer) = self.routed(&facts, context) {
+            return answer;
+        }
+        let Some((site, rules)) = policy.found(context.slot) else { return Decision::Forward };
+        if let Some(answer) = redirect(&facts, site).filter(|_| context.way == Way::Front) {
+            return Decision::Answer(answer);
+        }
+        let doubted = self.in_doubt(context, rules);
+        let rules = doubted.as_ref().unwrap_or(rules);
+        let outcome = self.guarded(|| {
+            let target = Target::new(&facts.target, site.config.path_parameters);
+            let target = if context.way == Way::Front { target } else { target.answered_elsewhere() };
+            let (way, now) = (context.way, context.began);
+            let (facts, policy, target) = (&facts, &*policy, &target);
+            let input = JudgeInput { incoming, facts, policy, site, rules, way, target, now };
+            self.stages(input, &context.request_id)
+        });
+        self.totals.judging.observe(context.clock.elapsed());
+        match outcome {
+            Some(outcome) => self.commit(outcome, site, context),
+            None if context.way != Way::Front => Decision::Forward,
+            None => unjudged(incoming, &facts, &policy, (site, rules)),
+        }
+    }
+
+    /// Whether a request will be answered with robots.txt. What cannot be read will not.
+    #[must_use]
+    pub fn wants_robots_txt(&self, incoming: Incoming<'_>, context: &RequestContext) -> bool {
+        let wants = || {
+            let Facts::Request(facts) = facts::read(incoming, &context.policy.config) else { return false };
+            let site = context.policy.site(&facts.host);
+            site.is_some_and(|site| Target::new(&facts.target, site.config.path_parameters).is_robots_txt())
+        };
+        self.guarded(wants).unwrap_or_default()
+    }
+
+    /// Says once that a proxy nobody named stands in front: every client then seems to be that proxy.
+    fn look_for_unnamed_proxy(&self, incoming: Incoming<'_>, policy: &Policy) {
+        if !policy.config.trusted_proxies.is_empty() || self.has_warned.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(peer) = incoming.connection.peer.filter(|peer| facts::is_near(*peer)) else { return };
+        if facts::is_relayed(incoming.head) && !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                %peer,
+                "a proxy sends X-Forwarded-For and is not in `trusted_proxies`: its own address is taken for \
+                 that of every client"
+            );
+        }
+    }
+
+    /// Finds the site of the request; the answer that there is none, where that is so.
+    fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext) -> Option<Decision> {
+        context.slot = context.policy.hosts().find(&facts.host);
+        if context.way == Way::Again {
+            return context.slot.is_none().then_some(Decision::Forward);
+        }
+        if context.slot.is_none() {
+            let told = self.totals.no_site(&facts.host, SystemTime::now());
+            if context.way == Way::Asked {
+                Self::tell_of_host(&facts.host, told);
+                return Some(Decision::Forward);
+            }
+            if let Some(count) = told {
+                let host = &*facts.host;
+                tracing::warn!(
+                    host,
+                    count,
+                    "requests for a host that is no site's are answered 421; `hosts` names them"
+                );
+            }
+            return Some(Decision::Answer(Response::page(421, "no site of this name is served here")));
+        }
+        self.totals.request();
+        None
+    }
+
+    fn stages(&self, input: JudgeInput<'_>, request_id: &str) -> Outcome {
+        let judged = self.judged(input);
+        if judged.verdict.reason == Reason::RobotsTxt && input.way == Way::Front {
+            return served(input, &judged);
+        }
+        let mut outcome = concluded(input, &judged, request_id);
+        if input.way != Way::Again {
+            self.count(input, &judged, request_id, &mut outcome);
+        }
+        outcome
+    }
+
+    /// What the pure stages make of a request.
+    fn judged<'a>(&self, input: JudgeInput<'a>) -> Judged<'a> {
+        let JudgeInput { incoming, facts, policy, site, rules, target, now, .. } = input;
+        let reads = |who: &Identity, proof| self.reads.of(&reader(facts, who, proof));
+        let proof = |identity: &Identity| {
+            let is_relayed = if policy.config.trusted_proxies.is_empty() {
+                facts::is_relayed(incoming.head)
+            } else {
+                facts::comes_from_further(incoming.head, incoming.way_field(&policy.config), facts.address)
+            };
+            self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
+        };
+        judge(policy, site, rules, facts, target, proof, reads, policy.clock.now())
+    }
+
+    /// Counts what a judgement came to, where it is recorded.
+    fn count(&self, input: JudgeInput<'_>, judged: &Judged<'_>, request_id: &str, outcome: &mut Outcome) {
+        if let Standing::Judged(kind, _) = outcome.standing {
+            let JudgeInput { incoming, policy, site, now, .. } = input;
+            if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
+                self.recorder.reads_go_unseen(&site.config.name, reason, now);
+            }
+            outcome.wanted = self.recorder.count(&occurrence(input, judged, request_id), kind);
+        }
+    }
+
+    /// Counts what was judged and keeps what is to be recorded.
+    fn commit(&self, outcome: Outcome, site: &Site, context: &mut RequestContext) -> Decision {
+        context.labels = outcome.labels;
+        if context.way == Way::Again {
+            return outcome.decision;
+        }
+        self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
+        let wanted = outcome.wanted;
+        context.event = outcome.event.map(|event| self.pending.insert(PendingEvent { event, wanted }));
+        context.usage = outcome.usage;
+        match outcome.decision {
+            Decision::Forward if context.way == Way::Front && site.config.origin.servers.is_empty() => {
+                Decision::Answer(Response::page(421, "this site is served by another proxy, which asks here"))
+            }
+            decision => decision,
+        }
+    }
+}
+
+/// What follows from a judgement. Nothing of it is counted yet.
+fn concluded(input: JudgeInput<'_>, judged: &Judged<'_>, request_id: &str) -> Outcome {
+    let JudgeInput { policy, site, target, .. } = input;
+    let decision = match judged.action {
+        Action::Forward => Decision::Forward,
+        Action::Refuse => Decision::Answer(refusal(input, judged)),
+    };
+    let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
+    let kind = recorded.then(|| kind(judged, site));
+    let labels = (policy.config.verdict_headers || input.way != Way::Front).then(|| labels(judged));
+    let (client, proof) = (judged.identity.client, judged.proof);
+    let usage = policy
+        .config
+        .content_usage
+        .then(|| content_usage::preference(site, &judged.identity, target.judged()));
+    let occurrence = occurrence(input, judged, request_id);
+    let event = kind
+        .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
+        .map(|kind| Event::of(kind, &occurrence));
+    let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
+    Outcome { decision, client, proof, standing, event, wanted: None, labels, usage: usage.flatten() }
+}
+
+/// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
+/// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
+/// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
+fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Response> {
+    if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
+        return None;
+    }
+    let target = Target::new(&facts.target, site.config.path_parameters);
+    if target.is_robots_txt() || target.is_acme_challenge() {
+        return None;
+    }
+    // What is not ASCII stands in a URI percent-encoded (RFC 3986 §2.1).
+    let mut location = format!("https://{}", facts.host);
+    for byte in &*facts.target {
+        // Writing to a `String` cannot fail.
+        let _ = match byte {
+            0x21..=0x7e => location.write_char(char::from(*byte)),
+            _ => write!(location, "%{byte:02X}"),
+        };
+    }
+    // 308 keeps the method and the body (RFC 9110 §15.4.9).
+    Some(Response::page(308, "this site is served over https").with("location", location))
+}
+
+/// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
+fn unjudged(
+    incoming: Incoming<'_>,
+    facts: &RequestFacts<'_>,
+    policy: &Policy,
+    (site, rules): (&Site, &SiteRules),
+) -> Decision {
+    if !Target::new(&facts.target, site.config.path_parameters).is_robots_txt() {
+        return Decision::Forward;
+    }
+    if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
+        return decision;
+    }
+    let question = Question::of(incoming.head);
+    Decision::Answer(robots_txt::serve(site, rules, policy.config.robots_max_age, &question).answer)
+}
+
+/// Whom a read of robots.txt counts for.
+fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> Reader<'a> {
+    Reader::new(&facts.host, identity, proof, facts.address)
+}
+
+/// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
+fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
+    match EventKind::of(&judged.verdict, judged.proof) {
+        EventKind::Spoof if site.config.choices.contradicted == Contradicted::Ignore => EventKind::Allowed,
+        kind => kind,
+    }
+}
+
+/// What there is to count and to tell.
+fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a Judged<'a>, request_id: &'a str) -> Occurrence<'a> {
+    Occurrence {
+        facts: input.facts,
+        identity: &judged.identity,
+        proof: judged.proof,
+        verdict: &judged.verdict,
+        mode: judged.mode,
+        action: judged.action,
+        site: &input.site.config.name,
+        now: input.now,
+        request_id,
+        addresses: input.policy.config.addresses,
+    }
+}
+
+/// The answer to a request for robots.txt.
+fn served(input: JudgeInput<'_>, judged: &Judged<'_>) -> Outcome {
+    let JudgeInput { incoming, facts, policy, site, rules, now, .. } = input;
+    if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
+        let (client, proof) = (judged.identity.client, judged.proof);
+        let standing = Standing::NotJudged;
+        return Outcome {
+            decision,
+            client,
+            proof,
+            standing,
+            event: None,
+            wanted: None,
+            labels: None,
+            usage: None,
+        };
+    }
+    let served = robots_txt::serve(site, rules, policy.config.robots_max_age, &Question::of(incoming.head));
+    let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
+    let read = read.map(|version| {
+        Box::new(PendingRead {
+            site: site.config.name.as_str().into(),
+            reader: reader(facts, &judged.identity, judged.proof).into_owned(),
+            identity: Arc::clone(&judged.identity),
+            version,
+            in_force: site.since,
+            time: now,
+            read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.now() },
+        })
+    });
+    Outcome {
+        standing: Standing::RobotsTxt(served.answer.status),
+        decision: Decision::RobotsTxt(served.answer, read),
+        client: judged.identity.client,
+        proof: judged.proof,
+        event: None,
+        wanted: None,
+        labels: None,
+        usage: None,
+    }
+}
+
+fn refusal(input: JudgeInput<'_>, judged: &Judged<'_>) -> Response {
+    let JudgeInput { incoming, facts, site, .. } = input;
+    let (policy, scheme) = (&site.config.refusal, facts.scheme.as_str());
+    let crawler = judged.identity.crawler.as_deref();
+    let accept = incoming.head.get("accept");
+    let occasion = Occasion::new(&judged.verdict, crawler, scheme, accept);
+    let reply = site.replies.get_or_write(occasion, || {
+        let robots = site.robots_url(scheme);
+        Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
+    });
+    let Reply { status, headers, body } = reply;
+    let empty = Response { status, headers: Vec::with_capacity(headers.len()), body };
+    headers.into_iter().fold(empty, |answer, (name, value)| answer.with(name, value))
+}
+
+fn labels(judged: &Judged<'_>) -> VerdictLabels {
+    VerdictLabels {
+        crawler: judged.identity.crawler.clone().filter(|_| judged.identity.client.is_judged()),
+        verdict: match (judged.verdict.is_judged(), judged.verdict.allows()) {
+            (false, _) => "not-judged",
+            (true, true) => "allow",
+            (true, false) => "disallow",
+        },
+        proof: judged.proof.as_str(),
+        line: judged.verdict.ruling.as_ref().and_then(|ruling| ruling.rule).map(|rule| rule.line),
+        version: judged.verdict.version,
+    }
+}

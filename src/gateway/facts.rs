@@ -1,0 +1,180 @@
+//! What was asked → [`RequestFacts`]. The only place that reads a request's head for judging.
+
+use super::Incoming;
+use crate::config::Config;
+use crate::http::head::{Parts, check};
+use crate::http::{Fault, RequestHead, Version};
+use crate::request::address::client_address;
+use crate::request::forwarded::{self, ForwardedField};
+use crate::request::target::origin_form;
+use crate::request::{RequestFacts, Scheme, host};
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// What can be said of a request's head.
+#[derive(Debug)]
+pub(super) enum Facts<'a> {
+    /// A request for a path of a host.
+    Request(RequestFacts<'a>),
+    /// `OPTIONS *`: about the server, not a page (RFC 9110 §9.3.7); not judged.
+    Server(RequestFacts<'a>),
+    /// A head that no meaning can be given to; answered with 400.
+    Malformed(Fault),
+}
+
+/// Reads the head of the request.
+pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> Facts<'a> {
+    let head = incoming.head;
+    if let Err(fault) = checked(head) {
+        return Facts::Malformed(fault);
+    }
+    let Some(host) = requested_host(head) else {
+        return Facts::Malformed(Fault::Host);
+    };
+    let facts = RequestFacts {
+        scheme: scheme(incoming, config),
+        method: head.method(),
+        host,
+        target: Cow::Borrowed(head.target()),
+        user_agent: head.joined("user-agent", b" "),
+        address: address(incoming, config),
+    };
+    if head.method() == "OPTIONS" && head.target() == b"*" {
+        return Facts::Server(facts);
+    }
+    match origin_form(head.target()) {
+        Some(target) => Facts::Request(RequestFacts { target, ..facts }),
+        None => Facts::Malformed(Fault::Target),
+    }
+}
+
+/// Looks for a fault in a head of HTTP/2, which its library has not looked for; those of HTTP/1 were read strictly.
+fn checked(head: &RequestHead) -> Result<(), Fault> {
+    if head.version != Version::Http2 {
+        return Ok(());
+    }
+    let parts = Parts {
+        method: head.method().as_bytes(),
+        scheme: head.scheme(),
+        target: head.target(),
+        host: head.get("host"),
+    };
+    check(&parts, head.fields())
+}
+
+/// Fields that proxies add (RFC 7239 §4, RFC 9110 §7.6.3) and clients have no reason to send.
+const RELAY_FIELDS: [&str; 9] = [
+    "via",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+    "fastly-client-ip",
+];
+
+/// Whether the request shows that it came through a proxy. Anyone can send these fields, so they may only
+/// ever speak in a client's favour.
+pub(super) fn is_relayed(head: &RequestHead) -> bool {
+    let is_one = |name: &[u8]| RELAY_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
+    // A look at each name costs less than nine look-ups.
+    head.fields().any(|(name, _)| is_one(name))
+}
+
+/// Whether the chain of addresses goes on to the left of `client`: then a proxy that nobody named stands
+/// before it, or somebody pretends so, and the address may be that proxy's.
+pub(super) fn comes_from_further(head: &RequestHead, field: ForwardedField, client: Option<IpAddr>) -> bool {
+    let chain = chain(head, field);
+    let first = chain.first().and_then(|line| line.split(|octet| *octet == b',').next());
+    let farthest = first.and_then(|hop| std::str::from_utf8(hop.trim_ascii()).ok());
+    farthest.is_some_and(|hop| hop.parse::<IpAddr>().ok().map(|address| address.to_canonical()) != client)
+}
+
+/// What the field says about the way of a request, in the form of `X-Forwarded-For`: lines of hops.
+fn chain(head: &RequestHead, field: ForwardedField) -> Vec<Cow<'_, [u8]>> {
+    let lines = head.all(field.name());
+    match field {
+        ForwardedField::XForwardedFor => lines.map(Cow::Borrowed).collect(),
+        ForwardedField::Forwarded => lines.flat_map(forwarded::nodes).map(Cow::Owned).collect(),
+    }
+}
+
+/// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
+#[must_use]
+pub const fn is_near(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
+/// The host of the request in its normal form. The head's reader has seen to it that there is one `Host` at most and that
+/// an absolute-form target agrees with it (RFC 9112 §3.2.2). HTTP/1.0 needs none: then it is the empty name, which only
+/// the default site answers to.
+fn requested_host(head: &RequestHead) -> Option<Cow<'_, str>> {
+    let named = match head.get("host") {
+        Some(field) => std::str::from_utf8(field).ok()?,
+        None => host::of_target(head.target()).unwrap_or_default(),
+    };
+    let may_be_empty = head.version == Version::Http10;
+    (may_be_empty || !named.is_empty()).then(|| host::normalise(named))
+}
+
+/// The scheme the client used: this listener's, or what a trusted proxy says that ended TLS before us.
+pub(super) fn scheme(incoming: Incoming<'_>, config: &Config) -> Scheme {
+    if incoming.connection.is_tls {
+        return Scheme::Https;
+    }
+    // Nobody else is believed, nor asked.
+    if incoming.trusted_peer(config).is_none() {
+        return Scheme::Http;
+    }
+    let told = match incoming.way_field(config) {
+        ForwardedField::XForwardedFor => incoming.head.get("x-forwarded-proto").map(<[u8]>::to_vec),
+        ForwardedField::Forwarded => incoming.head.all("forwarded").next_back().and_then(forwarded::scheme),
+    };
+    let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
+    if is_https { Scheme::Https } else { Scheme::Http }
+}
+
+/// The client's address, as far as it is known.
+pub(super) fn address(incoming: Incoming<'_>, config: &Config) -> Option<IpAddr> {
+    let connection = incoming.connection;
+    if config.trusted_proxies.is_empty() || !connection.may_be_relayed {
+        return connection.peer;
+    }
+    let chain = chain(incoming.head, incoming.way_field(config));
+    client_address(connection.peer?, &config.trusted_proxies, chain.iter().map(|line| &**line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Body;
+
+    fn head(fields: &[(&str, &str)]) -> RequestHead {
+        let fields = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        RequestHead::from_parts([b"GET", b"/"], None, Version::Http11, Body::None, fields)
+    }
+
+    #[test]
+    fn what_only_proxies_send_shows_a_proxy() {
+        for field in RELAY_FIELDS {
+            assert!(is_relayed(&head(&[(field, "192.0.2.1")])), "{field}");
+        }
+        assert!(!is_relayed(&head(&[("user-agent", "192.0.2.1")])) && !is_relayed(&head(&[])));
+    }
+
+    #[test]
+    fn a_chain_that_goes_on_to_the_left_is_seen() {
+        let seen = |chain: &'static str| {
+            let head = head(&[("X-Forwarded-For", chain)]);
+            comes_from_further(&head, ForwardedField::XForwardedFor, "198.51.100.1".parse().ok())
+        };
+        assert!(seen("192.0.2.1, 198.51.100.1") && seen("unknown, 198.51.100.1"));
+        assert!(!seen("198.51.100.1") && !seen("198.51.100.1, 10.0.0.1"));
+        assert!(!comes_from_further(&head(&[]), ForwardedField::XForwardedFor, None));
+    }
+}

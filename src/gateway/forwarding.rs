@@ -1,0 +1,234 @@
+//! What an origin is sent of a request: the target that was judged, and fields that tell where the request came from.
+//!
+//! What a trusted proxy says is continued. What anybody else says of itself is a claim, and is replaced.
+
+use super::request::RequestContext;
+use super::{Incoming, facts};
+use crate::config::{Config, HostPattern};
+use crate::http::claims;
+use crate::http::head::is_hop_by_hop;
+use crate::http::{RequestHead, Response, Version};
+use crate::policy::Upstream;
+use crate::request::forwarded::ForwardedField;
+use crate::request::host;
+use crate::request::target::origin_form;
+use std::borrow::Cow;
+
+/// The target that the origin is asked for, whatever form the client chose (RFC 9112 §3.2.1): the one that was judged.
+#[must_use]
+pub fn target(head: &RequestHead) -> Cow<'_, [u8]> {
+    let sent = head.target();
+    if sent.starts_with(b"/") || sent == b"*" {
+        return Cow::Borrowed(sent);
+    }
+    let Some(target) = origin_form(sent) else { return Cow::Borrowed(sent) };
+    // RFC 9112 §3.2.4: without a path it is a question about the server.
+    let is_about_server = head.method() == "OPTIONS" && &*target == b"/" && !sent.ends_with(b"/");
+    if is_about_server { Cow::Borrowed(b"*") } else { target }
+}
+
+/// Gives `put` the name and value of each field that the origin is sent, but for those that frame the message and
+/// those of the connection. `server` is the one that is asked.
+pub fn forward(
+    incoming: Incoming<'_>,
+    context: &RequestContext,
+    server: Option<&Upstream>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    let config = &context.policy.config;
+    let head = incoming.head;
+    let rules = FieldRules::new(incoming, config);
+    let host = host(head, context, server);
+    put(b"Host", host.as_bytes());
+    let (mut is_host_told, mut is_scheme_told) = (false, false);
+    for (name, value) in head.fields() {
+        match rules.treatment(name) {
+            Treatment::Leave => put(name, value),
+            Treatment::Remove => {}
+            Treatment::Told(Told::Host) => {
+                is_host_told = true;
+                put(name, value);
+            }
+            Treatment::Told(Told::Scheme) => {
+                is_scheme_told = true;
+                put(name, value);
+            }
+        }
+    }
+    rules.put_chain(incoming, config, put);
+    if !is_scheme_told {
+        put(b"X-Forwarded-Proto", facts::scheme(incoming, config).as_str().as_bytes());
+    }
+    if !is_host_told {
+        put(b"X-Forwarded-Host", host.as_bytes());
+    }
+    put(b"X-Request-Id", context.request_id.as_bytes());
+    if config.forwarding.via {
+        put(b"Via", via(head.version));
+    }
+    put_joined(head, put);
+    put_verdict(context, put);
+}
+
+/// Tells the origin of the verdict, where the operator wants that.
+fn put_verdict(context: &RequestContext, put: &mut dyn FnMut(&[u8], &[u8])) {
+    let Some(labels) = &context.labels else { return };
+    if let Some(crawler) = &labels.crawler {
+        put(b"X-Robots-Crawler", crawler.as_bytes());
+    }
+    put(b"X-Robots-Verdict", labels.verdict.as_bytes());
+    put(b"X-Robots-Proof", labels.proof.as_bytes());
+}
+
+/// Fields that are not passed on as they stand.
+fn put_joined(head: &RequestHead, put: &mut dyn FnMut(&[u8], &[u8])) {
+    // RFC 9113 §8.2.3: a client of HTTP/2 may cut its cookies into several fields, for the sake of compression; an
+    // origin of HTTP/1.1 is to get them in one.
+    if head.version == Version::Http2
+        && let Some(cookies) = head.joined("cookie", b"; ")
+    {
+        put(b"cookie", &cookies);
+    }
+    if let Some(left) = max_forwards(head) {
+        put(b"Max-Forwards", left.saturating_sub(1).to_string().as_bytes());
+    }
+}
+
+/// What becomes of a field on its way.
+enum Treatment {
+    Leave,
+    Remove,
+    /// It stays, and the gateway does not say it again.
+    Told(Told),
+}
+
+enum Told {
+    Host,
+    Scheme,
+}
+
+/// Which fields of one request go on.
+struct FieldRules<'a> {
+    head: &'a RequestHead,
+    config: &'a Config,
+    is_trusted: bool,
+    has_max_forwards: bool,
+}
+
+impl<'a> FieldRules<'a> {
+    fn new(incoming: Incoming<'a>, config: &'a Config) -> Self {
+        let head = incoming.head;
+        let is_trusted = incoming.trusted_peer(config).is_some();
+        Self { head, config, is_trusted, has_max_forwards: max_forwards(head).is_some() }
+    }
+
+    fn treatment(&self, name: &[u8]) -> Treatment {
+        let is = |own: &str| name.eq_ignore_ascii_case(own.as_bytes());
+        let is_rewritten = match name.len() {
+            4 => is("host"),
+            6 => self.head.version == Version::Http10 && is("expect") || self.is_cut(is),
+            12 => is("x-request-id") || self.has_max_forwards && is("max-forwards"),
+            _ => false,
+        };
+        if is_hop_by_hop(name) || is_rewritten || self.head.options.names_fields && self.is_named(name) {
+            return Treatment::Remove;
+        }
+        let is_claim = claims::is_claim(name) || self.config.removed_fields.contain(name);
+        if claims::is_own(name) || is_claim && !self.is_believed(name) {
+            return Treatment::Remove;
+        }
+        match name.len() {
+            // Continued below.
+            9 if is("forwarded") => Treatment::Leave,
+            15 if is("x-forwarded-for") => Treatment::Remove,
+            16 if is("x-forwarded-host") => Treatment::Told(Told::Host),
+            17 if is("x-forwarded-proto") => Treatment::Told(Told::Scheme),
+            _ => Treatment::Leave,
+        }
+    }
+
+    fn is_cut(&self, is: impl Fn(&str) -> bool) -> bool {
+        self.head.version == Version::Http2 && is("cookie")
+    }
+
+    /// Whether `Connection` names a field, which then goes no further.
+    fn is_named(&self, name: &[u8]) -> bool {
+        let options = self.head.all("connection").flat_map(|line| line.split(|byte| *byte == b','));
+        options.map(<[u8]>::trim_ascii).any(|option| option.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a claim is a trusted proxy's own: spelled as proxies do, and in the form that proxies are configured to
+    /// write. Anything else it may have passed on from a client.
+    fn is_believed(&self, name: &[u8]) -> bool {
+        let is_other_way = match self.config.forwarding.field {
+            ForwardedField::XForwardedFor => name.eq_ignore_ascii_case(b"forwarded"),
+            ForwardedField::Forwarded => {
+                name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded"))
+            }
+        };
+        self.is_trusted && claims::is_plain(name) && !is_other_way
+    }
+
+    /// Continues the chain of addresses by the one that connected. Where trusted proxies write `Forwarded`, the chain of
+    /// `X-Forwarded-For` is the client that this names.
+    fn put_chain(&self, incoming: Incoming<'_>, config: &Config, put: &mut dyn FnMut(&[u8], &[u8])) {
+        const FOR: &[u8] = b"X-Forwarded-For";
+        let connection = incoming.connection;
+        let Some(peer) = connection.peer else { return };
+        let before = self.head.joined("x-forwarded-for", b", ").filter(|_| self.is_believed(FOR));
+        match (before, facts::address(incoming, config)) {
+            (Some(before), _) => put(FOR, &[&*before, b", ", connection.shown.as_bytes()].concat()),
+            (None, Some(client)) if client == peer => put(FOR, connection.shown.as_bytes()),
+            (None, Some(client)) => put(FOR, format!("{client}, {peer}").as_bytes()),
+            (None, None) => put(FOR, format!("unknown, {peer}").as_bytes()),
+        }
+        if self.is_believed(b"forwarded") && self.head.get("forwarded").is_some() {
+            // An IPv6 address stands in brackets and quotes (RFC 7239 §6).
+            let node = if peer.is_ipv6() { format!("for=\"[{peer}]\"") } else { format!("for={peer}") };
+            put(b"Forwarded", node.as_bytes());
+        }
+    }
+}
+
+/// The host that the origin is asked for. HTTP/1.0 knows requests without one, and HTTP/1.1, which the origin is spoken
+/// to in, does not (RFC 9112 §3.2): such a request is for the site's first host or, failing that, for the origin itself.
+fn host<'a>(head: &'a RequestHead, context: &RequestContext, server: Option<&Upstream>) -> Cow<'a, str> {
+    if let Some(named) = head.text("host").or_else(|| host::of_target(head.target())) {
+        return Cow::Borrowed(named);
+    }
+    let exact = context.site().and_then(|site| {
+        site.config.hosts.iter().find_map(|host| match host {
+            HostPattern::Exact(name) => Some(name.to_string()),
+            HostPattern::Below(_) => None,
+        })
+    });
+    exact.or_else(|| server.map(|server| server.server.url.authority())).unwrap_or_default().into()
+}
+
+/// How many gateways the request may still pass: said of two methods only (RFC 9110 §7.6.2).
+fn max_forwards(head: &RequestHead) -> Option<u32> {
+    if !matches!(head.method(), "OPTIONS" | "TRACE") {
+        return None;
+    }
+    head.text("max-forwards")?.parse().ok()
+}
+
+/// The answer to a request that was to come no further than here. What it asks about is then the gateway.
+pub(super) fn last_stop(head: &RequestHead) -> Option<Response> {
+    max_forwards(head).filter(|left| *left == 0)?;
+    // Nothing is sent back that a client could not read itself (RFC 9110 §9.3.8).
+    let (status, sentence) = match head.method() {
+        "OPTIONS" => (200, "this is a gateway"),
+        _ => (405, "requests are not traced here"),
+    };
+    Some(Response::page(status, sentence).with("allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+}
+
+/// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.
+const fn via(version: Version) -> &'static [u8] {
+    match version {
+        Version::Http2 => b"2 robots-gateway",
+        Version::Http10 => b"1.0 robots-gateway",
+        Version::Http11 => b"1.1 robots-gateway",
+    }
+}

@@ -1,0 +1,205 @@
+//! The decision about one request, and its record: a head in, a decision out. No sockets.
+//!
+//! [`Gateway::decide`] is asked once for each request, and [`Gateway::finish`] told once, when it is over.
+
+mod access;
+mod authorize;
+mod content_usage;
+pub mod date;
+mod decision;
+mod facts;
+mod fault_guard;
+mod forwarding;
+mod malformed;
+mod partial_reads;
+mod pending;
+mod request;
+mod request_id;
+mod robots_txt;
+#[cfg(test)]
+mod tests;
+
+pub use access::{CLIENT_GONE, Ending};
+pub use authorize::Advice;
+pub use decision::{BODY_TOO_LARGE, Decision};
+pub use facts::is_near;
+pub use forwarding::{forward, target as forwarded_target};
+pub use malformed::{Fragment, answer as malformed_answer};
+pub use request::{PendingRead, RequestContext};
+
+use crate::config::Config;
+use crate::http::{Body, RequestHead};
+use crate::policy::{CurrentPolicy, Prover};
+use crate::record::{
+    AccessLog, AddressDetail, CompleteRead, ConnectionTotals, Journal, ReadBook, Recorder, Totals,
+};
+use crate::request::forwarded::ForwardedField;
+use pending::{PendingEvent, PendingEvents};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What all requests share.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    /// The policy in force.
+    pub current: Arc<CurrentPolicy>,
+    /// Where events go.
+    pub journal: Arc<Journal>,
+    /// Where counts go.
+    pub recorder: Arc<Recorder>,
+    /// What is counted.
+    pub totals: Arc<Totals>,
+    /// Who read what.
+    pub reads: Arc<ReadBook>,
+    /// What is known to prove names.
+    pub prover: Arc<Prover>,
+    /// Where what becomes of connections is counted.
+    pub connections: Arc<ConnectionTotals>,
+    /// The access log, where one is wanted.
+    pub access_log: Option<Arc<AccessLog>>,
+    /// Events whose requests are under way.
+    pending: Arc<PendingEvents>,
+    /// Whether the operator was told of a proxy that is not in `trusted_proxies`.
+    has_warned: Arc<AtomicBool>,
+}
+
+/// What is known of a client's connection before its requests.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    /// The address that connected to us.
+    pub peer: Option<IpAddr>,
+    /// The same as text.
+    pub shown: Box<str>,
+    /// Whether the client speaks TLS with us.
+    pub is_tls: bool,
+    /// Whether a proxy may have written its fields, as far as the connection shows.
+    pub may_be_relayed: bool,
+    /// Whether it is another proxy's, which asks about the requests of its clients.
+    pub is_asking: bool,
+}
+
+impl ConnectionInfo {
+    /// What a connection from `peer` shows.
+    #[must_use]
+    pub fn new(peer: Option<IpAddr>, is_tls: bool, may_be_relayed: bool) -> Self {
+        let peer = peer.map(|peer| peer.to_canonical());
+        let shown = peer.map_or_else(String::new, |peer| peer.to_string()).into();
+        Self { peer, shown, is_tls, may_be_relayed, is_asking: false }
+    }
+}
+
+/// A request's head and the connection that it came on.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// What was asked.
+    pub head: &'a RequestHead,
+    /// By whom.
+    pub connection: &'a ConnectionInfo,
+}
+
+impl Incoming<'_> {
+    /// The peer, where its fields are believed: it is one of `trusted_proxies`.
+    fn trusted_peer(&self, config: &Config) -> Option<IpAddr> {
+        let is_trusted =
+            |peer: &IpAddr| self.connection.may_be_relayed && config.trusted_proxies.contain(*peer);
+        self.connection.peer.filter(is_trusted)
+    }
+
+    /// In which field the way of the request is told. Who asks about a request describes it always in the same.
+    const fn way_field(&self, config: &Config) -> ForwardedField {
+        if self.connection.is_asking { ForwardedField::XForwardedFor } else { config.forwarding.field }
+    }
+
+    /// The length of its body as far as the head tells.
+    const fn declared_length(&self) -> u64 {
+        match self.head.body {
+            Body::Length(length) => length,
+            _ => 0,
+        }
+    }
+}
+
+impl Gateway {
+    /// A gateway that serves under the policy in force.
+    #[must_use]
+    pub fn new(
+        current: Arc<CurrentPolicy>,
+        journal: Arc<Journal>,
+        recorder: Arc<Recorder>,
+        totals: Arc<Totals>,
+        reads: Arc<ReadBook>,
+        prover: Arc<Prover>,
+    ) -> Self {
+        let (connections, access_log) = (Arc::default(), None);
+        let (pending, has_warned) = (Arc::default(), Arc::default());
+        Self {
+            current,
+            journal,
+            recorder,
+            totals,
+            reads,
+            prover,
+            connections,
+            access_log,
+            pending,
+            has_warned,
+        }
+    }
+
+    /// Records a request that is over, with what became of it.
+    pub fn finish(&self, incoming: Incoming<'_>, ending: Ending, mut context: RequestContext) {
+        if let Some(pending) = context.event.take().and_then(|key| self.pending.take(key)) {
+            // What a proxy answers that was told to let it pass, nobody knows here.
+            self.record(pending, ending.status.filter(|_| !context.passes));
+        }
+        if let Some(log) = &self.access_log {
+            self.guarded(|| access::record(log, incoming, ending, &context));
+        }
+    }
+
+    /// The same gateway for another worker, whose requests are its own.
+    #[must_use]
+    pub fn for_worker(&self) -> Self {
+        Self { pending: Arc::default(), ..self.clone() }
+    }
+
+    /// Records what requests that are cut off leave: they were answered with nothing.
+    pub fn finish_all(&self) {
+        for pending in self.pending.take_all() {
+            self.record(pending, None);
+        }
+    }
+
+    fn record(&self, PendingEvent { event, wanted }: PendingEvent, status: Option<u16>) {
+        self.guarded(|| {
+            if let Some(wanted) = wanted {
+                self.recorder.keep(wanted, &event, status);
+            }
+            self.journal.record(&event, status);
+        });
+    }
+
+    /// Notes a read of robots.txt whose answer has arrived.
+    pub fn note_read(&self, read: &PendingRead, config: &Config) {
+        self.guarded(|| self.recorder.read(&complete(read, config.addresses)));
+        self.guarded(|| self.reads.note(read.reader.clone(), read.read));
+    }
+
+    fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {
+        fault_guard::guarded(&self.totals, stage)
+    }
+}
+
+fn complete(read: &PendingRead, addresses: AddressDetail) -> CompleteRead<'_> {
+    CompleteRead {
+        site: &read.site,
+        identity: &read.identity,
+        reader: &read.reader,
+        version: read.version,
+        in_force: read.in_force,
+        time: read.time,
+        read: read.read,
+        addresses,
+    }
+}

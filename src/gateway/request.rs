@@ -1,0 +1,100 @@
+//! What one request carries from its head to its record.
+
+use super::pending::PendingKey;
+use crate::decide::{Read, VersionId};
+use crate::http::Fault;
+use crate::identify::Identity;
+use crate::policy::{HeldPolicy, Site};
+use crate::record::Reader;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+/// One request under way. Everything in it was decided under the one policy it holds.
+#[derive(Debug)]
+pub struct RequestContext {
+    /// The policy in force when the request began.
+    pub policy: Arc<HeldPolicy>,
+    /// Where its host stands among those of the policy, once it is known.
+    pub(super) slot: Option<usize>,
+    /// The event, waiting for the status of the answer.
+    pub(super) event: Option<PendingKey>,
+    /// For whom it is decided.
+    pub(super) way: Way,
+    /// Whether a proxy is told to let it pass: what becomes of it then is not known here.
+    pub(super) passes: bool,
+    /// What the origin may be told.
+    pub(super) labels: Option<VerdictLabels>,
+    /// The id it goes by, here and at the origin.
+    pub(super) request_id: Box<str>,
+    /// When it began, and a clock that nobody sets.
+    pub(super) began: SystemTime,
+    pub(super) clock: Instant,
+    /// What was wrong with it, where it was no request.
+    pub(super) fault: Option<Fault>,
+    /// The preference that its answer is to carry.
+    pub usage: Option<Box<[u8]>>,
+}
+
+impl RequestContext {
+    /// One that begins now.
+    #[must_use]
+    pub fn new(policy: Arc<HeldPolicy>) -> Self {
+        Self {
+            policy,
+            slot: None,
+            way: Way::default(),
+            passes: false,
+            event: None,
+            labels: None,
+            request_id: Box::default(),
+            began: SystemTime::now(),
+            clock: Instant::now(),
+            fault: None,
+            usage: None,
+        }
+    }
+
+    /// Where it goes, once its host is known.
+    #[must_use]
+    pub fn site(&self) -> Option<&Site> {
+        self.policy.found(self.slot).map(|(site, _)| site)
+    }
+}
+
+/// For whom a request is decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Way {
+    /// For a client, by a gateway that stands before the origin.
+    #[default]
+    Front,
+    /// For another proxy, which asks about a request of its client.
+    Asked,
+    /// Once more, so that the proxy can show the refusal: nothing is counted.
+    Again,
+}
+
+/// The verdict in the words of the header fields that tell the origin of it.
+#[derive(Debug)]
+pub(super) struct VerdictLabels {
+    pub(super) crawler: Option<Arc<str>>,
+    pub(super) verdict: &'static str,
+    pub(super) proof: &'static str,
+    /// The line of the rule that decided.
+    pub(super) line: Option<u32>,
+    pub(super) version: Option<VersionId>,
+}
+
+/// A read of robots.txt that counts once its answer has reached the client whole.
+#[derive(Debug)]
+pub struct PendingRead {
+    pub(super) site: Box<str>,
+    pub(super) identity: Arc<Identity>,
+    pub(super) reader: Reader<'static>,
+    pub(super) version: VersionId,
+    /// Since when that version has been in force.
+    pub(super) in_force: SystemTime,
+    /// When it was taken from the policy in force.
+    pub(super) time: SystemTime,
+    /// What fair notice makes of it; what replaces the version later did not come before this read.
+    pub(super) read: Read,
+}

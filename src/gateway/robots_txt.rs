@@ -1,0 +1,180 @@
+//! The answer to `/robots.txt`: the very bytes that are being enforced, from memory.
+//!
+//! Never an error for a well-formed request: RFC 9309 §2.3.1.4 has crawlers read 5xx as "disallow
+//! everything". Never the origin's copy, and never a redirect.
+
+use super::decision::Decision;
+use crate::decide::SiteRules;
+use crate::http::{RequestHead, Response};
+use crate::policy::{FETCH_MARKER, Policy, RobotsFile, Site};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The parts of a request that the answer depends on.
+#[derive(Clone, Debug)]
+pub(super) struct Question<'a> {
+    pub(super) method: &'a str,
+    /// All `If-None-Match` lines, joined.
+    pub(super) if_none_match: Option<Cow<'a, [u8]>>,
+    pub(super) if_modified_since: Option<&'a str>,
+}
+
+impl<'a> Question<'a> {
+    /// Reads a request for robots.txt.
+    pub(super) fn of(head: &'a RequestHead) -> Self {
+        Self {
+            method: head.method(),
+            if_none_match: head.joined("if-none-match", b", "),
+            if_modified_since: head.text("if-modified-since"),
+        }
+    }
+}
+
+/// The answer, and whether it gives the client the version in force (to GET: a 200, or a 304 whose
+/// validator named that version).
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) answer: Response,
+    pub(super) is_read: bool,
+}
+
+/// What is not answered with the site's file: the gateway's own question, which an origin led back here, and any question
+/// where no version was ever known. That is passed on, the origin's error included.
+pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<Decision> {
+    if head.get(FETCH_MARKER) == Some(policy.fetch_marker().as_bytes()) {
+        let answer = Response::page(421, "this gateway asked itself for the origin's robots.txt");
+        return Some(Decision::Answer(answer.with(FETCH_MARKER, "own")));
+    }
+    site.is_unknown.then_some(Decision::Forward)
+}
+
+/// Answers a request for a site's robots.txt at a host with `rules`.
+pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, question: &Question<'_>) -> Served {
+    if !matches!(question.method, "GET" | "HEAD") {
+        let answer =
+            Response::page(405, "robots.txt can be read with GET and HEAD only").with("allow", "GET, HEAD");
+        return Served { answer, is_read: false };
+    }
+    let Some(file) = &site.robots else {
+        let answer = Response::page(404, "this site has no robots.txt: everything is allowed");
+        return Served { answer, is_read: false };
+    };
+    let current = Validators {
+        etag: format!("\"{}\"", file.id),
+        modified: whole_seconds(rules.since.unwrap_or(site.since)),
+        is_dated: rules.is_dated,
+    };
+    let (matched, named) = current.matched_by(question);
+    let answer = if matched {
+        fields(Response { status: 304, headers: Vec::new(), body: Bytes::new() }, &current, max_age)
+    } else {
+        full(file, &current, max_age)
+    };
+    let is_read = question.method == "GET" && (!matched || named);
+    Served { answer, is_read }
+}
+
+/// The bytes of a file for as long as they are being sent: clients that are slow to take them share them.
+struct Shared(Arc<RobotsFile>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+fn full(file: &Arc<RobotsFile>, validators: &Validators, max_age: Duration) -> Response {
+    let body = Bytes::from_owner(Shared(Arc::clone(file)));
+    let answer = Response { status: 200, headers: Vec::new(), body };
+    fields(answer.with("content-type", "text/plain; charset=utf-8"), validators, max_age)
+}
+
+fn fields(answer: Response, validators: &Validators, max_age: Duration) -> Response {
+    answer
+        .with("etag", validators.etag.clone())
+        .with("last-modified", httpdate::fmt_http_date(validators.modified))
+        .with("cache-control", format!("private, max-age={}", max_age.as_secs()))
+}
+
+/// What tells one version from another (RFC 9110 §8.8).
+struct Validators {
+    etag: String,
+    modified: SystemTime,
+    /// Whether the date tells the version from others.
+    is_dated: bool,
+}
+
+impl Validators {
+    /// Whether the client's copy is current, and whether it named the version itself. `If-None-Match`
+    /// decides where there is one (RFC 9110 §13.1.3).
+    fn matched_by(&self, question: &Question<'_>) -> (bool, bool) {
+        if let Some(list) = question.if_none_match.as_deref() {
+            let named = entity_tags(list).any(|tag| tag == self.etag.as_bytes());
+            return (named || list.trim_ascii() == b"*", named);
+        }
+        let since = question.if_modified_since.and_then(|date| httpdate::parse_http_date(date).ok());
+        // A later date may be that of another version: the clock may have stepped, or the host moved here since.
+        let is_current = since.is_some_and(|since| self.modified == since);
+        (is_current && self.is_dated, false)
+    }
+}
+
+/// The entity tags of a list, weakness ignored: `If-None-Match` compares weakly (RFC 9110 §13.1.2).
+fn entity_tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|octet| *octet == b',').map(|tag| {
+        let tag = tag.trim_ascii();
+        tag.strip_prefix(b"W/").unwrap_or(tag)
+    })
+}
+
+/// HTTP dates have whole seconds.
+fn whole_seconds(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validators() -> Validators {
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        Validators { etag: "\"0123456789ab\"".to_owned(), modified, is_dated: true }
+    }
+
+    fn matched(if_none_match: Option<&str>, if_modified_since: Option<&str>) -> (bool, bool) {
+        validators().matched_by(&Question {
+            method: "GET",
+            if_none_match: if_none_match.map(|list| Cow::Borrowed(list.as_bytes())),
+            if_modified_since,
+        })
+    }
+
+    #[test]
+    fn a_tag_that_names_the_version_is_a_read() {
+        assert_eq!(matched(Some("\"0123456789ab\""), None), (true, true));
+        assert_eq!(matched(Some("\"x\", W/\"0123456789ab\""), None), (true, true));
+        assert_eq!(matched(Some("\"x\""), None), (false, false));
+    }
+
+    #[test]
+    fn a_star_matches_but_names_nothing() {
+        assert_eq!(matched(Some("*"), None), (true, false));
+    }
+
+    #[test]
+    fn the_tag_decides_over_the_date() {
+        let date = "Sun, 09 Sep 2001 01:46:40 GMT";
+        assert_eq!(matched(None, Some(date)), (true, false));
+        assert_eq!(matched(None, Some("Sun, 09 Sep 2001 01:46:39 GMT")), (false, false));
+        assert_eq!(matched(Some("\"x\""), Some(date)), (false, false));
+        assert_eq!(
+            matched(None, Some("Sun, 09 Sep 2001 01:46:41 GMT")),
+            (false, false),
+            "not a date it was given"
+        );
+        assert_eq!(matched(None, Some("yesterday")), (false, false));
+    }
+}

@@ -1,0 +1,157 @@
+//! Request targets and the hosts they name (RFC 9112 §3.2, RFC 3986 §3.2).
+
+use super::Fault;
+
+/// The longest name that DNS carries (RFC 1035 §2.3.4), with a port behind it.
+const LONGEST: usize = 253 + ".:65535".len();
+
+/// Whether this is `uri-host [ ":" port ]` without user information (RFC 9110 §7.2); the empty one is not.
+#[must_use]
+pub fn is_host(value: &[u8]) -> bool {
+    if value.len() > LONGEST {
+        return false;
+    }
+    let (name, port) = if let [b'[', rest @ ..] = value {
+        let Some(end) = memchr::memchr(b']', rest) else { return false };
+        let (literal, after) = (rest.get(..end).unwrap_or_default(), rest.get(end + 1..).unwrap_or_default());
+        if !is_ip_literal(literal) {
+            return false;
+        }
+        (literal, after)
+    } else {
+        let end = memchr::memchr(b':', value).unwrap_or(value.len());
+        let (name, after) = value.split_at_checked(end).unwrap_or_default();
+        if !name.iter().copied().all(may_stand_in_a_name) {
+            return false;
+        }
+        (name, after)
+    };
+    !name.is_empty() && is_port(port)
+}
+
+/// IPv6 addresses; no scope, and no future form that nobody uses.
+fn is_ip_literal(literal: &[u8]) -> bool {
+    std::str::from_utf8(literal).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
+}
+
+/// `reg-name`: unreserved, sub-delims and percent (RFC 3986 §3.2.2).
+const fn may_stand_in_a_name(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric()
+        || matches!(octet, b'.' | b'-' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&' | b'\'')
+        || matches!(octet, b'(' | b')' | b'*' | b'+' | b';' | b'=')
+}
+
+/// Nothing, or a colon and the digits of a port, of which there may be none (RFC 3986 §3.2.3).
+fn is_port(octets: &[u8]) -> bool {
+    match octets {
+        [] => true,
+        [b':', digits @ ..] => {
+            digits.iter().all(u8::is_ascii_digit)
+                && digits.iter().fold(0_u32, |port, digit| {
+                    port.saturating_mul(10).saturating_add(u32::from(*digit - b'0'))
+                }) <= 65_535
+        }
+        _ => false,
+    }
+}
+
+/// The form of a target (RFC 9112 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form<'a> {
+    /// A path.
+    Origin,
+    /// A URL, and the host it names.
+    Absolute(&'a [u8]),
+    /// `*`.
+    Asterisk,
+}
+
+/// The form of a target whose bytes may all stand in one.
+pub(super) fn form<'a>(method: &[u8], target: &'a [u8]) -> Result<Form<'a>, Fault> {
+    match target {
+        [b'/', ..] => return Ok(Form::Origin),
+        b"*" if method == b"OPTIONS" => return Ok(Form::Asterisk),
+        _ => {}
+    }
+    let scheme = memchr::memmem::find(target, b"://").ok_or(Fault::Target)?;
+    let name = target.get(..scheme).unwrap_or_default();
+    if !name.eq_ignore_ascii_case(b"http") && !name.eq_ignore_ascii_case(b"https") {
+        return Err(Fault::Target);
+    }
+    let rest = target.get(scheme + 3..).unwrap_or_default();
+    let end = memchr::memchr3(b'/', b'?', b'\\', rest).unwrap_or(rest.len());
+    let authority = rest.get(..end).unwrap_or_default();
+    // A backslash would end the host for some recipients and be part of it for others.
+    if rest.get(end) == Some(&b'\\') || !is_host(authority) {
+        return Err(Fault::Authority);
+    }
+    Ok(Form::Absolute(authority))
+}
+
+/// Bytes of a target. Beyond what RFC 3986 §2 lets a URI hold, those pass that every origin takes as they
+/// are, UTF-8 among them. A fragment is never sent (RFC 9112 §3.2), and one recipient would cut it off and
+/// another look it up.
+pub(super) fn check_octets(target: &[u8]) -> Result<(), Fault> {
+    let query = memchr::memchr(b'?', target).unwrap_or(target.len());
+    let (path, query) = target.split_at_checked(query).unwrap_or((target, b""));
+    // To the end whatever is found, so that many bytes are looked at in one step.
+    let path_is_fine = path
+        .iter()
+        .fold(true, |fine, octet| fine & !matches!(octet, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'`'));
+    let query_is_fine = query
+        .iter()
+        .fold(true, |fine, octet| fine & !matches!(octet, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'"'));
+    if path_is_fine && query_is_fine && (target.is_ascii() || std::str::from_utf8(target).is_ok()) {
+        Ok(())
+    } else {
+        Err(Fault::TargetOctets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_names_and_addresses_with_a_port() {
+        for good in
+            ["a", "example.org:8080", "example.org.", "[::1]", "[2001:db8::1]:443", "127.0.0.1:", "x_y"]
+        {
+            assert!(is_host(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "", ":80", "a b", "a/b", "u@a", "a:b", "a:1:2", "a:99999", "::1", "[::1", "[::1]x", "[a]", "a,b",
+            "a?b", "a\\b", "[]", "\u{e9}",
+        ] {
+            assert!(!is_host(bad.as_bytes()), "{bad}");
+        }
+        assert!(!is_host("a.".repeat(200).as_bytes()));
+    }
+
+    #[test]
+    fn a_target_has_one_of_the_forms_of_its_method() {
+        assert_eq!(form(b"GET", b"/a"), Ok(Form::Origin));
+        assert_eq!(form(b"OPTIONS", b"*"), Ok(Form::Asterisk));
+        assert_eq!(form(b"GET", b"http://a:80/b"), Ok(Form::Absolute(b"a:80")));
+        assert_eq!(form(b"GET", b"HTTPS://a?b"), Ok(Form::Absolute(b"a")));
+        assert_eq!(form(b"GET", b"http://a"), Ok(Form::Absolute(b"a")));
+        for bad in [&b"*"[..], b"a", b"a/b", b"?q", b"ftp://a/", b"a:80", b"http:/a", b"", b"javascript://a/"]
+        {
+            assert_eq!(form(b"GET", bad), Err(Fault::Target), "{bad:?}");
+        }
+        for bad in [&b"http://u@a/"[..], b"http:///a", b"http://a\\b/", b"http://a b/", b"http://a:x/"] {
+            assert_eq!(form(b"GET", bad), Err(Fault::Authority), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn targets_hold_what_a_uri_may_hold_and_what_origins_take_all_the_same() {
+        for good in ["/a?b=c&d", "/{x}|y\\z^\"", "/caf\u{e9}?q=\u{20ac}", "/%zz", "/a?`b`[1]^"] {
+            assert_eq!(check_octets(good.as_bytes()), Ok(()), "{good}");
+        }
+        for bad in [&b"/a b"[..], b"/a#b", b"/a\0", b"/a\x7f", b"/<a>", b"/a?\"", b"/\xff", b"/a?<", b"/a\tb"]
+        {
+            assert_eq!(check_octets(bad), Err(Fault::TargetOctets), "{bad:?}");
+        }
+    }
+}

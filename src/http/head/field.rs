@@ -1,0 +1,67 @@
+//! One field line (RFC 9112 §5): `field-name ":" OWS field-value OWS`, with nothing around the name.
+
+use super::{Fault, is_token, trimmed};
+
+/// A field line taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct Field<'a> {
+    /// As sent; names compare without case (RFC 9110 §5.1).
+    pub(in crate::http) name: &'a [u8],
+    /// Without the whitespace around it.
+    pub(in crate::http) value: &'a [u8],
+}
+
+impl<'a> Field<'a> {
+    /// Reads a line without its CR LF.
+    pub(in crate::http) fn read(line: &'a [u8]) -> Result<Self, Fault> {
+        if let [b' ' | b'\t', ..] = line {
+            return Err(Fault::Folding);
+        }
+        let colon = memchr::memchr(b':', line).ok_or(Fault::FieldName)?;
+        let (name, value) = line.split_at_checked(colon).ok_or(Fault::FieldName)?;
+        let value = value.get(1..).unwrap_or_default();
+        if !is_token(name) {
+            return Err(Fault::FieldName);
+        }
+        // To the end whatever is found, so that many bytes are looked at in one step.
+        if !value.iter().fold(true, |good, octet| good & may_stand_in_a_value(*octet)) {
+            return Err(Fault::FieldValue);
+        }
+        Ok(Self { name, value: trimmed(value) })
+    }
+
+    pub(in crate::http) fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+}
+
+/// VCHAR, obs-text and blanks (RFC 9110 §5.5): no control character has a meaning there.
+const fn may_stand_in_a_value(octet: u8) -> bool {
+    octet >= b' ' && octet != 0x7f || octet == b'\t'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_name_and_value() {
+        let field = Field::read(b"Accept:\t a, b ").unwrap();
+        assert_eq!((field.name, field.value), (&b"Accept"[..], &b"a, b"[..]));
+        assert!(field.is("accept") && !field.is("accept-language"));
+        assert_eq!(Field::read(b"X:").unwrap().value, b"");
+        assert_eq!(Field::read(b"X: a:b \xe9").unwrap().value, b"a:b \xe9");
+    }
+
+    #[test]
+    fn refuses_what_others_might_read_differently() {
+        let fault = |line: &[u8]| Field::read(line).unwrap_err();
+        assert_eq!(fault(b" folded"), Fault::Folding);
+        for line in [&b"Host : a"[..], b"Ho st: a", b": a", b"no colon", b"H\0st: a", b"(c): a"] {
+            assert_eq!(fault(line), Fault::FieldName, "{line:?}");
+        }
+        for line in [&b"X: a\0b"[..], b"X: a\rb", b"X: \x0b", b"X: \x7f"] {
+            assert_eq!(fault(line), Fault::FieldValue, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The heads of messages: of requests, read strictly, and of an origin's answers.
+//!
+//! What two recipients could read in two ways is a [`Fault`] (RFC 9112 and, for what HTTP/2 leaves of it, RFC 9113): a
+//! request that gateway and origin frame differently carries a second one that nobody judges (RFC 9112 §11.2).
+
+mod answer;
+mod authority;
+#[cfg(test)]
+mod differential;
+mod field;
+mod framing;
+mod parts;
+mod reader;
+mod request;
+
+pub use answer::{AnswerError, AnswerHead};
+pub use authority::is_host;
+pub use parts::{Parts, check};
+pub use reader::{Head, HeadLimits, HeadReader, Progress};
+pub use request::{ConnectionOptions, RequestHead, Version};
+
+pub(super) use field::Field;
+
+use super::Fault;
+use super::body::Body;
+
+/// Fields for the next recipient only (RFC 9110 §7.6.1), and those that say where a message ends, which is framed anew.
+/// `Trailer` is among them, since trailers are not passed on.
+pub const HOP_BY_HOP: [&str; 10] = [
+    "connection",
+    "content-length",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether a field of this name, in any case, goes no further than to the next recipient.
+#[must_use]
+pub fn is_hop_by_hop(name: &[u8]) -> bool {
+    // The length tells most names apart.
+    matches!(name.len(), 2 | 7 | 10 | 14 | 16 | 17 | 19)
+        && HOP_BY_HOP.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
+}
+
+/// `tchar` of RFC 9110 §5.6.2: what method names and field names are made of.
+const fn is_tchar(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric()
+        || matches!(octet, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.')
+        || matches!(octet, b'^' | b'_' | b'`' | b'|' | b'~')
+}
+
+/// [`is_tchar`] of every byte of ASCII, a bit each: all bytes of all names are asked for.
+const TCHARS: u128 = {
+    let (mut bits, mut octet) = (0, 0_u8);
+    while octet < 0x80 {
+        if is_tchar(octet) {
+            bits |= 1 << octet;
+        }
+        octet += 1;
+    }
+    bits
+};
+
+/// A token (RFC 9110 §5.6.2).
+#[must_use]
+pub fn is_token(octets: &[u8]) -> bool {
+    !octets.is_empty() && octets.iter().all(|octet| octet.is_ascii() && TCHARS >> octet & 1 == 1)
+}
+
+/// Optional whitespace (RFC 9110 §5.6.3) removed from both ends; other blanks are no whitespace here.
+pub(super) fn trimmed(mut octets: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = octets {
+        octets = rest;
+    }
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_made_of_tchar_only() {
+        assert!(is_token(b"GET") && is_token(b"x-y_z~|"));
+        for bad in [&b""[..], b"a b", b"a:", b"(a)", b"\xc3\xa9", b"a\0"] {
+            assert!(!is_token(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn only_spaces_and_tabs_are_trimmed() {
+        assert_eq!(trimmed(b" \ta b\t "), b"a b");
+        assert_eq!(trimmed(b"\x0ba\x0c"), b"\x0ba\x0c");
+        assert_eq!(trimmed(b" \t"), b"");
+    }
+}

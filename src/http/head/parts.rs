@@ -1,0 +1,113 @@
+//! The head of a request of HTTP/2, which comes as a list of fields and not as lines (RFC 9113 §8).
+//!
+//! There is nothing to be split in two, so most faults of HTTP/1.1 cannot be. What is looked at here is what its
+//! recipients may still read differently, above all an origin that is told of the request in HTTP/1.1. Framing,
+//! pseudo-header fields and fields of a connection (RFC 9113 §8.2.2, §8.3) are the HTTP/2 library's to check.
+
+use super::authority::{Form, check_octets, form, is_host};
+use super::{Fault, is_token, trimmed};
+use crate::http::claims;
+
+/// What the pseudo-header fields say (RFC 9113 §8.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts<'a> {
+    /// `:method`.
+    pub method: &'a [u8],
+    /// `:scheme`, where it is known.
+    pub scheme: Option<&'a [u8]>,
+    /// `:path`.
+    pub target: &'a [u8],
+    /// `:authority`, or the `host` field in its place.
+    pub host: Option<&'a [u8]>,
+}
+
+/// Looks for a fault in a head: its parts, and all of its fields in order.
+///
+/// # Errors
+/// The first fault.
+pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<(), Fault> {
+    let is_web = |scheme: &[u8]| [&b"http"[..], b"https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    if parts.scheme.is_some_and(|scheme| !is_web(scheme)) {
+        return Err(Fault::Scheme);
+    }
+    // RFC 9113 §8.5: it has no path, and this gateway makes no tunnels.
+    if parts.method == b"CONNECT" {
+        return Err(Fault::Connect);
+    }
+    if !parts.host.is_some_and(is_host) {
+        return Err(Fault::Host);
+    }
+    check_octets(parts.target)?;
+    // RFC 9113 §8.3.1: a path, or the asterisk; a URL would name the host twice.
+    if let Form::Absolute(_) = form(parts.method, parts.target)? {
+        return Err(Fault::Target);
+    }
+    let mut has_length = false;
+    for (name, value) in fields {
+        if !is_token(name) {
+            return Err(Fault::FieldName);
+        }
+        if claims::is_disguised_framing(name) {
+            return Err(Fault::Spelling);
+        }
+        // RFC 9113 §8.2.1: nothing is cut off here as in HTTP/1.1.
+        if trimmed(value).len() != value.len() {
+            return Err(Fault::FieldBlanks);
+        }
+        if name == b"content-length" && std::mem::replace(&mut has_length, true) {
+            return Err(Fault::ContentLength);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Parts<'static> =
+        Parts { method: b"GET", scheme: Some(b"https"), target: b"/p?q", host: Some(b"a.example:8443") };
+
+    fn fields(fields: &[(&str, &str)]) -> Result<(), Fault> {
+        check(&GOOD, fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+    }
+
+    fn parts(parts: Parts<'_>) -> Result<(), Fault> {
+        check(&parts, std::iter::empty())
+    }
+
+    #[test]
+    fn a_good_head_has_no_fault() {
+        assert_eq!(
+            fields(&[("x", "a b"), ("x", ""), ("content-length", "5"), ("cookie", "a=\"b\"")]),
+            Ok(())
+        );
+        assert_eq!(parts(Parts { method: b"OPTIONS", target: b"*", ..GOOD }), Ok(()));
+        assert_eq!(parts(Parts { scheme: None, host: Some(b"[::1]"), ..GOOD }), Ok(()));
+    }
+
+    #[test]
+    fn parts_are_a_method_a_path_and_a_host() {
+        for target in [&b"http://a/p"[..], b"*", b"p", b""] {
+            assert_eq!(parts(Parts { target, ..GOOD }), Err(Fault::Target), "{target:?}");
+        }
+        assert_eq!(parts(Parts { target: b"/a b", ..GOOD }), Err(Fault::TargetOctets));
+        for host in [None, Some(&b""[..]), Some(b":80"), Some(b"a:b"), Some(b"u@a"), Some(b"[a]")] {
+            assert_eq!(parts(Parts { host, ..GOOD }), Err(Fault::Host), "{host:?}");
+        }
+        for scheme in [&b""[..], b"ftp", b"httpx"] {
+            assert_eq!(parts(Parts { scheme: Some(scheme), ..GOOD }), Err(Fault::Scheme), "{scheme:?}");
+        }
+    }
+
+    #[test]
+    fn fields_have_names_and_values_without_blanks_around_them() {
+        assert_eq!(fields(&[("x\"", "y")]), Err(Fault::FieldName));
+        assert_eq!(fields(&[("content_length", "5")]), Err(Fault::Spelling));
+        for value in [" a", "a ", "\ta", "a\t", " "] {
+            assert_eq!(fields(&[("x", value)]), Err(Fault::FieldBlanks), "{value:?}");
+        }
+        let twice = [("content-length", "5"), ("content-length", "5")];
+        assert_eq!(fields(&twice), Err(Fault::ContentLength));
+    }
+}

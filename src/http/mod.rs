@@ -1,0 +1,14 @@
+//! HTTP messages as bytes: heads, bodies and answers. Nothing here opens a socket or asks the time.
+
+mod body;
+mod chunked;
+pub mod claims;
+mod fault;
+pub mod head;
+mod response;
+
+pub use body::{Body, BodyReader, push_chunk};
+pub use chunked::Chunks;
+pub use fault::Fault;
+pub use head::{RequestHead, Version};
+pub use response::{Response, ResponseWriter};

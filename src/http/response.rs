@@ -1,0 +1,145 @@
+//! Answers, and the one place that writes the head of an answer.
+
+use super::Version;
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
+
+/// An answer of the gateway's own. `Content-Length` is set when it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// Header fields, names in lower case.
+    pub headers: Vec<(Cow<'static, str>, Cow<'static, [u8]>)>,
+    /// The body, which the answer to HEAD is sent without.
+    pub body: Bytes,
+}
+
+impl Response {
+    /// A short page: the status and a sentence.
+    pub fn page(status: u16, sentence: impl Display) -> Self {
+        let page = Self { status, headers: Vec::new(), body: format!("{status} {sentence}\n").into() };
+        page.with("content-type", "text/plain; charset=utf-8").with("cache-control", "no-store")
+    }
+
+    /// The same with one more field.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        let value = match value.into() {
+            Cow::Borrowed(value) => Cow::Borrowed(value.as_bytes()),
+            Cow::Owned(value) => Cow::Owned(value.into_bytes()),
+        };
+        self.headers.push((name.into(), value));
+        self
+    }
+
+    /// Writes the answer to a request of `method`.
+    pub fn write(&self, out: &mut Vec<u8>, method: &str, date: &str, keeps_alive: bool) {
+        out.reserve(512 + self.body.len());
+        let reason = reason(self.status);
+        let mut head = ResponseWriter::begin(out, self.status, reason);
+        for (name, value) in &self.headers {
+            head.field(capitalised(name).as_bytes(), value);
+        }
+        // Neither has content. A 204 may announce none, and a 304 gains nothing by it (RFC 9110 §8.6).
+        let has_content = !matches!(self.status, 204 | 304);
+        if has_content {
+            head.length(self.body.len() as u64);
+        }
+        head.field(b"Date", date.as_bytes());
+        head.end(keeps_alive);
+        if method != "HEAD" && has_content {
+            out.extend_from_slice(&self.body);
+        }
+    }
+}
+
+/// Writes the head of an answer in HTTP/1.1 (RFC 9112 §4), field by field.
+#[derive(Debug)]
+pub struct ResponseWriter<'a>(&'a mut Vec<u8>);
+
+impl<'a> ResponseWriter<'a> {
+    /// Begins a head.
+    pub fn begin(out: &'a mut Vec<u8>, status: u16, reason: &str) -> Self {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend([100, 10, 1].map(|place| b'0' + u8::try_from(status / place % 10).unwrap_or_default()));
+        out.push(b' ');
+        out.extend_from_slice(reason.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        Self(out)
+    }
+
+    /// Writes a field.
+    pub fn field(&mut self, name: &[u8], value: &[u8]) {
+        for part in [name, b": ", value, b"\r\n"] {
+            self.0.extend_from_slice(part);
+        }
+    }
+
+    /// Writes how long the body is.
+    pub fn length(&mut self, length: u64) {
+        let mut text = String::with_capacity(20);
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{length}");
+        self.field(b"Content-Length", text.as_bytes());
+    }
+
+    /// Ends the head, and says whether the connection goes on.
+    pub fn end(mut self, keeps_alive: bool) {
+        self.field(b"Connection", if keeps_alive { b"keep-alive" } else { b"close" });
+        self.finish();
+    }
+
+    /// Ends the head of an answer that says nothing of the connection, as an interim one.
+    pub fn finish(self) {
+        self.0.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The usual words behind a status code.
+fn reason(status: u16) -> &'static str {
+    let status = ::http::StatusCode::from_u16(status).ok();
+    status.and_then(|status| status.canonical_reason()).unwrap_or_default()
+}
+
+/// The name of a field as it is usually written.
+fn capitalised(name: &str) -> &str {
+    match name {
+        "content-type" => "Content-Type",
+        "cache-control" => "Cache-Control",
+        other => other,
+    }
+}
+
+impl Version {
+    /// Whether a connection of this version goes on behind a message that says nothing of it (RFC 9112 §9.3).
+    #[must_use]
+    pub const fn goes_on(self) -> bool {
+        !matches!(self, Self::Http10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(answer: &Response, method: &str, keeps_alive: bool) -> String {
+        let mut out = Vec::new();
+        answer.write(&mut out, method, "Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_answer_says_how_long_it_is_and_what_becomes_of_the_connection() {
+        let page = Response::page(403, "no").with("x-a", "b".to_owned());
+        let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n\
+                    x-a: b\r\nContent-Length: 7\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: ";
+        assert_eq!(written(&page, "GET", true), format!("{head}keep-alive\r\n\r\n403 no\n"));
+        assert_eq!(written(&page, "HEAD", false), format!("{head}close\r\n\r\n"));
+        for status in [204, 304] {
+            let text = written(&Response { status, ..page.clone() }, "GET", true);
+            assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-Length"), "{text}");
+        }
+    }
+}

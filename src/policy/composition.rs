@@ -1,0 +1,180 @@
+//! What a site serves as robots.txt: its own, what is added to that, and groups for the purposes it blocks.
+//!
+//! How parts are put together without one changing another is `robots::Composed`'s; where they come from is here.
+
+use super::robots_file::{RobotsFile, Unfit, fitness};
+use super::{Policy, Site};
+use crate::config::RobotsConfig;
+use crate::decide::{SiteRules, Version};
+use crate::identify::{Catalogue, Purpose};
+use crate::record::printable;
+use crate::robots::{BlockedTokens, Composed, Finding, Limits, LineSource, Robots, Void};
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A part that may not come into force, by its path.
+pub(super) type UnfitPart = (PathBuf, Unfit);
+
+/// Puts beside a site's own robots.txt what its configuration says; `None` where there is neither.
+pub(super) fn compose(
+    robots: &RobotsConfig,
+    own: Option<RobotsFile>,
+    catalogue: &Catalogue,
+    most: usize,
+) -> Result<Option<RobotsFile>, UnfitPart> {
+    if !robots.is_composed() {
+        return Ok(own);
+    }
+    let additions = robots.additions.as_deref().map(|path| {
+        let file = RobotsFile::read(path).and_then(|file| fitness(&file.bytes).map(|()| file));
+        file.map_err(|unfit| (path.to_owned(), unfit))
+    });
+    let additions = additions.transpose()?;
+    let of_purpose = |purpose: &Purpose| BlockedTokens {
+        purpose: purpose.as_str().into(),
+        tokens: catalogue
+            .to_block(*purpose, &robots.block, &robots.except)
+            .into_iter()
+            .map(Into::into)
+            .collect(),
+    };
+    let blocks: Vec<BlockedTokens> = robots.block.iter().map(of_purpose).collect();
+    let bytes = |file: Option<&RobotsFile>| file.map(|file| file.bytes.clone()).unwrap_or_default();
+    let at = |file: Option<&RobotsFile>| file.map(|file| file.path.clone()).unwrap_or_default();
+    let composed = Composed::new(&bytes(own.as_ref()), &bytes(additions.as_ref()), &blocks)
+        .map_err(|ungrouped| (at(additions.as_ref()), Unfit::Ungrouped(ungrouped)))?;
+    if composed.bytes.len() > most {
+        let unfit = Unfit::ComposedTooLarge { bytes: composed.bytes.len() };
+        return Err((at(own.as_ref().or(additions.as_ref())), unfit));
+    }
+    let modified = own.as_ref().and_then(|own| own.modified);
+    Ok(Some(RobotsFile::composed(&at(own.as_ref()), modified, composed)))
+}
+
+/// A file compiled, and what is odd about those of its lines that somebody wrote.
+pub(super) fn compiled(file: &RobotsFile, limits: Limits) -> (Version, Vec<Finding>) {
+    let mut parsed = Robots::parse(&file.bytes, &limits);
+    let is_written =
+        |finding: &Finding| matches!(file.place(finding.line).0, LineSource::Own | LineSource::Additions);
+    parsed.findings.retain(is_written);
+    (Version::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
+}
+
+/// One line of a robots.txt as it is served; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ServedLine {
+    /// From 1.
+    pub number: u32,
+    /// Its text; bytes that are not UTF-8 as `\xNN`.
+    pub text: String,
+    /// `file`, `origin`, `additions`, `joint` for what keeps parts apart, or `block` and a purpose.
+    pub source: String,
+    /// Why a generated line shuts nobody out, where that is so.
+    pub void: Option<String>,
+}
+
+/// A site's robots.txt as it is served; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Served {
+    /// The site.
+    pub site: String,
+    /// The version in force; null for a site without a file.
+    pub robots_version: Option<String>,
+    /// Where its own rules come from: `file`, `origin`, `none`.
+    pub source: &'static str,
+    /// All lines.
+    pub lines: Vec<ServedLine>,
+}
+
+/// Why it is not said which site is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoSite {
+    /// No site serves this host.
+    Unknown(String),
+    /// There are several, and none is the default.
+    Several,
+}
+
+impl fmt::Display for NoSite {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(host) => write!(out, "no site serves `{host}`"),
+            Self::Several => out.write_str("several sites, and none is the default"),
+        }
+    }
+}
+
+impl std::error::Error for NoSite {}
+
+impl Policy {
+    /// The site that serves `host`; without one the default site, or the only one.
+    ///
+    /// # Errors
+    /// When no site serves it, or none is named and there are several.
+    pub fn asked_site(&self, host: Option<&str>) -> Result<&Arc<Site>, NoSite> {
+        let only = || self.sites().first().filter(|_| self.sites().len() == 1);
+        match host {
+            Some("default") | None => {
+                let default = self.sites().iter().find(|site| site.config.hosts.is_empty());
+                default.or_else(only).ok_or(NoSite::Several)
+            }
+            Some(host) => self.site(host).ok_or_else(|| NoSite::Unknown(host.to_owned())),
+        }
+    }
+}
+
+impl Site {
+    /// The same site judging by a robots.txt that is made of `own` as `robots` says, as if it had been in force for ever.
+    ///
+    /// # Errors
+    /// When it could not come into force.
+    pub fn composed_of(
+        &self,
+        policy: &Policy,
+        own: Option<RobotsFile>,
+        robots: &RobotsConfig,
+    ) -> Result<Self, Unfit> {
+        let most = policy.config.robots_max_size;
+        let composed =
+            compose(robots, own, policy.identifier.catalogue(), most).map_err(|(_, unfit)| unfit)?;
+        let Some(file) = composed else {
+            let rules = SiteRules::new(Version::allowing_everything());
+            return Ok(Self { rules, robots: None, findings: Arc::new([]), ..self.clone() });
+        };
+        let (version, findings) = compiled(&file, Limits { max_bytes: most });
+        let (rules, findings) = (SiteRules::new(Arc::new(version)), findings.into());
+        Ok(Self { rules, robots: Some(Arc::new(file)), findings, ..self.clone() })
+    }
+
+    /// What it serves.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        Served {
+            site: self.config.name.clone(),
+            robots_version: self.version().map(|id| id.to_string()),
+            source: self.config.robots.source_word(),
+            lines: self.served_lines(),
+        }
+    }
+
+    fn served_lines(&self) -> Vec<ServedLine> {
+        let Some(file) = &self.robots else { return Vec::new() };
+        let voids: Vec<Void<'_>> = self.rules.current().robots.voids().collect();
+        let lines = crate::robots::lines(&file.bytes).zip(1..);
+        let served = lines.map(|(text, number)| ServedLine {
+            number,
+            text: printable(text),
+            source: match file.place(number).0 {
+                LineSource::Own => self.config.robots.source_word().to_owned(),
+                other => other.to_string(),
+            },
+            void: voids.iter().find(|void| void.line == number).map(|void| {
+                let how_far = if void.is_whole { "void" } else { "void in part" };
+                format!("{how_far}: line {} lets {} in", void.by, printable(void.token.as_bytes()))
+            }),
+        });
+        served.collect()
+    }
+}

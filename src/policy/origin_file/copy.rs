@@ -1,0 +1,312 @@
+//! What is known of one origin's robots.txt, and what an answer of the origin makes of it. No I/O and no clock.
+//!
+//! The gateway serves what it fetched, so it need not shut everybody out where an origin is down (RFC 9309 §2.3.1.4) as
+//! long as it has a good copy.
+
+use crate::decide::NoticeTime;
+use crate::decide::RulesId;
+use crate::policy::robots_file::fitness;
+use crate::robots::{Limits, Robots};
+use std::time::{Duration, SystemTime};
+
+/// How long an origin has to say that there is no file before a good copy goes: a deployment may take it away for minutes.
+const GONE_AFTER: Duration = Duration::from_secs(3_600);
+
+/// How long a good copy is served while the origin says nothing of use (RFC 9309 §2.3.1.4 has 30 days for an example).
+const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
+
+/// Rules that come back within this time, again and again, are those of back ends that differ.
+const FLAPPING_WITHIN: Duration = Duration::from_secs(86_400);
+
+/// How often former rules have to come back to be called that.
+const FLAPS: u32 = 2;
+
+/// How many former rules are remembered.
+const REMEMBERED: usize = 8;
+
+/// What an origin answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OriginAnswer {
+    /// A file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its validators, to ask with the next time.
+        validators: Validators,
+    },
+    /// The file is the one whose validators were sent.
+    NotModified,
+    /// There is none: a status from 400 to 499 but 429 (RFC 9309 §2.3.1.3).
+    None(u16),
+    /// Nothing of use, and why.
+    Failed(String),
+}
+
+/// What tells a file from others of the same place (RFC 9110 §8.8), as the origin sent it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub modified: Option<String>,
+}
+
+/// What the origin has, as far as is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OriginFile {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// It has none: everything is allowed.
+    Absent,
+    /// It has this.
+    File(Vec<u8>),
+}
+
+/// What is known of one origin's robots.txt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OriginCopy {
+    pub(super) file: OriginFile,
+    pub(super) validators: Validators,
+    /// When the origin said so last, by the clock that notice runs by, and by the time of day.
+    pub(super) heard: Option<(NoticeTime, SystemTime)>,
+    /// Since when it has been saying that there is no file, while there is a copy.
+    pub(super) gone_since: Option<NoticeTime>,
+    /// What is wrong with what it says now.
+    pub(super) error: Option<String>,
+    /// Rules that it had before the ones it has, and when they were replaced.
+    pub(super) former: Vec<(RulesId, NoticeTime)>,
+    /// How often former rules came back within a day.
+    pub(super) flaps: u32,
+}
+
+impl OriginCopy {
+    /// What the origin has, as far as is known.
+    #[must_use]
+    pub const fn file(&self) -> &OriginFile {
+        &self.file
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    /// When the origin last said what it has.
+    #[must_use]
+    pub fn heard(&self) -> Option<(NoticeTime, SystemTime)> {
+        self.heard
+    }
+
+    /// What to ask with.
+    #[must_use]
+    pub fn validators(&self) -> Option<&Validators> {
+        matches!(self.file, OriginFile::File(_)).then_some(&self.validators)
+    }
+
+    /// Whether it alternates between files.
+    #[must_use]
+    pub const fn is_flapping(&self) -> bool {
+        self.flaps >= FLAPS
+    }
+
+    /// Takes an answer; `true` where what the origin has is another than before.
+    pub fn hear(&mut self, answer: OriginAnswer, now: NoticeTime, time: SystemTime) -> bool {
+        let before = self.file.clone();
+        match answer {
+            OriginAnswer::File { bytes, validators } => match fitness(&bytes) {
+                Ok(()) => self.take(bytes, validators, now, time),
+                Err(unfit) => self.fail(format!("what the origin serves is not taken: {unfit}"), now),
+            },
+            OriginAnswer::NotModified if matches!(self.file, OriginFile::File(_)) => self.confirm(now, time),
+            OriginAnswer::NotModified => {
+                self.fail("the origin answered 304 to what it was not asked".to_owned(), now);
+            }
+            OriginAnswer::None(status) => self.lose(status, now, time),
+            OriginAnswer::Failed(why) => self.fail(why, now),
+        }
+        self.file != before
+    }
+
+    fn take(&mut self, bytes: Vec<u8>, validators: Validators, now: NoticeTime, time: SystemTime) {
+        self.validators = validators;
+        self.confirm(now, time);
+        if let OriginFile::File(known) = &self.file {
+            if *known == bytes {
+                return;
+            }
+            let (old, new) = (rules(known), rules(&bytes));
+            if old != new {
+                self.former.retain(|(_, replaced)| now.since(*replaced) < FLAPPING_WITHIN);
+                let is_back = self.former.iter().any(|(former, _)| *former == new);
+                self.flaps = if is_back { self.flaps + 1 } else { 0 };
+                self.former.retain(|(former, _)| *former != old);
+                self.former.insert(0, (old, now));
+                self.former.truncate(REMEMBERED);
+            }
+        }
+        self.file = OriginFile::File(bytes);
+    }
+
+    fn confirm(&mut self, now: NoticeTime, time: SystemTime) {
+        (self.heard, self.gone_since, self.error) = (Some((now, time)), None, None);
+        if self.former.first().is_some_and(|(_, replaced)| now.since(*replaced) >= FLAPPING_WITHIN) {
+            (self.flaps, self.former) = (0, Vec::new());
+        }
+    }
+
+    fn lose(&mut self, status: u16, now: NoticeTime, time: SystemTime) {
+        let since = *self.gone_since.get_or_insert(now);
+        if matches!(self.file, OriginFile::File(_)) && now.since(since) < GONE_AFTER {
+            self.error =
+                Some(format!("the origin answers {status}; the last good copy is served for an hour"));
+            return;
+        }
+        (self.file, self.validators) = (OriginFile::Absent, Validators::default());
+        (self.heard, self.error) = (Some((now, time)), None);
+    }
+
+    fn fail(&mut self, why: String, now: NoticeTime) {
+        self.error = Some(why);
+        let is_kept = self.heard.is_none_or(|(heard, _)| now.since(heard) < KEPT_FOR);
+        if !is_kept && matches!(self.file, OriginFile::File(_)) {
+            (self.file, self.validators) = (OriginFile::Absent, Validators::default());
+        }
+    }
+}
+
+fn rules(bytes: &[u8]) -> RulesId {
+    RulesId::of(&Robots::parse(bytes, &Limits { max_bytes: bytes.len() }).robots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "User-agent: *\nDisallow: /a\n";
+    const OTHER: &str = "User-agent: *\nDisallow: /b\n";
+
+    struct Scene {
+        copy: OriginCopy,
+        now: NoticeTime,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self { copy: OriginCopy::default(), now: NoticeTime(Duration::from_secs(1_000_000)) }
+        }
+
+        fn later(&mut self, seconds: u64) -> &mut Self {
+            self.now = self.now.after(Duration::from_secs(seconds));
+            self
+        }
+
+        fn hears(&mut self, answer: OriginAnswer) -> bool {
+            self.copy.hear(answer, self.now, SystemTime::UNIX_EPOCH)
+        }
+
+        fn file(&mut self, text: &str) -> bool {
+            self.hears(OriginAnswer::File { bytes: text.into(), validators: Validators::default() })
+        }
+
+        fn fails(&mut self) -> bool {
+            self.hears(OriginAnswer::Failed("the origin answers 503".to_owned()))
+        }
+
+        fn has(&self) -> Option<&str> {
+            match &self.copy.file {
+                OriginFile::File(bytes) => std::str::from_utf8(bytes).ok(),
+                OriginFile::Absent => Some("none"),
+                OriginFile::Unknown => None,
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_fit_is_taken_and_what_is_not_leaves_what_is_known() {
+        let mut scene = Scene::new();
+        for unfit in ["", "<html></html>", "User-agent: *\0"] {
+            assert!(!scene.file(unfit));
+            assert_eq!(scene.has(), None);
+            assert!(scene.copy.error().unwrap().contains("is not taken"), "{unfit:?}");
+        }
+        assert!(scene.file(GOOD));
+        assert_eq!((scene.has(), scene.copy.error()), (Some(GOOD), None));
+        assert!(!scene.file("<html></html>") && !scene.file(""));
+        assert_eq!(scene.has(), Some(GOOD));
+        assert!(scene.copy.error().is_some());
+        assert!(!scene.hears(OriginAnswer::NotModified));
+        assert_eq!((scene.has(), scene.copy.error()), (Some(GOOD), None));
+    }
+
+    #[test]
+    fn without_a_copy_no_file_is_no_file_at_once() {
+        let mut scene = Scene::new();
+        assert!(scene.hears(OriginAnswer::None(404)));
+        assert_eq!((scene.has(), scene.copy.error()), (Some("none"), None));
+        assert!(!scene.fails());
+        assert_eq!(scene.has(), Some("none"));
+        assert!(scene.file(GOOD));
+    }
+
+    #[test]
+    fn a_good_copy_goes_after_an_hour_of_no_file() {
+        let mut scene = Scene::new();
+        scene.file(GOOD);
+        for _ in 0..60 {
+            assert!(!scene.hears(OriginAnswer::None(404)));
+            assert_eq!(scene.has(), Some(GOOD));
+            assert!(scene.copy.error().unwrap().contains("answers 404"));
+            scene.later(59);
+        }
+        // What fails in between neither counts nor begins the hour again.
+        scene.later(59).fails();
+        assert_eq!(scene.has(), Some(GOOD));
+        assert!(scene.later(1).hears(OriginAnswer::None(410)));
+        assert_eq!(scene.has(), Some("none"));
+        // A good answer ends the hour.
+        scene.file(GOOD);
+        scene.hears(OriginAnswer::None(404));
+        scene.later(3_000).file(GOOD);
+        scene.hears(OriginAnswer::None(404));
+        assert!(!scene.later(3_599).hears(OriginAnswer::None(404)));
+        assert!(scene.later(1).hears(OriginAnswer::None(404)));
+    }
+
+    #[test]
+    fn a_good_copy_outlives_thirty_days_of_silence_and_no_more() {
+        let mut scene = Scene::new();
+        assert!(!scene.fails());
+        assert_eq!(scene.has(), None, "nothing was ever known");
+        scene.file(GOOD);
+        assert!(!scene.later(86_400).fails());
+        assert!(!scene.later(29 * 86_400 - 1).fails());
+        assert_eq!(scene.has(), Some(GOOD));
+        assert!(scene.later(1).fails());
+        assert_eq!(scene.has(), Some("none"));
+        assert!(scene.later(1).file(GOOD));
+    }
+
+    #[test]
+    fn back_ends_that_differ_are_told_from_a_change() {
+        let mut scene = Scene::new();
+        scene.file(GOOD);
+        scene.later(600).file(OTHER);
+        scene.later(600).file(GOOD);
+        assert!(!scene.copy.is_flapping(), "to take a change back once is no flapping");
+        scene.later(600).file(OTHER);
+        assert!(scene.copy.is_flapping());
+        for minute in 0..5 {
+            scene.later(600).file(&format!("# {minute}\n{OTHER}"));
+        }
+        assert!(scene.copy.is_flapping(), "comments are no change");
+        scene.later(86_400).file(OTHER);
+        assert!(!scene.copy.is_flapping());
+        let mut scene = Scene::new();
+        for version in 0..9 {
+            scene.later(600).file(&format!("User-agent: *\nDisallow: /{version}\n"));
+        }
+        assert!(!scene.copy.is_flapping());
+    }
+}

@@ -1,0 +1,332 @@
+//! robots.txt files that are taken from origins: what is known of each, kept over restarts, and when to ask again.
+//!
+//! Fetching is `proxy`'s: it asks for what is due, and hands in what it was answered.
+
+mod copy;
+mod disk;
+
+pub use copy::{OriginAnswer, OriginCopy, OriginFile, Validators};
+
+use super::{Policy, Reloader, Site, Trigger};
+use crate::config::{Config, FromOrigin};
+use crate::decide::NoticeTime;
+use crate::record::timestamp;
+use serde::Serialize;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// After how long an origin is asked again of which nothing is known.
+const AGAIN_UNKNOWN: Duration = Duration::from_secs(2);
+
+/// The same where it said nothing of use.
+const AGAIN_FAILED: Duration = Duration::from_secs(60);
+
+/// Over how long the first questions of a start are spread, of origins that have a copy.
+const SPREAD: Duration = Duration::from_secs(60);
+
+/// How long `refresh` waits for all origins.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The field in which the gateway's own question for robots.txt says that it is that, and the answer to it, too.
+pub const FETCH_MARKER: &str = "x-robots-gateway-fetch";
+
+/// What is known of all origins.
+#[derive(Debug)]
+pub struct OriginFiles {
+    folder: PathBuf,
+    marker: Arc<str>,
+    state: Mutex<HashMap<String, Asked>>,
+    heard: Condvar,
+}
+
+/// What is known of one, and when it is asked again.
+#[derive(Debug, Default)]
+struct Asked {
+    copy: OriginCopy,
+    due: Option<Instant>,
+    is_under_way: bool,
+    /// How many answers there were.
+    answers: u64,
+    failures: u64,
+    /// What was told last.
+    told: Option<String>,
+}
+
+/// What is told of one origin's robots.txt; field names are public API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OriginState {
+    /// When the origin last said what it has.
+    pub fetched: Option<String>,
+    /// How many seconds ago.
+    pub age_seconds: Option<u64>,
+    /// In how many seconds it is asked again.
+    pub next_fetch_seconds: Option<u64>,
+    /// What is wrong.
+    pub error: Option<String>,
+    /// How many answers there were since the start, and how many of them were of no use.
+    pub fetches: u64,
+    /// Answers that were of no use.
+    pub failures: u64,
+}
+
+impl OriginFiles {
+    /// The copies that lie in the state folder of this configuration. Nothing is written there.
+    #[must_use]
+    pub fn remembered(config: &Config) -> Self {
+        let folder = config.state_dir.join(disk::FOLDER);
+        let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
+        let files = Self { folder, marker, state: Mutex::default(), heard: Condvar::new() };
+        files.look_for(config);
+        files
+    }
+
+    /// The same for a gateway, which keeps its marker there: two of an upgrade have one.
+    #[must_use]
+    pub fn open(config: &Config) -> Self {
+        let files = Self::remembered(config);
+        // Where it cannot be kept, a successor does not know this gateway's questions for its own.
+        let _ = disk::keep_marker(&files.folder, &files.marker);
+        files
+    }
+
+    /// What this gateway's questions carry.
+    pub(super) fn marker(&self) -> Arc<str> {
+        Arc::clone(&self.marker)
+    }
+
+    fn state(&self) -> MutexGuard<'_, HashMap<String, Asked>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has an entry for each site that takes its file from its origin, and for no other.
+    pub(super) fn look_for(&self, config: &Config) {
+        let wanted: HashMap<&str, &FromOrigin> = config
+            .sites
+            .iter()
+            .filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
+            .collect();
+        let mut state = self.state();
+        state.retain(|site, _| wanted.contains_key(site.as_str()));
+        for (site, from) in wanted {
+            if state.contains_key(site) {
+                continue;
+            }
+            let copy = disk::read(&self.folder, site).unwrap_or_default();
+            let wait = match copy.file() {
+                OriginFile::Unknown => Duration::ZERO,
+                _ => part(site, 0, SPREAD.min(from.every)),
+            };
+            let asked = Asked { copy, due: Instant::now().checked_add(wait), ..Asked::default() };
+            state.insert(site.to_owned(), asked);
+        }
+    }
+
+    /// What the origin of a site has.
+    #[must_use]
+    pub fn file(&self, site: &str) -> OriginFile {
+        self.state().get(site).map(|asked| asked.copy.file().clone()).unwrap_or_default()
+    }
+
+    /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
+    #[must_use]
+    pub fn take_due(&self, most: usize) -> Vec<(String, Option<Validators>)> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let due = state
+            .iter_mut()
+            .filter(|(_, asked)| !asked.is_under_way && asked.due.is_none_or(|due| due <= now));
+        let take = |(site, asked): (&String, &mut Asked)| {
+            asked.is_under_way = true;
+            (site.clone(), asked.copy.validators().cloned())
+        };
+        due.take(most).map(take).collect()
+    }
+
+    /// Takes an answer; `true` where what the origin has is another than before.
+    fn hear(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
+        let mut state = self.state();
+        let Some(asked) = state.get_mut(site) else { return false };
+        let has_failed = matches!(answer, OriginAnswer::Failed(_));
+        let is_new = asked.copy.hear(answer, now, SystemTime::now());
+        asked.is_under_way = false;
+        asked.answers += 1;
+        asked.failures += u64::from(has_failed);
+        let every = match (asked.copy.file(), asked.copy.error()) {
+            (OriginFile::Unknown, _) => from.every.min(AGAIN_UNKNOWN),
+            (_, Some(_)) => from.every.min(AGAIN_FAILED),
+            _ => from.every,
+        };
+        // Origins that were asked together are not asked together for ever.
+        asked.due = Instant::now().checked_add(every.saturating_sub(part(site, asked.answers, every / 8)));
+        tell(site, asked);
+        let copy = asked.copy.clone();
+        drop(state);
+        // Nobody who asks for the state waits for the disk.
+        if let Err(error) = disk::write(&self.folder, site, &copy, is_new) {
+            tracing::error!(
+                site,
+                "the copy of the origin's robots.txt cannot be kept for a restart: {error}"
+            );
+        }
+        self.heard.notify_all();
+        is_new
+    }
+
+    /// What is told of a site's.
+    #[must_use]
+    pub fn told(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
+        let state = self.state();
+        let asked = state.get(site)?;
+        let heard = asked.copy.heard();
+        let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
+        Some(OriginState {
+            fetched: heard.map(|(_, time)| timestamp(time)),
+            age_seconds: heard.map(|(at, _)| now.since(at).as_secs()),
+            next_fetch_seconds: due,
+            error: trouble(&asked.copy),
+            fetches: asked.answers,
+            failures: asked.failures,
+        })
+    }
+
+    /// Has the origins of these sites asked now, and waits for their answers; the sites that gave none.
+    fn refresh(&self, sites: &[&str]) -> HashSet<String> {
+        let end = Instant::now() + PATIENCE;
+        let mut state = self.state();
+        let mut waiting: HashMap<String, u64> = HashMap::new();
+        for site in sites {
+            if let Some(asked) = state.get_mut(*site) {
+                asked.due = None;
+                // An answer that is on its way may be older than the question.
+                waiting.insert((*site).to_owned(), asked.answers + 1 + u64::from(asked.is_under_way));
+            }
+        }
+        loop {
+            waiting.retain(|site, answers| {
+                let Some(asked) = state.get_mut(site) else { return false };
+                if asked.answers < *answers && !asked.is_under_way {
+                    asked.due = None;
+                }
+                asked.answers < *answers
+            });
+            let left = end.saturating_duration_since(Instant::now());
+            if waiting.is_empty() || left.is_zero() {
+                return waiting.into_keys().collect();
+            }
+            let waited = self.heard.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// What is wrong, in a sentence.
+fn trouble(copy: &OriginCopy) -> Option<String> {
+    let flapping = copy.is_flapping().then(|| {
+        "the origin alternates between files with different rules, as back ends that differ do; crawlers are judged by both"
+            .to_owned()
+    });
+    let error = copy.error().map(|error| match (copy.file(), copy.heard()) {
+        (OriginFile::File(_), Some((_, time))) => {
+            format!("{error}; the copy of {} is served", timestamp(time))
+        }
+        (OriginFile::Unknown, _) => format!("{error}; no robots.txt is known, and nobody is judged"),
+        _ => error.to_owned(),
+    });
+    error.or(flapping)
+}
+
+/// Says what is wrong once, and once that it is over.
+fn tell(site: &str, asked: &mut Asked) {
+    let trouble = trouble(&asked.copy);
+    if trouble != asked.told {
+        if let Some(trouble) = &trouble {
+            tracing::warn!(site, "robots.txt of the origin: {trouble}");
+        } else {
+            tracing::info!(site, "robots.txt of the origin is as it should be again");
+        }
+        asked.told = trouble;
+    }
+}
+
+/// A part of `span` that follows from the site's name and a number.
+fn part(site: &str, number: u64, span: Duration) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    (site, number).hash(&mut hasher);
+    let hash = u32::try_from(hasher.finish() >> 32).unwrap_or(u32::MAX);
+    span.mul_f64(f64::from(hash) / f64::from(u32::MAX))
+}
+
+/// What came of asking one origin; field names are public API.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refetched {
+    /// The site.
+    pub site: String,
+    /// `changed`, `unchanged` or `failed`.
+    pub result: &'static str,
+    /// What is wrong.
+    pub error: Option<String>,
+    /// The version in force now.
+    pub robots_version: Option<String>,
+}
+
+impl Reloader {
+    /// What is known of origins.
+    #[must_use]
+    pub const fn origin_files(&self) -> &Arc<OriginFiles> {
+        &self.origin_files
+    }
+
+    /// Takes what origins answered, and puts what is new in force.
+    ///
+    /// `is_behind` says that something was not put in force yet; `false` that something still is not.
+    #[must_use]
+    pub fn take_origin_answers(
+        &self,
+        policy: &Policy,
+        answers: Vec<(String, OriginAnswer)>,
+        is_behind: bool,
+    ) -> bool {
+        let mut is_new = is_behind;
+        for (site, answer) in answers {
+            let config = policy.config.sites.iter().find(|config| config.name == site);
+            let from = config.and_then(|config| config.robots.origin()).cloned().unwrap_or_default();
+            is_new |= self.origin_files.hear(&site, &from, answer, policy.clock.now());
+        }
+        !is_new || self.reload(Trigger::Origin, false).is_ok()
+    }
+
+    /// Asks the origins of all sites, or of one, and waits for what comes of it.
+    #[must_use]
+    pub fn refresh_origins(&self, site: Option<&Site>) -> Vec<Refetched> {
+        let before = self.current();
+        let all = before.sites().iter().filter(|one| one.config.robots.origin().is_some());
+        let wanted: Vec<&Arc<Site>> =
+            all.filter(|one| site.is_none_or(|site| site.config.name == one.config.name)).collect();
+        let names: Vec<&str> = wanted.iter().map(|site| site.config.name.as_str()).collect();
+        let silent = self.origin_files.refresh(&names);
+        // Whoever took the answers puts what is new in force; to do so twice changes nothing.
+        let _ = self.reload(Trigger::Origin, false);
+        let (after, now) = (self.current(), before.clock.now());
+        let told = |site: &&Arc<Site>| {
+            let name = site.config.name.clone();
+            let version = after.named(&name).and_then(|site| site.version());
+            let error = self.origin_files.told(&name, now).and_then(|told| told.error);
+            let error = if silent.contains(&name) {
+                Some("the origin has not answered yet".to_owned())
+            } else {
+                error
+            };
+            let result = match (&error, version == site.version()) {
+                (Some(_), _) => "failed",
+                (None, true) => "unchanged",
+                (None, false) => "changed",
+            };
+            Refetched { site: name, result, error, robots_version: version.map(|id| id.to_string()) }
+        };
+        wanted.iter().map(told).collect()
+    }
+}

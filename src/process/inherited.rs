@@ -1,0 +1,180 @@
+//! Sockets that were open before this process: those of a service manager (`sd_listen_fds(3)`), its own or
+//! kept for us, and those of a running gateway that this one replaces.
+//!
+//! Whoever connects while one process goes and the next one comes waits in the queue of such a socket, and
+//! is never refused.
+
+use super::handover::{Successor, path_beside};
+use super::manager::kept_name;
+use super::sockets::{BindError, bind};
+use listenfd::ListenFd;
+use rustix::net::{Shutdown, shutdown};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+/// Sockets by address, to be taken instead of being bound.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    sockets: Vec<(SocketAddr, TcpListener)>,
+    /// Of those, the ones that the service manager keeps for us.
+    kept: Vec<SocketAddr>,
+    /// And those that are its own.
+    held: Vec<SocketAddr>,
+    /// Kept ones that are not wanted any more.
+    stale: Vec<SocketAddr>,
+    /// The gateway that waits for us to be ready.
+    successor: Option<Successor>,
+}
+
+/// Why sockets cannot be taken over.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct InheritError(&'static str, #[source] io::Error);
+
+impl Inherited {
+    /// The sockets that there are: the service manager's and, where `upgrade` says so, those of the gateway
+    /// whose control socket is at `control`.
+    ///
+    /// # Errors
+    /// When there are some that cannot be taken.
+    pub fn take(control: &Path, upgrade: bool) -> Result<Self, InheritError> {
+        let mut inherited = Self::default();
+        let unusable = |error| InheritError("a socket of the service manager cannot be used", error);
+        let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+        let mut names = names.split(':');
+        let mut manager = ListenFd::from_env();
+        for index in 0..manager.len() {
+            let name = names.next();
+            if let Some(socket) = manager.take_tcp_listener(index).map_err(unusable)? {
+                let address = inherited.add(socket).map_err(unusable)?;
+                let is_kept = name == Some(&kept_name(address));
+                if is_kept { &mut inherited.kept } else { &mut inherited.held }.push(address);
+            }
+        }
+        if upgrade {
+            let failed = |error| InheritError("the running gateway does not hand over its sockets", error);
+            if let Some((successor, sockets)) = Successor::ask(&path_beside(control)).map_err(failed)? {
+                for socket in sockets {
+                    inherited.add(socket).map_err(failed)?;
+                }
+                inherited.successor = Some(successor);
+            } else {
+                tracing::info!("no gateway is running that could hand over its sockets");
+            }
+        }
+        Ok(inherited)
+    }
+
+    fn add(&mut self, socket: TcpListener) -> io::Result<SocketAddr> {
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        self.sockets.push((address, socket));
+        Ok(address)
+    }
+
+    /// Ends the listening on addresses that were kept for us and are not among `wanted` any more. Otherwise
+    /// they would be in the way of others: nobody listens on all addresses while one of them is taken. The
+    /// service manager has a copy of each, which ends with it.
+    pub fn give_up_all_but(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
+        let wanted: Vec<SocketAddr> = wanted.into_iter().collect();
+        let (kept, stale) = (&self.kept, &mut self.stale);
+        self.sockets.retain(|(own, socket)| {
+            let is_wanted = !kept.contains(own) || wanted.iter().any(|address| fits(*own, *address));
+            if !is_wanted {
+                // What listens no more cannot be told to stop either.
+                let _ = shutdown(socket, Shutdown::Both);
+                stale.push(*own);
+            }
+            is_wanted
+        });
+    }
+
+    /// The socket that listens on `address`: the inherited one, or a new one.
+    ///
+    /// # Errors
+    /// When it has to be bound, and cannot be.
+    pub fn listen(&mut self, address: SocketAddr) -> Result<TcpListener, BindError> {
+        match self.sockets.iter().position(|(own, _)| fits(*own, address)) {
+            Some(index) => Ok(self.sockets.remove(index).1),
+            None => bind(address),
+        }
+    }
+
+    /// Closes what nobody asked for: clients of such a socket would wait for nothing. What is left is told to
+    /// the service manager and to the gateway that handed them over, once we are ready.
+    pub fn finish(self) -> Heritage {
+        for (address, _) in &self.sockets {
+            tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
+        }
+        Heritage { predecessor: self.successor.map(Predecessor), held: self.held, stale: self.stale }
+    }
+}
+
+/// Whether a socket on `own` is one for `address`, whose port may be any.
+fn fits(own: SocketAddr, address: SocketAddr) -> bool {
+    own == address || (address.port() == 0 && own.ip() == address.ip())
+}
+
+/// What is to be told of the sockets that were there before us.
+#[derive(Debug, Default)]
+pub struct Heritage {
+    /// The gateway that this one replaces.
+    pub(crate) predecessor: Option<Predecessor>,
+    /// Addresses of sockets that are the service manager's own, which need not be kept.
+    pub(crate) held: Vec<SocketAddr>,
+    /// Addresses of sockets that were kept for us, and are not wanted any more.
+    pub(crate) stale: Vec<SocketAddr>,
+}
+
+/// The gateway that this one replaces; it goes when it is told that we are ready, and stays when we are not.
+#[derive(Debug)]
+pub(crate) struct Predecessor(Successor);
+
+impl Predecessor {
+    /// Which process it is, where that is known.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.0.predecessor()
+    }
+
+    pub(crate) fn tell_ready(self) {
+        match self.0.tell_ready() {
+            Ok(()) => tracing::info!("took over the sockets of the running gateway"),
+            Err(error) => tracing::warn!("the former gateway went before it was told to: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_socket_that_is_not_wanted_is_in_nobodys_way() {
+        let mut inherited = Inherited::default();
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        // As the service manager has one.
+        let _copy = socket.try_clone().unwrap();
+        let kept = inherited.add(socket).unwrap();
+        inherited.kept.push(kept);
+        let all: SocketAddr = format!("0.0.0.0:{}", kept.port()).parse().unwrap();
+        assert!(bind(all).is_err());
+        inherited.give_up_all_but([all]);
+        inherited.listen(all).unwrap();
+        assert_eq!(inherited.finish().stale, [kept]);
+    }
+
+    #[test]
+    fn an_inherited_socket_is_taken_and_what_is_missing_is_bound() {
+        let mut inherited = Inherited::default();
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        inherited.add(socket).unwrap();
+        let other = inherited.listen("127.0.0.2:0".parse().unwrap()).unwrap();
+        assert_eq!(other.local_addr().unwrap().ip().to_string(), "127.0.0.2");
+        let taken = inherited.listen(address).unwrap();
+        assert_eq!(taken.local_addr().unwrap(), address);
+        let left = inherited.finish();
+        assert!(left.predecessor.is_none() && left.stale.is_empty());
+    }
+}

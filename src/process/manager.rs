@@ -1,0 +1,172 @@
+//! What the service manager is told (`sd_notify(3)`): ready, reloading, stopping, and that we still live.
+//!
+//! Without `NOTIFY_SOCKET` nobody wants to be told, and nothing is sent.
+
+use super::Stop;
+use rustix::cmsg_space;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::time::{ClockId, clock_gettime};
+use std::ffi::OsStr;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// The other end, if there is one.
+#[derive(Debug)]
+pub(crate) struct ServiceManager {
+    socket: Option<(UnixDatagram, SocketAddr)>,
+    watchdog: Option<Duration>,
+}
+
+impl ServiceManager {
+    /// The service manager that the environment names. Whoever was started by a `predecessor` has that one's
+    /// environment.
+    pub(crate) fn from_environment(predecessor: Option<u32>) -> Self {
+        let socket = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
+        let socket = socket.and_then(|name| match open(&name) {
+            Ok(socket) => Some(socket),
+            Err(error) => {
+                tracing::warn!(socket = %name.display(), "the service manager cannot be told: {error}");
+                None
+            }
+        });
+        Self { socket, watchdog: watchdog(predecessor) }
+    }
+
+    /// Everything listens, and requests are answered.
+    pub(crate) fn ready(&self) {
+        self.tell("READY=1\nSTATUS=serving");
+    }
+
+    /// A reload begins; [`Self::ready`] says that it is over.
+    pub(crate) fn reloading(&self) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
+    }
+
+    /// The process is about to end. Where another one goes on as this service it is named instead: the
+    /// service is not stopping, and the manager follows that one from now on. It only listens to the process
+    /// that it follows, so nobody but the former one can say so.
+    pub(crate) fn leaving(&self, stop: Stop) {
+        match stop {
+            Stop::Successor { process: Some(process) } => self.tell(&format!("MAINPID={process}")),
+            _ => self.tell("STOPPING=1\nSTATUS=finishing requests"),
+        }
+    }
+
+    /// Says for ever that we live, twice as often as is asked for. First it waits for `answer`, which comes from where
+    /// requests run: where they do not get their turn, nothing is said, and the service manager starts the gateway
+    /// anew.
+    pub(crate) async fn stay_alive<F: Future<Output = ()>>(&self, answer: impl Fn() -> F) {
+        let Some(period) = self.watchdog.filter(|_| self.socket.is_some()) else {
+            return std::future::pending().await;
+        };
+        loop {
+            answer().await;
+            self.tell("WATCHDOG=1");
+            tokio::time::sleep(period / 2).await;
+        }
+    }
+
+    /// Has a copy of a listening socket kept for the process that follows, should we be started anew: until it
+    /// listens, clients wait in the queue (`sd_pid_notify_with_fds(3)`). It is given up when the service stops.
+    pub(crate) fn keep(&self, address: net::SocketAddr, socket: impl AsFd) {
+        let Some((_, place)) = &self.socket else { return };
+        let state = format!("FDSTORE=1\nFDNAME={}", kept_name(address));
+        if let Err(error) = send_with(place, &state, socket.as_fd()) {
+            tracing::debug!(%address, "the service manager does not keep the socket: {error}");
+        }
+    }
+
+    /// Has the manager close what it keeps and nobody listens to any more.
+    pub(crate) fn forget(&self, address: net::SocketAddr) {
+        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={}", kept_name(address)));
+    }
+
+    fn tell(&self, state: &str) {
+        let Some((socket, address)) = &self.socket else { return };
+        if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
+            tracing::debug!("the service manager was not told {state:?}: {error}");
+        }
+    }
+}
+
+/// What the socket of an address is called while it is kept. A colon would end the name.
+pub(super) fn kept_name(address: net::SocketAddr) -> String {
+    format!("kept_{}", address.to_string().replace(':', "_"))
+}
+
+fn send_with(place: &SocketAddr, state: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.connect_addr(place)?;
+    let (descriptors, mut space) = ([descriptor], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    sendmsg(&socket, &[IoSlice::new(state.as_bytes())], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// A path, or after an `@` a name in the abstract namespace.
+fn open(name: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
+    let address = match name.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(name)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    // A manager that does not read must not hold up the gateway.
+    socket.set_nonblocking(true)?;
+    Ok((socket, address))
+}
+
+/// How long we may be silent (`sd_watchdog_enabled(3)`); what a predecessor had to say is ours to say now.
+fn watchdog(predecessor: Option<u32>) -> Option<Duration> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let ours = [Some(std::process::id()), predecessor];
+    let is_ours =
+        number("WATCHDOG_PID").is_none_or(|pid| ours.into_iter().flatten().any(|own| pid == u64::from(own)));
+    let period = number("WATCHDOG_USEC").filter(|micros| *micros > 0 && is_ours)?;
+    Some(Duration::from_micros(period))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_arrives_at_a_path_and_at_an_abstract_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let name = format!("notify-test-{}", std::process::id());
+        let places = [
+            (UnixDatagram::bind(&path).unwrap(), path.clone().into_os_string()),
+            (
+                UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap(),
+                format!("@{name}").into(),
+            ),
+        ];
+        for (manager, place) in places {
+            let told = ServiceManager { socket: Some(open(&place).unwrap()), watchdog: None };
+            told.ready();
+            told.reloading();
+            let mut octets = [0; 256];
+            let count = manager.recv(&mut octets).unwrap();
+            assert!(octets[..count].starts_with(b"READY=1\n"));
+            let count = manager.recv(&mut octets).unwrap();
+            assert!(octets[..count].starts_with(b"RELOADING=1\nMONOTONIC_USEC="));
+        }
+    }
+
+    #[test]
+    fn without_a_manager_nothing_is_said() {
+        ServiceManager { socket: None, watchdog: None }.ready();
+    }
+}

@@ -1,0 +1,19 @@
+//! The life of the process as others see it: sockets that were open before it, a service manager that wants
+//! to be told, and a successor that takes over.
+
+mod files;
+mod handover;
+mod inherited;
+mod manager;
+mod signals;
+mod sockets;
+
+pub use inherited::{Heritage, InheritError, Inherited};
+pub use sockets::{BindError, ControlSocket, bind};
+
+pub(crate) use files::open_files;
+pub use files::raise_open_files;
+pub(crate) use handover::{Handover, path_beside};
+pub(crate) use inherited::Predecessor;
+pub(crate) use manager::ServiceManager;
+pub(crate) use signals::{Signals, Stop};

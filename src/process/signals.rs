@@ -1,0 +1,99 @@
+//! What ends the process or makes it reload: signals, and a successor that serves.
+
+use super::ServiceManager;
+use crate::policy::{Reloader, Trigger};
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Why the gateway stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// SIGTERM, from a service manager.
+    Terminate,
+    /// SIGINT, from a terminal: nobody waits for requests in flight.
+    Interrupt,
+    /// Another gateway has taken over the sockets.
+    Successor {
+        /// Which process that is, where it is known.
+        process: Option<u32>,
+    },
+}
+
+impl Stop {
+    /// How long a connection may go on being idle before it is closed. A client that is just sending a
+    /// request on it gets an answer that says "close" instead of a closed connection (RFC 9112 §9.6). After
+    /// SIGTERM somebody waits; a successor has all the time.
+    pub(crate) const fn settling(self) -> Duration {
+        match self {
+            Self::Terminate => Duration::from_millis(250),
+            Self::Interrupt => Duration::ZERO,
+            Self::Successor { .. } => Duration::from_secs(5),
+        }
+    }
+}
+
+/// The signals a service manager sends.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for a further signal to stop.
+    pub(crate) async fn again(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Waits for a reason to stop, reloading on SIGHUP meanwhile. `succeeded` ends when a successor serves, and
+    /// says which process that is.
+    pub(crate) async fn stop(
+        &mut self,
+        reloader: &Arc<Reloader>,
+        manager: &Arc<ServiceManager>,
+        succeeded: impl Future<Output = Option<u32>>,
+    ) -> Stop {
+        tokio::pin!(succeeded);
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => {
+                    tracing::info!("stopping: SIGTERM");
+                    return Stop::Terminate;
+                }
+                _ = self.interrupt.recv() => {
+                    tracing::info!("stopping: SIGINT");
+                    return Stop::Interrupt;
+                }
+                process = &mut succeeded => {
+                    tracing::info!(process, "stopping: a successor serves");
+                    return Stop::Successor { process };
+                }
+                _ = self.hangup.recv() => {
+                    let (reloader, manager) = (Arc::clone(reloader), Arc::clone(manager));
+                    tokio::task::spawn_blocking(move || {
+                        manager.reloading();
+                        if let Err(busy) = reloader.reload(Trigger::Signal, false) {
+                            tracing::error!("SIGHUP: {busy}");
+                        }
+                        manager.ready();
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The client's side of an exchange, as an exchange needs it.
+
+use crate::http::Fault;
+use http::HeaderMap;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+/// Why a client has no part in its request any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientFault {
+    /// It closed the connection, or takes nothing of what is sent.
+    Gone,
+    /// Its body has a fault.
+    Malformed(Fault),
+    /// Its body is larger than it may be (RFC 9110 §15.5.14).
+    TooLarge,
+    /// Its body comes too slowly (RFC 9110 §15.5.9).
+    TooSlow,
+}
+
+/// A client whose request is being exchanged with an origin.
+pub trait Client: Send {
+    /// Appends the data of the request's body that has come to `out`; `true` once the body is over.
+    fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>>;
+
+    /// Appends what comes through a tunnel to `out`; `true` once the client sends no more.
+    fn poll_tunnel(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, ClientFault>>;
+
+    /// Sends the head of an answer in fields; whether a body follows is known then. Only clients of HTTP/2 are sent it so.
+    ///
+    /// # Errors
+    /// When the client is gone.
+    fn send_head(&mut self, status: u16, fields: HeaderMap, is_last: bool) -> Result<(), ClientFault>;
+
+    /// Sends some of `bytes`, and says how many.
+    fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>>;
+
+    /// Sends what was taken and is held back.
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ClientFault>>;
+
+    /// Ready once the client has left, without its next request.
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Ready at `at`.
+    fn poll_deadline(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()>;
+}

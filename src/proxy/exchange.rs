@@ -1,0 +1,246 @@
+//! One request to an origin: which server, over which connection, and once more where that is safe.
+
+use super::client::{Client, ClientFault};
+use super::fault::{OriginFault, OriginFaults};
+use super::pool::{OriginConnection, OriginConnections};
+use super::relay::{Progress, Relay, RelayError, Request};
+use crate::config::Timeouts;
+use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
+use crate::http::{Body, RequestHead};
+use crate::policy::{Site, Upstream};
+use crate::record::Totals;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// How many servers are tried that cannot be connected to: nothing has been sent then, so a second attempt is safe for
+/// every method.
+const ATTEMPTS: usize = 2;
+
+/// What has become of a request at its origin.
+#[derive(Debug)]
+pub struct Exchanged {
+    /// The status of the answer, where there was one.
+    pub status: Option<u16>,
+    /// Bytes of the answer's body that were sent.
+    pub bytes: usize,
+    /// Whether the client was sent anything.
+    pub has_begun: bool,
+    /// Whether the client's connection can carry a next request.
+    pub keeps_alive: bool,
+    /// The last server that was tried.
+    pub server: Option<usize>,
+    /// Why it came to no end.
+    pub failure: Option<Failure>,
+}
+
+/// Who ended an exchange before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The origin.
+    Origin(OriginFault),
+    /// The client.
+    Client(ClientFault),
+}
+
+/// Exchanges requests with origins, for one worker.
+#[derive(Debug)]
+pub struct Exchanger {
+    connections: OriginConnections,
+    faults: Arc<OriginFaults>,
+    totals: Arc<Totals>,
+}
+
+/// One request on its way to an origin.
+struct Attempt<'a> {
+    incoming: Incoming<'a>,
+    context: &'a RequestContext,
+    site: &'a Site,
+    timeouts: Timeouts,
+    /// The servers that were tried.
+    tried: Vec<usize>,
+    /// Those of them that failed, each once: a request that fails twice at one is one that failed.
+    blamed: Vec<usize>,
+}
+
+impl Exchanger {
+    /// One without a connection yet.
+    #[must_use]
+    pub const fn new(connections: OriginConnections, faults: Arc<OriginFaults>, totals: Arc<Totals>) -> Self {
+        Self { connections, faults, totals }
+    }
+
+    /// Closes connections that are not needed any more.
+    pub fn sweep(&self) {
+        self.connections.sweep();
+    }
+
+    /// Sends a request to its origin and the answer to the client. Where there is a failure and the client was sent
+    /// nothing yet, the answer is the caller's to give.
+    pub async fn exchange<C: Client>(
+        &self,
+        incoming: Incoming<'_>,
+        context: &RequestContext,
+        client: &mut C,
+        keeps_alive: bool,
+    ) -> Exchanged {
+        let Some(site) = context.site() else { return Exchanged::failed(OriginFault::NoAddress) };
+        let timeouts = context.policy.config.timeouts;
+        let mut attempt =
+            Attempt { incoming, context, site, timeouts, tried: Vec::new(), blamed: Vec::new() };
+        let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;
+        if let Some(Failure::Origin(fault)) = failure {
+            attempt.blame(fault);
+            self.totals.origins.failed(fault as usize);
+            self.faults.note(&site.config.name, fault.status(), fault.as_str());
+        }
+        Exchanged {
+            status: progress.status,
+            bytes: progress.sent,
+            has_begun: progress.has_begun,
+            keeps_alive: progress.keeps_client && failure.is_none(),
+            server: attempt.tried.last().copied(),
+            failure,
+        }
+    }
+
+    async fn attempts<C: Client>(
+        &self,
+        attempt: &mut Attempt<'_>,
+        client: &mut C,
+        keeps_alive: bool,
+    ) -> (Progress, Option<Failure>) {
+        let mut may_be_kept = true;
+        loop {
+            let opened = self.connect(attempt, may_be_kept).await;
+            let (mut connection, server) = match opened {
+                Ok(opened) => opened,
+                Err(fault) => return (Progress::default(), Some(Failure::Origin(fault))),
+            };
+            let head = attempt.head(&server);
+            self.totals.origins.attempt();
+            let relay = Relay::new(attempt.request(keeps_alive), head, client, &mut connection);
+            let (progress, result) = relay.run().await;
+            progress.first_byte.into_iter().for_each(|took| self.totals.origins.answered(took));
+            if progress.status.is_some() {
+                server.answered();
+            }
+            match result {
+                Ok(()) => {
+                    if progress.keeps_origin {
+                        self.connections.keep(connection, attempt.idle());
+                    }
+                    return (progress, None);
+                }
+                // RFC 9110 §9.2.2: what may be done twice is asked once more.
+                Err(RelayError::Dead) if is_idempotent(attempt.incoming.head.method()) => may_be_kept = false,
+                Err(RelayError::Dead) => {
+                    return (progress, Some(Failure::Origin(OriginFault::Closed)));
+                }
+                Err(RelayError::Origin(fault)) => return (progress, Some(Failure::Origin(fault))),
+                Err(RelayError::Client(fault)) => return (progress, Some(Failure::Client(fault))),
+            }
+        }
+    }
+
+    /// A connection to the server whose turn it is, or to the next one where that cannot be reached.
+    async fn connect(
+        &self,
+        attempt: &mut Attempt<'_>,
+        may_be_kept: bool,
+    ) -> Result<(OriginConnection, Arc<Upstream>), OriginFault> {
+        let site = attempt.site;
+        loop {
+            let index = site.origin.next(&attempt.tried).ok_or(OriginFault::NoAddress)?;
+            let server = site.origin.servers.get(index).ok_or(OriginFault::NoAddress)?;
+            if may_be_kept && let Some(kept) = self.connections.take(site, server) {
+                attempt.tried.push(index);
+                return Ok((kept, Arc::clone(server)));
+            }
+            let before = attempt.tried.iter().filter(|tried| **tried == index).count();
+            attempt.tried.push(index);
+            match self.connections.open(site, server, before, &attempt.timeouts).await {
+                Ok(connection) => return Ok((connection, Arc::clone(server))),
+                Err(fault) if attempt.tried.len() >= ATTEMPTS => return Err(fault),
+                Err(fault) => {
+                    self.totals.origins.failed(fault as usize);
+                    attempt.blame(fault);
+                }
+            }
+        }
+    }
+}
+
+impl Attempt<'_> {
+    fn request(&self, keeps_alive: bool) -> Request<'_> {
+        let (head, own) = (self.incoming.head, self.site.config.origin.timeouts);
+        Request {
+            method: head.method(),
+            version: head.version,
+            body: head.body,
+            is_handshake: head.is_websocket_handshake(),
+            keeps_alive,
+            usage: self.context.usage.as_deref(),
+            read_timeout: own.read.unwrap_or(self.timeouts.origin_read),
+            write_timeout: own.write.unwrap_or(self.timeouts.origin_write),
+        }
+    }
+
+    fn idle(&self) -> std::time::Duration {
+        self.site.config.origin.timeouts.idle.unwrap_or(self.timeouts.origin_idle)
+    }
+
+    /// The head that the origin is sent.
+    fn head(&self, server: &Upstream) -> Vec<u8> {
+        let head = self.incoming.head;
+        let mut out = Vec::with_capacity(1_024);
+        let target = forwarded_target(head);
+        for part in [head.method().as_bytes(), b" ", &*target, b" HTTP/1.1\r\n"] {
+            out.extend_from_slice(part);
+        }
+        let mut put = |name: &[u8], value: &[u8]| {
+            for part in [name, b": ", value, b"\r\n"] {
+                out.extend_from_slice(part);
+            }
+        };
+        forward(self.incoming, self.context, Some(server), &mut put);
+        put_framing(head, &mut put);
+        out.extend_from_slice(b"\r\n");
+        out
+    }
+
+    /// Notes that the server which was tried last failed.
+    fn blame(&mut self, fault: OriginFault) {
+        if let Some(index) = self.tried.last().copied().filter(|index| !self.blamed.contains(index))
+            && let Some(server) = self.site.origin.servers.get(index)
+        {
+            server.failed(fault.cause(), SystemTime::now());
+            self.blamed.push(index);
+        }
+    }
+}
+
+/// Says how the request's body is framed, and what becomes of the connection.
+fn put_framing(head: &RequestHead, put: &mut dyn FnMut(&[u8], &[u8])) {
+    match head.body {
+        Body::Length(length) => put(b"Content-Length", length.to_string().as_bytes()),
+        Body::Chunked => put(b"Transfer-Encoding", b"chunked"),
+        Body::None | Body::UntilClose if head.get("content-length").is_some() => put(b"Content-Length", b"0"),
+        Body::None | Body::UntilClose => {}
+    }
+    if head.is_websocket_handshake() {
+        put(b"Connection", b"Upgrade");
+        put(b"Upgrade", b"websocket");
+    }
+}
+
+/// RFC 9110 §9.2.2.
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
+impl Exchanged {
+    const fn failed(fault: OriginFault) -> Self {
+        let failure = Some(Failure::Origin(fault));
+        Self { status: None, bytes: 0, has_begun: false, keeps_alive: false, server: None, failure }
+    }
+}

@@ -1,0 +1,168 @@
+//! What can be wrong with an origin, and how the operator is told.
+
+use pingora::{Error, ErrorType};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Why a request failed at its origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginFault {
+    /// No server, or none with an address.
+    NoAddress,
+    /// It refuses connections.
+    Refused,
+    /// It takes no connection in time.
+    ConnectTimeout,
+    /// There is no way to it.
+    NoRoute,
+    /// The TLS handshake failed.
+    Tls,
+    /// Its certificate is not one to trust.
+    Certificate,
+    /// It does not answer, or take the request, in time.
+    Timeout,
+    /// It closed the connection before it had answered.
+    Closed,
+    /// What it answers is no HTTP.
+    Malformed,
+    /// Anything else.
+    Other,
+}
+
+impl OriginFault {
+    /// The fault that an attempt to connect ended with.
+    pub(crate) fn of(error: &Error) -> Self {
+        use ErrorType::{
+            ConnectNoRoute, ConnectRefused, ConnectTimedout, HTTPStatus, InvalidCert, TLSHandshakeFailure,
+            TLSHandshakeTimedout,
+        };
+        match error.etype() {
+            HTTPStatus(503) => Self::NoAddress,
+            ConnectRefused => Self::Refused,
+            ConnectTimedout => Self::ConnectTimeout,
+            ConnectNoRoute => Self::NoRoute,
+            TLSHandshakeFailure | TLSHandshakeTimedout => Self::Tls,
+            InvalidCert => Self::Certificate,
+            _ => Self::Other,
+        }
+    }
+
+    /// The status that the client is told.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::NoAddress => 503,
+            Self::ConnectTimeout | Self::Timeout => 504,
+            _ => 502,
+        }
+    }
+
+    /// What the client is told.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self.status() {
+            503 => "the site is not available",
+            504 => "the site did not answer in time",
+            _ => "the site could not be reached",
+        }
+    }
+
+    /// One word for the log.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoAddress => "NoAddress",
+            Self::Refused => "ConnectRefused",
+            Self::ConnectTimeout => "ConnectTimedout",
+            Self::NoRoute => "ConnectNoRoute",
+            Self::Tls => "TLSHandshakeFailure",
+            Self::Certificate => "InvalidCert",
+            Self::Timeout => "ReadTimedout",
+            Self::Closed => "ConnectionClosed",
+            Self::Malformed => "InvalidHTTPHeader",
+            Self::Other => "Other",
+        }
+    }
+
+    /// What the operator is told of the server.
+    #[must_use]
+    pub const fn cause(self) -> &'static str {
+        match self {
+            Self::NoAddress => "it has no address",
+            Self::Refused => "it refuses connections",
+            Self::ConnectTimeout => "it takes no connection in time",
+            Self::NoRoute => "there is no way to it",
+            Self::Tls => "the TLS handshake with it fails",
+            Self::Certificate => "its certificate is not one to trust",
+            Self::Timeout => "it does not answer in time",
+            Self::Closed => "it closes the connection before it has answered",
+            Self::Malformed => "what it answers is no HTTP",
+            Self::Other => "requests to it fail",
+        }
+    }
+}
+
+/// Between two lines about origins that fail; what happens in between is counted.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Failures of origins by site and status: told at once, then at most every ten seconds, with their number.
+/// Bounded, since both are.
+#[derive(Debug, Default)]
+pub struct OriginFaults(Mutex<HashMap<(String, u16), (Instant, u64)>>);
+
+impl OriginFaults {
+    /// How many failures a line is due for, this one included; `None` while it is too early for one.
+    fn due(&self, site: &str, status: u16, now: Instant) -> Option<u64> {
+        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((told, untold)) = faults.get_mut(&(site.to_owned(), status)) else {
+            faults.insert((site.to_owned(), status), (now, 0));
+            return Some(1);
+        };
+        *untold += 1;
+        if now.duration_since(*told) < QUIET {
+            return None;
+        }
+        *told = now;
+        Some(std::mem::take(untold))
+    }
+
+    /// Tells of a failure, if that is due.
+    pub fn note(&self, site: &str, status: u16, kind: &str) {
+        if let Some(count) = self.due(site, status, Instant::now()) {
+            tracing::warn!(site, status, count, kind, "requests failed at the origin");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_are_counted_instead_of_repeated() {
+        let (faults, start) = (OriginFaults::default(), Instant::now());
+        let due = |site, seconds| faults.due(site, 502, start + Duration::from_secs(seconds));
+        assert_eq!(due("a", 0), Some(1));
+        assert_eq!(due("a", 1), None);
+        assert_eq!(due("a", 9), None);
+        assert_eq!(due("b", 9), Some(1), "another site is another story");
+        assert_eq!(due("a", 10), Some(3));
+        assert_eq!(due("a", 20), Some(1));
+    }
+
+    #[test]
+    fn each_fault_has_its_word_in_metrics() {
+        assert_eq!(OriginFault::Other as usize + 1, crate::record::ORIGIN_FAULTS.len());
+        assert_eq!(crate::record::ORIGIN_FAULTS[OriginFault::Timeout as usize], "timeout");
+    }
+
+    #[test]
+    fn what_the_client_is_told_says_who_was_slow_and_who_was_not_there() {
+        assert_eq!(OriginFault::of(&Error::new_up(ErrorType::ConnectRefused)).status(), 502);
+        assert_eq!(OriginFault::of(&Error::new_up(ErrorType::ConnectTimedout)).status(), 504);
+        assert_eq!(OriginFault::of(&Error::new_in(ErrorType::HTTPStatus(503))).status(), 503);
+        assert_eq!(OriginFault::Timeout.status(), 504);
+        assert_eq!(OriginFault::Malformed.status(), 502);
+    }
+}

@@ -1,0 +1,419 @@
+//! robots.txt files that sites take from their origins: fetched beside the requests, spread over time.
+//!
+//! A fetch is what a crawler would ask for, as far as the origin can tell: the site's public host and scheme, no cookies
+//! (RFC 9309 §2.3). It goes to the origin's own server, whatever a redirect says, so nothing new is resolved and nobody can
+//! have the gateway ask elsewhere.
+
+use super::peer::{Authorities, reached};
+use crate::config::{HostPattern, OriginUrl, RobotsUrl};
+use crate::http::{Body, Chunks};
+
+use crate::http::head::AnswerHead;
+use crate::policy::{FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, Validators, detached};
+use crate::request::host;
+use pingora::connectors::TransportConnector;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, spawn_blocking};
+
+/// How often it is looked whether one is due.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How many origins are asked at once.
+const AT_ONCE: usize = 32;
+
+/// How long one fetch may take, with its redirects.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the first of a start may take, all together, before clients are served.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// RFC 9309 §2.3.1.2 asks for five at least.
+const REDIRECTS: usize = 5;
+
+/// The longest file that is read, as from disk.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// The longest head of an answer.
+const MOST_HEAD: usize = 64 * 1024;
+
+/// Fetches what is due, for as long as the gateway runs.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    reloader: Arc<Reloader>,
+    authorities: Arc<Authorities>,
+    asking: JoinSet<(String, OriginAnswer)>,
+    /// Whether something new is not in force yet.
+    is_behind: bool,
+}
+
+impl Fetcher {
+    pub(crate) fn new(reloader: Arc<Reloader>, authorities: Arc<Authorities>) -> Self {
+        Self { reloader, authorities, asking: JoinSet::new(), is_behind: false }
+    }
+
+    /// Asks for what is unknown before the first client is served, as far as that comes soon.
+    pub(crate) async fn begin(&mut self) {
+        let all = async {
+            loop {
+                self.ask();
+                if self.asking.is_empty() {
+                    return;
+                }
+                self.take().await;
+            }
+        };
+        let _ = tokio::time::timeout(FIRST, all).await;
+    }
+
+    /// Goes on asking until the gateway stops.
+    pub(crate) async fn go_on(mut self, mut stopped: watch::Receiver<bool>) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                _ = stopped.wait_for(|stop| *stop) => return,
+            }
+            self.ask();
+            if !self.asking.is_empty() || self.is_behind {
+                self.take().await;
+            }
+        }
+    }
+
+    /// Begins as many fetches as are due and have room.
+    fn ask(&mut self) {
+        let policy = self.reloader.current();
+        for (name, validators) in
+            self.reloader.origin_files().take_due(AT_ONCE - self.asking.len().min(AT_ONCE))
+        {
+            let (policy, authorities) = (Arc::clone(&policy), Arc::clone(&self.authorities));
+            self.asking.spawn(async move {
+                let site = policy.sites().iter().find(|site| site.config.name == name);
+                let Some(site) = site else { return (name, failed("the site is not in force yet")) };
+                let fetched =
+                    tokio::time::timeout(PATIENCE, fetch(&policy, site, validators.as_ref(), &authorities));
+                let answer =
+                    fetched.await.unwrap_or_else(|_| failed("the origin did not answer within 10 s"));
+                (name, answer)
+            });
+        }
+    }
+
+    /// Takes the answers that are there, and waits a moment for more: what is new is put in force together.
+    async fn take(&mut self) {
+        let mut answers = Vec::new();
+        let moment = tokio::time::sleep(LOOK);
+        tokio::pin!(moment);
+        loop {
+            tokio::select! {
+                answer = self.asking.join_next() => match answer {
+                    Some(answer) => answers.extend(answer.ok()),
+                    None => break,
+                },
+                () = &mut moment => break,
+            }
+        }
+        if answers.is_empty() && !self.is_behind {
+            return;
+        }
+        let (reloader, policy) = (Arc::clone(&self.reloader), self.reloader.current());
+        let is_behind = self.is_behind;
+        let taken = spawn_blocking(move || reloader.take_origin_answers(&policy, answers, is_behind));
+        self.is_behind = !taken.await.unwrap_or(true);
+    }
+}
+
+fn failed(why: impl Into<String>) -> OriginAnswer {
+    OriginAnswer::Failed(why.into())
+}
+
+/// Where one request of a fetch goes.
+struct Step {
+    scheme: &'static str,
+    host: String,
+    path: String,
+}
+
+/// Asks the origin of a site, or the place that is named in its stead.
+async fn fetch(
+    policy: &Policy,
+    site: &Site,
+    validators: Option<&Validators>,
+    authorities: &Authorities,
+) -> OriginAnswer {
+    let Some(from) = site.config.robots.origin() else { return failed("the site has a file of its own") };
+    let elsewhere = match &from.url {
+        None => None,
+        Some(url) => {
+            let origin = url.server.clone();
+            match spawn_blocking(move || detached(&origin)).await {
+                Ok(Ok(server)) => Some((server, url)),
+                Ok(Err(error)) => return failed(format!("{} cannot be resolved: {error}", url.server)),
+                Err(_) => return failed("the name could not be resolved"),
+            }
+        }
+    };
+    // Whom the operator trusts for the origin says nothing of another place.
+    let plain = elsewhere.as_ref().map(|_| Site { origin: site.origin.without_ca(), ..site.clone() });
+    let site = plain.as_ref().unwrap_or(site);
+    let server = match &elsewhere {
+        Some((server, _)) => server,
+        None => match site.origin.next(&[]).and_then(|at| site.origin.servers.get(at)) {
+            Some(server) => server,
+            None => return failed("the origin has no server"),
+        },
+    };
+    let mut step = first_step(policy, site, elsewhere.as_ref().map(|(_, url)| *url), &server.server.url);
+    for _ in 0..=REDIRECTS {
+        match ask(policy, site, server, &step, validators, authorities).await {
+            Ok(answer) => match followed(&answer, &step, site) {
+                Some(Ok(next)) => step = next,
+                Some(Err(why)) => return failed(why),
+                None => return meaning(answer),
+            },
+            Err(why) => return failed(why),
+        }
+    }
+    failed(format!("the origin redirects more than {REDIRECTS} times"))
+}
+
+fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &OriginUrl) -> Step {
+    if let Some(url) = url {
+        let scheme = if url.server.is_tls() { "https" } else { "http" };
+        return Step { scheme, host: url.server.authority(), path: url.path.to_string() };
+    }
+    let own = site.config.robots.origin().and_then(|from| from.host.as_deref()).map(str::to_owned);
+    let exact = || {
+        site.config.hosts.iter().find_map(|host| match host {
+            HostPattern::Exact(name) => Some(name.to_string()),
+            HostPattern::Below(_) => None,
+        })
+    };
+    let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
+    Step {
+        scheme: if is_tls { "https" } else { "http" },
+        host: own.or_else(exact).unwrap_or_else(|| server.authority()),
+        path: "/robots.txt".to_owned(),
+    }
+}
+
+/// A whole answer.
+struct Answered {
+    status: u16,
+    location: Option<String>,
+    is_own: bool,
+    coding: Option<String>,
+    validators: Validators,
+    body: Vec<u8>,
+}
+
+/// Where an answer sends on; why one may not go there.
+fn followed(answer: &Answered, step: &Step, site: &Site) -> Option<Result<Step, String>> {
+    if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let Some(location) = answer.location.as_deref() else {
+        return Some(Err(format!("the origin answers {} without a place to go", answer.status)));
+    };
+    let (scheme, rest) = match location.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => ("http", rest),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => ("https", rest),
+        _ => match location.strip_prefix("//") {
+            Some(rest) => (step.scheme, rest),
+            None => return Some(Ok(here(step, location))),
+        },
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    let name = host::normalise(authority);
+    let is_ours =
+        name == host::normalise(&step.host) || site.config.hosts.iter().any(|pattern| pattern.admits(&name));
+    if !is_ours {
+        return Some(Err(format!("the origin redirects to another host, `{authority}`, which is not asked")));
+    }
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    Some(Ok(Step { scheme, host: authority.to_owned(), path: plain(&path) }))
+}
+
+/// A relative reference (RFC 3986 §5.2), dot segments left to the origin.
+fn here(step: &Step, location: &str) -> Step {
+    let path = if location.starts_with('/') {
+        location.to_owned()
+    } else {
+        let folder = step.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{location}")
+    };
+    Step { scheme: step.scheme, host: step.host.clone(), path: plain(&path) }
+}
+
+/// Without its fragment, and nothing in it that would end a request line.
+fn plain(path: &str) -> String {
+    let path = path.split('#').next().unwrap_or_default();
+    path.bytes().filter(u8::is_ascii_graphic).map(char::from).collect()
+}
+
+fn meaning(answer: Answered) -> OriginAnswer {
+    if answer.is_own {
+        return failed(
+            "the origin leads back to this gateway: its own robots.txt is not taken for the origin's",
+        );
+    }
+    match answer.status {
+        304 => OriginAnswer::NotModified,
+        200..=299 if answer.coding.is_some() => failed(
+            "the origin compresses its robots.txt though it was asked not to (Accept-Encoding: identity)",
+        ),
+        200..=299 => OriginAnswer::File { bytes: answer.body, validators: answer.validators },
+        // It was sent to the wrong server, which says nothing of the right one (RFC 9110 §15.5.20).
+        status @ (421 | 429) => failed(format!("the origin answers {status}")),
+        status @ 400..=499 => OriginAnswer::None(status),
+        status => failed(format!("the origin answers {status}")),
+    }
+}
+
+/// One request, on a connection of its own.
+async fn ask(
+    policy: &Policy,
+    site: &Site,
+    server: &Upstream,
+    step: &Step,
+    validators: Option<&Validators>,
+    authorities: &Authorities,
+) -> Result<Answered, String> {
+    let silent = |what: &str| format!("the origin {} {what}", server.server.url);
+    let peer = reached(server, 0, site, &policy.config.timeouts, authorities)
+        .map_err(|_| silent("has no address"))?;
+    let connector = TransportConnector::new(None);
+    let stream = connector.new_stream(&peer).await;
+    let mut stream =
+        stream.map_err(|error| silent(&format!("cannot be reached: {}", error.etype().as_str())))?;
+    let sent = async {
+        stream.write_all(request(policy, step, validators).as_bytes()).await?;
+        stream.flush().await
+    };
+    sent.await.map_err(|error| silent(&format!("takes no request: {error}")))?;
+    let mut read = Vec::new();
+    let mut piece = vec![0; 16 * 1024];
+    loop {
+        match whole(&read) {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) => {}
+            Err(why) => return Err(silent(why)),
+        }
+        if read.len() > MOST_BYTES + MOST_HEAD {
+            return Err(silent("serves more than 16 MiB as robots.txt"));
+        }
+        let count = stream.read(&mut piece).await.map_err(|error| silent(&format!("breaks off: {error}")))?;
+        if count == 0 {
+            return ended(&read).ok_or_else(|| silent("breaks off in the middle of its answer"));
+        }
+        read.extend_from_slice(piece.get(..count).unwrap_or_default());
+    }
+}
+
+fn request(policy: &Policy, step: &Step, validators: Option<&Validators>) -> String {
+    let Step { scheme, host, path } = step;
+    let mut text = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway/{}\r\nAccept: text/plain, */*;q=0.1\r\n\
+         Accept-Encoding: identity\r\nX-Forwarded-Proto: {scheme}\r\nX-Forwarded-Host: {host}\r\n\
+         {FETCH_MARKER}: {}\r\nConnection: close\r\n",
+        env!("CARGO_PKG_VERSION"),
+        policy.fetch_marker(),
+    );
+    let mut field = |name: &str, value: Option<&String>| {
+        if let Some(value) =
+            value.filter(|value| value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()))
+        {
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, "{name}: {value}\r\n");
+        }
+    };
+    field("If-None-Match", validators.and_then(|known| known.etag.as_ref()));
+    field("If-Modified-Since", validators.and_then(|known| known.modified.as_ref()));
+    text.push_str("\r\n");
+    text
+}
+
+/// The head behind interim answers (RFC 9110 §15.2), and what follows it.
+fn head(mut read: &[u8]) -> Result<Option<(AnswerHead<'_>, &[u8])>, &'static str> {
+    loop {
+        let head = AnswerHead::read(read).map_err(|_| "answers with what is no HTTP")?;
+        let Some(head) = head else {
+            return if read.len() > MOST_HEAD { Err("answers with a head without end") } else { Ok(None) };
+        };
+        let rest = read.get(head.length..).unwrap_or_default();
+        if !head.is_interim() {
+            return Ok(Some((head, rest)));
+        }
+        read = rest;
+    }
+}
+
+/// The answer, where it is whole.
+fn whole(read: &[u8]) -> Result<Option<Answered>, &'static str> {
+    let Some((head, rest)) = head(read)? else { return Ok(None) };
+    let body = match head.body("GET") {
+        Body::None => Some(Vec::new()),
+        Body::Length(length) => {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            if length > MOST_BYTES {
+                return Err("serves more than 16 MiB as robots.txt");
+            }
+            rest.get(..length).map(<[u8]>::to_vec)
+        }
+        Body::Chunked => {
+            let (mut chunks, mut body) = (Chunks::default(), Vec::new());
+            chunks.read(rest, |data| body.extend_from_slice(data)).map_err(|_| "sends broken chunks")?;
+            chunks.is_done().then_some(body)
+        }
+        Body::UntilClose => None,
+    };
+    Ok(body.map(|body| answered(&head, body)))
+}
+
+/// The answer that the end of the connection makes whole.
+fn ended(read: &[u8]) -> Option<Answered> {
+    let (head, rest) = head(read).ok()??;
+    matches!(head.body("GET"), Body::UntilClose).then(|| answered(&head, rest.to_vec()))
+}
+
+fn answered(head: &AnswerHead<'_>, body: Vec<u8>) -> Answered {
+    let owned = |name: &str| head.text(name).map(str::to_owned);
+    let coding = owned("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"));
+    Answered {
+        status: head.status,
+        location: owned("location"),
+        is_own: head.has(FETCH_MARKER),
+        coding,
+        validators: Validators { etag: owned("etag"), modified: owned("last-modified") },
+        body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_its_framing_says_so() {
+        for (text, body) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Some("abc")),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", None),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", Some("abc")),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", None),
+            ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some("")),
+            ("HTTP/1.1 304 Not Modified\r\n\r\n", Some("")),
+            ("HTTP/1.1 200 OK\r\n\r\nabc", None),
+        ] {
+            let found = whole(text.as_bytes()).unwrap().map(|answer| answer.body);
+            assert_eq!(found.as_deref(), body.map(str::as_bytes), "{text:?}");
+        }
+        assert_eq!(ended(b"HTTP/1.1 200 OK\r\n\r\nabc").unwrap().body, b"abc");
+        assert!(ended(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc").is_none());
+        assert!(whole(b"nonsense\r\n\r\n").is_err());
+        assert!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! The answer of an origin on its way to the client: its head written anew, its body framed anew.
+
+use super::{Answer, Framing, LARGE_PIECE, MOST_INTERIM, PIECE, Relay, RelayError, Request};
+use crate::gateway::date;
+use crate::http::head::AnswerHead;
+use crate::http::{Body, BodyReader, ResponseWriter, Version, push_chunk};
+use crate::proxy::client::Client;
+use crate::proxy::fault::OriginFault;
+use crate::proxy::pool::OriginConnection;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use std::future::Future as _;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::AsyncReadExt as _;
+
+impl<C: Client> Relay<'_, C> {
+    /// Moves the answer on; whether that was possible.
+    pub(super) fn poll_answer(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
+        let mut has_moved = false;
+        loop {
+            while let Some(rest) = self.out.get(self.out_sent..).filter(|rest| !rest.is_empty()) {
+                match self.client.poll_send(context, rest) {
+                    Poll::Ready(Ok(count)) => {
+                        (self.out_sent, self.is_held, has_moved) = (self.out_sent + count, true, true);
+                        self.out_body = self.out_body.min(self.out.len() - self.out_sent);
+                        self.progress.has_begun |= self.progress.status.is_some();
+                    }
+                    Poll::Ready(Err(fault)) => return Err(RelayError::Client(fault)),
+                    Poll::Pending => return Ok(has_moved),
+                }
+            }
+            self.out.clear();
+            self.out_sent = 0;
+            if let Some(error) = self.failure {
+                return Err(error);
+            }
+            if matches!(self.answer, Answer::Over) {
+                return Ok(has_moved);
+            }
+            let taken = match self.poll_read(context) {
+                Poll::Ready(Ok(0)) => self.ended(),
+                Poll::Ready(Ok(_)) => {
+                    let since = self.since;
+                    self.progress.first_byte.get_or_insert_with(|| since.elapsed());
+                    self.take()
+                }
+                Poll::Ready(Err(error)) => Err(self.broken(error.kind())),
+                Poll::Pending => return Ok(has_moved),
+            };
+            // What was good before the fault goes to the client still.
+            self.failure = taken.err();
+            has_moved = true;
+        }
+    }
+
+    /// Reads from the origin.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let OriginConnection { stream, buffer, start, .. } = &mut *self.origin;
+        if *start == buffer.len() {
+            buffer.clear();
+            *start = 0;
+        }
+        buffer.reserve(self.piece);
+        let count = ready!(pin!(stream.read_buf(buffer)).poll(context))?;
+        if count >= PIECE {
+            self.piece = LARGE_PIECE;
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// Takes what was read.
+    fn take(&mut self) -> Result<(), RelayError> {
+        while matches!(self.answer, Answer::Head) {
+            if !self.take_head()? {
+                return Ok(());
+            }
+        }
+        match self.answer {
+            Answer::Body(_) => self.take_body(),
+            Answer::Tunnel => {
+                let rest = self.origin.buffer.get(self.origin.start..).unwrap_or_default();
+                self.out.extend_from_slice(rest);
+                self.origin.start = self.origin.buffer.len();
+                Ok(())
+            }
+            Answer::Head | Answer::Over => Ok(()),
+        }
+    }
+
+    /// Takes a head, where it is whole; `false` where more of it is needed.
+    fn take_head(&mut self) -> Result<bool, RelayError> {
+        let bytes = self.origin.buffer.get(self.origin.start..).unwrap_or_default();
+        let malformed = |_| RelayError::Origin(OriginFault::Malformed);
+        let Some(head) = AnswerHead::read(bytes).map_err(malformed)? else { return Ok(false) };
+        let length = head.length;
+        if head.is_interim() {
+            self.interim += 1;
+            if self.interim > MOST_INTERIM {
+                return Err(RelayError::Origin(OriginFault::Malformed));
+            }
+            // HTTP/1.0 knows none (RFC 9110 §15.2), and pingora passes none on over HTTP/2.
+            if self.request.version == Version::Http11 {
+                write_interim(&mut self.out, &head);
+            }
+            self.origin.start += length;
+            return Ok(true);
+        }
+        self.progress.status = Some(head.status);
+        if head.status == 101 {
+            let protocol = head.upgrade().filter(|_| self.request.is_handshake);
+            let Some(protocol) = protocol else { return Err(RelayError::Origin(OriginFault::Malformed)) };
+            write_switch(&mut self.out, &head, protocol);
+            (self.answer, self.upload.is_whole) = (Answer::Tunnel, false);
+            self.origin.start += length;
+            return Ok(true);
+        }
+        let body = head.body(self.request.method);
+        // HTTP/1.0 knows no transfer codings: such a body ends with the connection (RFC 9112 §6.1). HTTP/2 needs none.
+        let can_chunk = self.request.version == Version::Http11;
+        let has_length = !matches!(body, Body::Chunked | Body::UntilClose);
+        self.framing = if has_length || !can_chunk { Framing::AsItIs } else { Framing::Chunks };
+        self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
+        self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose;
+        let reader = BodyReader::new(body);
+        if self.request.version == Version::Http2 {
+            let fields = fields(&head, &self.request);
+            let sent = self.client.send_head(head.status, fields, reader.is_done());
+            sent.map_err(RelayError::Client)?;
+            self.progress.has_begun = true;
+        } else {
+            write_head(&mut self.out, &head, &self.request, self.framing, self.progress.keeps_client);
+        }
+        self.answer = if reader.is_done() { Answer::Over } else { Answer::Body(reader) };
+        self.origin.start += length;
+        Ok(true)
+    }
+
+    fn take_body(&mut self) -> Result<(), RelayError> {
+        let Answer::Body(reader) = &mut self.answer else { return Ok(()) };
+        let OriginConnection { buffer, start, .. } = &mut *self.origin;
+        let bytes = buffer.get(*start..).unwrap_or_default();
+        let before = self.out.len();
+        let out = &mut self.out;
+        let mut data_length = 0;
+        // A piece that goes on as it is does so where it lies.
+        let is_one_piece = self.framing == Framing::AsItIs && out.is_empty() && *start == 0;
+        let read = reader.read(bytes, |data| {
+            data_length += data.len();
+            match self.framing {
+                Framing::AsItIs if is_one_piece && data.len() == bytes.len() => {}
+                Framing::AsItIs => out.extend_from_slice(data),
+                Framing::Chunks => push_chunk(out, data),
+            }
+        });
+        let count = read.map_err(|_| RelayError::Origin(OriginFault::Malformed))?;
+        if is_one_piece && data_length == bytes.len() {
+            std::mem::swap(out, buffer);
+            buffer.clear();
+        } else {
+            *start += count;
+        }
+        self.progress.sent += data_length;
+        self.out_body = self.out.len() - before;
+        if reader.is_done() {
+            self.finish();
+        }
+        Ok(())
+    }
+
+    /// The answer's body is whole.
+    fn finish(&mut self) {
+        if self.framing == Framing::Chunks {
+            self.out.extend_from_slice(b"0\r\n\r\n");
+        }
+        self.answer = Answer::Over;
+    }
+
+    /// The origin has closed the connection.
+    fn ended(&mut self) -> Result<(), RelayError> {
+        match &self.answer {
+            Answer::Body(BodyReader::UntilClose) => self.finish(),
+            Answer::Tunnel | Answer::Over => self.answer = Answer::Over,
+            Answer::Head | Answer::Body(_) => return Err(self.broken(io::ErrorKind::UnexpectedEof)),
+        }
+        Ok(())
+    }
+
+    /// What it means that the origin's connection has come to its end.
+    fn broken(&self, kind: io::ErrorKind) -> RelayError {
+        let is_unanswered =
+            matches!(self.answer, Answer::Head) && self.origin.buffer.len() == self.origin.start;
+        let is_retried = self.origin.is_kept && is_unanswered && self.interim == 0 && !self.upload.has_body;
+        match kind {
+            io::ErrorKind::TimedOut => RelayError::Origin(OriginFault::Timeout),
+            _ if is_retried => RelayError::Dead,
+            _ => RelayError::Origin(OriginFault::Closed),
+        }
+    }
+}
+
+fn write_interim(out: &mut Vec<u8>, head: &AnswerHead<'_>) {
+    let mut writer = ResponseWriter::begin(out, head.status, head.reason);
+    head.page_fields().for_each(|(name, value)| writer.field(name, value));
+    writer.finish();
+}
+
+fn write_switch(out: &mut Vec<u8>, head: &AnswerHead<'_>, protocol: &[u8]) {
+    let mut writer = ResponseWriter::begin(out, head.status, head.reason);
+    writer.field(b"Connection", b"Upgrade");
+    writer.field(b"Upgrade", protocol);
+    head.page_fields().for_each(|(name, value)| writer.field(name, value));
+    writer.finish();
+}
+
+fn write_head(
+    out: &mut Vec<u8>,
+    head: &AnswerHead<'_>,
+    request: &Request<'_>,
+    framing: Framing,
+    keeps_alive: bool,
+) {
+    out.reserve(head.length + 256);
+    let mut writer = ResponseWriter::begin(out, head.status, head.reason);
+    put_fields(head, request, framing, |name, value| writer.field(name, value));
+    writer.end(keeps_alive);
+}
+
+/// The fields of an answer as HTTP/2 has them, which frames bodies itself.
+fn fields(head: &AnswerHead<'_>, request: &Request<'_>) -> HeaderMap {
+    let mut fields = HeaderMap::new();
+    put_fields(head, request, Framing::AsItIs, |name, value| {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+            fields.append(name, value);
+        }
+    });
+    fields
+}
+
+fn put_fields(
+    head: &AnswerHead<'_>,
+    request: &Request<'_>,
+    framing: Framing,
+    mut put: impl FnMut(&[u8], &[u8]),
+) {
+    head.page_fields().for_each(|(name, value)| put(name, value));
+    // The answer to HEAD says how long the body would be, and a 304 may.
+    match (framing, head.declared_length()) {
+        (Framing::Chunks, _) => put(b"Transfer-Encoding", b"chunked"),
+        (Framing::AsItIs, Some(length)) if head.status != 204 => {
+            put(b"Content-Length", length.to_string().as_bytes());
+        }
+        (Framing::AsItIs, _) => {}
+    }
+    // RFC 9110 §6.6.1: who forwards an answer without a date writes one.
+    if !head.has("date") {
+        put(b"Date", date::now().as_bytes());
+    }
+    if let Some(preference) = request.usage.filter(|_| !head.has("content-usage")) {
+        put(b"Content-Usage", preference);
+    }
+}

@@ -1,0 +1,287 @@
+//! One request to one connection of an origin, and the answer back, both at once.
+//!
+//! The head that is sent is the gateway's own; bodies are read by their framing and framed anew. Nothing is read from one
+//! side while the other takes nothing, so that a slow recipient holds up its sender and no memory fills.
+
+mod answer;
+#[cfg(test)]
+mod tests;
+
+use super::client::{Client, ClientFault};
+use super::fault::OriginFault;
+use super::pool::OriginConnection;
+use crate::http::{Body, BodyReader, Version, push_chunk};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWrite as _;
+
+/// How much is read from an origin at a time, and how much once a read has filled that.
+const PIECE: usize = 16 * 1024;
+const LARGE_PIECE: usize = 64 * 1024;
+
+/// How much of a request's body waits for the origin to take it.
+const MOST_WAITING: usize = 64 * 1024;
+
+/// More interim answers than one request has use for.
+const MOST_INTERIM: usize = 32;
+
+/// What an exchange needs to know of its request.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) method: &'a str,
+    /// The version that the client speaks.
+    pub(super) version: Version,
+    pub(super) body: Body,
+    /// Whether the client asks to speak WebSocket.
+    pub(super) is_handshake: bool,
+    /// Whether the client's connection goes on behind the answer, as far as the request says.
+    pub(super) keeps_alive: bool,
+    /// The preference that the answer is to carry.
+    pub(super) usage: Option<&'a [u8]>,
+    /// How long the origin may be silent, and take nothing.
+    pub(super) read_timeout: Duration,
+    pub(super) write_timeout: Duration,
+}
+
+/// Why an exchange ended before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RelayError {
+    /// A kept connection proved dead: nothing was answered, and none of the client's body is lost.
+    Dead,
+    /// The origin failed.
+    Origin(OriginFault),
+    /// The client did.
+    Client(ClientFault),
+}
+
+/// What has become of the answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// How long the origin took to begin its answer.
+    pub(super) first_byte: Option<Duration>,
+    /// The status of the answer, once its head was there.
+    pub(super) status: Option<u16>,
+    /// Bytes of its body that were sent to the client.
+    pub(super) sent: usize,
+    /// Whether the client was sent anything at all.
+    pub(super) has_begun: bool,
+    /// Whether the client's connection goes on behind the answer.
+    pub(super) keeps_client: bool,
+    /// Whether the origin's connection can carry a next request.
+    pub(super) keeps_origin: bool,
+}
+
+/// The request on its way to the origin.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
+struct Upload {
+    bytes: Vec<u8>,
+    sent: usize,
+    /// Whether all of it is in `bytes`.
+    is_whole: bool,
+    /// Whether the origin has stopped taking it.
+    is_broken: bool,
+    /// Whether what was sent is to be flushed.
+    is_held: bool,
+    /// Whether anything was taken of the client's body.
+    has_body: bool,
+}
+
+/// Where the answer is.
+enum Answer {
+    Head,
+    Body(BodyReader),
+    Tunnel,
+    Over,
+}
+
+/// How the body goes on to the client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    AsItIs,
+    Chunks,
+}
+
+/// One exchange under way.
+pub(super) struct Relay<'a, C> {
+    request: Request<'a>,
+    client: &'a mut C,
+    origin: &'a mut OriginConnection,
+    upload: Upload,
+    answer: Answer,
+    framing: Framing,
+    /// What is on its way to the client.
+    out: Vec<u8>,
+    out_sent: usize,
+    /// Whether the client was sent something that is not flushed.
+    is_held: bool,
+    /// How much of `out` is body.
+    out_body: usize,
+    interim: usize,
+    piece: usize,
+    /// When something last went on.
+    since: Instant,
+    progress: Progress,
+    /// Why the exchange ends, once what came before is sent.
+    failure: Option<RelayError>,
+}
+
+impl<'a, C: Client> Relay<'a, C> {
+    /// An exchange that begins with `head`.
+    pub(super) fn new(
+        request: Request<'a>,
+        head: Vec<u8>,
+        client: &'a mut C,
+        origin: &'a mut OriginConnection,
+    ) -> Self {
+        let is_whole = request.body == Body::None;
+        let upload =
+            Upload { bytes: head, sent: 0, is_whole, is_broken: false, is_held: true, has_body: false };
+        Self {
+            request,
+            client,
+            origin,
+            upload,
+            answer: Answer::Head,
+            framing: Framing::AsItIs,
+            out: Vec::new(),
+            out_sent: 0,
+            is_held: false,
+            out_body: 0,
+            interim: 0,
+            piece: PIECE,
+            since: Instant::now(),
+            progress: Progress::default(),
+            failure: None,
+        }
+    }
+
+    /// Goes on to the end of the exchange.
+    pub(super) async fn run(mut self) -> (Progress, Result<(), RelayError>) {
+        let result = std::future::poll_fn(|context| self.poll(context)).await;
+        let is_clean = self.upload.is_whole && self.upload.is_sent() && !self.upload.is_broken;
+        self.progress.keeps_origin &=
+            is_clean && result.is_ok() && self.origin.start == self.origin.buffer.len();
+        self.progress.sent = self.progress.sent.saturating_sub(self.out_body);
+        (self.progress, result)
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), RelayError>> {
+        loop {
+            let mut has_moved = self.poll_upload(context)?;
+            has_moved |= self.poll_answer(context)?;
+            let is_left =
+                matches!(self.answer, Answer::Tunnel) && self.upload.is_whole && self.upload.is_sent();
+            if (is_left || matches!(self.answer, Answer::Over)) && self.out.is_empty() {
+                return self.client.poll_flush(context).map_err(RelayError::Client);
+            }
+            if has_moved {
+                self.since = Instant::now();
+                continue;
+            }
+            self.flush(context)?;
+            return self.poll_silence(context);
+        }
+    }
+
+    /// Sends what the client's stream holds back, as one over TLS may: the rest of the answer can take its time.
+    fn flush(&mut self, context: &mut Context<'_>) -> Result<(), RelayError> {
+        if self.is_held {
+            match self.client.poll_flush(context) {
+                Poll::Ready(flushed) => flushed.map_err(RelayError::Client)?,
+                Poll::Pending => return Ok(()),
+            }
+            self.is_held = false;
+        }
+        Ok(())
+    }
+
+    /// Moves the request on; whether that was possible.
+    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
+        let mut has_moved = false;
+        while !self.upload.is_sent() && !self.upload.is_broken {
+            let rest = self.upload.bytes.get(self.upload.sent..).unwrap_or_default();
+            match Pin::new(&mut self.origin.stream).poll_write(context, rest) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    (self.upload.sent, self.upload.is_held) = (self.upload.sent + count, true);
+                    has_moved = true;
+                }
+                // What the origin has answered before it closed is still read.
+                Poll::Ready(_) => self.upload.is_broken = true,
+                Poll::Pending => break,
+            }
+        }
+        if self.upload.is_sent() && self.upload.is_held {
+            match Pin::new(&mut self.origin.stream).poll_flush(context) {
+                Poll::Ready(flushed) => {
+                    (self.upload.is_held, self.upload.is_broken) = (false, flushed.is_err());
+                }
+                Poll::Pending => return Ok(has_moved),
+            }
+        }
+        if self.upload.bytes.len() - self.upload.sent < MOST_WAITING {
+            has_moved |= self.poll_client(context)?;
+        }
+        Ok(has_moved)
+    }
+
+    /// Takes more of the request from the client, or sees whether it has left.
+    fn poll_client(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
+        if self.upload.is_whole || self.upload.is_broken {
+            // A client that has its whole answer before it may leave.
+            let waits = matches!(self.answer, Answer::Head | Answer::Body(_)) && self.upload.is_whole;
+            let has_left = waits && self.client.poll_left(context).is_ready();
+            return if has_left { Err(RelayError::Client(ClientFault::Gone)) } else { Ok(false) };
+        }
+        self.upload.forget_sent();
+        let mut data = Vec::new();
+        let taken = match self.answer {
+            Answer::Tunnel => self.client.poll_tunnel(context, &mut data),
+            _ => self.client.poll_body(context, &mut data),
+        };
+        let Poll::Ready(is_last) = taken else { return Ok(false) };
+        let is_last = is_last.map_err(RelayError::Client)?;
+        self.upload.has_body |= !data.is_empty();
+        let is_chunked = self.request.body == Body::Chunked && !matches!(self.answer, Answer::Tunnel);
+        if is_chunked {
+            push_chunk(&mut self.upload.bytes, &data);
+        } else if self.upload.bytes.is_empty() {
+            self.upload.bytes = data;
+        } else {
+            self.upload.bytes.extend_from_slice(&data);
+        }
+        if is_last {
+            self.upload.is_whole = true;
+            if is_chunked {
+                self.upload.bytes.extend_from_slice(b"0\r\n\r\n");
+            }
+        }
+        Ok(true)
+    }
+
+    /// Nothing goes on: ready once that has lasted for too long.
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<Result<(), RelayError>> {
+        // While the client takes nothing, that is bounded by its own time.
+        if !self.out.is_empty() {
+            return Poll::Pending;
+        }
+        let is_stuck = !self.upload.is_sent() && !self.upload.is_broken;
+        let Request { read_timeout, write_timeout, .. } = self.request;
+        let patience = if is_stuck { write_timeout.min(read_timeout) } else { read_timeout };
+        ready!(self.client.poll_deadline(context, self.since + patience));
+        Poll::Ready(Err(RelayError::Origin(OriginFault::Timeout)))
+    }
+}
+
+impl Upload {
+    fn is_sent(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    fn forget_sent(&mut self) {
+        if self.is_sent() {
+            self.bytes.clear();
+            self.sent = 0;
+        }
+    }
+}

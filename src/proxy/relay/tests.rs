@@ -1,0 +1,253 @@
+//! Exchanges between a client and an origin that are both played here.
+
+use super::*;
+use crate::http::Fault;
+use crate::proxy::pool::OriginConnection;
+use ::http::HeaderMap;
+use pingora::protocols::l4::stream::Stream;
+use std::collections::VecDeque;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+/// A client that has its body in pieces, and keeps what it is sent.
+#[derive(Default)]
+struct Player {
+    body: VecDeque<Result<Vec<u8>, ClientFault>>,
+    /// Whether its body ends, or is waited for.
+    is_whole: bool,
+    has_left: bool,
+    /// Whether it waits for deadlines.
+    is_patient: bool,
+    heard: Vec<u8>,
+    /// What it is sent in fields: status, how many, and whether nothing follows.
+    heads: Vec<(u16, usize, bool)>,
+    /// How much of that was flushed.
+    flushed: usize,
+}
+
+impl Client for Player {
+    fn poll_body(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
+        match self.body.pop_front() {
+            Some(piece) => out.extend(piece?),
+            None if self.is_whole => return Poll::Ready(Ok(true)),
+            None => return Poll::Pending,
+        }
+        Poll::Ready(Ok(self.is_whole && self.body.is_empty()))
+    }
+
+    fn poll_tunnel(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, ClientFault>> {
+        self.poll_body(context, out)
+    }
+
+    fn send_head(&mut self, status: u16, fields: HeaderMap, is_last: bool) -> Result<(), ClientFault> {
+        self.heads.push((status, fields.len(), is_last));
+        Ok(())
+    }
+
+    fn poll_send(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
+        // Never all of it at once.
+        let count = bytes.len().div_ceil(2);
+        self.heard.extend_from_slice(&bytes[..count]);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ClientFault>> {
+        self.flushed = self.heard.len();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_left(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        if self.has_left { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_deadline(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()> {
+        if at <= Instant::now() {
+            return Poll::Ready(());
+        }
+        if self.is_patient {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+fn request(method: &str, body: Body) -> Request<'_> {
+    Request {
+        method,
+        version: Version::Http11,
+        body,
+        is_handshake: false,
+        keeps_alive: true,
+        usage: None,
+        read_timeout: Duration::from_secs(10),
+        write_timeout: Duration::from_secs(10),
+    }
+}
+
+/// What came of an exchange: what the client heard without the date, what the origin heard, and how it ended.
+struct Came {
+    heard: String,
+    /// Whether the client's stream holds nothing of that back.
+    is_flushed: bool,
+    at_origin: String,
+    progress: Progress,
+    result: Result<(), RelayError>,
+}
+
+/// An exchange in which the origin answers with `answer`, and closes its side if `closes`.
+async fn exchanged(
+    request: Request<'_>,
+    mut client: Player,
+    is_kept: bool,
+    answer: &[u8],
+    closes: bool,
+) -> Came {
+    let (mut origin, ours) = UnixStream::pair().unwrap();
+    let stream = Box::new(Stream::from(ours));
+    let mut connection = OriginConnection::of_test(stream, is_kept);
+    let relay = Relay::new(request, HEAD.to_vec(), &mut client, &mut connection);
+    let answering = async {
+        let mut at_origin = vec![0; HEAD.len()];
+        origin.read_exact(&mut at_origin).await.unwrap();
+        origin.write_all(answer).await.unwrap();
+        if closes {
+            origin.shutdown().await.unwrap();
+        }
+        (origin, at_origin)
+    };
+    let ((progress, result), (mut origin, mut at_origin)) = tokio::join!(relay.run(), answering);
+    drop(connection);
+    let _ = origin.read_to_end(&mut at_origin).await;
+    let is_flushed = client.flushed == client.heard.len();
+    let heard = String::from_utf8(client.heard).unwrap();
+    let heard: String = heard.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect();
+    Came { heard, is_flushed, at_origin: String::from_utf8(at_origin).unwrap(), progress, result }
+}
+
+async fn got(answer: &str, closes: bool) -> Came {
+    exchanged(request("GET", Body::None), Player::default(), false, answer.as_bytes(), closes).await
+}
+
+#[tokio::test]
+async fn a_body_of_a_known_length_goes_on_as_it_is() {
+    let came = got("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello", false).await;
+    assert_eq!(
+        came.heard,
+        "HTTP/1.1 200 OK\r\nX-A: b\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\nhello"
+    );
+    assert_eq!((came.result, came.progress.status, came.progress.sent), (Ok(()), Some(200), 5));
+    assert!(came.progress.keeps_client && came.progress.keeps_origin);
+}
+
+#[tokio::test]
+async fn chunks_and_bodies_that_end_with_the_connection_are_framed_anew() {
+    let chunked =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n";
+    let anew = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    let came = got(chunked, false).await;
+    assert_eq!(came.heard, anew);
+    assert!(came.progress.keeps_origin);
+    let came = got("HTTP/1.1 200 OK\r\n\r\nhello", true).await;
+    assert_eq!(came.heard, anew);
+    assert!(came.progress.keeps_client && !came.progress.keeps_origin);
+    let old = Request { version: Version::Http10, ..request("GET", Body::None) };
+    let came = exchanged(old, Player::default(), false, chunked.as_bytes(), false).await;
+    assert_eq!(came.heard, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
+    assert!(!came.progress.keeps_client);
+}
+
+#[tokio::test]
+async fn an_answer_that_stops_short_is_never_made_whole() {
+    let came = got("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", true).await;
+    assert!(came.heard.ends_with("\r\n\r\nhello") && came.progress.has_begun);
+    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Closed)));
+    let came = got("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz", false).await;
+    assert!(came.heard.ends_with("5\r\nhello\r\n"), "{}", came.heard);
+    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Malformed)));
+}
+
+#[tokio::test]
+async fn what_came_is_not_held_back_for_what_is_to_come() {
+    let hasty = Request { read_timeout: Duration::from_millis(50), ..request("GET", Body::None) };
+    let first = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    let player = Player { is_patient: true, ..Player::default() };
+    let came = exchanged(hasty, player, false, first, false).await;
+    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Timeout)));
+    assert!(came.heard.ends_with("5\r\nhello\r\n") && came.is_flushed, "{}", came.heard);
+}
+
+#[tokio::test]
+async fn a_malformed_answer_is_never_passed_on() {
+    for answer in [
+        "SSH-2.0-x\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        "HTTP/1.1 20 OK\r\n\r\n",
+    ] {
+        let came = got(answer, false).await;
+        assert_eq!((came.heard.as_str(), came.result), ("", Err(RelayError::Origin(OriginFault::Malformed))));
+        assert!(!came.progress.has_begun);
+    }
+}
+
+#[tokio::test]
+async fn interim_answers_come_before_the_answer() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    let came = got(&format!("{hints}HTTP/1.1 204 No Content\r\n\r\n"), false).await;
+    assert_eq!(came.heard, format!("{hints}HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n"));
+    let endless = "HTTP/1.1 100 Continue\r\n\r\n".repeat(MOST_INTERIM + 1);
+    assert_eq!(got(&endless, false).await.result, Err(RelayError::Origin(OriginFault::Malformed)));
+}
+
+#[tokio::test]
+async fn a_body_is_sent_while_the_answer_comes_and_no_further_than_it_is_wanted() {
+    let pieces = || [Ok(b"hel".to_vec()), Ok(b"lo".to_vec())].into();
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let whole = Player { body: pieces(), is_whole: true, ..Player::default() };
+    let came = exchanged(request("POST", Body::Chunked), whole, false, answer, false).await;
+    assert!(came.at_origin.ends_with("\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"), "{}", came.at_origin);
+    assert!(came.result.is_ok());
+    // The rest of this one is never asked for: its answer is there.
+    let endless = Player { body: pieces(), is_whole: false, ..Player::default() };
+    let came = exchanged(request("POST", Body::Length(50)), endless, false, answer, false).await;
+    assert!(came.result.is_ok() && came.progress.keeps_client && !came.progress.keeps_origin);
+}
+
+#[tokio::test]
+async fn only_a_kept_connection_that_was_silent_proves_dead() {
+    let ended = |is_kept| exchanged(request("GET", Body::None), Player::default(), is_kept, b"", true);
+    assert_eq!(ended(true).await.result, Err(RelayError::Dead));
+    assert_eq!(ended(false).await.result, Err(RelayError::Origin(OriginFault::Closed)));
+    let half = exchanged(request("GET", Body::None), Player::default(), true, b"HTTP/1.1", true).await;
+    assert_eq!(half.result, Err(RelayError::Origin(OriginFault::Closed)));
+    let body = Player { body: [Ok(b"x".to_vec())].into(), ..Player::default() };
+    let came = exchanged(request("POST", Body::Length(5)), body, true, b"", true).await;
+    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Closed)));
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
+    let gone = Player { has_left: true, ..Player::default() };
+    let came = exchanged(request("GET", Body::None), gone, false, b"", false).await;
+    assert_eq!(came.result, Err(RelayError::Client(ClientFault::Gone)));
+    let fault = ClientFault::Malformed(Fault::Chunk);
+    let broken = Player { body: [Err(fault)].into(), ..Player::default() };
+    let came = exchanged(request("POST", Body::Chunked), broken, false, b"", false).await;
+    assert_eq!(came.result, Err(RelayError::Client(fault)));
+}
+
+#[tokio::test]
+async fn a_tunnel_carries_both_ways_and_ends_with_the_client() {
+    let handshake = Request { is_handshake: true, ..request("GET", Body::None) };
+    let client = Player { body: [Ok(b"ping".to_vec())].into(), is_whole: true, ..Player::default() };
+    let switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\npong";
+    let came = exchanged(handshake, client, false, switch, false).await;
+    assert!(came.heard.ends_with("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\npong"), "{}", came.heard);
+    assert!(came.at_origin.ends_with("\r\n\r\nping"), "{}", came.at_origin);
+    assert_eq!((came.result, came.progress.status, came.progress.keeps_client), (Ok(()), Some(101), false));
+}

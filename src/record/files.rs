@@ -1,0 +1,57 @@
+//! What is done with files and folders of the state folder in more than one place.
+
+use std::fs::{DirBuilder, File, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// Which file it is, whatever its name: its device and its number there.
+pub(super) type Inode = (u64, u64);
+
+/// Makes a folder of state, and those above it, unless they are there. What is kept in it tells who visits the site: its
+/// owner may change it, its group may read it, and nobody else.
+///
+/// # Errors
+/// When one of them cannot be made.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o750).create(folder)
+}
+
+/// The path with `end` behind its name.
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+pub(super) fn inode(metadata: &Metadata) -> Inode {
+    (metadata.dev(), metadata.ino())
+}
+
+/// The file that has this name now.
+pub(super) fn inode_at(path: &Path) -> Option<Inode> {
+    std::fs::metadata(path).ok().map(|metadata| inode(&metadata))
+}
+
+/// Has the folder of a file remember its names.
+pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_folder_that_is_made_is_for_its_owner_and_group() {
+        let place = tempfile::tempdir().unwrap();
+        let (above, folder) = (place.path().join("a"), place.path().join("a/b"));
+        make_folder(&folder).unwrap();
+        make_folder(&folder).unwrap();
+        for folder in [above, folder] {
+            let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777 & !0o050, 0o700, "{mode:o}");
+        }
+    }
+}

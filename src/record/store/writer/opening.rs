@@ -1,0 +1,85 @@
+//! Opening the store again and again: when it was closed for a fault, and when its files have come to harm.
+
+use super::Writer;
+use crate::record::event::timestamp;
+use crate::record::store::ends;
+use crate::record::store::error::StoreError;
+use crate::record::store::harm::Harm;
+use crate::record::store::open::{Opened, Source};
+use crate::record::tally::micros;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+
+/// How many incidents are told.
+const INCIDENTS: usize = 16;
+
+impl<S: Source> Writer<S> {
+    /// Opens the store if it is not open, or if its files have come to harm.
+    pub(super) fn open(&mut self) -> Result<(), StoreError> {
+        if let Some(database) = &mut self.database {
+            // One that cannot be asked is opened anew: a transaction may be left in it.
+            if let Some(harm) = self.source.harm(database).inspect_err(|_| self.database = None)? {
+                self.leave(harm)?;
+            }
+        }
+        if self.database.is_none() {
+            self.reopen()?;
+        }
+        // The file first: to others a process that writes and has none is gone. That it has none is told elsewhere.
+        let _ = self.spill.mark(self.taken);
+        if let Some(database) = self.database.as_mut().filter(|_| !self.is_begun) {
+            ends::begin(database, &self.process, self.taken)?;
+            self.is_begun = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
+        let Opened { mut database, set_aside, is_new } = self.source.open(self.is_suspect)?;
+        (self.is_suspect, self.is_begun) = (false, false);
+        self.left_due = Instant::now();
+        if let Some(aside) = set_aside {
+            self.tell_aside(&aside);
+        }
+        if let Some(told) = self.harm.take().and_then(|harm| harm.told(is_new)) {
+            self.tell(told);
+        }
+        if is_new {
+            self.begun.store(true, Ordering::Relaxed);
+        }
+        // Before this process notes when it wrote.
+        self.clock.now(&mut database, micros(SystemTime::now()), true)?;
+        self.database = Some(database);
+        Ok(())
+    }
+
+    fn leave(&mut self, harm: Harm) -> Result<(), StoreError> {
+        let Some(database) = self.database.take() else { return Ok(()) };
+        self.is_suspect = !matches!(harm, Harm::Gone | Harm::Emptied);
+        let left = self.source.leave(database, harm)?;
+        self.harm = Some(left.harm);
+        if let Some(aside) = left.set_aside {
+            self.tell_aside(&aside);
+        }
+        Ok(())
+    }
+
+    fn tell_aside(&self, aside: &Path) {
+        let aside = aside.display().to_string();
+        tracing::error!(
+            store = %self.options.path.display(),
+            "the store was broken; it was set aside as {aside}, and a new one was begun"
+        );
+        self.with_status(|status| status.set_aside.push(aside));
+    }
+
+    fn tell(&self, what: &str) {
+        tracing::error!(store = %self.options.path.display(), "{what}");
+        let told = format!("{}: {what}", timestamp(SystemTime::now()));
+        self.with_status(|status| {
+            status.incidents.truncate(INCIDENTS - 1);
+            status.incidents.insert(0, told);
+        });
+    }
+}

@@ -1,0 +1,146 @@
+//! What the writer tells of itself: its status, and the log's lines where that changes.
+
+use super::super::database::{Database as _, Value};
+use super::super::error::{StoreError, StoreErrorKind};
+use super::super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
+use super::super::open::Source;
+use super::super::reader::Removed;
+use super::Writer;
+use crate::record::event::timestamp;
+use crate::record::tally::Batch;
+use serde::Serialize;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How often an operator is told that the store is at its cap.
+const REMINDER: Duration = Duration::from_secs(24 * 3_600);
+
+/// What the store is doing; part of the answer of `gatewayctl status`, so its field names are public API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StoreStatus {
+    /// Its file.
+    pub path: String,
+    /// Why it cannot be written, while it cannot.
+    pub error: Option<String>,
+    /// Since when.
+    pub failing_since: Option<String>,
+    /// Size of the database, in octets.
+    pub bytes: u64,
+    /// Events and targets that found no room.
+    pub details_dropped: u64,
+    /// Reads of robots.txt that found none.
+    pub reads_lost: u64,
+    /// Requests that are missing from the counts.
+    pub counts_lost: u64,
+    /// Details that the size cap took.
+    pub details_removed: u64,
+    /// Requests whose counts the size cap took.
+    pub counts_removed: u64,
+    /// Why the time of day is not gone by when what is old is removed, while that is so.
+    pub clock_doubt: Option<String>,
+    /// Broken stores, and damaged files of counts, that were set aside since the start.
+    pub set_aside: Vec<String>,
+    /// What befell the store's files since the start, the latest first: when, and what.
+    pub incidents: Vec<String>,
+    /// Gateways that ended without writing what they had counted last, as far as this one found that out.
+    pub unclean_ends: Vec<UncleanEndStatus>,
+}
+
+/// A time of which counts may be missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UncleanEndStatus {
+    /// Everything that was counted before is in the store.
+    pub since: String,
+    /// When it was found that the gateway had ended.
+    pub until: String,
+}
+
+impl<S: Source> Writer<S> {
+    pub(super) fn fail(&mut self, error: &StoreError) {
+        self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
+        if !matches!(error.kind(), StoreErrorKind::Busy | StoreErrorKind::Full) {
+            self.database = None;
+        }
+        let message = error.to_string();
+        let is_news = self.with_status(|status| {
+            let is_news = status.error.is_none();
+            status.failing_since.get_or_insert_with(|| timestamp(SystemTime::now()));
+            status.error = Some(message.clone());
+            is_news
+        });
+        if is_news {
+            tracing::error!(
+                store = %self.options.path.display(),
+                "cannot write the store: {message}; counts wait in memory until it can be written"
+            );
+        }
+    }
+
+    pub(super) fn recover(&self) {
+        let was_failing = self.with_status(|status| {
+            status.error = None;
+            status.failing_since.take().is_some()
+        });
+        if was_failing {
+            tracing::info!(store = %self.options.path.display(), "the store is written again");
+        }
+    }
+
+    pub(super) fn show_losses(&self) {
+        let waiting = self.frozen.as_ref().map(Batch::losses).unwrap_or_default();
+        let losses = self.written_losses.plus(waiting).plus(self.next.losses());
+        let has_begun = self.with_status(|status| {
+            let has_begun = status.counts_lost == 0 && losses.counts_lost > 0;
+            status.details_dropped = losses.details_dropped;
+            status.reads_lost = losses.reads_lost;
+            status.counts_lost = losses.counts_lost;
+            has_begun
+        });
+        if has_begun {
+            tracing::error!(
+                "the memory for counts is full while the store cannot be written: counts are lost"
+            );
+        }
+    }
+
+    pub(super) fn show_clock(&self) {
+        let doubt = self.clock.doubt();
+        let was = self.with_status(|status| std::mem::replace(&mut status.clock_doubt, doubt.clone()));
+        match (was, doubt) {
+            (None, Some(doubt)) => tracing::warn!("{doubt}"),
+            (Some(_), None) => tracing::info!("the clock is gone by again when what is old is removed"),
+            _ => {}
+        }
+    }
+
+    pub(super) fn show_size(&mut self) -> Result<(), StoreError> {
+        let Some(database) = &mut self.database else { return Ok(()) };
+        let pages = database.number("PRAGMA page_count", &[])?.unwrap_or_default();
+        let size = database.number("PRAGMA page_size", &[])?.unwrap_or_default();
+        let mut counter = |name| {
+            let value = database.number("SELECT value FROM meta WHERE name = ?1", &[Value::Text(name)])?;
+            Ok::<_, StoreError>(u64::try_from(value.unwrap_or_default()).unwrap_or_default())
+        };
+        let removed = Removed { details: counter(DETAILS_REMOVED)?, counts: counter(COUNTS_REMOVED)? };
+        let is_more = self.with_status(|status| {
+            let is_more = removed.details > status.details_removed || removed.counts > status.counts_removed;
+            status.bytes = u64::try_from(pages.saturating_mul(size)).unwrap_or_default();
+            status.details_removed = removed.details;
+            status.counts_removed = removed.counts;
+            is_more
+        });
+        if is_more && Instant::now() >= self.reminder_due {
+            self.reminder_due = Instant::now() + REMINDER;
+            tracing::warn!(
+                details_removed = removed.details,
+                counts_removed = removed.counts,
+                "the store is at its size cap: the oldest details go, and then the oldest counts"
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn with_status<T>(&self, change: impl FnOnce(&mut StoreStatus) -> T) -> T {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

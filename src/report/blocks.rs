@@ -1,0 +1,133 @@
+//! What generated lines met, and which lines would stop those that took most and that robots.txt does not mention.
+
+use super::entry::Entry;
+use super::question::Known;
+use crate::identify::{Client, Proof, Purpose};
+use crate::record::Subject;
+use crate::robots::{Robots, compared, unmarked};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// How many crawlers are proposed for a site.
+const MOST: usize = 5;
+
+/// What is proposed to be stopped took at least this share of its site's requests by crawlers, in hundredths.
+const LEAST_SHARE: u64 = 5;
+
+/// What the lines for one purpose met of one crawler; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocked {
+    /// The purpose, as it is written after `block`.
+    pub purpose: String,
+    /// The crawler.
+    pub crawler: Option<Box<str>>,
+    /// How many of its requests a generated line disallows.
+    pub requests: u64,
+}
+
+/// What generated lines met, most first. What only borrows a name is not counted against it.
+pub(super) fn blocked(entries: &[Entry]) -> Vec<Blocked> {
+    let mut found: HashMap<(&str, Option<&str>), u64> = HashMap::new();
+    for entry in entries.iter().filter(|entry| entry.proof != Proof::Contradicted) {
+        for rule in &entry.rules {
+            let source = rule.decision.rule.as_deref().and_then(|rule| unmarked(rule).1);
+            if let Some(purpose) = source.and_then(|source| source.strip_prefix("block ")) {
+                *found.entry((purpose, entry.crawler.as_deref())).or_default() += rule.count;
+            }
+        }
+    }
+    let blocked = |((purpose, crawler), requests): ((&str, Option<&str>), u64)| Blocked {
+        purpose: purpose.to_owned(),
+        crawler: crawler.map(Into::into),
+        requests,
+    };
+    let mut blocked: Vec<Blocked> = found.into_iter().map(blocked).collect();
+    blocked.sort_by(|one, two| {
+        (Reverse(one.requests), &one.crawler).cmp(&(Reverse(two.requests), &two.crawler))
+    });
+    blocked
+}
+
+/// Lines that would stop a crawler; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proposal {
+    /// At which site.
+    pub site: Box<str>,
+    /// Which crawler.
+    pub crawler: Box<str>,
+    /// What it fetches for.
+    pub purpose: Option<&'static str>,
+    /// How many requests it made.
+    pub requests: u64,
+    /// The lines, ready to copy.
+    pub lines: String,
+}
+
+/// For each site, the crawlers that took most and that its robots.txt does not name. Search engines are left out: to stop
+/// them is to be found no more. So are names that somebody borrows, since lines stop only those who read them.
+pub(super) fn proposals(
+    entries: &[Entry],
+    files: &HashMap<Box<str>, Robots>,
+    known: &Known,
+) -> Vec<Proposal> {
+    let mut all: HashMap<&str, u64> = HashMap::new();
+    let mut taken: HashMap<(&str, &str), (&Entry, u64)> = HashMap::new();
+    for entry in entries.iter().filter(|entry| entry.client == Client::Crawler) {
+        *all.entry(&entry.site).or_default() += entry.requests;
+        let Some(name) = entry.crawler.as_deref().filter(|_| entry.proof != Proof::Contradicted) else {
+            continue;
+        };
+        let open = entry.requests.saturating_sub(entry.violations);
+        taken.entry((&entry.site, name)).or_insert((entry, 0)).1 += open;
+    }
+    let mut proposals: Vec<Proposal> = Vec::new();
+    for ((site, name), (entry, requests)) in taken {
+        let Entry { client, purpose, proof, .. } = *entry;
+        let subject = Subject { site: site.into(), client, crawler: Some(name.into()), purpose, proof };
+        let (tokens, _) = known.tokens(&subject);
+        let is_named = files.get(site).is_some_and(|robots| robots.group(&tokens, false).is_some());
+        let is_many = requests * 100 >= all.get(site).copied().unwrap_or_default() * LEAST_SHARE;
+        let Some(first) =
+            tokens.first().filter(|first| !is_named && is_many && requests > 0 && is_plain(first))
+        else {
+            continue;
+        };
+        if purpose != Some(Purpose::Search) && known.has(&name.to_ascii_lowercase()) {
+            let lines = format!("User-agent: {first}\nDisallow: /\n");
+            let purpose = purpose.map(Purpose::as_str);
+            proposals.push(Proposal { site: site.into(), crawler: name.into(), purpose, requests, lines });
+        }
+    }
+    proposals.sort_by(|one, two| {
+        (&one.site, Reverse(one.requests), &one.crawler).cmp(&(
+            &two.site,
+            Reverse(two.requests),
+            &two.crawler,
+        ))
+    });
+    let mut count: HashMap<Box<str>, usize> = HashMap::new();
+    proposals.retain(|proposal| {
+        let count = count.entry(proposal.site.clone()).or_default();
+        *count += 1;
+        *count <= MOST
+    });
+    proposals
+}
+
+/// Whether a token can be written into robots.txt and be found there.
+fn is_plain(token: &str) -> bool {
+    !compared(token).is_empty() && !token.contains(['#', '\n', '\r'])
+}
+
+/// A purpose as people say it.
+#[must_use]
+pub fn spoken(purpose: &str) -> &str {
+    match purpose {
+        "ai-train" => "AI training",
+        "ai-search" => "AI search",
+        "ai-user" => "AI assistants",
+        "seo" => "SEO",
+        other => other,
+    }
+}

@@ -1,0 +1,25 @@
+//! What found no room, and what it takes from what is said of others.
+
+use super::*;
+
+/// Whoever asks for more targets than memory has room for makes nobody else one of whom nothing is known.
+#[test]
+fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
+    let scene = Scene::new();
+    let (flood, other) = (identity(Client::Crawler, "Floodbot"), identity(Client::Crawler, "Otherbot"));
+    for number in 0..100_000 {
+        scene.request(&flood, Proof::Unchecked, &format!("/{number}"), Outcome::Allow, noon());
+    }
+    scene.request(&other, Proof::Unchecked, "/x", Outcome::Violation(Notice::Lapsed), noon());
+    let report = scene.report(&question());
+    println!("details_dropped {}, reads {:?}", report.details_dropped, report.reads);
+    let ever = Window { from: UNIX_EPOCH, to: SystemTime::now() + DAY };
+    let losses = scene.stores()[0].losses(&ever).unwrap();
+    assert!(losses.details_dropped > 0 && losses.reads_lost == 0, "{losses:?}");
+    let conduct = |name: &str| {
+        report.crawlers.iter().find(|entry| entry.name() == name).map(|entry| (entry.conduct, entry.requests))
+    };
+    assert_eq!(conduct("Otherbot"), Some((Conduct::NoReadSeen, 1)));
+    assert_eq!(conduct("Floodbot"), Some((Conduct::Obeyed, 100_000)));
+    assert_eq!(report.reads, Reads::Complete);
+}

@@ -1,0 +1,268 @@
+//! Several parts made into one file, so that none changes what another says.
+//!
+//! A part may end in user-agent lines, or without a line end: what follows would then be taken into its last group (RFC
+//! 9309 §2.2). So each part is closed before the next begins. Groups of one token are combined all the same (§2.2.1),
+//! which is why an owner's own `Allow` is stronger than a generated `Disallow: /`.
+
+use super::line::{self, Content, Lines, Name};
+use std::fmt;
+use std::fmt::Write as _;
+
+/// What a generated line says of itself, in a comment: the purpose follows.
+const MARK: &[u8] = b" # robots-gateway: ";
+
+/// Where lines of a composed file come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineSource {
+    /// The site's own robots.txt.
+    Own,
+    /// What the operator adds to it.
+    Additions,
+    /// Nobody's words: they keep parts apart.
+    Joint,
+    /// Generated for a purpose.
+    Block(Box<str>),
+}
+
+impl fmt::Display for LineSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own => out.write_str("own"),
+            Self::Additions => out.write_str("additions"),
+            Self::Joint => out.write_str("joint"),
+            Self::Block(purpose) => write!(out, "block {purpose}"),
+        }
+    }
+}
+
+/// Lines that follow each other and have one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// How many lines.
+    pub lines: u32,
+    /// How many bytes.
+    pub bytes: usize,
+    /// Where they come from.
+    pub source: LineSource,
+}
+
+/// The tokens to be shut out for one purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The purpose.
+    pub purpose: Box<str>,
+    /// Product tokens.
+    pub tokens: Vec<Box<str>>,
+}
+
+/// A file and where its lines come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Composed {
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// Its lines, in order.
+    pub sections: Vec<Section>,
+}
+
+/// A record that stands before the first user-agent line of what is added: behind another part it would belong to the
+/// last group of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ungrouped {
+    /// Its line in what is added.
+    pub line: u32,
+}
+
+impl fmt::Display for Ungrouped {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "line {} stands before the first user-agent line, and would join the group above it",
+            self.line
+        )
+    }
+}
+
+impl Composed {
+    /// Makes one file of a site's own, of what is added to it, and of groups that shut out the tokens of `blocks`.
+    ///
+    /// # Errors
+    /// When a record of `additions` is for no group.
+    pub fn new(own: &[u8], additions: &[u8], blocks: &[Block]) -> Result<Self, Ungrouped> {
+        let additions = additions.get(line::byte_order_mark(additions)..).unwrap_or_default();
+        if let Some(line) = ungrouped(additions) {
+            return Err(Ungrouped { line });
+        }
+        let mut composed = Self::default();
+        composed.part(own, LineSource::Own);
+        if !additions.is_empty() {
+            composed.close();
+            composed.part(additions, LineSource::Additions);
+        }
+        for block in blocks.iter().filter(|block| !block.tokens.is_empty()) {
+            composed.close();
+            composed.part(&generated(block), LineSource::Block(block.purpose.clone()));
+        }
+        Ok(composed)
+    }
+
+    fn part(&mut self, bytes: &[u8], source: LineSource) {
+        let lines = count(bytes);
+        if lines > 0 {
+            self.bytes.extend_from_slice(bytes);
+            self.sections.push(Section { lines, bytes: bytes.len(), source });
+        }
+    }
+
+    /// Ends the last line, and a last group that has user-agent lines only.
+    fn close(&mut self) {
+        if self.bytes.is_empty() {
+            return;
+        }
+        // After `CR` alone the line end of what follows would complete it.
+        if self.bytes.last() != Some(&b'\n') {
+            self.bytes.push(b'\n');
+            if let Some(last) = self.sections.last_mut() {
+                last.bytes += 1;
+            }
+        }
+        let end: &[u8] = if is_naming(&self.bytes) { b"Disallow:\n\n" } else { b"\n" };
+        self.part(end, LineSource::Joint);
+    }
+}
+
+fn generated(block: &Block) -> Vec<u8> {
+    let mark = String::from_utf8_lossy(MARK);
+    let mut text =
+        format!("#{} block {}: generated from the catalogue\n", &mark[2..mark.len() - 1], block.purpose);
+    for token in &block.tokens {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "\nUser-agent: {token}\nDisallow: /{mark}block {}\n", block.purpose);
+    }
+    text.into_bytes()
+}
+
+fn count(bytes: &[u8]) -> u32 {
+    u32::try_from(Lines::new(bytes, 0).count()).unwrap_or(u32::MAX)
+}
+
+/// Whether the last line that belongs to a group is a user-agent line.
+fn is_naming(bytes: &[u8]) -> bool {
+    records(bytes).filter(|(_, name)| belongs(*name)).last().is_some_and(|(_, name)| name == Name::UserAgent)
+}
+
+/// The line of a record of a group that stands before any user-agent line.
+fn ungrouped(bytes: &[u8]) -> Option<u32> {
+    let of_group = |name| !matches!(name, Name::Sitemap | Name::Host | Name::Foreign | Name::Unknown);
+    records(bytes)
+        .find(|(_, name)| of_group(*name))
+        .filter(|(_, name)| *name != Name::UserAgent)
+        .map(|found| found.0)
+}
+
+const fn belongs(name: Name) -> bool {
+    matches!(name, Name::UserAgent | Name::Allow | Name::Disallow)
+}
+
+fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, Name)> {
+    Lines::new(bytes, line::byte_order_mark(bytes)).filter_map(|line| match line.content {
+        Content::Record(record) => Some((line.number, record.name)),
+        Content::Empty | Content::Junk(..) => None,
+    })
+}
+
+/// The end of a generated rule with its mark, where the rule ends at `end`.
+pub(super) fn marked_end(source: &[u8], end: usize) -> usize {
+    let rest = source.get(end..).unwrap_or_default();
+    if !rest.starts_with(MARK) {
+        return end;
+    }
+    end + memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())
+}
+
+/// What a mark behind the text of a rule says: `block ai-train`.
+pub(super) fn mark<'r>(marked: &'r [u8], text: &[u8]) -> Option<&'r str> {
+    std::str::from_utf8(marked.get(text.len()..)?.strip_prefix(MARK)?).ok()
+}
+
+/// The text of a rule as it was noted, and what it was generated for. No rule holds a `#` (RFC 9309 §2.2).
+#[must_use]
+pub fn unmarked(noted: &str) -> (&str, Option<&str>) {
+    let mark = std::str::from_utf8(MARK).unwrap_or_default();
+    noted.split_once(mark).map_or((noted, None), |(text, source)| (text, Some(source)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::robots::{Limits, Robots};
+
+    fn block(tokens: &[&str]) -> Vec<Block> {
+        let tokens = tokens.iter().map(|token| Box::from(*token)).collect();
+        vec![Block { purpose: "ai-train".into(), tokens }]
+    }
+
+    fn composed(own: &str, additions: &str, tokens: &[&str]) -> Composed {
+        Composed::new(own.as_bytes(), additions.as_bytes(), &block(tokens)).unwrap()
+    }
+
+    fn allows(file: &[u8], token: &str, path: &str) -> bool {
+        Robots::parse(file, &Limits::default()).robots.judge(&[token], true, path.as_bytes()).allow
+    }
+
+    #[test]
+    fn one_part_stays_as_it_is() {
+        for own in ["", "User-agent: *", "\u{feff}User-agent: a\r\nDisallow: /x", "\n\n"] {
+            assert_eq!(composed(own, "", &[]).bytes, own.as_bytes());
+        }
+    }
+
+    #[test]
+    fn an_open_end_takes_nothing_in() {
+        for own in [
+            "User-agent: Googlebot",
+            "User-agent: Googlebot\n",
+            "User-agent: Googlebot\r",
+            "User-agent: a\nDisallow: /\n\nUser-agent: Googlebot\nCrawl-delay: 5\nSitemap: https://x.example/s\n# end",
+            "User-agent: Googlebot\nnonsense\n",
+        ] {
+            for additions in
+                ["", "User-agent: other\nDisallow: /\n", "\u{feff}User-agent: other\nDisallow: /"]
+            {
+                let file = composed(own, additions, &["GPTBot"]);
+                assert!(allows(&file.bytes, "Googlebot", "/x"), "{own:?}");
+                assert!(!allows(&file.bytes, "GPTBot", "/x"), "{own:?}");
+                assert_eq!(allows(&file.bytes, "other", "/x"), additions.is_empty(), "{own:?}");
+                let lines: u32 = file.sections.iter().map(|section| section.lines).sum();
+                assert_eq!(lines, count(&file.bytes), "{own:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn generated_rules_name_their_purpose_and_others_none() {
+        let file = composed("User-agent: a\nDisallow: /x # robots-gateway\n", "", &["GPTBot", "CCBot"]);
+        let robots = Robots::parse(&file.bytes, &Limits::default()).robots;
+        let judged = robots.judge(&["ccbot"], true, b"/y").rule.unwrap();
+        assert_eq!((judged.text, judged.source()), (&b"Disallow: /"[..], Some("block ai-train")));
+        assert_eq!(judged.marked, b"Disallow: / # robots-gateway: block ai-train");
+        assert_eq!(robots.judge(&["a"], true, b"/x").rule.unwrap().source(), None);
+    }
+
+    #[test]
+    fn only_tokens_that_somebody_wrote_are_looked_for_in_headers() {
+        let file =
+            composed("User-agent: Own\nDisallow: /x\nUser-agent: *\nAllow: /\n", "", &["AI2Bot", "own"]);
+        let robots = Robots::parse(&file.bytes, &Limits::default()).robots;
+        assert_eq!(robots.tokens().collect::<Vec<_>>(), ["Own", "AI2Bot", "AI"]);
+        assert_eq!(robots.written_tokens().collect::<Vec<_>>(), ["Own"]);
+    }
+
+    #[test]
+    fn what_is_added_has_groups_of_its_own() {
+        let of =
+            |additions: &str| Composed::new(b"", additions.as_bytes(), &[]).map(|_| ()).map_err(|it| it.line);
+        assert_eq!(of("# c\nDisallow: /x\nUser-agent: a\n"), Err(2));
+        assert_eq!(of("Crawl-delay: 1"), Err(1));
+        assert_eq!(of("Sitemap: https://x.example/s\nUser-agent: a\nDisallow: /"), Ok(()));
+    }
+}

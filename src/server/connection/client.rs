@@ -1,0 +1,145 @@
+//! The connection as the client's side of an exchange.
+
+use super::{AHEAD, Connection};
+use crate::http::BodyReader;
+use crate::proxy::{Client, ClientFault};
+use crate::record::ConnectionEvent;
+use http::HeaderMap;
+use std::future::Future as _;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+
+/// How much of a body is read at a time.
+const PIECE: usize = 64 * 1024;
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Client for Connection<S> {
+    fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
+        loop {
+            if self.body.is_done() {
+                return Poll::Ready(Ok(true));
+            }
+            let before = out.len();
+            let count = self.body.read(&self.unread, |data| out.extend_from_slice(data));
+            let count = count.map_err(ClientFault::Malformed)?;
+            self.consume(count);
+            if self.meter.note(out.len() - before, &self.limits) {
+                self.count(ConnectionEvent::BodyTooLarge);
+                return Poll::Ready(Err(ClientFault::TooLarge));
+            }
+            if out.len() > before || self.body.is_done() {
+                return Poll::Ready(Ok(self.body.is_done()));
+            }
+            if self.has_ended {
+                return Poll::Ready(Err(ClientFault::Gone));
+            }
+            match self.poll_more_body(context, out) {
+                Poll::Ready(Ok(0)) => {}
+                Poll::Ready(Ok(_)) => return Poll::Ready(Ok(self.body.is_done())),
+                Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
+                Poll::Pending => {
+                    let at = self.meter.deadline(&self.limits, &self.timeouts);
+                    ready!(self.deadline.poll(context, at));
+                    self.count(ConnectionEvent::BodyTooSlow);
+                    return Poll::Ready(Err(ClientFault::TooSlow));
+                }
+            }
+        }
+    }
+
+    fn poll_tunnel(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<bool, ClientFault>> {
+        if self.unread.is_empty() && !self.has_ended {
+            let _: usize = ready!(self.poll_fill(context)).map_err(|_| ClientFault::Gone)?;
+        }
+        out.append(&mut self.unread);
+        Poll::Ready(Ok(self.has_ended))
+    }
+
+    /// Never: what it is sent is written out.
+    fn send_head(&mut self, _: u16, _: HeaderMap, _: bool) -> Result<(), ClientFault> {
+        Err(ClientFault::Gone)
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
+        match Pin::new(&mut self.stream).poll_write(context, bytes) {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                self.stalled = None;
+                Poll::Ready(Ok(count))
+            }
+            Poll::Ready(_) => Poll::Ready(Err(ClientFault::Gone)),
+            Poll::Pending => self.poll_stall(context).map(Err),
+        }
+    }
+
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ClientFault>> {
+        match Pin::new(&mut self.stream).poll_flush(context) {
+            Poll::Ready(Ok(())) => {
+                self.stalled = None;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(_)) => Poll::Ready(Err(ClientFault::Gone)),
+            Poll::Pending => self.poll_stall(context).map(Err),
+        }
+    }
+
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.unread.len() < AHEAD && !self.has_ended {
+            if ready!(self.poll_fill(context)).is_err() {
+                return Poll::Ready(());
+            }
+        }
+        // A client that closes its side with nothing more to ask is taken to have left: the origin is not to work for
+        // nobody. One that has sent its next requests waits for its answers.
+        if self.unread.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_deadline(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()> {
+        self.deadline.poll(context, at)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    /// Reads on in a body: straight into `out`, where all that can come belongs to it. How many bytes of data that were;
+    /// 0 where they are to be looked at first.
+    fn poll_more_body(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<usize, ClientFault>> {
+        let BodyReader::Length(left) = &self.body else {
+            let _: usize = ready!(self.poll_fill(context)).map_err(|_| ClientFault::Gone)?;
+            return Poll::Ready(Ok(0));
+        };
+        let most = usize::try_from(*left).unwrap_or(usize::MAX).min(PIECE);
+        out.reserve(most.min(16 * 1024));
+        let mut stream = (&mut self.stream).take(most as u64);
+        let read = pin!(stream.read_buf(out)).poll(context);
+        let count = ready!(read).map_err(|_| ClientFault::Gone)?;
+        if count == 0 {
+            return Poll::Ready(Err(ClientFault::Gone));
+        }
+        if let BodyReader::Length(left) = &mut self.body {
+            *left -= count as u64;
+            if *left == 0 {
+                self.body = BodyReader::Done;
+            }
+        }
+        if self.meter.note(count, &self.limits) {
+            self.count(ConnectionEvent::BodyTooLarge);
+            return Poll::Ready(Err(ClientFault::TooLarge));
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// The client takes nothing: ready once that has lasted for too long.
+    fn poll_stall(&mut self, context: &mut Context<'_>) -> Poll<ClientFault> {
+        let since = *self.stalled.get_or_insert_with(Instant::now);
+        ready!(self.deadline.poll(context, since + self.timeouts.client_write));
+        Poll::Ready(ClientFault::Gone)
+    }
+}

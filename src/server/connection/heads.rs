@@ -1,0 +1,217 @@
+//! Waiting for the next request: until its head is whole, has a fault, or is too late.
+
+use super::requests::Service;
+use super::{Connection, linger};
+use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, date, malformed_answer};
+use crate::http::head::{HeadLimits, HeadReader, Progress};
+use crate::http::{Body, BodyReader, Fault, RequestHead, Response};
+use crate::record::ConnectionEvent;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// How long an idle connection is left alone where others need the room.
+const CROWDED: Duration = Duration::from_secs(5);
+
+/// How often an idle connection asks whether it should make room.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
+pub(super) enum Next {
+    /// A whole head without a fault.
+    Request(Box<RequestHead>),
+    /// A head that is none.
+    Fault { fault: Fault, since: Option<Instant> },
+    /// The client has had its time.
+    Late { event: ConnectionEvent, since: Option<Instant> },
+    /// The client left within a head.
+    Left { since: Option<Instant> },
+    /// No request will come, and none has begun.
+    End,
+}
+
+/// The signal to close a connection between two requests, until it was seen.
+pub(super) type Closing<'a, F> = Option<Pin<&'a mut F>>;
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    pub(super) async fn next_head<F: Future<Output = ()>>(&mut self, closing: &mut Closing<'_, F>) -> Next {
+        let limits = HeadLimits { octets: self.limits.header_size, fields: self.limits.header_fields };
+        let (mut reader, mut since) = (HeadReader::new(limits), None);
+        let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
+        match next {
+            Ok(head) => match self.check_body(head.body, head.end) {
+                Ok(()) => {
+                    let request = reader.into_head(&self.unread, head);
+                    self.consume(head.end);
+                    Next::Request(Box::new(request))
+                }
+                Err(fault) => Next::Fault { fault, since },
+            },
+            Err(next) => next,
+        }
+    }
+
+    /// What of the body has come with its head is looked at first: a request with a fault there goes nowhere.
+    fn check_body(&self, body: Body, end: usize) -> Result<(), Fault> {
+        if body != Body::Chunked {
+            return Ok(());
+        }
+        let rest = self.unread.get(end..).unwrap_or_default();
+        BodyReader::new(body).read(rest, |_| {}).map(drop)
+    }
+
+    fn poll_head<F: Future<Output = ()>>(
+        &mut self,
+        context: &mut Context<'_>,
+        reader: &mut HeadReader,
+        since: &mut Option<Instant>,
+        closing: &mut Closing<'_, F>,
+    ) -> Poll<Result<crate::http::head::Head, Next>> {
+        loop {
+            if !self.unread.is_empty() {
+                match reader.read(&self.unread) {
+                    Ok(Progress::Whole(head)) => return Poll::Ready(Ok(head)),
+                    Ok(Progress::More) => {}
+                    Err(fault) => return Poll::Ready(Err(Next::Fault { fault, since: *since })),
+                }
+            }
+            // Empty lines are no head (RFC 9112 §2.2).
+            let has_begun = self.unread.iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
+            if has_begun && since.is_none() {
+                *since = Some(Instant::now());
+            }
+            if self.has_ended {
+                return Poll::Ready(Err(if has_begun { Next::Left { since: *since } } else { Next::End }));
+            }
+            match self.poll_fill(context) {
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) if has_begun => return Poll::Ready(Err(Next::Left { since: *since })),
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(Next::End)),
+                Poll::Pending => return self.poll_patience(context, *since, closing).map(Err),
+            }
+        }
+    }
+
+    /// Waits no longer than a client may be silent.
+    fn poll_patience<F: Future<Output = ()>>(
+        &mut self,
+        context: &mut Context<'_>,
+        since: Option<Instant>,
+        closing: &mut Closing<'_, F>,
+    ) -> Poll<Next> {
+        // A head that has begun is in flight, and answered still: its own time limit bounds it.
+        if since.is_none() {
+            let is_closing = closing.as_mut().is_none_or(|closing| closing.as_mut().poll(context).is_ready());
+            if is_closing {
+                *closing = None;
+                return Poll::Ready(Next::End);
+            }
+        }
+        loop {
+            let (at, event) = self.patience(since);
+            let wake = if since.is_none() { at.min(Instant::now() + LOOK) } else { at };
+            if self.deadline.poll(context, wake).is_pending() {
+                return Poll::Pending;
+            }
+            if at <= Instant::now() {
+                return Poll::Ready(match event {
+                    ConnectionEvent::Closed => Next::End,
+                    event => Next::Late { event, since },
+                });
+            }
+        }
+    }
+
+    /// Until when the client may be silent, and what it is called when it was for longer.
+    fn patience(&self, since: Option<Instant>) -> (Instant, ConnectionEvent) {
+        let timeouts = &self.timeouts;
+        let is_crowded = since.is_none() && self.permit.is_crowded(&self.limits);
+        let (from, patience, event) = match (self.requests, since) {
+            // The first head from the moment of connecting.
+            (0, _) => (self.idle_since, timeouts.client_header, ConnectionEvent::HeaderTimeout),
+            (_, Some(since)) => (since, timeouts.client_header, ConnectionEvent::HeaderTimeout),
+            (_, None) => (self.idle_since, timeouts.keepalive, ConnectionEvent::Closed),
+        };
+        if is_crowded {
+            return (from + patience.min(CROWDED), ConnectionEvent::MadeRoom);
+        }
+        (from + patience, event)
+    }
+
+    /// Answers a head that is no request, and ends the connection.
+    pub(super) async fn refuse(
+        &mut self,
+        service: &Service,
+        info: &ConnectionInfo,
+        fault: Fault,
+        since: Option<Instant>,
+    ) {
+        let gateway = service.gateway();
+        if matches!(fault, Fault::HeadSize | Fault::LineSize) {
+            self.count(ConnectionEvent::HeaderTooLarge);
+        } else {
+            self.count(ConnectionEvent::NoRequest);
+            if let Some(gateway) = gateway {
+                gateway.totals.malformed();
+            }
+        }
+        let answer = malformed_answer(fault);
+        let (status, body) = (answer.status, answer.body.len());
+        if let Some(gateway) = gateway {
+            let bytes = &self.unread;
+            let fragment = Fragment { bytes, since, status, body, fault: fault.as_str() };
+            gateway.record_fragment(info, &fragment);
+        }
+        self.say_and_linger(&answer).await;
+    }
+
+    /// Ends a connection whose client has had its time.
+    pub(super) async fn give_up(
+        &mut self,
+        service: &Service,
+        info: &ConnectionInfo,
+        event: ConnectionEvent,
+        since: Option<Instant>,
+    ) {
+        let has_spoken = self.requests > 0 || !self.unread.is_empty();
+        match event {
+            ConnectionEvent::HeaderTimeout if !has_spoken => self.count(ConnectionEvent::Silent),
+            event => self.count(event),
+        }
+        if event != ConnectionEvent::HeaderTimeout || !has_spoken {
+            return;
+        }
+        self.record_fragment(service, info, since, 408, "late");
+        let answer = Response { status: 408, headers: Vec::new(), body: bytes::Bytes::new() };
+        self.say_and_linger(&answer).await;
+    }
+
+    /// Tells of a head that does not come to its end, since the client has left.
+    pub(super) fn record_unfinished(&self, service: &Service, info: &ConnectionInfo, since: Option<Instant>) {
+        self.record_fragment(service, info, since, CLIENT_GONE, "unfinished");
+    }
+
+    fn record_fragment(
+        &self,
+        service: &Service,
+        info: &ConnectionInfo,
+        since: Option<Instant>,
+        status: u16,
+        fault: &'static str,
+    ) {
+        if let Some(gateway) = service.gateway() {
+            let fragment = Fragment { bytes: &self.unread, since, status, body: 0, fault };
+            gateway.record_fragment(info, &fragment);
+        }
+    }
+
+    async fn say_and_linger(&mut self, answer: &Response) {
+        let mut out = Vec::new();
+        answer.write(&mut out, "GET", &date::now(), false);
+        if self.send(&out).await.is_ok() {
+            linger::linger(&mut self.stream).await;
+        }
+    }
+}

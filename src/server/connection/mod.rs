@@ -1,0 +1,202 @@
+//! A client's connection of HTTP/1, from its first byte to its last.
+//!
+//! The loop is [`Connection::serve`]: read a head, have it decided, answer it or exchange it with its origin, and go on
+//! with the next one. What comes behind a request waits until that is over, so requests may be sent in a row
+//! (RFC 9112 §9.3.2), and an upgrade is no way around judging (RFC 9110 §7.8).
+
+mod body;
+mod client;
+mod deadline;
+mod heads;
+mod linger;
+mod requests;
+
+pub(super) use body::BodyMeter;
+pub(super) use deadline::Deadline;
+pub(super) use requests::{Answered, Recipient, Service, Site, answer, drain, page, send};
+
+use super::admission::Permit;
+use crate::config::{Limits, Timeouts};
+use crate::gateway::ConnectionInfo;
+use crate::http::BodyReader;
+use crate::record::{ConnectionEvent, ConnectionTotals};
+use heads::Next;
+use std::future::Future;
+use std::os::fd::RawFd;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use std::{io, mem::MaybeUninit};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::sync::watch;
+
+/// How much is read at a time of what may be a head.
+const PIECE: usize = 8 * 1024;
+
+/// How much is read ahead while a request is answered: a few requests in a row. More stays in the kernel, where it holds
+/// up its sender.
+const AHEAD: usize = 16 * 1024;
+
+/// What a connection's loop is told of the life of the process.
+#[derive(Clone, Debug)]
+pub(super) struct Lifetime {
+    /// Every request is the last one of its connection.
+    pub(super) stopping: watch::Receiver<bool>,
+    /// Connections between two requests are closed.
+    pub(super) closing: watch::Receiver<bool>,
+}
+
+/// What a new connection is made of.
+pub(super) struct Opened<S> {
+    pub(super) stream: S,
+    /// Its socket, which the kernel is asked about.
+    pub(super) socket: Option<RawFd>,
+    /// Bytes of it that were read already.
+    pub(super) first: Vec<u8>,
+    pub(super) permit: Permit,
+    pub(super) limits: Limits,
+    pub(super) timeouts: Timeouts,
+}
+
+/// A connection that is open.
+pub(super) struct Connection<S> {
+    stream: S,
+    socket: Option<RawFd>,
+    permit: Permit,
+    limits: Limits,
+    timeouts: Timeouts,
+    totals: Arc<ConnectionTotals>,
+    /// Bytes that were read and belong to what comes next.
+    unread: Vec<u8>,
+    /// Whether the client has ended its side.
+    has_ended: bool,
+    /// The body of the request under way.
+    body: BodyReader,
+    meter: BodyMeter,
+    /// Since when the client takes nothing of what is sent.
+    stalled: Option<Instant>,
+    deadline: Deadline,
+    requests: u32,
+    /// When it began to wait for the next request.
+    idle_since: Instant,
+    /// Whether what ended it is counted already.
+    is_counted: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    /// A connection that is about to be served. It is on the heap once, and so not in each future that passes it on.
+    pub(super) fn new(opened: Opened<S>) -> Box<Self> {
+        let Opened { stream, socket, first, permit, limits, timeouts } = opened;
+        Box::new(Self {
+            stream,
+            socket,
+            totals: permit.totals(),
+            permit,
+            limits,
+            timeouts,
+            unread: first,
+            has_ended: false,
+            body: BodyReader::Done,
+            meter: BodyMeter::default(),
+            stalled: None,
+            deadline: Deadline::default(),
+            requests: 0,
+            idle_since: Instant::now(),
+            is_counted: false,
+        })
+    }
+
+    /// Serves a connection to its end.
+    pub(super) async fn serve(
+        mut self: Box<Self>,
+        service: &Service,
+        info: ConnectionInfo,
+        lifetime: Lifetime,
+    ) {
+        let Lifetime { stopping, mut closing } = lifetime;
+        let closing = pin!(async move { drop(closing.wait_for(|closing| *closing).await) });
+        self.requests(service, &info, &stopping, closing).await;
+        self.count_silence();
+    }
+
+    /// Answers one request after the other, until there is no next one.
+    async fn requests(
+        &mut self,
+        service: &Service,
+        info: &ConnectionInfo,
+        stopping: &watch::Receiver<bool>,
+        closing: Pin<&mut impl Future<Output = ()>>,
+    ) {
+        let mut closing = Some(closing);
+        loop {
+            match self.next_head(&mut closing).await {
+                Next::Request(head) => {
+                    // On the heap for as long as it takes: an idle connection has no room for it.
+                    let goes_on = Box::pin(self.request(*head, service, info, stopping)).await;
+                    self.idle_since = Instant::now();
+                    if !goes_on {
+                        break;
+                    }
+                }
+                Next::Fault { fault, since } => {
+                    self.refuse(service, info, fault, since).await;
+                    return;
+                }
+                Next::Late { event, since } => {
+                    self.give_up(service, info, event, since).await;
+                    return;
+                }
+                Next::Left { since } => {
+                    self.record_unfinished(service, info, since);
+                    break;
+                }
+                Next::End => break,
+            }
+        }
+        self.end().await;
+    }
+
+    /// Closes the connection.
+    async fn end(&mut self) {
+        if self.body.is_done() {
+            // Nobody is left to hear of an error, or may be there and take nothing.
+            let _ = tokio::time::timeout(self.timeouts.client_write, self.stream.shutdown()).await;
+        } else {
+            linger::linger(&mut self.stream).await;
+        }
+    }
+
+    /// Reads what has come into the connection's own memory; 0 at the end of the stream. An idle connection holds none.
+    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut piece = [MaybeUninit::uninit(); PIECE];
+        let mut piece = ReadBuf::uninit(&mut piece);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut piece))?;
+        self.unread.extend_from_slice(piece.filled());
+        self.has_ended |= piece.filled().is_empty();
+        Poll::Ready(Ok(piece.filled().len()))
+    }
+
+    /// Takes so many of the bytes that were read.
+    fn consume(&mut self, count: usize) {
+        if count >= self.unread.len() {
+            // An idle connection holds no memory.
+            self.unread = Vec::new();
+        } else {
+            self.unread.drain(..count);
+        }
+    }
+
+    fn count(&mut self, event: ConnectionEvent) {
+        self.totals.count(event);
+        self.is_counted = true;
+    }
+
+    /// Counts a connection on which there was never a request.
+    fn count_silence(&mut self) {
+        if self.requests == 0 && !self.is_counted {
+            let is_silent = self.unread.is_empty();
+            self.count(if is_silent { ConnectionEvent::Silent } else { ConnectionEvent::NoRequest });
+        }
+    }
+}

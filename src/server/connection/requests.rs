@@ -1,0 +1,287 @@
+//! One request of a connection: decided, answered or exchanged, and recorded.
+
+use super::Connection;
+use crate::gateway::{
+    Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Ending, Gateway, Incoming, PendingRead, RequestContext,
+    date,
+};
+use crate::http::{BodyReader, Fault, RequestHead, Response, Version};
+use crate::proxy::{Client, ClientFault, Exchanged, Exchanger, Failure};
+use crate::server::delivery;
+use crate::server::pages::Pages;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// How much of an unwanted request body is read so that the answer arrives and the connection lives on. A larger body
+/// costs its sender the connection.
+const DRAIN_BYTES: usize = 256 * 1024;
+
+/// How long such a body may take.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// What answers the requests of a listener.
+#[derive(Clone, Debug)]
+pub(crate) enum Service {
+    /// The sites.
+    Site(Arc<Site>),
+    /// The sites, for other proxies that ask about requests to them.
+    Doors(Arc<Site>),
+    /// The operator's pages.
+    Pages(Pages),
+}
+
+/// The sites, as one worker serves them.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Decides about requests.
+    pub(crate) gateway: Gateway,
+    /// Sends them to origins.
+    pub(crate) exchanger: Exchanger,
+}
+
+/// What has become of a request.
+#[derive(Default)]
+pub(in crate::server) struct Answered {
+    pub(in crate::server) ending: Ending,
+    /// Whether all of the answer was sent.
+    pub(in crate::server) is_whole: bool,
+    /// Whether the connection can carry a next request.
+    goes_on: bool,
+}
+
+impl Answered {
+    /// An answer of the gateway's own that was sent whole, or not at all, with so many bytes of body.
+    pub(in crate::server) fn own(response: &Response, is_sent: bool, bytes: usize, goes_on: bool) -> Self {
+        let status = is_sent.then_some(response.status);
+        let bytes = if is_sent { bytes } else { 0 };
+        let ending = Ending { status, bytes, ..Ending::default() };
+        Self { ending, is_whole: is_sent, goes_on: goes_on && is_sent }
+    }
+}
+
+/// A client as it is answered, whatever version of HTTP it speaks.
+pub(in crate::server) trait Recipient: Client {
+    /// Sends an answer of the gateway's own.
+    fn respond(
+        &mut self,
+        response: &Response,
+        head: &RequestHead,
+        keeps_alive: bool,
+    ) -> impl Future<Output = Answered> + Send;
+
+    /// Reads what is left of the request's body, up to a limit; whether that was all.
+    fn is_drained(&mut self, head: &RequestHead) -> impl Future<Output = bool> + Send;
+
+    /// Whether all that was sent arrives.
+    fn is_delivered(&mut self) -> impl Future<Output = bool> + Send;
+}
+
+impl Service {
+    /// What decides about requests, where they are for sites.
+    pub(super) fn gateway(&self) -> Option<&Gateway> {
+        match self {
+            Self::Site(site) | Self::Doors(site) => Some(&site.gateway),
+            Self::Pages(_) => None,
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    /// Answers a request; whether a next one may follow.
+    pub(super) async fn request(
+        &mut self,
+        head: RequestHead,
+        service: &Service,
+        info: &ConnectionInfo,
+        stopping: &watch::Receiver<bool>,
+    ) -> bool {
+        self.requests = self.requests.saturating_add(1);
+        self.body = BodyReader::new(head.body);
+        self.meter = super::BodyMeter::default();
+        let keeps_alive = self.may_go_on(&head) && !*stopping.borrow();
+        let incoming = Incoming { head: &head, connection: info };
+        match service {
+            Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
+            Service::Doors(site) => self.question(incoming, &site.gateway, keeps_alive).await,
+            Service::Pages(pages) => {
+                let response = pages.answer(&head).await;
+                self.respond(&response, &head, keeps_alive).await.goes_on
+            }
+        }
+    }
+
+    /// Whether the request leaves the connection open for a next one (RFC 9112 §9.3).
+    const fn may_go_on(&self, head: &RequestHead) -> bool {
+        let wants = match head.version {
+            Version::Http10 => head.options.keep_alive && !head.options.close,
+            _ => !head.options.close,
+        };
+        wants && self.requests < self.limits.requests_per_connection
+    }
+
+    async fn site_request(&mut self, incoming: Incoming<'_>, site: &Site, keeps_alive: bool) -> bool {
+        let mut context = RequestContext::new(site.gateway.current.held());
+        let Answered { ending, goes_on, .. } = answer(self, incoming, site, keeps_alive, &mut context).await;
+        site.gateway.finish(incoming, ending, context);
+        goes_on
+    }
+
+    /// Answers another proxy; a connection on which nobody may ask ends.
+    async fn question(&mut self, asked: Incoming<'_>, gateway: &Gateway, keeps_alive: bool) -> bool {
+        let mut context = RequestContext::new(gateway.current.held());
+        let Some(Advice { answer, head, read }) = gateway.advise(asked, &mut context) else { return false };
+        let mut answered = self.respond(&answer, asked.head, keeps_alive).await;
+        note_read(self, read, gateway, &context, &mut answered).await;
+        if let Some(head) = &head {
+            gateway.finish(Incoming { head, connection: asked.connection }, answered.ending, context);
+        }
+        answered.goes_on
+    }
+
+    /// Sends all of `bytes`.
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), ClientFault> {
+        send(self, bytes).await
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Recipient for Connection<S> {
+    async fn respond(&mut self, response: &Response, head: &RequestHead, keeps_alive: bool) -> Answered {
+        let goes_on = keeps_alive && self.is_drained(head).await;
+        let mut out = Vec::new();
+        response.write(&mut out, head.method(), &date::now(), goes_on);
+        let is_sent = self.send(&out).await.is_ok();
+        let bytes = if head.method() == "HEAD" { 0 } else { response.body.len() };
+        Answered::own(response, is_sent, bytes, goes_on)
+    }
+
+    /// A client that waits to be asked for its body (`Expect: 100-continue`) is not asked (RFC 9110 §10.1.1).
+    async fn is_drained(&mut self, head: &RequestHead) -> bool {
+        if self.body.is_done() {
+            return true;
+        }
+        let announces_more = matches!(self.body, BodyReader::Length(left) if left > DRAIN_BYTES as u64);
+        if announces_more || head.get("expect").is_some() {
+            return false;
+        }
+        self.meter.ignore();
+        drain(self).await
+    }
+
+    async fn is_delivered(&mut self) -> bool {
+        delivery::is_acknowledged(self.socket, self.timeouts.client_write).await
+    }
+}
+
+/// Answers a request of a site.
+pub(in crate::server) async fn answer<C: Recipient>(
+    client: &mut C,
+    incoming: Incoming<'_>,
+    site: &Site,
+    keeps_alive: bool,
+    context: &mut RequestContext,
+) -> Answered {
+    let head = incoming.head;
+    match site.gateway.decide(incoming, context) {
+        Decision::Answer(response) => client.respond(&response, head, keeps_alive).await,
+        Decision::RobotsTxt(response, read) => {
+            let mut answered = client.respond(&response, head, keeps_alive).await;
+            note_read(client, read, &site.gateway, context, &mut answered).await;
+            answered
+        }
+        Decision::Forward => {
+            let exchanged = site.exchanger.exchange(incoming, context, client, keeps_alive).await;
+            after(client, exchanged, head, &site.gateway).await
+        }
+    }
+}
+
+/// Notes a read of robots.txt, if its answer arrives. Otherwise the connection ends with it: a client that takes nothing
+/// could ask again and again, and each answer would be waited for.
+async fn note_read<C: Recipient>(
+    client: &mut C,
+    read: Option<Box<PendingRead>>,
+    gateway: &Gateway,
+    context: &RequestContext,
+    answered: &mut Answered,
+) {
+    let Some(read) = read.filter(|_| answered.ending.status.is_some()) else { return };
+    let is_delivered = client.is_delivered().await;
+    answered.goes_on &= is_delivered;
+    if is_delivered {
+        gateway.note_read(&read, &context.policy.config);
+    }
+}
+
+/// What follows from an exchange that is over: where it failed and nothing was sent, an answer.
+async fn after<C: Recipient>(
+    client: &mut C,
+    exchanged: Exchanged,
+    head: &RequestHead,
+    gateway: &Gateway,
+) -> Answered {
+    let server = exchanged.server;
+    let ending = Ending { status: exchanged.status, bytes: exchanged.bytes, fault: None, server };
+    let Some(failure) = exchanged.failure else {
+        let goes_on = exchanged.keeps_alive && client.is_drained(head).await;
+        return Answered { ending, is_whole: true, goes_on };
+    };
+    if let Failure::Client(ClientFault::Malformed(_)) = failure {
+        gateway.totals.malformed();
+    }
+    let fault = fault(failure);
+    let page = page(failure).filter(|_| !exchanged.has_begun);
+    let Some(page) = page else {
+        let status = ending.status.filter(|_| exchanged.has_begun);
+        return Answered { ending: Ending { status, fault, ..ending }, ..Answered::default() };
+    };
+    let answered = client.respond(&page, head, false).await;
+    Answered { ending: Ending { fault, server, ..answered.ending }, ..answered }
+}
+
+/// Sends all of `bytes`.
+pub(in crate::server) async fn send<C: Client>(client: &mut C, bytes: &[u8]) -> Result<(), ClientFault> {
+    let mut sent = 0;
+    while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
+        sent += poll_fn(|context| client.poll_send(context, rest)).await?;
+    }
+    poll_fn(|context| client.poll_flush(context)).await
+}
+
+/// Reads what is left of a request's body, up to a limit; whether that was all.
+pub(in crate::server) async fn drain<C: Client>(client: &mut C) -> bool {
+    let drain = async {
+        let mut rest = DRAIN_BYTES;
+        let mut waste = Vec::new();
+        loop {
+            waste.clear();
+            match poll_fn(|context| client.poll_body(context, &mut waste)).await {
+                Ok(true) => return true,
+                Ok(false) if waste.len() <= rest => rest -= waste.len(),
+                _ => return false,
+            }
+        }
+    };
+    tokio::time::timeout(DRAIN_TIME, drain).await.unwrap_or(false)
+}
+
+/// What a client is told of a failure; `None` where nobody is left to tell.
+pub(in crate::server) fn page(failure: Failure) -> Option<Response> {
+    let page = match failure {
+        Failure::Origin(fault) => Response::page(fault.status(), fault.sentence()),
+        Failure::Client(ClientFault::Gone) => return None,
+        Failure::Client(ClientFault::Malformed(fault)) => Response::page(fault.status(), fault.sentence()),
+        Failure::Client(ClientFault::TooLarge) => Response::page(413, BODY_TOO_LARGE),
+        Failure::Client(ClientFault::TooSlow) => Response::page(408, "the request took too long"),
+    };
+    Some(page)
+}
+
+const fn fault(failure: Failure) -> Option<Fault> {
+    match failure {
+        Failure::Client(ClientFault::Malformed(fault)) => Some(fault),
+        _ => None,
+    }
+}

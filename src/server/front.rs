@@ -1,0 +1,198 @@
+//! One connection from accept to end: a place, the PROXY protocol, TLS, and then the requests.
+
+use super::accept::Accepted;
+use super::admission::{Admission, Permit};
+use super::connection::{Connection, Lifetime, Opened, Service, Site};
+use super::http2;
+use super::preamble;
+use super::room::Room;
+use crate::config::{Config, Limits};
+use crate::gateway::ConnectionInfo;
+use crate::policy::CurrentPolicy;
+use crate::record::ConnectionEvent;
+use crate::request::address::Networks;
+use pingora::listeners::tls::Acceptor;
+use pingora::protocols::l4::stream::Stream as L4Stream;
+use pingora::protocols::tls::TlsStream;
+use pingora::protocols::{ALPN, GetSocketDigest as _, SocketDigest, Ssl as _};
+use pingora::tls::ServerConfig;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// What one worker does with what a listener accepts.
+pub(super) struct Front {
+    pub(super) service: Service,
+    pub(super) current: Arc<CurrentPolicy>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) room: Room,
+    /// Whether connections begin with a header of the PROXY protocol.
+    pub(super) proxy_protocol: bool,
+    /// Whether fields are believed of proxies that such a header names.
+    pub(super) believe_named_proxies: bool,
+    pub(super) tls: Option<Acceptor>,
+    pub(super) closing: watch::Receiver<bool>,
+}
+
+/// Whose connection it is.
+struct Introduced {
+    stream: TcpStream,
+    client: SocketAddr,
+    /// Bytes that were read behind the header of the PROXY protocol.
+    first: Vec<u8>,
+    permit: Permit,
+    /// Whether its peer may be a proxy that writes fields.
+    may_relay: bool,
+}
+
+/// A connection over TLS, by what is spoken there.
+enum Encrypted {
+    Http1(Box<Connection<TlsStream<L4Stream>>>, ConnectionInfo),
+    Http2(Arc<Site>, Box<TlsStream<L4Stream>>, Permit, ConnectionInfo),
+}
+
+/// How a listener ends TLS.
+pub(super) fn acceptor(settings: Arc<ServerConfig>) -> Acceptor {
+    Acceptor::from_server_config(settings)
+}
+
+impl Front {
+    /// A place for one more connection, if there is one. It is taken when the connection is accepted, so that those which
+    /// still wait to be served are counted.
+    pub(super) fn enter(&self) -> Option<Permit> {
+        self.admission.enter(&self.limits(&self.current.get().config))
+    }
+
+    /// Serves a connection to its end.
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        accepted: Accepted,
+        permit: Permit,
+        stopping: watch::Receiver<bool>,
+    ) {
+        let lifetime = Lifetime { stopping, closing: self.closing.clone() };
+        // On the heap, and gone when they are done: a start takes kilobytes that an idle connection would hold to its end.
+        match accepted {
+            Accepted::Unix(stream) => {
+                let connection = self.unix(stream, permit);
+                connection.serve(&self.service, ConnectionInfo::new(None, false, false), lifetime).await;
+            }
+            Accepted::Tcp(stream, peer) if self.tls.is_none() => {
+                let Some((connection, info)) = Box::pin(self.plain(stream, peer, permit)).await else {
+                    return;
+                };
+                connection.serve(&self.service, info, lifetime).await;
+            }
+            Accepted::Tcp(stream, peer) => match Box::pin(self.encrypted(stream, peer, permit)).await {
+                None => {}
+                Some(Encrypted::Http1(connection, info)) => {
+                    connection.serve(&self.service, info, lifetime).await;
+                }
+                Some(Encrypted::Http2(site, stream, permit, info)) => {
+                    let config = &self.current.get().config;
+                    let (limits, timeouts) = (self.limits(config), config.timeouts);
+                    Box::pin(http2::serve(&site, *stream, info, permit, (limits, timeouts), lifetime)).await;
+                }
+            },
+        }
+    }
+
+    fn unix(&self, stream: UnixStream, permit: Permit) -> Box<Connection<UnixStream>> {
+        let config = &self.current.get().config;
+        let (limits, timeouts) = (self.limits(config), config.timeouts);
+        Connection::new(Opened { stream, socket: None, first: Vec::new(), permit, limits, timeouts })
+    }
+
+    fn limits(&self, config: &Config) -> Limits {
+        match self.service {
+            Service::Site(_) | Service::Doors(_) => self.room.bound(config.limits),
+            Service::Pages(_) => self.room.of_pages(config.limits),
+        }
+    }
+
+    async fn plain(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        permit: Permit,
+    ) -> Option<(Box<Connection<TcpStream>>, ConnectionInfo)> {
+        let config = Arc::clone(&self.current.get().config);
+        let Introduced { stream, client, first, permit, may_relay } =
+            self.introduced(stream, peer, permit, &config).await?;
+        let socket = Some(stream.as_raw_fd());
+        let (limits, timeouts) = (self.limits(&config), config.timeouts);
+        let opened = Opened { stream, socket, first, permit, limits, timeouts };
+        let is_asking = matches!(self.service, Service::Doors(_));
+        let info = ConnectionInfo::new(Some(client.ip()), false, may_relay);
+        Some((Connection::new(opened), ConnectionInfo { is_asking, ..info }))
+    }
+
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<Encrypted> {
+        let config = Arc::clone(&self.current.get().config);
+        let Introduced { stream, client, first, permit, may_relay } =
+            self.introduced(stream, peer, permit, &config).await?;
+        let socket = stream.as_raw_fd();
+        let mut stream = L4Stream::from(stream);
+        stream.rewind(&first);
+        // The client that a proxy named stands there as if it had connected itself.
+        let digest = SocketDigest::from_raw_fd(socket);
+        let _ = digest.peer_addr.set(Some(client.into()));
+        stream.set_socket_digest(digest);
+        let handshake = self.tls.as_ref()?.tls_handshake(stream);
+        let Ok(Ok(stream)) = timeout(config.timeouts.tls_handshake, handshake).await else {
+            // The reason is the client's; the count is all an operator can use.
+            self.admission.totals.count(ConnectionEvent::TlsFailed);
+            return None;
+        };
+        let info = ConnectionInfo::new(Some(client.ip()), true, may_relay);
+        let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
+        if let (Service::Site(site), true) = (&self.service, is_http2) {
+            return Some(Encrypted::Http2(Arc::clone(site), Box::new(stream), permit, info));
+        }
+        let (limits, timeouts) = (self.limits(&config), config.timeouts);
+        let opened = Opened { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
+        Some(Encrypted::Http1(Connection::new(opened), info))
+    }
+
+    /// Finds out whose connection it is, and counts it for that address.
+    async fn introduced(
+        &self,
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        mut permit: Permit,
+        config: &Config,
+    ) -> Option<Introduced> {
+        if let Service::Doors(site) = &self.service
+            && !config.trusted_proxies.contain(peer.ip())
+        {
+            site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
+            return None;
+        }
+        let (mut client, mut may_relay, mut first) = (peer, true, Vec::new());
+        if self.proxy_protocol {
+            let refused = || self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
+            // Anybody can write such a header. Only of a proxy that the operator named it is believed, and from others
+            // there is nothing else to expect on such a listener.
+            if !config.trusted_proxies.contain(peer.ip()) {
+                refused();
+                return None;
+            }
+            let header = timeout(config.timeouts.client_header, preamble::read(&mut stream));
+            let Ok(Ok((named, rest))) = header.await else {
+                refused();
+                return None;
+            };
+            first = rest;
+            client = named.unwrap_or(peer);
+            // Whoever passes bytes on writes no fields: all that come are of those behind it.
+            may_relay = named.is_some() && self.believe_named_proxies;
+        }
+        let nobody = Networks::default();
+        let trusted = if may_relay || client == peer { &config.trusted_proxies } else { &nobody };
+        let is_in = permit.claim(client.ip(), &self.limits(config), trusted);
+        is_in.then_some(Introduced { stream, client, first, permit, may_relay })
+    }
+}

@@ -1,0 +1,261 @@
+//! An HTTP/2 connection with a guard around it: pingora reads and writes as ever, and every silence has an end.
+//!
+//! Deadlines are kept lazily. A timer is set only where the client is being waited for, and what it fires for is looked
+//! up then, so that a busy connection hardly ever touches it.
+
+use super::fragment::FragmentGuard;
+use super::frames::FrameMeter;
+use super::places::Backlog;
+use super::state::{ConnectionState, Phase};
+use crate::record::ConnectionEvent;
+use crate::server::admission::Permit;
+use async_trait::async_trait;
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::tls::{SslDigest, TlsRef};
+use pingora::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, IO, Peek, Shutdown, SocketDigest, Ssl,
+    TimingDigest, UniqueID, UniqueIDType,
+};
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::time::Sleep;
+
+/// How often an idle connection asks whether it should make room.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// `S` under guard.
+pub(super) struct Guarded<S> {
+    inner: S,
+    state: Arc<ConnectionState>,
+    permit: Permit,
+    timer: Option<Pin<Box<Sleep>>>,
+    meter: FrameMeter,
+    fragments: FragmentGuard,
+    backlog: Backlog,
+    /// Since when a write or flush has been waited for, and the timer of that wait.
+    stalled: Option<Instant>,
+    stall_timer: Option<Pin<Box<Sleep>>>,
+    /// Whether the guard has ended the connection.
+    is_over: bool,
+}
+
+impl<S: IO> Guarded<S> {
+    pub(super) fn new(inner: S, state: &Arc<ConnectionState>, permit: Permit) -> Self {
+        Self {
+            inner,
+            permit,
+            timer: None,
+            meter: FrameMeter::new(&state.limits),
+            fragments: FragmentGuard::new(),
+            backlog: Backlog::default(),
+            stalled: None,
+            stall_timer: None,
+            is_over: false,
+            state: Arc::clone(state),
+        }
+    }
+
+    /// Whether the client has been silent for too long; sets the timer where it has not.
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
+        loop {
+            let is_crowded = self.permit.is_crowded(&self.state.limits);
+            let Some((at, event)) = self.state.deadline(is_crowded) else { return Poll::Pending };
+            let now = Instant::now();
+            if at <= now {
+                return Poll::Ready(event);
+            }
+            let may_make_room = self.state.phase() != Phase::Busy;
+            let wake = if may_make_room { at.min(now + LOOK) } else { at };
+            ready!(poll_timer(&mut self.timer, context, wake));
+        }
+    }
+
+    /// Ends the connection.
+    fn finish(&mut self, event: ConnectionEvent) {
+        self.is_over = true;
+        match event {
+            // An idle connection has had its time; that is no event of its own.
+            ConnectionEvent::Closed => {}
+            // Silence is counted when it is over.
+            ConnectionEvent::HeaderTimeout if !self.state.has_spoken() => {}
+            event => self.state.count_end(event),
+        }
+    }
+
+    /// What has become of a step, which is an error where the client has taken nothing for too long.
+    fn bound<T>(&mut self, context: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if step.is_ready() {
+            self.stalled = None;
+            return step;
+        }
+        let end = *self.stalled.get_or_insert_with(Instant::now) + self.state.timeouts.client_write;
+        loop {
+            if end <= Instant::now() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            ready!(poll_timer(&mut self.stall_timer, context, end));
+        }
+    }
+}
+
+/// Ready at `wake`, or sooner: the timer may be that of an earlier wait.
+fn poll_timer(timer: &mut Option<Pin<Box<Sleep>>>, context: &mut Context<'_>, wake: Instant) -> Poll<()> {
+    let wake = tokio::time::Instant::from_std(wake);
+    let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
+    if timer.is_elapsed() || timer.deadline() > wake {
+        timer.as_mut().reset(wake);
+    }
+    timer.as_mut().poll(context)
+}
+
+impl<S: IO> AsyncRead for Guarded<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.is_over {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        this.backlog.settle(&this.state.places);
+        let before = buffer.filled().len();
+        let event = match Pin::new(&mut this.inner).poll_read(context, buffer) {
+            Poll::Ready(Ok(())) => {
+                let bytes = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+                this.fragments.read(bytes);
+                if !bytes.is_empty() {
+                    this.state.speak();
+                }
+                if this.meter.read(bytes) && !this.state.is_overdrawn() {
+                    return Poll::Ready(Ok(()));
+                }
+                ConnectionEvent::H2Flood
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => ready!(this.poll_silence(context)),
+        };
+        buffer.set_filled(before);
+        this.finish(event);
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: IO> AsyncWrite for Guarded<S> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[io::IoSlice::new(bytes)])
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.inner).poll_flush(context);
+        let flushed = this.bound(context, flushed);
+        this.backlog.note(&this.state.places, context, flushed.is_pending());
+        flushed
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let shut = Pin::new(&mut this.inner).poll_shutdown(context);
+        this.bound(context, shut)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.is_over {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let written = Pin::new(&mut this.inner).poll_write_vectored(context, slices);
+        let written = this.bound(context, written);
+        if written.is_pending() {
+            this.backlog.note(&this.state.places, context, true);
+        }
+        let mut count = ready!(written)?;
+        let whole = count;
+        for slice in slices {
+            let here = count.min(slice.len());
+            let state = &this.state;
+            this.meter.wrote(slice.get(..here).unwrap_or_default(), |event| state.count(event));
+            count -= here;
+        }
+        Poll::Ready(Ok(whole))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}
+
+impl<S> std::fmt::Debug for Guarded<S> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Guarded").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl<S: IO> Shutdown for Guarded<S> {
+    async fn shutdown(&mut self) {
+        if !self.is_over {
+            // Nobody is left to hear of an error, or may be there and take nothing.
+            let _ = self.flush().await;
+            let _ = tokio::time::timeout(self.state.timeouts.client_write, self.inner.shutdown()).await;
+        }
+    }
+}
+
+impl<S: IO> UniqueID for Guarded<S> {
+    fn id(&self) -> UniqueIDType {
+        self.inner.id()
+    }
+}
+
+impl<S: IO> Ssl for Guarded<S> {
+    fn get_ssl(&self) -> Option<&TlsRef> {
+        self.inner.get_ssl()
+    }
+
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.inner.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.inner.selected_alpn_proto()
+    }
+}
+
+impl<S: IO> GetTimingDigest for Guarded<S> {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.inner.get_timing_digest()
+    }
+
+    fn get_read_pending_time(&self) -> Duration {
+        self.inner.get_read_pending_time()
+    }
+
+    fn get_write_pending_time(&self) -> Duration {
+        self.inner.get_write_pending_time()
+    }
+}
+
+impl<S: IO> GetProxyDigest for Guarded<S> {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        None
+    }
+}
+
+impl<S: IO> GetSocketDigest for Guarded<S> {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.inner.get_socket_digest()
+    }
+}
+
+impl<S: IO> Peek for Guarded<S> {}

@@ -1,0 +1,211 @@
+//! What the guard of an HTTP/2 connection and the callbacks of its requests tell each other.
+//!
+//! The guard sees bytes and knows nothing of requests; the callbacks see requests and nothing of what comes before one.
+//! A [`ConnectionState`] says in which part of its life a connection is, and since when.
+
+use super::places::{Place, Places};
+use crate::config::{Limits, Timeouts};
+use crate::gateway::ConnectionInfo;
+use crate::record::{ConnectionEvent, ConnectionTotals};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// How long an idle connection is left alone where others need the room.
+const CROWDED: Duration = Duration::from_secs(5);
+
+/// What a connection is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its first request.
+    Fresh,
+    /// Its next request.
+    Idle,
+    /// Answers to requests that are under way.
+    Busy,
+}
+
+const PHASES: [Phase; 3] = [Phase::Fresh, Phase::Idle, Phase::Busy];
+
+/// One connection as its guard and its requests see it.
+#[derive(Debug)]
+pub(super) struct ConnectionState {
+    pub(super) limits: Limits,
+    pub(super) timeouts: Timeouts,
+    pub(super) info: ConnectionInfo,
+    pub(super) places: Places,
+    totals: Arc<ConnectionTotals>,
+    start: Instant,
+    phase: AtomicU8,
+    /// Milliseconds from `start` to the beginning of the phase.
+    since: AtomicU64,
+    requests: AtomicU32,
+    /// Requests that are not over yet.
+    open: AtomicU32,
+    /// Whether the client has sent anything.
+    has_spoken: AtomicBool,
+    /// Whether what ended the connection is counted.
+    is_counted: AtomicBool,
+    /// Told when the connection has carried as many requests as it may.
+    used_up: Notify,
+}
+
+impl ConnectionState {
+    pub(super) fn new(
+        limits: Limits,
+        timeouts: Timeouts,
+        info: ConnectionInfo,
+        places: Places,
+        totals: Arc<ConnectionTotals>,
+    ) -> Self {
+        Self {
+            limits,
+            timeouts,
+            info,
+            places,
+            totals,
+            start: Instant::now(),
+            phase: AtomicU8::new(Phase::Fresh as u8),
+            since: AtomicU64::new(0),
+            requests: AtomicU32::new(0),
+            open: AtomicU32::new(0),
+            has_spoken: AtomicBool::new(false),
+            is_counted: AtomicBool::new(false),
+            used_up: Notify::new(),
+        }
+    }
+
+    /// A request's head has arrived.
+    pub(super) fn begin(&self) {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.enter(Phase::Busy);
+        if number == self.limits.requests_per_connection {
+            self.used_up.notify_one();
+        }
+    }
+
+    /// It has been answered.
+    pub(super) fn end(&self) {
+        if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// A place for a request, or under what it is counted that there is none.
+    pub(super) fn place(&self) -> Result<Place, ConnectionEvent> {
+        self.places.enter(&self.limits)
+    }
+
+    /// Waits until the connection has carried as many requests as it may; the client is told then that it takes no more
+    /// (RFC 9113 §6.8).
+    pub(super) async fn used_up(&self) {
+        self.used_up.notified().await;
+    }
+
+    /// Whether the client goes on although it was told that no more requests are taken. As many as it may have open may
+    /// be on their way when it is told, twice over where some of them are answered meanwhile.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        let most =
+            self.limits.requests_per_connection.saturating_add(self.limits.h2_streams.saturating_mul(2));
+        self.requests.load(Ordering::Relaxed) > most
+    }
+
+    pub(super) fn count(&self, event: ConnectionEvent) {
+        self.totals.count(event);
+    }
+
+    /// Counts what the connection is ended for.
+    pub(super) fn count_end(&self, event: ConnectionEvent) {
+        self.count(event);
+        self.is_counted.store(true, Ordering::Relaxed);
+    }
+
+    /// The client has sent something.
+    pub(super) fn speak(&self) {
+        self.has_spoken.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_spoken(&self) -> bool {
+        self.has_spoken.load(Ordering::Relaxed)
+    }
+
+    /// The connection is gone: one on which there was never a request is counted.
+    pub(super) fn close(&self) {
+        self.places.catch_up();
+        if !self.is_counted.load(Ordering::Relaxed) && self.phase() == Phase::Fresh {
+            self.count(if self.has_spoken() { ConnectionEvent::NoRequest } else { ConnectionEvent::Silent });
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        // Requests overlap: where one ends just as another begins, the number of those that are open is right, whoever
+        // spoke last.
+        if self.open.load(Ordering::Relaxed) > 0 {
+            return Phase::Busy;
+        }
+        let phase = usize::from(self.phase.load(Ordering::Relaxed));
+        PHASES.get(phase).copied().unwrap_or(Phase::Busy)
+    }
+
+    fn enter(&self, phase: Phase) {
+        let since = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.since.store(since, Ordering::Relaxed);
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// Until when the client may be silent, and what it is called when it was for longer.
+    pub(super) fn deadline(&self, is_crowded: bool) -> Option<(Instant, ConnectionEvent)> {
+        let since = self.start + Duration::from_millis(self.since.load(Ordering::Relaxed));
+        let (patience, event) = match self.phase() {
+            Phase::Fresh => (self.timeouts.client_header, ConnectionEvent::HeaderTimeout),
+            Phase::Idle => (self.timeouts.keepalive, ConnectionEvent::Closed),
+            Phase::Busy => return None,
+        };
+        if is_crowded {
+            return Some((since + patience.min(CROWDED), ConnectionEvent::MadeRoom));
+        }
+        Some((since + patience, event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places::Requests;
+    use super::*;
+    use crate::config::{Arguments, Config};
+
+    fn state() -> Arc<ConnectionState> {
+        let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
+        let config = Config::load(&arguments).unwrap();
+        let limits = Limits { requests_per_connection: 2, ..config.limits };
+        let places = Places::of(Arc::<Requests>::default().of(None));
+        let info = ConnectionInfo::new(None, true, true);
+        Arc::new(ConnectionState::new(limits, config.timeouts, info, places, Arc::default()))
+    }
+
+    #[test]
+    fn silence_has_an_end_before_and_between_requests() {
+        let state = state();
+        let called = |is_crowded| state.deadline(is_crowded).map(|(_, event)| event);
+        assert_eq!(called(false), Some(ConnectionEvent::HeaderTimeout));
+        assert_eq!(called(true), Some(ConnectionEvent::MadeRoom));
+        state.begin();
+        assert_eq!(called(false), None, "the origin may take its time");
+        state.end();
+        assert_eq!(called(false), Some(ConnectionEvent::Closed));
+        assert_eq!(called(true), Some(ConnectionEvent::MadeRoom));
+    }
+
+    #[test]
+    fn a_connection_is_busy_until_its_last_request_is_over() {
+        let state = state();
+        state.begin();
+        state.begin();
+        state.end();
+        assert_eq!(state.phase(), Phase::Busy);
+        state.end();
+        assert_eq!(state.phase(), Phase::Idle);
+    }
+}

@@ -1,0 +1,22 @@
+//! Listeners, workers and the connections of clients: everything between a socket and the decision about a request.
+
+mod accept;
+mod admission;
+mod connection;
+mod delivery;
+mod demo;
+mod front;
+mod http2;
+mod pages;
+mod preamble;
+mod renewal;
+mod room;
+mod serve;
+mod services;
+mod tls;
+mod workers;
+
+pub use demo::{DemoError, DemoOrigin};
+pub use pages::Pages;
+pub use serve::{ServeError, Server};
+pub use workers::Workers;

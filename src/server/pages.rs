@@ -1,0 +1,61 @@
+//! Plain pages on a socket: a function from a request to a response.
+//!
+//! The function knows no sockets and may take its time: it runs beside the workers, not on them.
+
+use crate::http::{RequestHead, Response};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+type Answer = dyn Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync;
+
+/// Answers a request without a body worth reading.
+#[derive(Clone)]
+pub struct Pages(Arc<Answer>);
+
+impl Pages {
+    /// Pages that `answer` gives.
+    pub fn new(
+        answer: impl Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(answer))
+    }
+
+    /// The answer to one request.
+    pub(super) async fn answer(&self, head: &RequestHead) -> Response {
+        let Some(request) = plain(head) else {
+            return Response::page(400, "the request could not be understood");
+        };
+        let answer = Arc::clone(&self.0);
+        let answered = tokio::task::spawn_blocking(move || answer(&request)).await;
+        // Where the function panicked, the hook has reported that.
+        answered.map_or_else(|_| Response::page(500, "the page could not be made"), response)
+    }
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Pages")
+    }
+}
+
+/// The request as the function takes it; `None` where it is none.
+fn plain(head: &RequestHead) -> Option<http::Request<()>> {
+    let mut request = http::Request::builder().method(head.method()).uri(head.target());
+    for (name, value) in head.fields() {
+        request = request.header(name, value);
+    }
+    request.body(()).ok()
+}
+
+fn response(answer: http::Response<Vec<u8>>) -> Response {
+    let (parts, body) = answer.into_parts();
+    let field = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        (Cow::Owned(name.as_str().to_owned()), Cow::Owned(value.as_bytes().to_vec()))
+    };
+    Response {
+        status: parts.status.as_u16(),
+        headers: parts.headers.iter().map(field).collect(),
+        body: body.into(),
+    }
+}

@@ -1,0 +1,343 @@
+//! Listeners, workers and signals: the process around the gateway.
+
+use super::accept::{Connections, Listener, accept};
+use super::admission::Admission;
+use super::connection::Site;
+use super::demo::DemoOrigin;
+use super::front::Front;
+use super::pages::Pages;
+use super::renewal::renew;
+use super::room::Room;
+use super::services::{Ends, Logs, services};
+use super::workers::{Crew, Workers};
+use crate::config::{Limits, ListenerConfig};
+use crate::gateway::Gateway;
+use crate::policy::Reloader;
+use crate::process::{
+    BindError, ControlSocket, Handover, Heritage, Predecessor, ServiceManager, Signals, Stop, bind,
+    open_files, path_beside, raise_open_files,
+};
+use crate::proxy::{Authorities, Fetcher, Inquiry, keep as keep_origins};
+use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often a control socket or admin address that another gateway holds is asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Why a bound gateway cannot run.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the workers")]
+pub struct ServeError(#[source] pub(super) io::Error);
+
+/// Everything that is served.
+#[derive(Debug)]
+pub struct Server {
+    /// The proxy.
+    pub gateway: Gateway,
+    /// Its sockets, and what is spoken there.
+    pub listeners: Vec<(TcpListener, ListenerConfig)>,
+    /// What is to be told of sockets that were there before.
+    pub heritage: Heritage,
+    /// Where the admin listener is wanted, and its pages.
+    pub admin: Option<(SocketAddr, Pages)>,
+    /// Where the control socket is wanted, and its pages.
+    pub control: (PathBuf, Pages),
+    /// The built-in origin, if it is wanted.
+    pub demo: Option<Arc<DemoOrigin>>,
+    /// Asked to reload on SIGHUP.
+    pub reloader: Arc<Reloader>,
+}
+
+impl Server {
+    /// Runs until SIGTERM or SIGINT, then lets what is in flight finish.
+    ///
+    /// # Errors
+    /// When a socket cannot be served.
+    pub fn run(self, workers: Workers) -> Result<(), ServeError> {
+        // Pingora's own timers ask for the time with each read and write, and once used wake a thread a hundred times a
+        // second. The workers' timers do neither; they take every limit of a second and more. What is left are shorter
+        // ones and the idle time of HTTP/2.
+        set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
+        workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
+    }
+
+    async fn serve(self, crew: Crew, mut signals: Signals) -> io::Result<()> {
+        let (stop, stopped) = watch::channel(false);
+        let connections = Arc::new(Connections::default());
+        let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
+        let authorities = Arc::new(Authorities::default());
+        tokio::spawn(keep_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
+        let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
+        fetcher.begin().await;
+        tokio::spawn(fetcher.go_on(stopped.clone()));
+        // What hosts were given before decides whom the first request may refuse.
+        let mut inquiry = Inquiry::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
+        inquiry.once().await;
+        tokio::spawn(inquiry.go_on(stopped.clone()));
+        let room = room(&current.get().config.limits, crew.len(), self.demo.is_some());
+        let ends = Ends::new(room);
+        let services = services(&self.gateway, &authorities, room, crew.len());
+        tokio::spawn(sweep(services.clone(), stopped.clone()));
+        let admission = Arc::new(Admission::new(Arc::clone(&self.gateway.connections)));
+        let pages = |pages| ends.pages(pages, &current);
+        let (path, control_pages) = self.control;
+        if let Some((address, admin_pages)) = self.admin {
+            tokio::spawn(admin(bind(address), address, pages(admin_pages), stopped.clone()));
+        }
+        let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
+        let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
+        let predecessor = self.heritage.predecessor.as_ref().and_then(Predecessor::process);
+        let manager = Arc::new(ServiceManager::from_environment(predecessor));
+        keep(&manager, &self.listeners, &self.heritage)?;
+        let (watched, watching) = (Arc::clone(&manager), crew.clone());
+        tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
+        tokio::spawn(renew(Arc::clone(&current), crew.clone()));
+        let socket = ControlSocket::bind(&path);
+        // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.
+        let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
+        logs.set_rotating(!is_held);
+        let control = tokio::spawn(control(socket, path, pages(control_pages), logs, stopped.clone()));
+        for (listener, config) in self.listeners {
+            let (tls, proxy_protocol, authorize) = (config.tls, config.proxy_protocol, config.is_for_proxies);
+            tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, authorize, "listening");
+            let fronts = ends.fronts(&services, &current, &admission, config);
+            crew.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
+        }
+        // The origin lives, and its folder with it, until the gateway stops.
+        let demo = self.demo;
+        if let Some(demo) = &demo {
+            show(demo, pages(DemoOrigin::pages()), stopped.clone())?;
+        }
+        if let Some(predecessor) = self.heritage.predecessor {
+            predecessor.tell_ready();
+        }
+        manager.ready();
+        let stop_for = signals.stop(&self.reloader, &manager, succeeded(handed)).await;
+        manager.leaving(stop_for);
+        // Nobody receives only when every listener has ended already.
+        let _ = stop.send(true);
+        crew.stop();
+        let grace = current.get().config.grace;
+        drain(&services, &ends, stop_for, &connections, grace, &mut signals).await;
+        // Its file goes then.
+        let _ = control.await;
+        Ok(())
+    }
+}
+
+/// The room for connections; where that is less than the configuration asks for, the operator is told.
+fn room(limits: &Limits, workers: usize, is_demo: bool) -> Room {
+    let open = open_files();
+    let needed = Room::needed(limits, open, workers);
+    let open_files = raise_open_files(needed as u64);
+    let room = Room::new(open_files, open, workers);
+    // The one visitor of a demonstration needs few.
+    if room.missing(limits) > 0 && !is_demo {
+        let connections = room.bound(*limits).connections;
+        tracing::warn!(
+            open_files,
+            needed,
+            connections,
+            "so many connections as `limits.connections` allows need more open files than this process may \
+             have (LimitNOFILE, ulimit -n): it takes so many as there is room for"
+        );
+    }
+    room
+}
+
+/// How often idle connections to origins are looked at.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// More than the allocator keeps for small things.
+const LARGE: usize = 4 << 20;
+
+/// Closes connections to origins that are not needed any more, and gives memory back.
+async fn sweep(sites: Vec<Arc<Site>>, mut stopped: watch::Receiver<bool>) {
+    while pause(SWEEP, &mut stopped).await {
+        for site in &sites {
+            site.exchanger.sweep();
+        }
+        // The allocator gives back what was freed some time before once large memory is freed again. Without this a quiet
+        // gateway kept 65 MB of what 500 stalled streams had held.
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGE)));
+    }
+}
+
+/// Serves the built-in origin.
+fn show(demo: &DemoOrigin, front: Front, stopped: watch::Receiver<bool>) -> io::Result<()> {
+    let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
+    tokio::spawn(show_pages(listener, front, stopped));
+    Ok(())
+}
+
+/// Has the service manager keep the listening sockets, in case this process is started anew.
+fn keep(
+    manager: &ServiceManager,
+    listeners: &[(TcpListener, ListenerConfig)],
+    heritage: &Heritage,
+) -> io::Result<()> {
+    for (listener, _) in listeners {
+        let address = listener.local_addr()?;
+        if !heritage.held.contains(&address) {
+            manager.keep(address, listener);
+        }
+    }
+    heritage.stale.iter().for_each(|address| manager.forget(*address));
+    Ok(())
+}
+
+/// Lets what is open come to its end.
+async fn drain(
+    services: &[Arc<Site>],
+    ends: &Ends,
+    stop: Stop,
+    connections: &Connections,
+    grace: Duration,
+    signals: &mut Signals,
+) {
+    let _ = tokio::time::timeout(stop.settling(), connections.none()).await;
+    ends.closing.send_replace(true);
+    if stop != Stop::Interrupt {
+        wait(connections, grace, signals).await;
+    }
+    // What is cut off is recorded still.
+    for site in services {
+        site.gateway.finish_all();
+    }
+}
+
+/// Waits until all requests are answered, or their grace is over.
+async fn wait(connections: &Connections, grace: Duration, signals: &mut Signals) {
+    tokio::select! {
+        finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
+            tracing::warn!(?grace, "requests were still in flight when their grace was over");
+        },
+        () = signals.again() => tracing::warn!("stopping at once: a second signal"),
+    }
+}
+
+/// Ends when a successor serves, and never where none comes; its process, where that is known.
+async fn succeeded(handed: tokio::task::JoinHandle<Option<Heir>>) -> Option<u32> {
+    match handed.await {
+        Ok(Some(Heir(process))) => process,
+        _ => std::future::pending().await,
+    }
+}
+
+/// The process that has taken over, where it is known.
+struct Heir(Option<u32>);
+
+/// Hands over the sockets to a successor that asks; `None` when the gateway stops first. Their copies go
+/// either way: while one is open, clients would connect and wait for nobody.
+async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> Option<Heir> {
+    // Another gateway may hold it, whose successor we are; the control socket tells of any other reason.
+    let socket = loop {
+        match ControlSocket::bind(&path) {
+            Ok(socket) => break socket,
+            Err(_) if pause(ASK_AGAIN, &mut stopped).await => {}
+            Err(_) => return None,
+        }
+    };
+    let handed = async {
+        match socket.listener().and_then(tokio::net::UnixListener::from_std) {
+            Ok(listener) => handover.wait(listener).await,
+            Err(error) => {
+                tracing::warn!("sockets cannot be handed over: {error}");
+                std::future::pending().await
+            }
+        }
+    };
+    let heir = tokio::select! {
+        process = handed => Some(Heir(process)),
+        _ = stopped.wait_for(|stop| *stop) => None,
+    };
+    socket.close();
+    heir
+}
+
+/// Waits; `false` when the gateway stops first.
+async fn pause(time: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(time) => true,
+        _ = stopped.wait_for(|stop| *stop) => false,
+    }
+}
+
+/// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,
+/// and journal and access log are that gateway's to rotate.
+async fn control(
+    first: Result<ControlSocket, BindError>,
+    path: PathBuf,
+    front: Front,
+    logs: Logs,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let again = || ControlSocket::bind(&path);
+    let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
+    logs.set_rotating(true);
+    let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
+    match listener {
+        Ok(listener) => {
+            tracing::info!(socket = %path.display(), "control socket is open");
+            show_pages(Listener::Unix(listener), front, stopped).await;
+            // Whoever takes the socket next rotates from now on.
+            logs.set_rotating(false);
+        }
+        Err(error) => tracing::error!("cannot serve the control socket: {error}"),
+    }
+    socket.close();
+}
+
+async fn admin(
+    first: Result<TcpListener, BindError>,
+    address: SocketAddr,
+    front: Front,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let Some(listener) = sooner_or_later(first, || bind(address), &mut stopped).await else { return };
+    match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => {
+            let address = listener.local_addr().unwrap_or(address);
+            tracing::info!(%address, "admin listener is open");
+            show_pages(Listener::Tcp(listener), front, stopped).await;
+        }
+        Err(error) => tracing::error!("cannot serve the admin listener: {error}"),
+    }
+}
+
+/// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
+async fn show_pages(listener: Listener, front: Front, stopped: watch::Receiver<bool>) {
+    let crew = Crew::here();
+    accept(listener, crew.clone(), vec![Arc::new(front)], stopped, Arc::default()).await;
+    crew.stop();
+}
+
+/// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What
+/// only serves the operator does not keep the site from being served.
+async fn sooner_or_later<T>(
+    first: Result<T, BindError>,
+    again: impl Fn() -> Result<T, BindError>,
+    stopped: &mut watch::Receiver<bool>,
+) -> Option<T> {
+    let mut warned = false;
+    let mut bound = first;
+    loop {
+        match bound {
+            Ok(bound) => return Some(bound),
+            Err(error) if !warned => {
+                warned = true;
+                tracing::warn!("{error}: {}; it is asked for again", error.source);
+            }
+            Err(_) => {}
+        }
+        if !pause(ASK_AGAIN, stopped).await {
+            return None;
+        }
+        bound = again();
+    }
+}

@@ -1,0 +1,101 @@
+//! What listeners serve with: one set of services for each worker, and how their connections are ended.
+
+use super::admission::Admission;
+use super::connection::{Service, Site};
+use super::front::{Front, acceptor};
+use super::pages::Pages;
+use super::room::Room;
+use super::tls;
+use crate::config::ListenerConfig;
+use crate::gateway::Gateway;
+use crate::policy::CurrentPolicy;
+use crate::proxy::{Authorities, Exchanger, OriginConnections, OriginFaults};
+use crate::record::{AccessLog, Journal};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// How many connections the whole process may have, and how they are ended.
+pub(super) struct Ends {
+    /// Those between two requests are closed.
+    pub(super) closing: watch::Sender<bool>,
+    room: Room,
+}
+
+impl Ends {
+    pub(super) fn new(room: Room) -> Self {
+        Self { closing: watch::Sender::new(false), room }
+    }
+
+    /// What serves the sites on a listener, one for each worker.
+    pub(super) fn fronts(
+        &self,
+        services: &[Arc<Site>],
+        current: &Arc<CurrentPolicy>,
+        admission: &Arc<Admission>,
+        config: ListenerConfig,
+    ) -> Vec<Arc<Front>> {
+        let tls = config.tls.then(|| tls::settings(Arc::clone(current)));
+        let serve = if config.is_for_proxies { Service::Doors } else { Service::Site };
+        let front = |site: &Arc<Site>| Front {
+            service: serve(Arc::clone(site)),
+            current: Arc::clone(current),
+            admission: Arc::clone(admission),
+            room: self.room,
+            proxy_protocol: config.proxy_protocol,
+            believe_named_proxies: config.believe_named_proxies,
+            tls: tls.clone().map(acceptor),
+            closing: self.closing.subscribe(),
+        };
+        services.iter().map(|site| Arc::new(front(site))).collect()
+    }
+
+    /// What serves pages to the operator. A stop closes their idle connections at once.
+    pub(super) fn pages(&self, pages: Pages, current: &Arc<CurrentPolicy>) -> Front {
+        Front {
+            service: Service::Pages(pages),
+            current: Arc::clone(current),
+            admission: Arc::default(),
+            room: self.room,
+            proxy_protocol: false,
+            believe_named_proxies: false,
+            tls: None,
+            closing: self.closing.subscribe(),
+        }
+    }
+}
+
+/// The files that are rotated: of two gateways of an upgrade only one may.
+#[derive(Debug)]
+pub(super) struct Logs {
+    journal: Arc<Journal>,
+    access_log: Option<Arc<AccessLog>>,
+}
+
+impl Logs {
+    pub(super) fn of(gateway: &Gateway) -> Self {
+        Self { journal: Arc::clone(&gateway.journal), access_log: gateway.access_log.clone() }
+    }
+
+    pub(super) fn set_rotating(&self, may_rotate: bool) {
+        self.journal.set_rotating(may_rotate);
+        if let Some(log) = &self.access_log {
+            log.set_rotating(may_rotate);
+        }
+    }
+}
+
+/// What each worker serves with: its connections to origins are its own, and so never wait for another thread.
+pub(super) fn services(
+    gateway: &Gateway,
+    authorities: &Arc<Authorities>,
+    room: Room,
+    workers: usize,
+) -> Vec<Arc<Site>> {
+    let faults = Arc::new(OriginFaults::default());
+    let service = |_| {
+        let connections = OriginConnections::new(Arc::clone(authorities), room.kept);
+        let exchanger = Exchanger::new(connections, Arc::clone(&faults), Arc::clone(&gateway.totals));
+        Arc::new(Site { gateway: gateway.for_worker(), exchanger })
+    };
+    (0..workers).map(service).collect()
+}

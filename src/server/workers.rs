@@ -1,0 +1,272 @@
+//! The threads that serve. Each has a runtime of its own, and a connection stays on the thread that it was given to.
+//!
+//! What a request needs is in one place then: nothing wakes it on another thread, and its connections to origins are
+//! polled where it is. Connections are shared out evenly; threads take no work from each other.
+
+use super::accept::{Connections, Listener, accept};
+use super::front::Front;
+use super::serve::ServeError;
+use crate::process::Signals;
+use std::future::Future;
+use std::io;
+use std::net;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::watch;
+
+/// How long what is cut off may take to end.
+const LAST: Duration = Duration::from_millis(100);
+
+/// The threads that serve, and the signals that steer them.
+#[derive(Debug)]
+pub struct Workers {
+    /// What runs beside requests, on the thread that started the workers: signals, the operator's pages, a look after
+    /// the origins.
+    steward: Runtime,
+    crew: Crew,
+    stop: watch::Sender<bool>,
+    /// Gives nothing, and ends with the last thread.
+    ended: Receiver<()>,
+    signals: Signals,
+}
+
+impl Workers {
+    /// Starts the threads and takes the signals.
+    ///
+    /// # Errors
+    /// When a thread or a signal handler cannot be had.
+    pub fn start(threads: usize) -> Result<Self, ServeError> {
+        Self::started(threads.max(1)).map_err(ServeError)
+    }
+
+    fn started(threads: usize) -> io::Result<Self> {
+        let steward = Builder::new_current_thread().enable_all().build()?;
+        let signals = {
+            let _inside = steward.enter();
+            Signals::new()?
+        };
+        let (stop, stopped) = watch::channel(false);
+        let (lives, ended) = channel();
+        let threads = (0..threads).map(|_| thread(stopped.clone(), lives.clone()));
+        let crew = Crew::of(threads.collect::<io::Result<_>>()?);
+        Ok(Self { steward, crew, stop, ended, signals })
+    }
+
+    /// Runs `whole` to its end, and then ends whatever it left to the threads.
+    pub(super) fn run<F: Future>(self, whole: impl FnOnce(Crew, Signals) -> F) -> F::Output {
+        let Self { steward, crew, stop, ended, signals } = self;
+        let done = steward.block_on(whole(crew, signals));
+        stop.send_replace(true);
+        // A thread that does not come to its end ends with the process.
+        let _ = ended.recv_timeout(LAST);
+        steward.shutdown_timeout(LAST);
+        done
+    }
+}
+
+/// Starts a thread that runs what its handle is given until it is told to stop.
+fn thread(mut stopped: watch::Receiver<bool>, life: Sender<()>) -> io::Result<Handle> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    let serve = move || {
+        let _life = life;
+        // Whoever would say so may be gone as well.
+        let _ = runtime.block_on(stopped.wait_for(|stop| *stop));
+        // What has outlived its grace is cut off here.
+        runtime.shutdown_timeout(LAST);
+    };
+    std::thread::Builder::new().name("worker".to_owned()).spawn(serve)?;
+    Ok(handle)
+}
+
+/// Threads that connections are shared out to. The first of them accepts.
+#[derive(Clone, Debug)]
+pub(super) struct Crew {
+    workers: Arc<[Arc<Worker>]>,
+    /// Who is asked first.
+    turn: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    runtime: Handle,
+    /// Connections that it has.
+    load: AtomicUsize,
+    /// Tells them of a stop. Each request looks there: what all workers look at in common would go to and fro between
+    /// their processors.
+    stop: watch::Sender<bool>,
+}
+
+/// A connection's place with a worker, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    worker: Arc<Worker>,
+    /// Which worker of the crew that is.
+    pub(super) index: usize,
+}
+
+impl Crew {
+    fn of(runtimes: Vec<Handle>) -> Self {
+        let worker = |runtime| {
+            let (load, stop) = (AtomicUsize::new(0), watch::Sender::new(false));
+            Arc::new(Worker { runtime, load, stop })
+        };
+        Self { workers: runtimes.into_iter().map(worker).collect(), turn: Arc::default() }
+    }
+
+    /// The thread that this is called on, alone.
+    pub(super) fn here() -> Self {
+        Self::of(vec![Handle::current()])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Accepts from `listener`, on the first worker, until `stopped` says so; each worker has its own of `fronts`.
+    pub(super) fn accept(
+        &self,
+        listener: net::TcpListener,
+        fronts: Vec<Arc<Front>>,
+        stopped: watch::Receiver<bool>,
+        connections: Arc<Connections>,
+    ) -> io::Result<()> {
+        let Some(first) = self.workers.first() else { return Ok(()) };
+        let _inside = first.runtime.enter();
+        let listener = Listener::Tcp(TcpListener::from_std(listener)?);
+        // As one that is open itself, so that nobody is cut off whom it has just accepted.
+        let open = connections.open();
+        let accepting = accept(listener, self.clone(), fronts, stopped, connections);
+        first.runtime.spawn(async move {
+            accepting.await;
+            drop(open);
+        });
+        Ok(())
+    }
+
+    /// A place with the worker that has the fewest connections; those that have as many take turns.
+    pub(super) fn share(&self) -> Option<Share> {
+        let count = self.workers.len();
+        let first = self.turn.fetch_add(1, Ordering::Relaxed);
+        let in_turn = (0..count).filter_map(|step| {
+            let index = first.wrapping_add(step) % count;
+            Some((index, self.workers.get(index)?))
+        });
+        let (index, worker) = in_turn.min_by_key(|(_, worker)| worker.load.load(Ordering::Relaxed))?;
+        worker.load.fetch_add(1, Ordering::Relaxed);
+        Some(Share { worker: Arc::clone(worker), index })
+    }
+
+    /// Tells every connection, of all workers, that there is to be no next request.
+    pub(super) fn stop(&self) {
+        for worker in &*self.workers {
+            worker.stop.send_replace(true);
+        }
+    }
+
+    /// Waits until every worker has had a turn.
+    pub(super) async fn answer(&self) {
+        self.each(|| ()).await;
+    }
+
+    /// Has one worker after the other do the same.
+    pub(super) async fn each(&self, job: impl Fn() + Clone + Send + 'static) {
+        for worker in &*self.workers {
+            let job = job.clone();
+            // One that is gone has nothing left to do.
+            let _ = worker.runtime.spawn(async move { job() }).await;
+        }
+    }
+}
+
+impl Share {
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.worker.runtime
+    }
+
+    /// Whether the connection is to come to its end.
+    pub(super) fn stopped(&self) -> watch::Receiver<bool> {
+        self.worker.stop.subscribe()
+    }
+
+    /// Whether the connection stays on the thread that has accepted it.
+    pub(super) const fn stays(&self) -> bool {
+        self.index == 0
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.worker.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, HashSet};
+
+    fn crew(threads: usize) -> (Crew, Vec<Runtime>) {
+        let runtimes: Vec<Runtime> =
+            (0..threads).map(|_| Builder::new_current_thread().build().unwrap()).collect();
+        (Crew::of(runtimes.iter().map(|runtime| runtime.handle().clone()).collect()), runtimes)
+    }
+
+    #[test]
+    fn connections_are_shared_out_evenly() {
+        let (crew, _runtimes) = crew(3);
+        let mut shares: Vec<Share> = (0..9).filter_map(|_| crew.share()).collect();
+        let mut loads = BTreeMap::new();
+        for share in &shares {
+            *loads.entry(share.index).or_insert(0) += 1;
+        }
+        assert_eq!(loads, BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
+        // Who has lost its connections gets the next ones, whoever's turn it is.
+        shares.retain(|share| share.index != 1);
+        let next: Vec<Share> = (0..3).filter_map(|_| crew.share()).collect();
+        assert_eq!(next.iter().map(|share| share.index).collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn every_connection_hears_of_a_stop() {
+        let (crew, _runtimes) = crew(3);
+        let shares: Vec<Share> = (0..3).filter_map(|_| crew.share()).collect();
+        let mut told: Vec<_> = shares.iter().map(Share::stopped).collect();
+        assert!(told.iter_mut().all(|told| !*told.borrow()));
+        crew.stop();
+        // Whoever comes only now, too.
+        told.extend(shares.iter().map(Share::stopped));
+        assert!(told.len() == 6 && told.iter_mut().all(|told| *told.borrow()));
+    }
+
+    #[test]
+    fn each_worker_does_its_job_once() {
+        let (done, jobs) = channel();
+        Workers::start(3).unwrap().run(|crew, _| async move {
+            crew.each(move || done.send(std::thread::current().id()).unwrap()).await;
+        });
+        let threads: Vec<_> = jobs.into_iter().collect();
+        assert_eq!((threads.len(), threads.iter().collect::<HashSet<_>>().len()), (3, 3));
+    }
+
+    #[test]
+    fn what_is_left_to_the_threads_ends_with_them() {
+        let workers = Workers::start(2).unwrap();
+        let (life, ended) = channel::<()>();
+        workers.run(|crew, _| async move {
+            for _ in 0..4 {
+                let life = life.clone();
+                crew.share().unwrap().runtime().spawn(async move {
+                    std::future::pending::<()>().await;
+                    drop(life);
+                });
+            }
+            crew.answer().await;
+        });
+        ended.recv().unwrap_err();
+    }
+}

@@ -1,0 +1,24 @@
+//! The recipes of `docs/beside-another-proxy.md`, with the real proxies: what is refused and what passes, whose address is
+//! recorded, and what becomes of requests while the gateway is down.
+//!
+//! What a proxy reads is what `gatewayctl init --beside` writes and what the page shows, with other ports and folders.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it saw"
+)]
+
+mod caddy;
+mod haproxy;
+mod nginx;
+mod scene;
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the harness is the one of the gateway's tests, which use more of it"
+)]
+#[path = "../gateway/support/mod.rs"]
+mod support;

@@ -1,0 +1,107 @@
+//! nginx with `auth_request`: before an application, and before PHP-FPM.
+
+use crate::scene::{
+    Proxy, Setup, ask, block, counts_each_once, keeps_its_promises, survives_without_the_gateway,
+};
+use crate::support::Nginx;
+use crate::support::agents::{CHROME, GPTBOT};
+use crate::support::origin::free_port;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// nginx with what `init` wrote, and this in its http block.
+fn nginx(setup: &Setup, port: u16, servers: &str) -> Proxy {
+    let folder = setup.folder.path().display();
+    setup.folder.write("upstream.conf", setup.file("nginx-upstream.conf"));
+    setup.folder.write("server.conf", setup.file("nginx.conf"));
+    let own = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path {folder}/{name};\n"));
+    let text = format!(
+        "daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{ }}\nhttp {{\naccess_log off;\n\
+         {}include {folder}/upstream.conf;\n{servers}\n}}\n",
+        own.concat()
+    );
+    let config = setup.folder.write("nginx.conf", text);
+    let mut command = Command::new("nginx");
+    command.args(["-p", &folder.to_string(), "-e", "stderr", "-c"]).arg(config).stderr(Stdio::null());
+    Proxy::start(&mut command, port)
+}
+
+fn server(setup: &Setup, port: u16, block: &str) -> String {
+    let here = setup.folder.join("server.conf");
+    block
+        .replace("listen 80;", &format!("listen 127.0.0.1:{port};"))
+        .replace("/etc/robots-gateway/nginx.conf", here.to_str().expect("UTF-8"))
+}
+
+#[test]
+fn before_an_application() {
+    let (setup, origin) = (Setup::of("nginx"), Nginx::start());
+    let port = free_port();
+    let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &origin.url());
+    let gateway = setup.gateway(None);
+    let nginx = nginx(&setup, port, &server(&setup, port, &block));
+    keeps_its_promises(nginx.port, "example.org", &gateway);
+    counts_each_once(nginx.port, "example.org", &gateway, &["/private/1", "/open/1", "/private/2"]);
+    survives_without_the_gateway(nginx.port, "example.org", &setup, gateway, None);
+}
+
+/// PHP-FPM in the foreground.
+fn php(folder: &Path, socket: &Path) -> Proxy {
+    let found = fs::read_dir("/usr/sbin").into_iter().flatten().flatten().map(|entry| entry.path());
+    let program = found.filter(|path| path.to_string_lossy().contains("/php-fpm")).max();
+    let program = program.expect("php-fpm is needed for this test (Debian: apt-get install php-fpm)");
+    let config = folder.join("fpm.conf");
+    let text = format!(
+        "[global]\nerror_log = {0}/fpm.log\ndaemonize = no\n[www]\nlisten = {1}\npm = static\npm.max_children = 4\n",
+        folder.display(),
+        socket.display()
+    );
+    fs::write(&config, text).expect("written");
+    let mut command = Command::new(program);
+    command
+        .args(["--nodaemonize", "--allow-to-run-as-root", "--fpm-config"])
+        .arg(&config)
+        .stderr(Stdio::null());
+    let process = command.stdin(Stdio::null()).stdout(Stdio::null());
+    Proxy::start_at(process, socket)
+}
+
+#[test]
+fn before_wordpress_on_php_fpm() {
+    let setup = Setup::of("nginx");
+    let (port, root, socket) = (free_port(), setup.folder.join("wordpress"), setup.folder.join("php.sock"));
+    fs::create_dir_all(root.join("wp-content")).expect("a folder");
+    // Like WordPress, one script for every page that is no file.
+    let script = "<?php header('Content-Type: text/plain'); echo \"origin: {$_SERVER['REQUEST_METHOD']} {$_SERVER['REQUEST_URI']}\\n\";\n";
+    fs::write(root.join("index.php"), script).expect("written");
+    fs::write(root.join("wp-login.php"), script).expect("written");
+    fs::write(root.join("wp-content/a.css"), "a {}\n").expect("written");
+    let _php = php(setup.folder.path(), &socket);
+    let block = block("WordPress on nginx with PHP-FPM", "nginx")
+        .replace("/var/www/wordpress", root.to_str().expect("UTF-8"))
+        .replace("/run/php/php-fpm.sock", socket.to_str().expect("UTF-8"))
+        .replace("fastcgi_params", "/etc/nginx/fastcgi_params");
+    let config = block_config(&setup);
+    let gateway = setup.gateway(Some(&config));
+    let nginx = nginx(&setup, port, &server(&setup, port, &block));
+    keeps_its_promises(nginx.port, "example.org", &gateway);
+    let style = ask(nginx.port, "example.org", "/wp-content/a.css", &["-A", CHROME]);
+    assert!(style.text.ends_with("a {}\n"), "{style:?}");
+    // try_files and index send nginx to the script by a way of its own: still one request.
+    let targets =
+        ["/", "/a-post/", "/?p=1", "/wp-login.php", "/wp-content/a.css", "/private/1", "/absent.php"];
+    counts_each_once(nginx.port, "example.org", &gateway, &targets);
+    assert_eq!(ask(nginx.port, "example.org", "/.env", &["-A", CHROME]).status, 403, "the block's own rule");
+    assert!(
+        !ask(nginx.port, "example.org", "/.env", &["-A", GPTBOT]).text.contains("robots"),
+        "and its own page"
+    );
+    survives_without_the_gateway(nginx.port, "example.org", &setup, gateway, Some(&config));
+}
+
+/// The configuration that the page shows there.
+fn block_config(setup: &Setup) -> String {
+    setup.at_its_port(&block("WordPress on nginx with PHP-FPM", "toml"))
+}

@@ -1,0 +1,277 @@
+//! A gateway as `init --beside` sets it up, a real proxy that asks it, a site behind that, and a client at 127.0.0.2.
+
+use crate::support::agents::{CHROME, CURL, GPTBOT};
+use crate::support::command::ctl;
+use crate::support::origin::free_port;
+use crate::support::{Daemon, Folder, configured, until};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::scope;
+use std::time::Duration;
+
+pub(crate) const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+
+/// The page of the guide.
+pub(crate) fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/beside-another-proxy.md");
+    fs::read_to_string(path).expect("the page")
+}
+
+/// The first block of the page behind `heading` that begins with a fence of `kind`.
+pub(crate) fn block(heading: &str, kind: &str) -> String {
+    let page = page();
+    let (_, rest) = page.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no `{heading}`"));
+    let (_, rest) = rest.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no block of {kind}"));
+    rest.split("```").next().unwrap_or_default().to_owned()
+}
+
+/// What `init --beside` wrote, and a free port for the listener that is asked.
+pub(crate) struct Setup {
+    pub(crate) folder: Folder,
+    pub(crate) asked: u16,
+}
+
+impl Setup {
+    pub(crate) fn of(proxy: &str) -> Self {
+        let folder = Folder::new();
+        folder.write("rules.txt", ROBOTS);
+        let (rules, site) = (folder.join("rules.txt"), folder.join("site"));
+        let [rules, site] = [&rules, &site].map(|path| path.to_str().expect("UTF-8"));
+        let ended =
+            ctl(["init", "--beside", proxy, "--robots", rules, "--host", "example.org", site]).exits(0);
+        assert!(!ended.stdout.contains("warning: the site's own"), "{}", ended.stdout);
+        Self { folder, asked: free_port() }
+    }
+
+    /// A file that it wrote, for this gateway's port.
+    pub(crate) fn file(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.folder.join("site").join(name)).expect("written by init");
+        self.at_its_port(&text)
+    }
+
+    pub(crate) fn at_its_port(&self, text: &str) -> String {
+        text.replace("127.0.0.1:9310", &format!("127.0.0.1:{}", self.asked))
+    }
+
+    /// Starts the gateway with its configuration, or with another.
+    pub(crate) fn gateway(&self, config: Option<&str>) -> Daemon {
+        let config = config.map_or_else(|| self.file("gateway.toml"), str::to_owned);
+        let builder = configured(&config.replace("[[sites]]", "[[sites]]\nreads = \"complete\""));
+        let builder = builder.file("robots.txt", ROBOTS).nowhere().in_mode("enforce").with_notice("0s");
+        builder.arg("--authorize").arg(&format!("127.0.0.1:{}", self.asked)).start()
+    }
+}
+
+/// A proxy in the foreground, ended on drop.
+pub(crate) struct Proxy {
+    process: Child,
+    pub(crate) port: u16,
+}
+
+impl Proxy {
+    /// Starts it, and waits until it listens.
+    pub(crate) fn start(command: &mut Command, port: u16) -> Self {
+        let shown = format!("{command:?}");
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        let process =
+            process.unwrap_or_else(|error| panic!("{shown}: {error}; .ci/dependencies test installs it"));
+        let mut proxy = Self { process, port };
+        until(&format!("{shown} listens"), || {
+            assert!(proxy.process.try_wait().expect("a child").is_none(), "{shown} has ended");
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        proxy
+    }
+}
+
+impl Proxy {
+    /// The same of a server at a socket of the file system.
+    pub(crate) fn start_at(command: &mut Command, socket: &Path) -> Self {
+        let process = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let proxy = Self { process, port: 0 };
+        until("the socket is there", || socket.exists().then_some(()));
+        proxy
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// An answer, as curl shows it.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+}
+
+/// Asks the proxy, as a client at 127.0.0.2.
+pub(crate) fn ask(port: u16, host: &str, target: &str, more: &[&str]) -> Answer {
+    let url = format!("http://127.0.0.1:{port}{target}");
+    let output = Command::new("curl")
+        .args([
+            "-sS",
+            "-m",
+            "20",
+            "--interface",
+            "127.0.0.2",
+            "--path-as-is",
+            "-i",
+            "-H",
+            &format!("Host: {host}"),
+        ])
+        .args(more)
+        .arg(&url)
+        .output()
+        .expect("curl runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let talk = String::from_utf8_lossy(&output.stderr);
+    Answer { status: status.unwrap_or_else(|| panic!("{url}: {talk}{text}")), text }
+}
+
+/// Odd targets, and what is done about them: what rules and journal see is what the client sent.
+const ODD: [(&str, u16); 6] = [
+    ("/private?a=%2f&b=/../", 403),
+    ("//private/x", 403),
+    ("/%70rivate/y", 403),
+    ("/a/../private/z", 403),
+    ("/open/%2e%2e/private", 403),
+    ("/open;v=1?q=%C3%A4", 200),
+];
+
+/// What is promised beside every proxy.
+pub(crate) fn keeps_its_promises(port: u16, host: &str, gateway: &Daemon) {
+    let json = ["-A", GPTBOT, "-H", "Accept: application/json"];
+    let get = |target: &str, more: &[&str]| ask(port, host, target, more);
+    // Before the proxy has passed on a request for robots.txt nobody is accused.
+    assert_eq!(get("/private/early", &json).status, 200);
+    assert_eq!(gateway.journal().event_of("/private/early")["notice"], "pending");
+    assert!(get("/robots.txt", &["-A", CHROME]).text.ends_with(ROBOTS));
+    let refused = get("/private/page", &json);
+    let whole = refused.text.contains("\"line\":2") && refused.text.contains("\"crawler\":\"GPTBot\"");
+    assert!(refused.status == 403 && whole, "{refused:?}");
+    assert!(refused.text.to_lowercase().contains("link: </robots.txt>"), "{refused:?}");
+    let person = get("/private/page", &["-A", CHROME]);
+    assert!(person.status == 200 && person.text.contains("origin: GET /private/page"), "{person:?}");
+    for (target, status) in ODD {
+        let answer = get(target, &json);
+        assert_eq!(answer.status, status, "{target}: {answer:?}");
+        if status == 403 {
+            assert_eq!(gateway.journal().event_of(target)["address"], "127.0.0.2");
+        }
+    }
+    let forged = [
+        "-A",
+        GPTBOT,
+        "-H",
+        "X-Forwarded-For: 198.51.100.1",
+        "-H",
+        "X-Original-For: 198.51.100.1",
+        "-H",
+        "X-Forwarded-Uri: /open",
+        "-H",
+        "X-Original-URI: /open",
+        "-H",
+        "X-Forwarded-Host: other.example",
+        "-H",
+        "Forwarded: for=198.51.100.1",
+        "-H",
+        "X-Authorize-Secret: x",
+        "-H",
+        "X-Forwarded-Method: OPTIONS",
+    ];
+    assert_eq!(get("/private/forged", &forged).status, 403);
+    let event = gateway.journal().event_of("/private/forged");
+    assert_eq!(
+        (&event["address"], &event["method"], &event["host"]),
+        (&"127.0.0.2".into(), &"GET".into(), &host.into())
+    );
+    let posted = get("/open/form", &["-A", CURL, "-d", "a=b"]);
+    assert!(posted.text.contains("origin: POST /open/form"), "{posted:?}");
+    // A read counts, and what comes after it is a violation after reading.
+    assert_eq!(get("/robots.txt", &["-A", GPTBOT]).status, 200);
+    until("the read counts", || {
+        get("/private/after", &json);
+        gateway.journal().events().iter().any(|event| event["notice"] == "read").then_some(())
+    });
+}
+
+/// How often each request is counted: once, whatever the proxy does for it.
+pub(crate) fn counts_each_once(port: u16, host: &str, gateway: &Daemon, targets: &[&str]) {
+    let requests = |gateway: &Daemon| -> u64 {
+        let status: Value = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+        status["totals"]["requests"].as_u64().expect("a count")
+    };
+    let before = requests(gateway);
+    for target in targets {
+        ask(port, host, target, &["-A", GPTBOT]);
+    }
+    assert_eq!(requests(gateway) - before, u64::try_from(targets.len()).expect("few"));
+}
+
+/// Ends the visits, also where the test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// While the gateway is down everybody passes, and crawlers get the same robots.txt; then it judges again.
+pub(crate) fn survives_without_the_gateway(
+    port: u16,
+    host: &str,
+    setup: &Setup,
+    gateway: Daemon,
+    config: Option<&str>,
+) {
+    let (stop, mut gateway) = (AtomicBool::new(false), Some(gateway));
+    let people = |stop: &AtomicBool| {
+        let (mut served, mut failed) = (0_u32, Vec::new());
+        while !stop.load(Ordering::Relaxed) {
+            let answer = ask(port, host, "/private/page", &["-A", CHROME]);
+            if answer.status == 200 { served += 1 } else { failed.push(answer) }
+        }
+        (served, failed)
+    };
+    scope(|scope| {
+        let _stopped = Stop(&stop);
+        let visitors: Vec<_> = (0..4).map(|_| scope.spawn(|| people(&stop))).collect();
+        std::thread::sleep(Duration::from_millis(300));
+        // Killed, as by the kernel.
+        gateway.as_ref().expect("running").signal("KILL");
+        std::thread::sleep(Duration::from_millis(700));
+        drop(gateway.take());
+        until("a crawler passes", || {
+            (ask(port, host, "/private/x", &["-A", GPTBOT]).status == 200).then_some(())
+        });
+        // A proxy that probes may need a moment to find out.
+        until("crawlers get the same robots.txt", || {
+            let robots = ask(port, host, "/robots.txt", &["-A", GPTBOT]);
+            (robots.status == 200 && robots.text.ends_with(ROBOTS)).then_some(())
+        });
+        gateway = Some(setup.gateway(config));
+        until("it judges again", || {
+            ask(port, host, "/robots.txt", &["-A", CHROME]);
+            (ask(port, host, "/private/x", &["-A", GPTBOT]).status == 403).then_some(())
+        });
+        stop.store(true, Ordering::Relaxed);
+        let results: Vec<_> =
+            visitors.into_iter().map(|visitor| visitor.join().expect("a visitor")).collect();
+        let served: u32 = results.iter().map(|(served, _)| served).sum();
+        let failed: Vec<_> = results.into_iter().flat_map(|(_, failed)| failed).collect();
+        println!(
+            "gateway killed and started again under load: {served} pages for people, {} failed",
+            failed.len()
+        );
+        assert!(served >= 4 && failed.is_empty(), "{failed:?}");
+    });
+}

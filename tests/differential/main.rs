@@ -1,0 +1,92 @@
+//! Requests that this gateway accepts, other readers that accept them read in the same way: hyper, and llhttp as Node has
+//! it. Messages are random and mutated. What another reader refuses is no other reading.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and prints what it compared"
+)]
+
+mod hyper_reader;
+mod llhttp_reader;
+mod messages;
+
+use messages::{Random, message};
+use robots_gateway::http::BodyReader;
+use robots_gateway::http::head::{HeadLimits, HeadReader, Progress, Version};
+
+/// A request as a reader understands it: its fields in order of names, which are in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reading {
+    method: String,
+    target: Vec<u8>,
+    minor: u8,
+    fields: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+}
+
+impl Reading {
+    fn sorted(mut self) -> Self {
+        self.fields.sort();
+        self
+    }
+}
+
+/// The first request of `octets` as this gateway reads it; `None` where it refuses it, or waits for more.
+fn own(octets: &[u8]) -> Option<Reading> {
+    let mut reader = HeadReader::new(HeadLimits { octets: 10_000, fields: 60 });
+    let Ok(Progress::Whole(head)) = reader.read(octets) else { return None };
+    let end = head.end;
+    let mut bodies = BodyReader::new(head.body);
+    let mut body = Vec::new();
+    bodies.read(&octets[end..], |data| body.extend_from_slice(data)).ok()?;
+    let head = reader.into_head(octets, head);
+    let field =
+        |(name, value): (&[u8], &[u8])| (String::from_utf8_lossy(name).to_lowercase(), value.to_vec());
+    let reading = Reading {
+        method: head.method().to_owned(),
+        target: head.target().to_vec(),
+        minor: u8::from(head.version == Version::Http11),
+        fields: head.fields().map(field).collect(),
+        body,
+    };
+    bodies.is_done().then(|| reading.sorted())
+}
+
+/// Compares so many messages that this gateway accepts with what `other` makes of them.
+#[track_caller]
+fn compare(name: &str, messages: &[Vec<u8>], others: &[Option<Reading>]) {
+    assert_eq!(messages.len(), others.len());
+    let mut agreed = 0;
+    for (octets, other) in messages.iter().zip(others) {
+        let Some(other) = other else { continue };
+        assert_eq!(own(octets).as_ref(), Some(other), "{}", octets.escape_ascii());
+        agreed += 1;
+    }
+    println!("{} messages were accepted here, {name} accepts {agreed} of them", messages.len());
+    // Most that it refuses have a method of no list, or a host that it does not take.
+    assert!(agreed > messages.len() / 3, "{agreed}");
+}
+
+/// Messages that this gateway accepts.
+fn accepted(seed: u64, count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random(seed);
+    let messages = std::iter::repeat_with(|| message(&mut random)).filter(|octets| own(octets).is_some());
+    messages.take(count).collect()
+}
+
+#[test]
+fn hyper_reads_in_the_same_way_what_is_accepted() {
+    let messages = accepted(0x9e37_79b9_7f4a_7c15, 20_000);
+    let others: Vec<_> = messages.iter().map(|octets| hyper_reader::read(octets)).collect();
+    compare("hyper", &messages, &others);
+}
+
+#[test]
+fn llhttp_reads_in_the_same_way_what_is_accepted() {
+    let messages = accepted(0x2545_f491_4f6c_dd1d, 20_000);
+    match llhttp_reader::read(&messages) {
+        Some(others) => compare("llhttp", &messages, &others),
+        None => println!("skipped: there is no node here"),
+    }
+}
