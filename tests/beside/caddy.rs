@@ -1,6 +1,9 @@
 //! Caddy, as with its `forward_auth`.
 
-use crate::scene::{Proxy, Setup, block, counts_each_once, keeps_its_promises, survives_without_the_gateway};
+use crate::scene::{
+    Answer, Proxy, Setup, block, counts_each_once, is_copy, keeps_its_promises, survives_a_hung_gateway,
+    survives_without_the_gateway,
+};
 use crate::support::origin::free_port;
 use crate::support::{Nginx, until};
 use std::process::{Command, Stdio};
@@ -26,6 +29,7 @@ fn as_init_writes_it() {
     let caddy = caddy(&setup, free_port(), &site);
     keeps_its_promises(caddy.port, "example.org", &gateway);
     counts_each_once(caddy.port, "example.org", &gateway, &["/private/1", "/open/1", "/private/2"]);
+    survives_a_hung_gateway(caddy.port, "example.org", &gateway, is_copy);
     survives_without_the_gateway(caddy.port, "example.org", &setup, gateway, None);
 }
 
@@ -43,4 +47,6 @@ fn before_forgejo() {
         (crate::scene::ask(caddy.port, "example.org", "/", &[]).status == 200).then_some(())
     });
     keeps_its_promises(caddy.port, "example.org", &gateway);
+    let is_forgejos_own = |robots: &Answer| robots.text.contains("only-the-origin-says-so");
+    survives_a_hung_gateway(caddy.port, "example.org", &gateway, is_forgejos_own);
 }

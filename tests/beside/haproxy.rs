@@ -1,11 +1,13 @@
 //! `HAProxy`, with a script in Lua.
 
 use crate::scene::{
-    Proxy, ROBOTS, Setup, ask, block, counts_each_once, keeps_its_promises, survives_without_the_gateway,
+    Answer, Proxy, ROBOTS, Setup, ask, block, counts_each_once, is_copy, keeps_its_promises,
+    survives_a_hung_gateway, survives_without_the_gateway,
 };
 use crate::support::Nginx;
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::origin::free_port;
+use std::cell::Cell;
 use std::process::{Command, Stdio};
 
 fn haproxy(setup: &Setup, config: &str) -> Proxy {
@@ -29,6 +31,7 @@ fn as_init_writes_it() {
     let haproxy = haproxy(&setup, &config);
     keeps_its_promises(haproxy.port, "example.org", &gateway);
     counts_each_once(haproxy.port, "example.org", &gateway, &["/private/1", "/open/1", "/private/2"]);
+    survives_a_hung_gateway(haproxy.port, "example.org", &gateway, is_copy);
     survives_without_the_gateway(haproxy.port, "example.org", &setup, gateway, None);
 }
 
@@ -60,4 +63,10 @@ fn before_five_sites() {
             .contains("only-the-origin-says-so")
     );
     assert_eq!(gateway.journal().events().iter().filter(|event| event["host"] == "e.example").count(), 0);
+    // Until the probe has found out, there is no file to give in its place.
+    let is_first = Cell::new(true);
+    let is_right = |robots: &Answer| {
+        is_first.replace(false) && robots.status == 504 || robots.text.contains("only-the-origin-says-so")
+    };
+    survives_a_hung_gateway(haproxy.port, "a.example", &gateway, is_right);
 }

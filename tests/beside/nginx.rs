@@ -1,7 +1,8 @@
 //! nginx with `auth_request`: before an application, and before PHP-FPM.
 
 use crate::scene::{
-    Proxy, Setup, ask, block, counts_each_once, keeps_its_promises, survives_without_the_gateway,
+    Proxy, Setup, ask, block, counts_each_once, is_copy, keeps_its_promises, survives_a_hung_gateway,
+    survives_without_the_gateway,
 };
 use crate::support::Nginx;
 use crate::support::agents::{CHROME, GPTBOT};
@@ -44,6 +45,7 @@ fn before_an_application() {
     let nginx = nginx(&setup, port, &server(&setup, port, &block));
     keeps_its_promises(nginx.port, "example.org", &gateway);
     counts_each_once(nginx.port, "example.org", &gateway, &["/private/1", "/open/1", "/private/2"]);
+    survives_a_hung_gateway(nginx.port, "example.org", &gateway, is_copy);
     survives_without_the_gateway(nginx.port, "example.org", &setup, gateway, None);
 }
 
@@ -98,6 +100,7 @@ fn before_wordpress_on_php_fpm() {
         !ask(nginx.port, "example.org", "/.env", &["-A", GPTBOT]).text.contains("robots"),
         "and its own page"
     );
+    survives_a_hung_gateway(nginx.port, "example.org", &gateway, is_copy);
     survives_without_the_gateway(nginx.port, "example.org", &setup, gateway, Some(&config));
 }
 
