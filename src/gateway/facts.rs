@@ -128,7 +128,7 @@ pub(super) fn scheme(incoming: Incoming<'_>, config: &Config) -> Scheme {
         return Scheme::Https;
     }
     // Nobody else is believed, nor asked.
-    if incoming.trusted_peer(config).is_none() {
+    if incoming.connection.trusted_peer(config).is_none() {
         return Scheme::Http;
     }
     let told = match incoming.way_field(config) {

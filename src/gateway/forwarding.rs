@@ -118,7 +118,7 @@ struct FieldRules<'a> {
 impl<'a> FieldRules<'a> {
     fn new(incoming: Incoming<'a>, config: &'a Config) -> Self {
         let head = incoming.head;
-        let is_trusted = incoming.trusted_peer(config).is_some();
+        let is_trusted = incoming.connection.trusted_peer(config).is_some();
         Self { head, config, is_trusted, has_max_forwards: max_forwards(head).is_some() }
     }
 

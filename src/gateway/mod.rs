@@ -87,6 +87,11 @@ impl ConnectionInfo {
         let shown = peer.map_or_else(String::new, |peer| peer.to_string()).into();
         Self { peer, shown, is_tls, may_be_relayed, is_asking: false }
     }
+
+    /// The peer, where its fields are believed: it is one of `trusted_proxies`.
+    fn trusted_peer(&self, config: &Config) -> Option<IpAddr> {
+        self.peer.filter(|peer| self.may_be_relayed && config.trusted_proxies.contain(*peer))
+    }
 }
 
 /// A request's head and the connection that it came on.
@@ -99,13 +104,6 @@ pub struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// The peer, where its fields are believed: it is one of `trusted_proxies`.
-    fn trusted_peer(&self, config: &Config) -> Option<IpAddr> {
-        let is_trusted =
-            |peer: &IpAddr| self.connection.may_be_relayed && config.trusted_proxies.contain(*peer);
-        self.connection.peer.filter(is_trusted)
-    }
-
     /// In which field the way of the request is told. Who asks about a request describes it always in the same.
     const fn way_field(&self, config: &Config) -> ForwardedField {
         if self.connection.is_asking { ForwardedField::XForwardedFor } else { config.forwarding.field }

@@ -16,7 +16,7 @@ pub(super) fn of(incoming: Incoming<'_>, config: &Config) -> Box<str> {
 }
 
 fn given(incoming: Incoming<'_>, config: &Config) -> Option<String> {
-    incoming.trusted_peer(config)?;
+    incoming.connection.trusted_peer(config)?;
     let given = incoming.head.get("x-request-id")?;
     let is_sane = (1..=LONGEST_ID).contains(&given.len()) && given.iter().all(u8::is_ascii_graphic);
     is_sane.then(|| String::from_utf8_lossy(given).into_owned())

@@ -53,11 +53,14 @@ pub enum DoorFault {
     Twice,
     /// Such a field holds nothing that can be judged.
     Unusable,
+    /// The question itself cannot be read.
+    Head,
 }
 
 impl DoorFault {
     /// Every one, in the order of the counters.
-    pub const ALL: [Self; 5] = [Self::Peer, Self::Secret, Self::Missing, Self::Twice, Self::Unusable];
+    pub const ALL: [Self; 6] =
+        [Self::Peer, Self::Secret, Self::Missing, Self::Twice, Self::Unusable, Self::Head];
 
     /// The name used in metrics and `status`.
     #[must_use]
@@ -68,6 +71,7 @@ impl DoorFault {
             Self::Missing => "missing-field",
             Self::Twice => "double-field",
             Self::Unusable => "unusable-field",
+            Self::Head => "head",
         }
     }
 }
@@ -77,8 +81,8 @@ impl DoorFault {
 pub struct DoorTotals {
     asked: Sharded<{ ProxyDoor::ALL.len() }>,
     faults: [AtomicU64; DoorFault::ALL.len()],
-    /// A bit for each fault that the operator was told of.
-    told: AtomicU64,
+    /// A bit for each place where the operator was told of a fault.
+    told: [AtomicU64; DoorFault::ALL.len()],
     /// By the pattern of its hosts. The configuration bounds how many there are.
     seen: ArcSwap<BTreeMap<Box<str>, NoticeTime>>,
 }
@@ -89,13 +93,15 @@ impl DoorTotals {
         self.asked.add(door as usize, 1);
     }
 
-    /// Counts a fault; whether the operator is to be told of it. `place` tells faults of one kind apart, up to 12 of them.
+    /// Counts a fault; whether the operator is to be told of it. `place` tells faults of one kind apart, up to 64 of them.
     pub fn fault(&self, fault: DoorFault, place: usize) -> bool {
-        if let Some(count) = self.faults.get(fault as usize) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-        let bit = 1 << (fault as usize * 12 + place.min(11));
-        self.told.fetch_or(bit, Ordering::Relaxed) & bit == 0
+        let (Some(count), Some(told)) = (self.faults.get(fault as usize), self.told.get(fault as usize))
+        else {
+            return false;
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        let bit = 1 << place.min(63);
+        told.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
     /// Questions by door.
@@ -161,7 +167,7 @@ mod tests {
     fn each_fault_is_told_once_and_counted_always() {
         let doors = DoorTotals::default();
         assert!(doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Missing, 1));
-        assert!(!doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Unusable, 11));
+        assert!(!doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Unusable, 0));
         let count = |wanted| doors.faults().find(|(fault, _)| *fault == wanted).map(|(_, count)| count);
         assert_eq!((count(DoorFault::Missing), count(DoorFault::Peer)), (Some(3), Some(0)));
         doors.ask(ProxyDoor::Envoy);

@@ -1,12 +1,13 @@
 //! The listener for other proxies: what it answers, whom, and what it records.
 
 use crate::support::agents::{CHROME, CURL, GPTBOT};
+use crate::support::scripted::Scripted;
 use crate::support::tls::address_with;
 use crate::support::{Builder, Client, Daemon, Nginx, Request, Response, configured, get, request, until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
@@ -260,7 +261,7 @@ fn a_missing_field_passes_and_one_that_comes_twice_is_refused() {
             assert_eq!(answer.status, 403, "{door:?} with {name} twice");
         }
     }
-    assert_eq!(told(&gateway, "asks without a field"), 10, "once for each field");
+    assert_eq!(told(&gateway, "asks without a field"), 12, "once for each field of each door");
     let faults = &status(&gateway)["authorize"]["faults"];
     assert_eq!((&faults["missing-field"], &faults["double-field"]), (&24.into(), &12.into()), "{faults}");
 }
@@ -387,20 +388,83 @@ fn options_alone_suffice() {
     assert_eq!(gateway.address(), doors(&gateway), "nothing else is listened on");
 }
 
+/// What is answered to these bytes.
+fn answer_to(gateway: &Daemon, octets: &[u8]) -> String {
+    let mut stream = TcpStream::connect(doors(gateway)).expect("connected");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+    stream.write_all(octets).expect("sent");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Questions that cannot be read.
+fn unreadable() -> Vec<Vec<u8>> {
+    let large = "a".repeat(40_000);
+    let many = "X-A: b\r\n".repeat(200);
+    [
+        "Host: b\r\n",
+        "X-Forwarded-Uri : /a\r\n",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+        "User-Agent: a\u{1}\r\n",
+        &format!("User-Agent: {large}\r\n"),
+        &many,
+    ]
+    .map(|fields| format!("GET /forward HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes())
+    .into()
+}
+
 #[test]
-fn what_no_proxy_writes_is_answered_400_and_judged_by_nobody() {
+fn what_cannot_be_read_is_no_refusal() {
     let gateway = seen(beside(""));
-    for octets in [
-        &b"GET /forward HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"[..],
-        b"GET /forward HTTP/1.1\r\nHost: a\r\nX-Forwarded-Uri : /a\r\n\r\n",
-        b"POST /nginx HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    ] {
-        let mut stream = TcpStream::connect(doors(&gateway)).expect("connected");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
-        stream.write_all(octets).expect("sent");
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.starts_with(b"HTTP/1.1 400 "), "{}", String::from_utf8_lossy(&answer));
+    let questions = unreadable();
+    for octets in &questions {
+        let answer = answer_to(&gateway, octets);
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    }
+    assert_eq!(status(&gateway)["authorize"]["faults"]["head"], questions.len());
+    assert_eq!(told(&gateway, "in a way that cannot be read"), 1);
+}
+
+#[test]
+fn who_may_not_ask_hears_nothing_of_what_cannot_be_read() {
+    let config = "listen = []\ntrusted_proxies = [\"192.0.2.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n\
+                  [[sites]]\nrobots = \"robots.txt\"\n";
+    let gateway = configured(config).file("robots.txt", ROBOTS).nowhere().start();
+    for octets in unreadable() {
+        assert_eq!(answer_to(&gateway, &octets), "");
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for_and_one_that_is_there_costs_nothing() {
+    let gateway = seen(beside(""));
+    let question = Door::Nginx.asks("GET", "/private").by(GPTBOT);
+    let mut client = Client::to(doors(&gateway));
+    for _ in 0..2 {
+        let answer = client.send(&question.clone().body(b"a=b".to_vec()));
+        assert_eq!((answer.status, answer.header("Connection")), (403, Some("keep-alive")));
+    }
+    let begun = Instant::now();
+    client.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
+    let answer = client.read(false).expect("an answer");
+    assert_eq!((answer.status, answer.header("Connection")), (200, Some("close")));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn what_is_not_known_yet_is_not_served_and_says_nothing_of_the_proxy() {
+    let origin = Scripted::new();
+    for site in [format!("origin = \"{}\"", origin.url()), String::new()] {
+        let config = format!(
+            "listen = []\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n\
+             [[sites]]\n{site}\nrobots = {{ from = \"origin\", url = \"{}/robots.txt\" }}\n",
+            origin.url()
+        );
+        let gateway = configured(&config).nowhere().start();
+        assert_eq!(asked(&gateway, &robots_txt().by(CHROME)).status, 503);
+        assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 204);
+        assert_eq!(status(&gateway)["authorize"]["robots_txt"][0]["seconds_ago"], Value::Null);
     }
 }
 

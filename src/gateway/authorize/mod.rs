@@ -8,11 +8,11 @@
 mod question;
 
 use super::request::Way;
-use super::{Decision, Gateway, Incoming, PendingRead, RequestContext};
+use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
 use crate::record::{DoorFault, ProxyDoor};
-use question::{Fault, Question};
+use question::{FIELDS, Fault, Question};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
@@ -40,7 +40,7 @@ impl Gateway {
         let policy = &context.policy;
         // The listener stays until a restart; without the table there is no secret that it could ask for.
         policy.config.authorize.as_ref()?;
-        if asked.trusted_peer(&policy.config).is_none() {
+        if asked.connection.trusted_peer(&policy.config).is_none() {
             self.tell_of_peer(asked.connection.peer);
             return None;
         }
@@ -63,6 +63,24 @@ impl Gateway {
             // What is said here a proxy may show to its client.
             Question::None | Question::Health => Advice::only(Response::page(404, "not found")),
         })
+    }
+
+    /// Answers a question that cannot be read, so that the proxy takes it for an error and not for a refusal of its client;
+    /// `None` where it may not ask.
+    pub fn advise_unread(&self, connection: &ConnectionInfo, why: &'static str) -> Option<Response> {
+        let config = &self.current.get().config;
+        if config.authorize.is_none() || connection.trusted_peer(config).is_none() {
+            self.tell_of_peer(connection.peer);
+            return None;
+        }
+        if self.totals.doors.fault(DoorFault::Head, 0) {
+            tracing::warn!(
+                why,
+                "a proxy asks in a way that cannot be read, and is answered 503: what it asks about has to pass. It should \
+                 send no more of its client's fields than the gateway reads"
+            );
+        }
+        Some(Response::page(503, why))
     }
 
     /// Says whether a request may pass.
@@ -102,7 +120,7 @@ impl Gateway {
     /// The answer to a question that describes no request.
     fn unjudged_answer(&self, door: ProxyDoor, way: Way, fault: &Fault) -> Response {
         let Fault { kind, field, place } = *fault;
-        if way == Way::Asked && self.totals.doors.fault(kind, place) {
+        if way == Way::Asked && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
             let door = door.as_str();
             match kind {
                 DoorFault::Missing => tracing::warn!(
@@ -137,13 +155,19 @@ impl Gateway {
         self.totals.doors.ask(ProxyDoor::RobotsTxt);
         let (head, fault) = question::for_robots_txt(asked.head);
         let incoming = Incoming { head: &head, connection: asked.connection };
-        let (answer, read) = match self.decide(incoming, context) {
+        let decision = self.decide(incoming, context);
+        let is_unknown = context.site().is_some_and(|site| site.is_unknown);
+        let (answer, read) = match decision {
             Decision::RobotsTxt(answer, read) => (answer, read),
-            Decision::Answer(answer) => (answer, None),
-            Decision::Forward => (Response::page(404, "there is no robots.txt"), None),
+            Decision::Answer(answer) if !is_unknown => (answer, None),
+            // Nobody is judged by it, either.
+            _ => {
+                let answer = Response::page(503, "the site's robots.txt is not known yet");
+                return Advice { answer: answer.with("retry-after", "60"), head: Some(head), read: None };
+            }
         };
         let read = if let Some(Fault { kind, field, place }) = fault {
-            if self.totals.doors.fault(kind, place) {
+            if self.totals.doors.fault(kind, ProxyDoor::RobotsTxt as usize * FIELDS + place) {
                 tracing::warn!(
                     field,
                     "a proxy passes requests for robots.txt on without saying whose they are: no read is noted, and \

@@ -30,7 +30,7 @@ pub(super) struct Fault {
     pub(super) kind: DoorFault,
     /// The field.
     pub(super) field: &'static str,
-    /// Its number among those of all doors.
+    /// Its place among those of its door.
     pub(super) place: usize,
 }
 
@@ -44,7 +44,10 @@ const OF_CLIENT: [&str; 2] = ["user-agent", "accept"];
 const OF_READER: [&str; 3] = ["user-agent", "if-none-match", "if-modified-since"];
 
 /// The names of the fields that describe a request: method, target, host, scheme, addresses.
-type Names = [&'static str; 5];
+type Names = [&'static str; FIELDS];
+
+/// How many fields describe a request.
+pub(super) const FIELDS: usize = 5;
 
 const FORWARDED: Names =
     ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For"];
@@ -176,9 +179,7 @@ fn once<'a>(asked: &'a RequestHead, names: &Names, place: usize) -> Result<&'a [
 
 /// That a field is missing.
 fn fault(names: &Names, place: usize) -> Fault {
-    let field = names.get(place).copied().unwrap_or_default();
-    let offset = if names == &ORIGINAL { names.len() } else { 0 };
-    Fault { kind: DoorFault::Missing, field, place: place + offset }
+    Fault { kind: DoorFault::Missing, field: names.get(place).copied().unwrap_or_default(), place }
 }
 
 #[cfg(test)]

@@ -157,7 +157,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 gateway.totals.malformed();
             }
         }
-        let answer = malformed_answer(fault);
+        let answer = match service {
+            Service::Doors(site) => match site.gateway.advise_unread(info, fault.sentence()) {
+                Some(answer) => answer,
+                None => return,
+            },
+            _ => malformed_answer(fault),
+        };
         let (status, body) = (answer.status, answer.body.len());
         if let Some(gateway) = gateway {
             let bytes = &self.unread;
@@ -183,8 +189,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if event != ConnectionEvent::HeaderTimeout || !has_spoken {
             return;
         }
-        self.record_fragment(service, info, since, 408, "late");
-        let answer = Response { status: 408, headers: Vec::new(), body: bytes::Bytes::new() };
+        // Proxies take a 408 for a refusal of their client.
+        let status = if matches!(service, Service::Doors(_)) { 503 } else { 408 };
+        self.record_fragment(service, info, since, status, "late");
+        let answer = Response { status, headers: Vec::new(), body: bytes::Bytes::new() };
         self.say_and_linger(&answer).await;
     }
 

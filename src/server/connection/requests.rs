@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// How much of an unwanted request body is read so that the answer arrives and the connection lives on. A larger body
 /// costs its sender the connection.
@@ -133,12 +134,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn question(&mut self, asked: Incoming<'_>, gateway: &Gateway, keeps_alive: bool) -> bool {
         let mut context = RequestContext::new(gateway.current.held());
         let Some(Advice { answer, head, read }) = gateway.advise(asked, &mut context) else { return false };
-        let mut answered = self.respond(&answer, asked.head, keeps_alive).await;
+        // A body that is announced and does not come must not keep the proxy's client waiting.
+        let is_here = timeout(Duration::ZERO, self.is_drained(asked.head)).await.unwrap_or_default();
+        let goes_on = keeps_alive && is_here;
+        let mut answered = self.say(&answer, asked.head, goes_on).await;
         note_read(self, read, gateway, &context, &mut answered).await;
         if let Some(head) = &head {
             gateway.finish(Incoming { head, connection: asked.connection }, answered.ending, context);
         }
         answered.goes_on
+    }
+
+    /// Sends an answer of the gateway's own, and whether the connection goes on.
+    async fn say(&mut self, response: &Response, head: &RequestHead, goes_on: bool) -> Answered {
+        let mut out = Vec::new();
+        response.write(&mut out, head.method(), &date::now(), goes_on);
+        let is_sent = self.send(&out).await.is_ok();
+        let bytes = if head.method() == "HEAD" { 0 } else { response.body.len() };
+        Answered::own(response, is_sent, bytes, goes_on)
     }
 
     /// Sends all of `bytes`.
@@ -150,11 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Recipient for Connection<S> {
     async fn respond(&mut self, response: &Response, head: &RequestHead, keeps_alive: bool) -> Answered {
         let goes_on = keeps_alive && self.is_drained(head).await;
-        let mut out = Vec::new();
-        response.write(&mut out, head.method(), &date::now(), goes_on);
-        let is_sent = self.send(&out).await.is_ok();
-        let bytes = if head.method() == "HEAD" { 0 } else { response.body.len() };
-        Answered::own(response, is_sent, bytes, goes_on)
+        self.say(response, head, goes_on).await
     }
 
     /// A client that waits to be asked for its body (`Expect: 100-continue`) is not asked (RFC 9110 §10.1.1).
@@ -264,7 +273,7 @@ pub(in crate::server) async fn drain<C: Client>(client: &mut C) -> bool {
             }
         }
     };
-    tokio::time::timeout(DRAIN_TIME, drain).await.unwrap_or(false)
+    timeout(DRAIN_TIME, drain).await.unwrap_or(false)
 }
 
 /// What a client is told of a failure; `None` where nobody is left to tell.
