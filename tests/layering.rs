@@ -39,7 +39,7 @@ const PROGRAMS: usize = LAYERS.len() - 1;
 const HOMES: [(&str, &str); 15] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
-    ("h2", "src/server/http2/stream.rs"),
+    ("h2", "src/server/http2/"),
     ("httparse", "src/http/head/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch"),

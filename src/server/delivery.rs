@@ -12,13 +12,7 @@ const CLOSE_WAIT: u8 = 8;
 /// Waits until everything sent has been acknowledged. `false` when the client reset the connection, went away, or took
 /// longer than `most`. What is no TCP connection counts as delivered: both ends are on this host.
 pub(super) async fn is_acknowledged(socket: Option<RawFd>, most: Duration) -> bool {
-    let digest = socket.map(SocketDigest::from_raw_fd);
-    is_digest_acknowledged(digest.as_ref(), most).await
-}
-
-/// The same of a socket that pingora describes.
-pub(super) async fn is_digest_acknowledged(socket: Option<&SocketDigest>, most: Duration) -> bool {
-    let Some(socket) = socket else { return true };
+    let Some(socket) = socket.map(SocketDigest::from_raw_fd) else { return true };
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {

@@ -60,8 +60,7 @@ impl Server {
     /// When a socket cannot be served.
     pub fn run(self, workers: Workers) -> Result<(), ServeError> {
         // Pingora's own timers ask for the time with each read and write, and once used wake a thread a hundred times a
-        // second. The workers' timers do neither; they take every limit of a second and more. What is left are shorter
-        // ones and the idle time of HTTP/2.
+        // second. The workers' timers do neither; they take every limit of a second and more.
         set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
         workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
     }

@@ -28,6 +28,7 @@ mod exceptions;
 mod faults;
 mod hanging;
 mod http2;
+mod http2_answers;
 mod http2_floods;
 mod http2_places;
 mod journal_files;

@@ -30,19 +30,19 @@ pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a 
     if parts.scheme.is_some_and(|scheme| !is_web(scheme)) {
         return Err(Fault::Scheme);
     }
+    if !parts.host.is_some_and(is_host) {
+        return Err(Fault::Host);
+    }
     // RFC 9113 §8.5: it has no path, and this gateway makes no tunnels.
     if parts.method == b"CONNECT" {
         return Err(Fault::Connect);
-    }
-    if !parts.host.is_some_and(is_host) {
-        return Err(Fault::Host);
     }
     check_octets(parts.target)?;
     // RFC 9113 §8.3.1: a path, or the asterisk; a URL would name the host twice.
     if let Form::Absolute(_) = form(parts.method, parts.target)? {
         return Err(Fault::Target);
     }
-    let mut has_length = false;
+    let (mut has_length, mut has_host) = (false, false);
     for (name, value) in fields {
         if !is_token(name) {
             return Err(Fault::FieldName);
@@ -54,8 +54,12 @@ pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a 
         if trimmed(value).len() != value.len() {
             return Err(Fault::FieldBlanks);
         }
-        if name == b"content-length" && std::mem::replace(&mut has_length, true) {
+        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        if name == b"content-length" && (std::mem::replace(&mut has_length, true) || !is_number) {
             return Err(Fault::ContentLength);
+        }
+        if name == b"host" && std::mem::replace(&mut has_host, true) {
+            return Err(Fault::Host);
         }
     }
     Ok(())
@@ -109,5 +113,9 @@ mod tests {
         }
         let twice = [("content-length", "5"), ("content-length", "5")];
         assert_eq!(fields(&twice), Err(Fault::ContentLength));
+        for length in ["", "+5", "5, 5"] {
+            assert_eq!(fields(&[("content-length", length)]), Err(Fault::ContentLength), "{length:?}");
+        }
+        assert_eq!(fields(&[("host", "a.example:8443"), ("host", "b")]), Err(Fault::Host));
     }
 }

@@ -1,11 +1,12 @@
 //! `#` in a `:path`. It has no place there (RFC 3986 §3.3), and the HTTP/2 library would cut off the rest without a word.
 //!
 //! Field sections are read along as they pass by, just enough to find one (RFC 9113 §4.3, RFC 7541). It is made a `>`,
-//! which is as long in Huffman's code and no more allowed: whoever reads the path then refuses it. Tables stay as they
-//! are, so what a client repeats from its table is refused as well. Names that a client has put into its own table are not
-//! followed: a path under such a name loses its fragment before it is judged.
+//! which is as long in Huffman's code and no more allowed: whoever reads the path then refuses it. What a
+//! client repeats from its table is refused as well. Of that table no more is followed than under which indices the name
+//! is found.
 
 use super::frames::{CONTINUATION, HEAD, HEADERS, PREFACE};
+use std::collections::VecDeque;
 
 /// Flags of `HEADERS` (RFC 9113 §6.2).
 const PADDED: u8 = 0x8;
@@ -16,6 +17,18 @@ const PRIORITY: u8 = 0x20;
 const CODES: [u32; 31] =
     [0, 0, 0, 0, 0, 10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4];
 const LONG: usize = 12;
+
+/// How long the names of the static table are (RFC 7541 appendix A), from its first index, which is 1.
+const NAMES: [u8; 62] = [
+    0, 10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14, 16,
+    13, 12, 6, 4, 4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4,
+    3, 16,
+];
+
+/// How large a client's table may be, since it is told nothing else (RFC 9113 §6.5.2), and what an entry counts for beside
+/// its texts (RFC 7541 §4.1).
+const TABLE: usize = 4_096;
+const OVERHEAD: usize = 32;
 
 /// `:path` as a name (RFC 7541 appendix A has it at two places, too), as it is and in Huffman's code.
 const PATH: [&[u8]; 2] = [b":path", &[0xb9, 0x58, 0xd3, 0x3f]];
@@ -29,6 +42,7 @@ pub(super) struct FragmentGuard {
     padding: usize,
     head: Vec<u8>,
     fields: Fields,
+    table: Table,
 }
 
 impl FragmentGuard {
@@ -39,6 +53,7 @@ impl FragmentGuard {
             padding: 0,
             head: Vec::with_capacity(HEAD + 1),
             fields: Fields::default(),
+            table: Table { entries: VecDeque::new(), size: 0, most: TABLE },
         }
     }
 
@@ -50,7 +65,7 @@ impl FragmentGuard {
                 passed = self.skip.min(bytes.len());
                 self.skip -= passed;
             } else if self.block > 0 {
-                self.fields.read(first);
+                self.fields.read(first, &mut self.table);
                 self.block -= 1;
                 if self.block == 0 {
                     self.skip = std::mem::take(&mut self.padding);
@@ -88,36 +103,101 @@ impl FragmentGuard {
     }
 }
 
+/// The client's table of fields, as far as it is needed to know names by their indices (RFC 7541 §2.3.2, §4).
+#[derive(Debug)]
+struct Table {
+    /// The newest first.
+    entries: VecDeque<Entry>,
+    size: usize,
+    most: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    is_path: bool,
+    name: usize,
+    size: usize,
+}
+
+impl Table {
+    /// Whether the name at `index` is `:path`, and how long it is.
+    fn name(&self, index: usize) -> (bool, usize) {
+        if let Some(length) = NAMES.get(index) {
+            return (matches!(index, 4 | 5), usize::from(*length));
+        }
+        self.entries.get(index - NAMES.len()).map_or((false, 0), |entry| (entry.is_path, entry.name))
+    }
+
+    fn resize(&mut self, most: usize) {
+        self.most = most.min(TABLE);
+        self.make_room(0);
+    }
+
+    fn push(&mut self, is_path: bool, name: usize, value: usize) {
+        let size = name + value + OVERHEAD;
+        self.make_room(size);
+        if size <= self.most {
+            self.entries.push_front(Entry { is_path, name, size });
+            self.size += size;
+        }
+    }
+
+    fn make_room(&mut self, size: usize) {
+        while self.size + size > self.most
+            && let Some(last) = self.entries.pop_back()
+        {
+            self.size -= last.size;
+        }
+    }
+}
+
 /// What comes next in a block of fields.
 #[derive(Clone, Copy, Debug, Default)]
 enum Next {
     #[default]
     Field,
-    /// The rest of an index, and behind it a field or a value.
-    Index {
-        is_literal: bool,
-    },
-    /// How long a text is: its first byte, and others.
-    Length {
-        is_name: bool,
-    },
-    Longer {
-        is_name: bool,
+    /// The rest of a number.
+    Number {
         shift: u32,
     },
-    Name,
-    Value,
+    /// How long a text is: its first byte, and others.
+    Length,
+    Longer {
+        shift: u32,
+    },
+    Text,
 }
 
-/// Reads a block of fields (RFC 7541 §6).
+/// How a field is written (RFC 7541 §6).
+#[derive(Clone, Copy, Debug, Default)]
+enum Kind {
+    /// All of it by its index.
+    #[default]
+    Indexed,
+    /// No field, but a new size of the table.
+    Resized,
+    Literal {
+        is_kept: bool,
+    },
+}
+
+/// Reads a block of fields.
 #[derive(Debug, Default)]
 struct Fields {
     next: Next,
+    kind: Kind,
+    /// An index, or a size.
+    number: usize,
+    /// Whether the text is a name, and whether that is `:path`, as far as it was read.
+    is_name: bool,
     is_path: bool,
     is_coded: bool,
     /// Bytes of a text that were read, and that are to come.
     taken: usize,
     left: usize,
+    /// How long the text is that they stand for, and how long the name was.
+    length: usize,
+    name: usize,
     /// A code as far as it was read, the first one of its length, and that length.
     code: u32,
     first: u32,
@@ -125,85 +205,101 @@ struct Fields {
 }
 
 impl Fields {
-    fn read(&mut self, byte: &mut u8) {
+    fn read(&mut self, byte: &mut u8, table: &mut Table) {
         match self.next {
-            Next::Field => self.begin(*byte),
-            Next::Index { .. } if *byte & 0x80 != 0 => {}
-            Next::Index { is_literal: true } => self.next = Next::Length { is_name: false },
-            Next::Index { is_literal: false } => self.next = Next::Field,
-            Next::Length { is_name } => {
-                (self.is_coded, self.taken, self.left) = (*byte & 0x80 != 0, 0, usize::from(*byte & 0x7f));
-                self.next = Next::Longer { is_name, shift: 0 };
-                if self.left < 0x7f {
-                    self.text(is_name);
-                }
-            }
-            Next::Longer { is_name, shift } => {
-                self.left = self.left.saturating_add(usize::from(*byte & 0x7f) << shift);
-                self.next = Next::Longer { is_name, shift: (shift + 7).min(28) };
+            Next::Field => self.begin(*byte, table),
+            Next::Number { shift } => {
+                self.number = self.number.saturating_add(usize::from(*byte & 0x7f) << shift);
+                self.next = Next::Number { shift: (shift + 7).min(28) };
                 if *byte & 0x80 == 0 {
-                    self.text(is_name);
+                    self.numbered(table);
                 }
             }
-            Next::Name => {
-                let [plain, coded] = PATH;
-                let path = if self.is_coded { coded } else { plain };
-                let is_last = self.left == 1;
-                self.is_path &=
-                    path.get(self.taken) == Some(byte) && (self.taken + 1 == path.len()) == is_last;
-                self.pass(Next::Length { is_name: false });
+            Next::Length => {
+                (self.is_coded, self.left) = (*byte & 0x80 != 0, usize::from(*byte & 0x7f));
+                (self.taken, self.length) = (0, 0);
+                (self.code, self.first, self.bits) = (0, 0, 0);
+                self.next = if self.left < 0x7f { Next::Text } else { Next::Longer { shift: 0 } };
             }
-            Next::Value => {
-                if self.is_path {
-                    self.guard(byte);
-                }
-                self.pass(Next::Field);
+            Next::Longer { shift } => {
+                self.left = self.left.saturating_add(usize::from(*byte & 0x7f) << shift);
+                let is_last = *byte & 0x80 == 0;
+                self.next = if is_last { Next::Text } else { Next::Longer { shift: (shift + 7).min(28) } };
             }
+            Next::Text => {
+                self.text(byte);
+                (self.taken, self.left) = (self.taken + 1, self.left - 1);
+            }
+        }
+        if matches!(self.next, Next::Text) && self.left == 0 {
+            self.end(table);
         }
     }
 
     /// The first byte of a field: an index, or a literal whose name is one or follows.
-    fn begin(&mut self, byte: u8) {
-        let (is_literal, most) = match byte {
-            0x80.. => (false, 0x7f),
-            0x40.. => (true, 0x3f),
-            0x20.. => (false, 0x1f),
-            _ => (true, 0x0f),
+    fn begin(&mut self, byte: u8, table: &mut Table) {
+        let (kind, most) = match byte {
+            0x80.. => (Kind::Indexed, 0x7f),
+            0x40.. => (Kind::Literal { is_kept: true }, 0x3f),
+            0x20.. => (Kind::Resized, 0x1f),
+            _ => (Kind::Literal { is_kept: false }, 0x0f),
         };
-        let index = byte & most;
-        self.is_path = is_literal && matches!(index, 0 | 4 | 5);
-        self.next = match index {
-            _ if index == most => Next::Index { is_literal },
-            _ if !is_literal => Next::Field,
-            index => Next::Length { is_name: index == 0 },
-        };
-    }
-
-    /// A text begins whose length is known.
-    fn text(&mut self, is_name: bool) {
-        (self.code, self.first, self.bits) = (0, 0, 0);
-        self.next = match (is_name, self.left) {
-            (true, 0) => Next::Length { is_name: false },
-            (false, 0) => Next::Field,
-            (true, _) => Next::Name,
-            (false, _) => Next::Value,
-        };
-        self.is_path &= !(is_name && self.left == 0);
-    }
-
-    /// A byte of a text was read; `next` comes behind the last one.
-    fn pass(&mut self, next: Next) {
-        (self.taken, self.left) = (self.taken + 1, self.left - 1);
-        if self.left == 0 {
-            self.next = next;
+        (self.kind, self.number, self.next) = (kind, usize::from(byte & most), Next::Number { shift: 0 });
+        if byte & most < most {
+            self.numbered(table);
         }
     }
 
-    fn guard(&mut self, byte: &mut u8) {
-        if !self.is_coded {
-            if *byte == b'#' {
+    /// The number at the beginning of a field is whole.
+    fn numbered(&mut self, table: &mut Table) {
+        self.next = Next::Field;
+        match self.kind {
+            Kind::Indexed => {}
+            Kind::Resized => table.resize(self.number),
+            Kind::Literal { .. } => {
+                self.is_name = self.number == 0;
+                (self.is_path, self.name) = if self.is_name { (true, 0) } else { table.name(self.number) };
+                self.next = Next::Length;
+            }
+        }
+    }
+
+    /// A byte of a text.
+    fn text(&mut self, byte: &mut u8) {
+        if self.is_name {
+            let [plain, coded] = PATH;
+            let path = if self.is_coded { coded } else { plain };
+            let is_last = self.left == 1;
+            self.is_path &= path.get(self.taken) == Some(byte) && (self.taken + 1 == path.len()) == is_last;
+        }
+        let is_guarded = self.is_path && !self.is_name;
+        if self.is_coded {
+            self.decode(byte, is_guarded);
+        } else {
+            self.length += 1;
+            if is_guarded && *byte == b'#' {
                 *byte = b'>';
             }
+        }
+    }
+
+    /// A text is over.
+    fn end(&mut self, table: &mut Table) {
+        if self.is_name {
+            self.is_path &= self.taken > 0;
+            (self.is_name, self.name, self.next) = (false, self.length, Next::Length);
+            return;
+        }
+        if let Kind::Literal { is_kept: true } = self.kind {
+            table.push(self.is_path, self.name, self.length);
+        }
+        self.next = Next::Field;
+    }
+
+    /// Counts the signs of a text in Huffman's code.
+    fn decode(&mut self, byte: &mut u8, is_guarded: bool) {
+        // How long a text is matters for what is kept alone.
+        if !is_guarded && !matches!(self.kind, Kind::Literal { is_kept: true }) {
             return;
         }
         for place in (0..8).rev() {
@@ -214,9 +310,10 @@ impl Fields {
                 self.first = self.first.wrapping_add(codes);
                 continue;
             }
-            if self.bits == LONG && self.code == self.first {
+            if is_guarded && self.bits == LONG && self.code == self.first {
                 *byte |= 1 << place;
             }
+            self.length += 1;
             (self.code, self.first, self.bits) = (0, 0, 0);
         }
     }
@@ -288,5 +385,142 @@ mod tests {
             [data.clone(), frame(HEADERS, 0, &other[..5]), frame(CONTINUATION, 4, &other[5..]), data]
                 .concat();
         assert_eq!(guarded(&frames), frames);
+    }
+
+    /// Writes fields as a client may, and knows its own table (RFC 7541 §2.3.2).
+    struct Writer {
+        entries: Vec<(Vec<u8>, Vec<u8>)>,
+        most: usize,
+        seed: u64,
+    }
+
+    impl Writer {
+        fn below(&mut self, most: usize) -> usize {
+            self.seed ^= self.seed << 13;
+            self.seed ^= self.seed >> 7;
+            self.seed ^= self.seed << 17;
+            usize::try_from(self.seed >> 20).unwrap() % most
+        }
+
+        fn number(out: &mut Vec<u8>, first: u8, most: u8, mut number: usize) {
+            if number < usize::from(most) {
+                return out.push(first | u8::try_from(number).unwrap());
+            }
+            out.push(first | most);
+            number -= usize::from(most);
+            while number >= 128 {
+                out.push(u8::try_from(number % 128).unwrap() | 128);
+                number /= 128;
+            }
+            out.push(u8::try_from(number).unwrap());
+        }
+
+        /// A text, sometimes in Huffman's code (RFC 7541 appendix B), of whose signs a few will do.
+        fn text(&mut self, out: &mut Vec<u8>, text: &[u8]) {
+            let code = |sign: &u8| match sign {
+                b'a' => (0x3, 5),
+                b't' => (0x9, 5),
+                b'/' => (0x18, 6),
+                b'p' => (0x2b, 6),
+                b'h' => (0x27, 6),
+                b':' => (0x5c, 7),
+                b'#' => (0xffa, 12),
+                b'>' => (0xffb, 12),
+                _ => panic!("{sign}"),
+            };
+            if self.below(2) == 0 {
+                Self::number(out, 0, 0x7f, text.len());
+                return out.extend_from_slice(text);
+            }
+            let mut bits: Vec<u32> = Vec::new();
+            for (code, length) in text.iter().map(code) {
+                bits.extend((0..length).rev().map(|place| code >> place & 1));
+            }
+            bits.resize(bits.len().next_multiple_of(8), 1);
+            Self::number(out, 0x80, 0x7f, bits.len() / 8);
+            out.extend(
+                bits.chunks(8)
+                    .map(|bits| u8::try_from(bits.iter().fold(0, |all, bit| all << 1 | bit)).unwrap()),
+            );
+        }
+
+        fn evict(&mut self) {
+            let size = |entry: &(Vec<u8>, Vec<u8>)| entry.0.len() + entry.1.len() + 32;
+            while self.entries.iter().map(size).sum::<usize>() > self.most {
+                self.entries.pop();
+            }
+        }
+
+        /// A field, as it is sent and as it is to be seen.
+        fn field(&mut self) -> [Vec<u8>; 2] {
+            if self.below(20) == 0 {
+                self.most = self.below(4_097);
+                self.evict();
+                let mut out = Vec::new();
+                Self::number(&mut out, 0x20, 0x1f, self.most);
+                return [out.clone(), out];
+            }
+            if !self.entries.is_empty() && self.below(4) == 0 {
+                let mut out = Vec::new();
+                Self::number(&mut out, 0x80, 0x7f, 62 + self.below(self.entries.len()));
+                return [out.clone(), out];
+            }
+            let index = [0, 1, 4, 5, 58, 62 + self.below(self.entries.len() + 1)][self.below(6)];
+            let signs = |writer: &mut Self, most: usize| -> Vec<u8> {
+                (0..writer.below(most)).map(|_| b"a/t#"[writer.below(4)]).collect()
+            };
+            let name = match index.checked_sub(62) {
+                Some(place) if place < self.entries.len() => self.entries[place].0.clone(),
+                None if index != 0 => vec![b'-'; usize::from(NAMES[index])],
+                _ if self.below(2) == 0 => b":path".to_vec(),
+                _ => signs(self, 200),
+            };
+            let index = if index < 62 + self.entries.len() { index } else { 0 };
+            let is_path = name == b":path" || matches!(index, 4 | 5);
+            let name = if is_path { b":path".to_vec() } else { name };
+            let most = if self.below(10) == 0 { 5_000 } else { 300 };
+            let sent = signs(self, most);
+            let seen: Vec<u8> =
+                sent.iter().map(|sign| if is_path && *sign == b'#' { b'>' } else { *sign }).collect();
+            let (first, most) = [(0x40, 0x3f), (0x00, 0x0f), (0x10, 0x0f)][self.below(3)];
+            let before = self.seed;
+            let written = [&sent, &seen].map(|value| {
+                // Written in the same way both times.
+                self.seed = before;
+                let mut out = Vec::new();
+                Self::number(&mut out, first, most, index);
+                if index == 0 {
+                    self.text(&mut out, &name);
+                }
+                self.text(&mut out, value);
+                out
+            });
+            if first == 0x40 {
+                self.entries.insert(0, (name, seen));
+                self.evict();
+            }
+            written
+        }
+    }
+
+    #[test]
+    fn names_are_known_by_whatever_index_a_client_has_for_them() {
+        let mut writer = Writer { entries: Vec::new(), most: TABLE, seed: 0x9e37_79b9_7f4a_7c15 };
+        let mut guard = FragmentGuard::new();
+        guard.read(&mut [0; PREFACE]);
+        let mut changed = 0;
+        for _ in 0..5_000 {
+            let fields: Vec<_> = (0..writer.below(5)).map(|_| writer.field()).collect();
+            let [sent, seen] = [0, 1].map(|side| {
+                let block: Vec<u8> = fields.iter().flat_map(|field| field[side].clone()).collect();
+                let length = u32::try_from(block.len()).unwrap().to_be_bytes();
+                [&length[1..], &[HEADERS, 4, 0, 0, 0, 1], &block].concat()
+            });
+            let mut read = sent.clone();
+            guard.read(&mut read);
+            assert_eq!(read, seen);
+            changed += usize::from(sent != seen);
+        }
+        assert!(changed > 1_000, "{changed}");
     }
 }

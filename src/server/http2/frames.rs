@@ -32,6 +32,9 @@ const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 pub(super) const CONTINUATION: u8 = 9;
 
+/// The last frame of its sender on a stream (RFC 9113 §6.1, §6.2).
+const END_STREAM: u8 = 1;
+
 /// How many bytes of frames that carry nothing a client may send within [`WINDOW`] at no charge: some 80,000
 /// `WINDOW_UPDATE`.
 const IDLE_BYTES: u64 = 1 << 20;
@@ -55,6 +58,8 @@ struct Frames {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     kind: u8,
+    flags: u8,
+    stream: u32,
     /// Bytes of its payload.
     length: usize,
     /// Why a stream or the connection is ended (RFC 9113 §7).
@@ -90,7 +95,7 @@ impl Frames {
 
     /// All that was waited for is here.
     fn begun(&mut self, each: &mut impl FnMut(Seen)) {
-        let [high, middle, low, kind, ..] = self.beginning;
+        let [high, middle, low, kind, flags, stream @ .., _, _, _, _, _, _, _, _] = self.beginning;
         let length = u32::from_be_bytes([0, high, middle, low]) as usize;
         let reason_at = match kind {
             RST_STREAM if length >= 4 => Some(HEAD),
@@ -104,7 +109,8 @@ impl Frames {
         let reason = reason_at.and_then(|at| self.beginning.get(at..)?.first_chunk().copied());
         self.skip = length + HEAD - self.want;
         (self.have, self.want) = (0, HEAD);
-        each(Seen { kind, length, reason: reason.map(u32::from_be_bytes) });
+        let stream = u32::from_be_bytes(stream) & (u32::MAX >> 1);
+        each(Seen { kind, flags, stream, length, reason: reason.map(u32::from_be_bytes) });
     }
 }
 
@@ -138,8 +144,9 @@ impl FrameMeter {
         }
     }
 
-    /// Reads `bytes` of the client along; `false` once there were too many frames that do nothing.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
+    /// Reads `bytes` of the client along, and says which streams it cancels; `false` once there were too many frames that
+    /// do nothing.
+    pub(super) fn read(&mut self, bytes: &[u8], mut cancelled: impl FnMut(u32)) -> bool {
         let Self { frames, resets, control, idle, carried, .. } = self;
         frames.read(bytes, |seen| {
             *idle += HEAD as u64;
@@ -148,7 +155,10 @@ impl FrameMeter {
                 _ => *idle += seen.length as u64,
             }
             match seen.kind {
-                RST_STREAM => *resets += 1,
+                RST_STREAM => {
+                    *resets += 1;
+                    cancelled(seen.stream);
+                }
                 PRIORITY | SETTINGS | PING => *control += 1,
                 _ => {}
             }
@@ -156,15 +166,25 @@ impl FrameMeter {
         self.is_within_bounds()
     }
 
-    /// Reads `bytes` of the gateway along, and says what it has found wrong.
-    pub(super) fn wrote(&mut self, bytes: &[u8], mut found: impl FnMut(ConnectionEvent)) {
+    /// Reads `bytes` of the gateway along, and says what it has found wrong, and which streams it has ended.
+    pub(super) fn wrote(
+        &mut self,
+        bytes: &[u8],
+        mut found: impl FnMut(ConnectionEvent),
+        mut ended: impl FnMut(u32),
+    ) {
         self.carried += bytes.len() as u64;
-        self.written.read(bytes, |seen| match seen.reason {
-            // PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR, COMPRESSION_ERROR.
-            Some(1 | 3 | 5 | 6 | 9) => found(ConnectionEvent::H2Error),
-            // ENHANCE_YOUR_CALM.
-            Some(11) => found(ConnectionEvent::H2Flood),
-            _ => {}
+        self.written.read(bytes, |seen| {
+            if matches!(seen.kind, DATA | HEADERS) && seen.flags & END_STREAM != 0 {
+                ended(seen.stream);
+            }
+            match seen.reason {
+                // PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR, COMPRESSION_ERROR.
+                Some(1 | 3 | 5 | 6 | 9) => found(ConnectionEvent::H2Error),
+                // ENHANCE_YOUR_CALM.
+                Some(11) => found(ConnectionEvent::H2Flood),
+                _ => {}
+            }
         });
     }
 
@@ -208,30 +228,30 @@ mod tests {
                 .concat();
         for size in 1..40 {
             let mut meter = meter(1, 2);
-            assert!(bytes.chunks(size).all(|piece| meter.read(piece)), "{size}");
+            assert!(bytes.chunks(size).all(|piece| meter.read(piece, |_| {})), "{size}");
             assert_eq!((meter.control, meter.resets), (2, 0), "{size}");
-            assert!(meter.read(&frame(RST_STREAM, &[0; 4])));
-            assert!(!meter.read(&frame(RST_STREAM, &[0; 4])), "{size}");
+            assert!(meter.read(&frame(RST_STREAM, &[0; 4]), |_| {}));
+            assert!(!meter.read(&frame(RST_STREAM, &[0; 4]), |_| {}), "{size}");
         }
     }
 
     #[test]
     fn what_downloads_need_is_no_flood() {
         let mut meter = meter(1, 1);
-        assert!(meter.read(&[0; PREFACE]));
+        assert!(meter.read(&[0; PREFACE], |_| {}));
         for _ in 0..100_000 {
-            meter.wrote(&frame(DATA, &[0]), |event| panic!("{event:?}"));
-            assert!((0..2).all(|_| meter.read(&frame(8, &[0; 4]))), "WINDOW_UPDATE");
+            meter.wrote(&frame(DATA, &[0]), |event| panic!("{event:?}"), |_| {});
+            assert!((0..2).all(|_| meter.read(&frame(8, &[0; 4]), |_| {})), "WINDOW_UPDATE");
         }
-        assert!((0..1000).all(|_| meter.read(&frame(DATA, &[0; 100]))), "DATA");
+        assert!((0..1000).all(|_| meter.read(&frame(DATA, &[0; 100]), |_| {})), "DATA");
     }
 
     #[test]
     fn frames_that_carry_nothing_are_bounded_whatever_they_are() {
         for (kind, payload) in [(8, &[0; 4][..]), (DATA, b""), (CONTINUATION, b""), (0xfa, &[0; 16_000])] {
             let mut meter = meter(1, 1);
-            assert!(meter.read(&[0; PREFACE]));
-            let sent = (0..1_000_000).take_while(|_| meter.read(&frame(kind, payload))).count();
+            assert!(meter.read(&[0; PREFACE], |_| {}));
+            let sent = (0..1_000_000).take_while(|_| meter.read(&frame(kind, payload), |_| {})).count();
             assert!((50..200_000).contains(&sent), "{kind}: {sent}");
         }
     }
@@ -251,7 +271,7 @@ mod tests {
         for size in 1..40 {
             let (mut meter, mut found) = (meter(1, 1), Vec::new());
             for piece in bytes.chunks(size) {
-                meter.wrote(piece, |event| found.push(event));
+                meter.wrote(piece, |event| found.push(event), |_| {});
             }
             let expected = [ConnectionEvent::H2Error, ConnectionEvent::H2Flood, ConnectionEvent::H2Error];
             assert_eq!(found, expected, "{size}");

@@ -1,7 +1,4 @@
-//! An HTTP/2 connection with a guard around it: pingora reads and writes as ever, and every silence has an end.
-//!
-//! Deadlines are kept lazily. A timer is set only where the client is being waited for, and what it fires for is looked
-//! up then, so that a busy connection hardly ever touches it.
+//! An HTTP/2 connection with a guard around it: the library reads and writes as ever, and every silence has an end.
 
 use super::fragment::FragmentGuard;
 use super::frames::FrameMeter;
@@ -9,21 +6,13 @@ use super::places::Backlog;
 use super::state::{ConnectionState, Phase};
 use crate::record::ConnectionEvent;
 use crate::server::admission::Permit;
-use async_trait::async_trait;
-use pingora::protocols::raw_connect::ProxyDigest;
-use pingora::protocols::tls::{SslDigest, TlsRef};
-use pingora::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, IO, Peek, Shutdown, SocketDigest, Ssl,
-    TimingDigest, UniqueID, UniqueIDType,
-};
-use std::future::Future as _;
+use crate::server::connection::Deadline;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::time::Sleep;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How often an idle connection asks whether it should make room.
 const LOOK: Duration = Duration::from_secs(5);
@@ -33,28 +22,28 @@ pub(super) struct Guarded<S> {
     inner: S,
     state: Arc<ConnectionState>,
     permit: Permit,
-    timer: Option<Pin<Box<Sleep>>>,
+    deadline: Deadline,
     meter: FrameMeter,
     fragments: FragmentGuard,
     backlog: Backlog,
     /// Since when a write or flush has been waited for, and the timer of that wait.
     stalled: Option<Instant>,
-    stall_timer: Option<Pin<Box<Sleep>>>,
+    stall_deadline: Deadline,
     /// Whether the guard has ended the connection.
     is_over: bool,
 }
 
-impl<S: IO> Guarded<S> {
+impl<S> Guarded<S> {
     pub(super) fn new(inner: S, state: &Arc<ConnectionState>, permit: Permit) -> Self {
         Self {
             inner,
             permit,
-            timer: None,
+            deadline: Deadline::default(),
             meter: FrameMeter::new(&state.limits),
             fragments: FragmentGuard::new(),
             backlog: Backlog::default(),
             stalled: None,
-            stall_timer: None,
+            stall_deadline: Deadline::default(),
             is_over: false,
             state: Arc::clone(state),
         }
@@ -71,7 +60,7 @@ impl<S: IO> Guarded<S> {
             }
             let may_make_room = self.state.phase() != Phase::Busy;
             let wake = if may_make_room { at.min(now + LOOK) } else { at };
-            ready!(poll_timer(&mut self.timer, context, wake));
+            ready!(self.deadline.poll(context, wake));
         }
     }
 
@@ -94,26 +83,12 @@ impl<S: IO> Guarded<S> {
             return step;
         }
         let end = *self.stalled.get_or_insert_with(Instant::now) + self.state.timeouts.client_write;
-        loop {
-            if end <= Instant::now() {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            ready!(poll_timer(&mut self.stall_timer, context, end));
-        }
+        ready!(self.stall_deadline.poll(context, end));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-/// Ready at `wake`, or sooner: the timer may be that of an earlier wait.
-fn poll_timer(timer: &mut Option<Pin<Box<Sleep>>>, context: &mut Context<'_>, wake: Instant) -> Poll<()> {
-    let wake = tokio::time::Instant::from_std(wake);
-    let timer = timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
-    if timer.is_elapsed() || timer.deadline() > wake {
-        timer.as_mut().reset(wake);
-    }
-    timer.as_mut().poll(context)
-}
-
-impl<S: IO> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -132,7 +107,9 @@ impl<S: IO> AsyncRead for Guarded<S> {
                 if !bytes.is_empty() {
                     this.state.speak();
                 }
-                if this.meter.read(bytes) && !this.state.is_overdrawn() {
+                let state = &this.state;
+                let is_calm = this.meter.read(bytes, |stream| state.endings.cancelled(stream));
+                if is_calm && !this.state.is_overdrawn() {
                     return Poll::Ready(Ok(()));
                 }
                 ConnectionEvent::H2Flood
@@ -146,7 +123,7 @@ impl<S: IO> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: IO> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[io::IoSlice::new(bytes)])
     }
@@ -156,6 +133,9 @@ impl<S: IO> AsyncWrite for Guarded<S> {
         let flushed = Pin::new(&mut this.inner).poll_flush(context);
         let flushed = this.bound(context, flushed);
         this.backlog.note(&this.state.places, context, flushed.is_pending());
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            this.state.endings.flushed();
+        }
         flushed
     }
 
@@ -184,7 +164,8 @@ impl<S: IO> AsyncWrite for Guarded<S> {
         for slice in slices {
             let here = count.min(slice.len());
             let state = &this.state;
-            this.meter.wrote(slice.get(..here).unwrap_or_default(), |event| state.count(event));
+            let bytes = slice.get(..here).unwrap_or_default();
+            this.meter.wrote(bytes, |event| state.count(event), |stream| state.endings.wrote(stream));
             count -= here;
         }
         Poll::Ready(Ok(whole))
@@ -200,62 +181,3 @@ impl<S> std::fmt::Debug for Guarded<S> {
         out.debug_struct("Guarded").field("state", &self.state).finish_non_exhaustive()
     }
 }
-
-#[async_trait]
-impl<S: IO> Shutdown for Guarded<S> {
-    async fn shutdown(&mut self) {
-        if !self.is_over {
-            // Nobody is left to hear of an error, or may be there and take nothing.
-            let _ = self.flush().await;
-            let _ = tokio::time::timeout(self.state.timeouts.client_write, self.inner.shutdown()).await;
-        }
-    }
-}
-
-impl<S: IO> UniqueID for Guarded<S> {
-    fn id(&self) -> UniqueIDType {
-        self.inner.id()
-    }
-}
-
-impl<S: IO> Ssl for Guarded<S> {
-    fn get_ssl(&self) -> Option<&TlsRef> {
-        self.inner.get_ssl()
-    }
-
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.inner.get_ssl_digest()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.inner.selected_alpn_proto()
-    }
-}
-
-impl<S: IO> GetTimingDigest for Guarded<S> {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.inner.get_timing_digest()
-    }
-
-    fn get_read_pending_time(&self) -> Duration {
-        self.inner.get_read_pending_time()
-    }
-
-    fn get_write_pending_time(&self) -> Duration {
-        self.inner.get_write_pending_time()
-    }
-}
-
-impl<S: IO> GetProxyDigest for Guarded<S> {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        None
-    }
-}
-
-impl<S: IO> GetSocketDigest for Guarded<S> {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.inner.get_socket_digest()
-    }
-}
-
-impl<S: IO> Peek for Guarded<S> {}

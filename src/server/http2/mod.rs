@@ -1,5 +1,6 @@
-//! HTTP/2 clients: pingora reads their frames, and this bounds what they may cost.
+//! HTTP/2 clients: the library that pingora speaks it by reads their frames, and this bounds what they may cost.
 
+mod endings;
 mod fragment;
 mod frames;
 mod guarded;
@@ -13,87 +14,132 @@ use super::admission::Permit;
 use super::connection::{Lifetime, Site};
 use crate::config::{Limits, Timeouts};
 use crate::gateway::ConnectionInfo;
-use async_trait::async_trait;
+use bytes::Bytes;
 use guarded::Guarded;
-use pingora::apps::{HttpServerApp, ReusedHttpStream, ServerApp as _};
-use pingora::protocols::IO;
-use pingora::protocols::http::ServerSession;
-use pingora::protocols::http::v2::server::{H2Options, default_h2_options};
-use pingora::server::ShutdownWatch;
+use h2::Reason;
+use h2::server::{Builder, Connection};
 use places::Places;
 use state::ConnectionState;
+use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// How much of an answer the library holds until it can be sent. Its own 400 KiB make nothing faster.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// Serves a connection to its end. Pingora bounds its requests only by saying goodbye when the whole gateway stops; so
-/// each connection is told of a stop of its own.
-pub(super) async fn serve<S: IO + 'static>(
-    site: &Arc<Site>,
-    stream: S,
-    info: ConnectionInfo,
-    permit: Permit,
-    (limits, timeouts): (Limits, Timeouts),
-    mut lifetime: Lifetime,
-) {
-    let places = Places::of(permit.requester());
-    let state = ConnectionState::new(limits, timeouts, info, places, permit.totals());
-    let state = Arc::new(state);
-    let guarded = Guarded::new(stream, &state, permit);
-    let (goodbye, told) = watch::channel(*lifetime.stopping.borrow());
-    let connection = Arc::new(Connection { site: Arc::clone(site), state: Arc::clone(&state) });
-    let served = connection.process_new(Box::new(guarded), &told);
-    let said = async {
-        // Whoever stops the gateway, or nobody any more, ends the wait.
-        tokio::select! {
-            _ = lifetime.stopping.wait_for(|stop| *stop) => {}
-            () = state.used_up() => {}
-        }
-        goodbye.send_replace(true);
-        std::future::pending::<()>().await;
+/// How much of a body a client may send before it is read: what RFC 9113 §6.9.2 has at the start.
+const WINDOW: u32 = 65_535;
+
+/// How long to wait for the last acknowledgement on a connection that carries other answers as well.
+const AMONG_OTHERS: Duration = Duration::from_secs(10);
+
+/// What a connection is made of.
+pub(super) struct Opened<S> {
+    pub(super) stream: S,
+    pub(super) socket: RawFd,
+    pub(super) permit: Permit,
+    pub(super) info: ConnectionInfo,
+    pub(super) limits: Limits,
+    pub(super) timeouts: Timeouts,
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve<S>(site: &Arc<Site>, opened: Opened<S>, mut lifetime: Lifetime)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let Opened { stream, socket, permit, info, limits, timeouts } = opened;
+    let (places, totals) = (Places::of(permit.requester()), permit.totals());
+    let state = Arc::new(ConnectionState::new(limits, timeouts, info, places, socket, totals));
+    let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
+    let connection = tokio::select! {
+        connection = handshake => connection.ok(),
+        _ = lifetime.closing.wait_for(|closing| *closing) => None,
     };
-    tokio::select! {
-        _ = served => {}
-        () = said => {}
+    if let Some(mut connection) = connection {
+        requests(&mut connection, site, &state, lifetime).await;
+        state.close();
+        // The socket is asked about until then. Whoever waits has no longer.
+        let _ = timeout(AMONG_OTHERS, state.endings.all_forgotten()).await;
+    } else {
+        state.close();
     }
-    state.close();
 }
 
-/// One connection, for whose requests pingora starts a task each.
-struct Connection {
-    site: Arc<Site>,
-    state: Arc<ConnectionState>,
-}
-
-#[async_trait]
-impl HttpServerApp for Connection {
-    async fn process_new_http(
-        self: &Arc<Self>,
-        session: ServerSession,
-        _: &ShutdownWatch,
-    ) -> Option<ReusedHttpStream> {
-        if let ServerSession::H2(session) = session {
-            stream::serve(session, Arc::clone(&self.state), &self.site).await;
+/// Takes one request after the other, each a task of its own, until the connection is over.
+async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
+    connection: &mut Connection<Guarded<S>, Bytes>,
+    site: &Arc<Site>,
+    state: &Arc<ConnectionState>,
+    lifetime: Lifetime,
+) {
+    let Lifetime { mut stopping, mut closing } = lifetime;
+    let (mut is_leaving, mut is_closing) = (false, false);
+    loop {
+        tokio::select! {
+            // What has come is taken before it is looked whether anything is under way.
+            biased;
+            accepted = connection.accept() => match accepted {
+                Some(Ok((request, answer))) => {
+                    state.begin();
+                    tokio::spawn(stream::serve(request, answer, Arc::clone(state), Arc::clone(site)));
+                }
+                Some(Err(_)) | None => return,
+            },
+            () = is_set(&mut stopping), if !is_leaving => {
+                is_leaving = true;
+                connection.graceful_shutdown();
+            }
+            // Whoever has said goodbye waits for its client to hear of it, which that may never.
+            () = is_set(&mut closing), if !is_closing => {
+                is_closing = true;
+                leave_if_resting(connection, state);
+            }
+            () = state.changed() => {
+                if state.is_used_up() && !is_leaving {
+                    is_leaving = true;
+                    connection.graceful_shutdown();
+                }
+                if is_closing {
+                    leave_if_resting(connection, state);
+                }
+            }
         }
-        None
     }
+}
 
-    /// What the library bounds itself.
-    fn h2_options(&self) -> Option<H2Options> {
-        let limits = &self.state.limits;
-        // Pingora's own options are the ones with bounds; those of the h2 library are not (RFC 9113 §10.5.1).
-        let mut h2 = default_h2_options();
-        h2.max_concurrent_streams(limits.h2_streams);
-        h2.max_send_buffer_size(SEND_BUFFER);
-        h2.max_header_list_size(u32::try_from(limits.header_size).unwrap_or(u32::MAX));
-        // Whoever leaves a page cancels all of its streams at once, perhaps before they were looked at; how often that may
-        // happen is counted by the guard. The library would end the connection at 20.
-        h2.max_pending_accept_reset_streams(limits.h2_streams as usize);
-        // A client can have its own streams cancelled by breaking the protocol on them (CVE-2025-8671), or by opening more
-        // than it may. A good one does so by chance at most, so these are for its whole life.
-        h2.max_local_error_reset_streams(Some(limits.h2_resets as usize));
-        Some(h2)
+/// Ends a connection on which nothing is under way.
+fn leave_if_resting<S: AsyncRead + AsyncWrite + Unpin>(
+    connection: &mut Connection<Guarded<S>, Bytes>,
+    state: &ConnectionState,
+) {
+    if state.is_resting() {
+        connection.abrupt_shutdown(Reason::NO_ERROR);
     }
+}
+
+/// Ready once `signal` is set, or nobody is left to set it.
+async fn is_set(signal: &mut watch::Receiver<bool>) {
+    let _ = signal.wait_for(|is_set| *is_set).await;
+}
+
+/// What the library bounds itself.
+fn options(limits: &Limits) -> Builder {
+    let mut h2 = Builder::new();
+    h2.max_concurrent_streams(limits.h2_streams);
+    h2.max_send_buffer_size(SEND_BUFFER);
+    h2.max_header_list_size(u32::try_from(limits.header_size).unwrap_or(u32::MAX));
+    // A body that nobody reads holds up no other one. What it holds is bounded by its own window, and so by its place.
+    h2.initial_window_size(WINDOW);
+    h2.initial_connection_window_size(WINDOW.saturating_mul(limits.h2_streams).clamp(WINDOW, u32::MAX >> 1));
+    // Whoever leaves a page cancels all of its streams at once, perhaps before they were looked at; how often that may
+    // happen is counted by the guard. The library would end the connection at 20.
+    h2.max_pending_accept_reset_streams(limits.h2_streams as usize);
+    // A client can have its own streams cancelled by breaking the protocol on them (CVE-2025-8671), or by opening more
+    // than it may. A good one does so by chance at most, so these are for its whole life.
+    h2.max_local_error_reset_streams(Some(limits.h2_resets as usize));
+    h2
 }

@@ -3,10 +3,12 @@
 //! The guard sees bytes and knows nothing of requests; the callbacks see requests and nothing of what comes before one.
 //! A [`ConnectionState`] says in which part of its life a connection is, and since when.
 
+use super::endings::Endings;
 use super::places::{Place, Places};
 use crate::config::{Limits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -35,6 +37,9 @@ pub(super) struct ConnectionState {
     pub(super) timeouts: Timeouts,
     pub(super) info: ConnectionInfo,
     pub(super) places: Places,
+    pub(super) endings: Endings,
+    /// Its socket, which the kernel is asked about.
+    pub(super) socket: RawFd,
     totals: Arc<ConnectionTotals>,
     start: Instant,
     phase: AtomicU8,
@@ -47,8 +52,8 @@ pub(super) struct ConnectionState {
     has_spoken: AtomicBool,
     /// Whether what ended the connection is counted.
     is_counted: AtomicBool,
-    /// Told when the connection has carried as many requests as it may.
-    used_up: Notify,
+    /// Told when the connection has carried as many requests as it may, and whenever none is open any more.
+    changed: Notify,
 }
 
 impl ConnectionState {
@@ -57,6 +62,7 @@ impl ConnectionState {
         timeouts: Timeouts,
         info: ConnectionInfo,
         places: Places,
+        socket: RawFd,
         totals: Arc<ConnectionTotals>,
     ) -> Self {
         Self {
@@ -64,6 +70,8 @@ impl ConnectionState {
             timeouts,
             info,
             places,
+            endings: Endings::default(),
+            socket,
             totals,
             start: Instant::now(),
             phase: AtomicU8::new(Phase::Fresh as u8),
@@ -72,7 +80,7 @@ impl ConnectionState {
             open: AtomicU32::new(0),
             has_spoken: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
-            used_up: Notify::new(),
+            changed: Notify::new(),
         }
     }
 
@@ -82,7 +90,7 @@ impl ConnectionState {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.enter(Phase::Busy);
         if number == self.limits.requests_per_connection {
-            self.used_up.notify_one();
+            self.changed.notify_one();
         }
     }
 
@@ -90,6 +98,7 @@ impl ConnectionState {
     pub(super) fn end(&self) {
         if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.enter(Phase::Idle);
+            self.changed.notify_one();
         }
     }
 
@@ -98,10 +107,20 @@ impl ConnectionState {
         self.places.enter(&self.limits)
     }
 
-    /// Waits until the connection has carried as many requests as it may; the client is told then that it takes no more
-    /// (RFC 9113 §6.8).
-    pub(super) async fn used_up(&self) {
-        self.used_up.notified().await;
+    /// Waits until [`Self::is_used_up`] or [`Self::is_resting`] may have changed.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Whether the connection has carried as many requests as it may; the client is told then that it takes no more (RFC
+    /// 9113 §6.8).
+    pub(super) fn is_used_up(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) >= self.limits.requests_per_connection
+    }
+
+    /// Whether no request is under way.
+    pub(super) fn is_resting(&self) -> bool {
+        self.open.load(Ordering::Relaxed) == 0
     }
 
     /// Whether the client goes on although it was told that no more requests are taken. As many as it may have open may
@@ -133,6 +152,7 @@ impl ConnectionState {
 
     /// The connection is gone: one on which there was never a request is counted.
     pub(super) fn close(&self) {
+        self.endings.close();
         self.places.catch_up();
         if !self.is_counted.load(Ordering::Relaxed) && self.phase() == Phase::Fresh {
             self.count(if self.has_spoken() { ConnectionEvent::NoRequest } else { ConnectionEvent::Silent });
@@ -142,7 +162,7 @@ impl ConnectionState {
     pub(super) fn phase(&self) -> Phase {
         // Requests overlap: where one ends just as another begins, the number of those that are open is right, whoever
         // spoke last.
-        if self.open.load(Ordering::Relaxed) > 0 {
+        if !self.is_resting() {
             return Phase::Busy;
         }
         let phase = usize::from(self.phase.load(Ordering::Relaxed));
@@ -182,7 +202,7 @@ mod tests {
         let limits = Limits { requests_per_connection: 2, ..config.limits };
         let places = Places::of(Arc::<Requests>::default().of(None));
         let info = ConnectionInfo::new(None, true, true);
-        Arc::new(ConnectionState::new(limits, config.timeouts, info, places, Arc::default()))
+        Arc::new(ConnectionState::new(limits, config.timeouts, info, places, -1, Arc::default()))
     }
 
     #[test]

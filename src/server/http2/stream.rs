@@ -1,52 +1,58 @@
-//! One request of HTTP/2: decided, answered or exchanged by the same functions as one of HTTP/1. Pingora reads its frames.
+//! One request of HTTP/2: decided, answered or exchanged by the same functions as one of HTTP/1.
 
+use super::AMONG_OTHERS;
 use super::places::Place;
 use super::state::ConnectionState;
 use crate::config::Limits;
-use crate::gateway::{Incoming, RequestContext};
+use crate::gateway::{Incoming, RequestContext, date};
 use crate::http::{Body, RequestHead, Response, Version};
 use crate::proxy::{Client, ClientFault, Failure};
 use crate::record::ConnectionEvent;
 use crate::server::connection::{Answered, BodyMeter, Deadline, Recipient, Site, answer, drain, page, send};
 use crate::server::delivery;
 use bytes::Bytes;
-use h2::SendStream;
-use http::header::{CONTENT_LENGTH, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue};
-use pingora::http::RequestHeader;
-use pingora::protocols::http::v2::server::HttpSession;
-use std::future::{Future as _, poll_fn};
-use std::pin::pin;
+use h2::server::SendResponse;
+use h2::{RecvStream, SendStream};
+use http::header::{CONTENT_LENGTH, DATE, HOST};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// How long a client may take for a piece of robots.txt where there is no place. It is answered all the same.
 const HURRY: Duration = Duration::from_secs(5);
 
-/// How long to wait for the last acknowledgement on a connection that carries other answers as well.
-const AMONG_OTHERS: Duration = Duration::from_secs(10);
-
 /// How much of an answer is handed over at a time.
 const PIECE: usize = 16 * 1024;
 
-/// Answers a request.
-pub(super) async fn serve(session: HttpSession, state: Arc<ConnectionState>, site: &Site) {
-    let head = head(&session);
+/// Answers a request that has begun.
+pub(super) async fn serve(
+    request: http::Request<RecvStream>,
+    answer: SendResponse<Bytes>,
+    state: Arc<ConnectionState>,
+    site: Arc<Site>,
+) {
+    let head = head(&request);
     let info = state.info.clone();
     let incoming = Incoming { head: &head, connection: &info };
     let mut context = RequestContext::new(site.gateway.current.held());
-    let mut stream = Stream::new(session, state);
-    let answered = stream.request(incoming, site, &mut context).await;
+    let mut stream = Stream::new(request.into_body(), answer, state);
+    let answered = stream.request(incoming, &site, &mut context).await;
+    site.gateway.finish(incoming, answered.ending, context);
     if answered.is_whole {
         stream.finish();
+        // One who is still sending is not cut off at once: it may not look at its answer before.
+        stream.is_drained(&head).await;
     }
-    site.gateway.finish(incoming, answered.ending, context);
 }
 
 /// A request under way, and the client that waits for its answer.
 struct Stream {
-    session: HttpSession,
+    body: RecvStream,
+    answer: SendResponse<Bytes>,
     /// What the answer's body is written to, once its head was sent.
     writer: Option<SendStream<Bytes>>,
     state: Arc<ConnectionState>,
@@ -61,10 +67,10 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(session: HttpSession, state: Arc<ConnectionState>) -> Self {
-        state.begin();
+    fn new(body: RecvStream, answer: SendResponse<Bytes>, state: Arc<ConnectionState>) -> Self {
         Self {
-            session,
+            body,
+            answer,
             writer: None,
             patience: state.timeouts.client_write,
             state,
@@ -117,9 +123,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends an answer, without waiting for what is left of the request's body.
+    /// Sends an answer to its end, without waiting for what is left of the request's body (RFC 9113 §8.1).
     async fn send_answer(&mut self, response: &Response, head: &RequestHead) -> Answered {
         let mut fields = HeaderMap::with_capacity(response.headers.len() + 2);
+        fields.extend(HeaderValue::from_str(&date::now()).map(|date| (DATE, date)));
         for (name, value) in &response.headers {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(&**name), HeaderValue::from_bytes(value)) {
                 fields.insert(name, value);
@@ -130,9 +137,17 @@ impl Stream {
             fields.insert(CONTENT_LENGTH, response.body.len().into());
         }
         let body: &[u8] = if head.method() == "HEAD" { &[] } else { &response.body };
+        self.state.endings.watch(self.id());
         let begun = self.send_head(response.status, fields, body.is_empty());
         let is_sent = begun.is_ok() && send(self, body).await.is_ok();
+        if is_sent {
+            self.finish();
+        }
         Answered::own(response, is_sent, body.len(), false)
+    }
+
+    fn id(&self) -> u32 {
+        self.answer.stream_id().into()
     }
 
     /// Ends the answer.
@@ -149,6 +164,7 @@ impl Drop for Stream {
         if let Some(place) = self.place.take() {
             self.state.places.leave(place);
         }
+        self.state.endings.forget(self.id());
         self.state.end();
     }
 }
@@ -159,9 +175,11 @@ impl Client for Stream {
             return Poll::Ready(Ok(true));
         }
         let state = &self.state;
-        let fault = match self.session.poll_read_body_bytes(context) {
+        let fault = match self.body.poll_data(context) {
             Poll::Ready(Some(Ok(data))) => {
                 out.extend_from_slice(&data);
+                // It fails for more than has come only.
+                let _ = self.body.flow_control().release_capacity(data.len());
                 if !self.meter.note(data.len(), &state.limits) {
                     return Poll::Ready(Ok(false));
                 }
@@ -188,11 +206,10 @@ impl Client for Stream {
 
     fn send_head(&mut self, status: u16, fields: HeaderMap, is_last: bool) -> Result<(), ClientFault> {
         let mut head = http::Response::new(());
-        *head.status_mut() = http::StatusCode::from_u16(status).map_err(|_| ClientFault::Gone)?;
+        *head.status_mut() = StatusCode::from_u16(status).map_err(|_| ClientFault::Gone)?;
         *head.headers_mut() = fields;
-        let (parts, ()) = head.into_parts();
-        self.session.write_response_header(Box::new(parts.into()), is_last).map_err(|_| ClientFault::Gone)?;
-        self.writer = self.session.take_response_body_writer().filter(|_| !is_last);
+        let writer = self.answer.send_response(head, is_last).map_err(|_| ClientFault::Gone)?;
+        self.writer = Some(writer).filter(|_| !is_last);
         Ok(())
     }
 
@@ -226,7 +243,7 @@ impl Client for Stream {
     fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.writer {
             Some(writer) => writer.poll_reset(context).map(drop),
-            None => pin!(self.session.idle()).poll(context).map(drop),
+            None => self.answer.poll_reset(context).map(drop),
         }
     }
 
@@ -237,7 +254,6 @@ impl Client for Stream {
 
 impl Recipient for Stream {
     async fn respond(&mut self, response: &Response, head: &RequestHead, _: bool) -> Answered {
-        self.is_drained(head).await;
         self.send_answer(response, head).await
     }
 
@@ -248,33 +264,38 @@ impl Recipient for Stream {
 
     /// Other answers are under way on the connection, which goes on either way, and its guard sees to the end of it.
     async fn is_delivered(&mut self) -> bool {
-        let socket = self.session.digest().and_then(|digest| digest.socket_digest.clone());
         let most = self.state.timeouts.client_write.min(AMONG_OTHERS);
-        delivery::is_digest_acknowledged(socket.as_deref(), most).await
+        let (endings, id) = (&self.state.endings, self.id());
+        let has_left = timeout(most, endings.has_left(id)).await.unwrap_or(false);
+        // One that cancels what is on its way does not take it, either.
+        has_left
+            && delivery::is_acknowledged(Some(self.state.socket), most).await
+            && endings.has_left(id).await
     }
 }
 
 /// The head of a request as `gateway` reads it.
-fn head(session: &HttpSession) -> RequestHead {
-    let request: &RequestHeader = session.req_header();
-    let declared = request.headers.get(CONTENT_LENGTH);
+fn head(request: &http::Request<RecvStream>) -> RequestHead {
+    let (uri, headers) = (request.uri(), request.headers());
+    let declared = headers.get(CONTENT_LENGTH);
     let length = declared.and_then(|length| length.to_str().ok()?.parse().ok());
     let body = match length {
-        // Whether a body without data has ended is not told apart by pingora.
         Some(length) => Body::Length(length),
-        None if session.is_body_empty() => Body::None,
+        None if request.body().is_end_stream() => Body::None,
         None => Body::Chunked,
     };
-    let authority = request.uri.authority().map(|authority| authority.as_str().as_bytes());
-    let host = authority.filter(|_| !request.headers.contains_key(HOST));
-    let own = host.into_iter().map(|host| (&b"host"[..], host));
-    let fields = request.headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+    let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
+    let mut hosts = headers.get_all(HOST).iter().map(HeaderValue::as_bytes);
+    // RFC 9113 §8.3.1: they may say the same. Where they do not, there are two.
+    let is_said_again = hosts.next().is_some_and(|host| Some(host) == authority) && hosts.next().is_none();
+    let own = authority.filter(|_| !is_said_again).map(|host| (&b"host"[..], host));
+    let fields = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
     RequestHead::from_parts(
-        [request.method.as_str().as_bytes(), request.raw_path()],
-        request.uri.scheme_str().map(str::as_bytes),
+        [request.method().as_str(), uri.path_and_query().map_or("", PathAndQuery::as_str)].map(str::as_bytes),
+        uri.scheme_str().map(str::as_bytes),
         Version::Http2,
         body,
-        own.chain(fields),
+        own.into_iter().chain(fields),
     )
 }
 

@@ -99,6 +99,11 @@ impl Http2 {
         self.is_silent
     }
 
+    /// How many bytes have come that were not read.
+    pub(crate) fn waiting(&self) -> usize {
+        self.stream.sock.peek(&mut vec![0; 16 << 20]).unwrap_or(0)
+    }
+
     pub(crate) fn write(&mut self, octets: &[u8]) -> std::io::Result<()> {
         self.stream.write_all(octets)?;
         self.stream.flush()
