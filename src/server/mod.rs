@@ -7,6 +7,7 @@ mod delivery;
 mod demo;
 mod front;
 mod http2;
+mod memory;
 mod pages;
 mod preamble;
 mod renewal;
@@ -17,6 +18,7 @@ mod tls;
 mod workers;
 
 pub use demo::{DemoError, DemoOrigin};
+pub use memory::MemoryServer;
 pub use pages::Pages;
 pub use serve::{ServeError, Server};
 pub use workers::Workers;

@@ -65,7 +65,13 @@ pub(crate) fn read(octets: &[u8]) -> Option<Reading> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     // What follows behind the first request may be refused.
     let _ = runtime.block_on(connection);
-    first.lock().expect("one thread").take()
+    let mut reading = first.lock().expect("one thread").take()?;
+    // It writes an empty path of a URL as a slash, which means the same (RFC 9110 §4.2.3).
+    let target = &reading.target;
+    if !octets.windows(target.len()).any(|sent| sent == target) && target.ends_with(b"/") {
+        reading.target.pop();
+    }
+    Some(reading)
 }
 
 async fn reading(request: Request<Incoming>) -> Option<Reading> {

@@ -1,5 +1,5 @@
-//! Requests that this gateway accepts, other readers that accept them read in the same way: hyper, and llhttp as Node has
-//! it. Messages are random and mutated. What another reader refuses is no other reading.
+//! Requests that this gateway accepts, other readers that accept them read in the same way: httparse, hyper, and llhttp as
+//! Node has it. Messages are random and mutated. What another reader refuses is no other reading.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -7,13 +7,14 @@
     reason = "a test fails by panicking, and prints what it compared"
 )]
 
+mod httparse_reader;
 mod hyper_reader;
 mod llhttp_reader;
 mod messages;
 
 use messages::{Random, message};
-use robots_gateway::http::BodyReader;
 use robots_gateway::http::head::{HeadLimits, HeadReader, Progress, Version};
+use robots_gateway::http::{Body, BodyReader};
 
 /// A request as a reader understands it: its fields in order of names, which are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +35,17 @@ impl Reading {
 
 /// The first request of `octets` as this gateway reads it; `None` where it refuses it, or waits for more.
 fn own(octets: &[u8]) -> Option<Reading> {
+    let (head, bodies) = own_head(octets)?;
+    let (mut bodies, mut body) = (BodyReader::new(bodies), Vec::new());
+    bodies.read(&head.body, |data| body.extend_from_slice(data)).ok()?;
+    bodies.is_done().then_some(Reading { body, ..head })
+}
+
+/// Its head, and in place of its body all that follows; and how the body is framed.
+fn own_head(octets: &[u8]) -> Option<(Reading, Body)> {
     let mut reader = HeadReader::new(HeadLimits { octets: 10_000, fields: 60 });
     let Ok(Progress::Whole(head)) = reader.read(octets) else { return None };
-    let end = head.end;
-    let mut bodies = BodyReader::new(head.body);
-    let mut body = Vec::new();
-    bodies.read(&octets[end..], |data| body.extend_from_slice(data)).ok()?;
+    let (end, body) = (head.end, head.body);
     let head = reader.into_head(octets, head);
     let field =
         |(name, value): (&[u8], &[u8])| (String::from_utf8_lossy(name).to_lowercase(), value.to_vec());
@@ -48,9 +54,9 @@ fn own(octets: &[u8]) -> Option<Reading> {
         target: head.target().to_vec(),
         minor: u8::from(head.version == Version::Http11),
         fields: head.fields().map(field).collect(),
-        body,
+        body: octets[end..].to_vec(),
     };
-    bodies.is_done().then(|| reading.sorted())
+    Some((reading.sorted(), body))
 }
 
 /// Compares so many messages that this gateway accepts with what `other` makes of them.
@@ -73,6 +79,19 @@ fn accepted(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let mut random = Random(seed);
     let messages = std::iter::repeat_with(|| message(&mut random)).filter(|octets| own(octets).is_some());
     messages.take(count).collect()
+}
+
+/// All that is accepted here httparse accepts as well.
+#[test]
+fn httparse_reads_every_head_in_the_same_way_that_is_accepted() {
+    let (mut random, mut accepted) = (Random(0x9e37_79b9_7f4a_7c15), 0);
+    for _ in 0..200_000 {
+        let octets = message(&mut random);
+        let Some((own, _)) = own_head(&octets) else { continue };
+        assert_eq!(httparse_reader::read(&octets), Some(own), "{}", octets.escape_ascii());
+        accepted += 1;
+    }
+    assert!(accepted > 50_000, "{accepted}");
 }
 
 #[test]

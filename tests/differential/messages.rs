@@ -4,19 +4,25 @@
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, most: usize) -> usize {
+    pub(crate) fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 >> 11).expect("64 bits") % most
     }
 
-    fn of<'a>(&mut self, all: &[&'a [u8]]) -> &'a [u8] {
+    pub(crate) fn of<'a>(&mut self, all: &[&'a [u8]]) -> &'a [u8] {
         all[self.below(all.len())]
     }
 }
 
-const LINES: [&[u8]; 6] = [
+const LINES: [&[u8]; 12] = [
+    b"HEAD http://a/x HTTP/1.0",
+    b"X-Y /\xc3\xa9 HTTP/1.1",
+    b"get //x%2f HTTP/1.1",
+    b"HEAD /private HTTP/1.1",
+    b"GET /private/x HTTP/1.1",
+    b"GET /robots.txt HTTP/1.1",
     b"GET / HTTP/1.1",
     b"POST /a?b=c HTTP/1.1",
     b"OPTIONS * HTTP/1.1",
@@ -24,7 +30,9 @@ const LINES: [&[u8]; 6] = [
     b"POST /x HTTP/1.0",
     b"DELETE //x%2f;y=/.. HTTP/1.1",
 ];
-const FIELDS: [&[u8]; 9] = [
+const FIELDS: [&[u8]; 11] = [
+    b"host:a:80",
+    b"Transfer-Encoding: chunked",
     b"Connection: close",
     b"Connection: keep-alive, x",
     b"X:",

@@ -5,8 +5,6 @@
 
 mod answer;
 mod authority;
-#[cfg(test)]
-mod differential;
 mod field;
 mod framing;
 mod parts;

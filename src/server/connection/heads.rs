@@ -164,7 +164,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             },
             _ => malformed_answer(fault),
         };
-        let (status, body) = (answer.status, answer.body.len());
+        let body = if self.unread_method() == "HEAD" { 0 } else { answer.body.len() };
+        let status = answer.status;
         if let Some(gateway) = gateway {
             let bytes = &self.unread;
             let fragment = Fragment { bytes, since, status, body, fault: fault.as_str() };
@@ -215,9 +216,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
+    /// The method of a head that is no request, as far as an answer depends on it (RFC 9110 §9.3.2).
+    fn unread_method(&self) -> &'static str {
+        let is_head = self.unread.trim_ascii_start().starts_with(b"HEAD ");
+        if is_head { "HEAD" } else { "GET" }
+    }
+
     async fn say_and_linger(&mut self, answer: &Response) {
         let mut out = Vec::new();
-        answer.write(&mut out, "GET", &date::now(), false);
+        answer.write(&mut out, self.unread_method(), &date::now(), false);
         if self.send(&out).await.is_ok() {
             linger::linger(&mut self.stream).await;
         }

@@ -1,0 +1,50 @@
+//! Connections that come from memory: for tests and fuzzers of what a client may send. The daemon serves none.
+
+use super::admission::Admission;
+use super::connection::{Connection, Lifetime, Opened, Service};
+use super::room::Room;
+use super::services::services;
+use crate::gateway::{ConnectionInfo, Gateway};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+/// Serves sites to clients without a socket, on one thread.
+pub struct MemoryServer {
+    gateway: Gateway,
+    service: Service,
+    admission: Arc<Admission>,
+    /// Never told to stop.
+    running: watch::Sender<bool>,
+}
+
+impl MemoryServer {
+    /// One that asks `gateway`; `None` where it has nothing to serve.
+    #[must_use]
+    pub fn new(gateway: Gateway) -> Option<Self> {
+        let site = services(&gateway, &Arc::default(), Room::new(None, 0, 1), 1).pop()?;
+        let admission = Arc::new(Admission::new(Arc::clone(&gateway.connections)));
+        Some(Self { gateway, service: Service::Site(site), admission, running: watch::Sender::new(false) })
+    }
+
+    /// Serves a connection of HTTP/1 from `client` to its end.
+    pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, client: IpAddr) {
+        let (limits, timeouts) = {
+            let config = &self.gateway.current.get().config;
+            (config.limits, config.timeouts)
+        };
+        let Some(permit) = self.admission.enter(&limits) else { return };
+        let opened = Opened { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
+        let lifetime = Lifetime { stopping: self.running.subscribe(), closing: self.running.subscribe() };
+        let info = ConnectionInfo::new(Some(client), false, true);
+        Connection::new(opened).serve(&self.service, info, lifetime).await;
+    }
+}
+
+impl fmt::Debug for MemoryServer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("MemoryServer").finish_non_exhaustive()
+    }
+}
