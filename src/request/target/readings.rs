@@ -16,32 +16,26 @@ use super::steps::{Step, Steps, decoded_query, is_decoded_further};
 /// with two or three tricks at once have some dozens.
 const MOST_PATHS: usize = 64;
 
-/// Bytes of these paths, and again of the readings that are judged: a path of 8 KiB is changed once. This bounds the time
-/// that one target takes.
-const MOST_BYTES: usize = 16 * 1024;
+/// What is judged or followed for one target may cost so much, what is judged anyway among it. This bounds the time that
+/// one target takes: the worst of 8 KiB takes 13 times as long as a plain one (`cargo test --release --test readings worst`).
+const MOST_COST: usize = 56 * 1024;
 
-/// As how many bytes a `%` counts, and a slash or a dot of a path that is followed: a look is taken at what comes after.
-const SPECIAL: usize = 4;
+/// A byte that is no letter, digit, `-` or `_` costs as much as so many of those: a look is taken at what it may mean.
+const SPECIAL: usize = 16;
 
-/// As many `%` are looked at for more than whether there is any other reading.
+/// Whoever writes so many `%` writes escapes, which have three bytes each (RFC 3986 §2.1): more than there can be escapes
+/// take four times as long as escapes do.
 const MOST_PERCENTS: usize = 1_024;
 
-/// How many bytes an escape has.
-const ESCAPE: usize = 3;
-
-fn count_percents(target: &[u8]) -> usize {
-    memchr::memchr_iter(b'%', target).count()
+fn has_odd_percents(target: &[u8]) -> bool {
+    let percents = memchr::memchr_iter(b'%', target).count();
+    percents > MOST_PERCENTS && percents * 3 > target.len()
 }
 
-/// What it costs to judge a target.
-fn cost_of_judging(target: &[u8]) -> usize {
-    target.len() + (SPECIAL - 1) * count_percents(target)
-}
-
-/// What it costs to follow a path.
-fn cost_of_following(path: &[u8]) -> usize {
+/// What it costs to judge or to follow a path.
+fn cost(path: &[u8]) -> usize {
     // Counted in blocks whose sums fit a byte, so that many are added at once: a tenth of the instructions.
-    let is_special = |byte: &u8| u8::from(matches!(*byte, b'%' | b'/' | b'.'));
+    let is_special = |byte: &u8| u8::from(!(byte.is_ascii_alphanumeric() || matches!(*byte, b'-' | b'_')));
     let special = |block: &[u8]| block.iter().map(is_special).fold(0_u8, u8::wrapping_add);
     let special: usize = path.chunks(128).map(|block| usize::from(special(block))).sum();
     path.len() + (SPECIAL - 1) * special
@@ -64,24 +58,20 @@ impl Readings {
         if is_plain && memchr::memchr(b'%', query).is_none() {
             return Self::default();
         }
-        let has_more = Self { has_more: true, ..Self::default() };
-        let percents = count_percents(sent);
-        if percents > MOST_PERCENTS {
-            // More than there can be escapes: no page has such an address.
-            let is_odd = percents * ESCAPE > sent.len();
-            let is_read_otherwise = is_odd || Steps::change(path, parameters) || is_decoded_further(query);
-            return if is_read_otherwise { has_more } else { Self::default() };
+        let left = MOST_COST.saturating_sub(cost(judged));
+        let mut closure = Closure { found: Vec::new(), left, has_more: has_odd_percents(sent) };
+        if !is_plain && !closure.has_more {
+            closure.close(path, parameters);
         }
-        let closure = if is_plain { Closure::default() } else { Closure::of(path, parameters) };
         if closure.has_more {
-            return has_more;
+            return Self { has_more: true, ..Self::default() };
         }
         let decoded = is_decoded_further(query).then(|| decoded_query(query));
         let mut readings = Self::default();
         if closure.found.is_empty() && decoded.is_none() {
             return readings;
         }
-        let mut left = MOST_BYTES;
+        let mut left = closure.left;
         let found = closure.found.iter().filter(|found| !found.is_on_the_way);
         let paths = found.map(|found| found.path.as_slice());
         let (judged_path, _) = split_query(judged);
@@ -91,7 +81,7 @@ impl Readings {
                 if target == judged || readings.targets.contains(&target) {
                     continue;
                 }
-                match left.checked_sub(cost_of_judging(&target)) {
+                match left.checked_sub(cost(&target)) {
                     Some(rest) => left = rest,
                     None => return Self { has_more: true, ..readings },
                 }
@@ -105,7 +95,7 @@ impl Readings {
 /// A path with the query that was sent, unless decoding ended it before. An empty query that only decoding brings to light
 /// is the same page as none: many titles end with a question mark.
 fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {
-    let whole = path.split(|byte| *byte == b'#').next().unwrap_or(path);
+    let whole = memchr::memchr(b'#', path).and_then(|end| path.get(..end)).unwrap_or(path);
     let query = if whole.len() < path.len() { b"" } else { query };
     let whole = whole.strip_suffix(b"?").filter(|_| query.is_empty()).unwrap_or(whole);
     [whole, query].concat()
@@ -124,43 +114,35 @@ struct Closure {
     has_more: bool,
 }
 
-impl Default for Closure {
-    fn default() -> Self {
-        Self { found: Vec::new(), left: MOST_BYTES, has_more: false }
-    }
-}
-
 impl Closure {
-    fn of(path: &[u8], parameters: PathParameters) -> Self {
+    fn close(&mut self, path: &[u8], parameters: PathParameters) {
         if !Steps::change(path, parameters) {
-            return Self::default();
+            return;
         }
         // There is no room for a second path of its size.
-        let has_more = cost_of_following(path) > MOST_BYTES / 2;
-        let mut closure = Self { has_more, ..Self::default() };
-        if has_more {
-            return closure;
+        self.has_more = cost(path) > self.left / 2;
+        if self.has_more {
+            return;
         }
-        closure.note(path.to_vec());
+        self.note(path.to_vec());
         let mut next = 0;
-        while let Some(found) = closure.found.get_mut(next) {
+        while let Some(found) = self.found.get_mut(next) {
             // Taken out while it is read; nothing that is found from it equals it.
             let path = std::mem::take(&mut found.path);
-            let is_on_the_way = closure.follow(&path, parameters);
-            if let Some(found) = closure.found.get_mut(next) {
+            let is_on_the_way = self.follow(&path, parameters);
+            if let Some(found) = self.found.get_mut(next) {
                 *found = Found { path, is_on_the_way };
             }
-            if closure.has_more {
+            if self.has_more {
                 break;
             }
             next += 1;
         }
-        closure
     }
 
     /// Takes every step from `path`; whether it has dot segments.
     fn follow(&mut self, path: &[u8], parameters: PathParameters) -> bool {
-        let end = path.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(path.len());
+        let end = memchr::memchr2(b'?', b'#', path).unwrap_or(path.len());
         let (path, rest) = path.split_at_checked(end).unwrap_or((path, b""));
         let steps = Steps::of(path, parameters);
         for step in Step::ALL.into_iter().filter(|step| steps.has(*step)) {
@@ -176,7 +158,7 @@ impl Closure {
 
     /// Keeps a path that was not found before, as long as there is room.
     fn note(&mut self, path: Vec<u8>) {
-        let Some(left) = self.left.checked_sub(cost_of_following(&path)) else {
+        let Some(left) = self.left.checked_sub(cost(&path)) else {
             self.has_more = true;
             return;
         };
