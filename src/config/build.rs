@@ -34,7 +34,7 @@ use toml::Spanned;
 /// The faults found so far, so that an operator sees all of them at once.
 pub(super) struct Faults<'a> {
     path: &'a Path,
-    text: &'a str,
+    pub(super) text: &'a str,
     found: Vec<ConfigError>,
 }
 

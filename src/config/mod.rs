@@ -39,7 +39,7 @@ pub use limits::Limits;
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
-pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl};
+pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
 pub use sibling::sibling;
 pub use site::{Published, SiteConfig};
 pub use values::{

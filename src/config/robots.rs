@@ -2,6 +2,7 @@
 
 use super::build::Faults;
 use super::defaults;
+use super::error::position;
 use super::origin_url::OriginUrl;
 use super::values::DurationValue;
 use super::values::TextOr;
@@ -26,7 +27,28 @@ pub struct RobotsConfig {
     pub block: Vec<Purpose>,
     /// Tokens and names of crawlers that are not.
     pub except: Vec<String>,
+    /// Where those stand.
+    pub except_at: Vec<WordPlace>,
 }
+
+/// Line and column of a word, which are no difference between two configurations.
+#[derive(Clone, Copy, Debug)]
+pub struct WordPlace(pub usize, pub usize);
+
+impl WordPlace {
+    fn of(text: &str, offset: usize) -> Self {
+        let (line, column) = position(text, offset);
+        Self(line, column)
+    }
+}
+
+impl PartialEq for WordPlace {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for WordPlace {}
 
 /// Where a site's own rules come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,6 +179,12 @@ impl RobotsConfig {
             let purpose = word.as_ref().parse::<Purpose>();
             (word.span(), purpose.map_err(|unknown| format!("`{}` is no purpose; {unknown}", word.as_ref())))
         }))?;
+        let twice = (0..).zip(&block).find(|(at, purpose)| block.iter().take(*at).any(|it| it == *purpose));
+        if let Some((at, purpose)) = twice {
+            let span = table.block.get(at).map_or(span, Spanned::span);
+            faults.push(span, format!("`{purpose}` stands twice in `block`"), "remove one of the two");
+            return None;
+        }
         if block.is_empty() && !table.except.is_empty() {
             faults.push(span, "`except` without `block` says nothing", "add `block`, or remove it");
             return None;
@@ -165,7 +193,12 @@ impl RobotsConfig {
             source,
             additions: table.additions.map(|path| base.join(path)),
             block,
-            except: table.except,
+            except_at: table
+                .except
+                .iter()
+                .map(|word| WordPlace::of(faults.text, word.span().start))
+                .collect(),
+            except: table.except.into_iter().map(Spanned::into_inner).collect(),
         })
     }
 }
@@ -221,7 +254,7 @@ pub(super) struct RobotsTable {
     #[serde(default)]
     block: Vec<Spanned<String>>,
     #[serde(default)]
-    except: Vec<String>,
+    except: Vec<Spanned<String>>,
     host: Option<String>,
     url: Option<String>,
 }
@@ -281,6 +314,7 @@ mod tests {
         for (written, place, part) in [
             ("robots = { file = \"r\", from = \"none\" }", ":3:10: ", "both `file` and `from`"),
             ("robots = { block = [\"ai-trian\"] }", ":3:21: ", "`ai-trian` is no purpose"),
+            ("robots = { block = [\"seo\", \"seo\"] }", ":3:28: ", "`seo` stands twice in `block`"),
             ("robots = { from = \"orign\" }", ":3:19: ", "`origin`"),
             ("robots = { from = \"origin\", every = \"25h\" }", ":3:37: ", "above 24h"),
             ("robots = { from = \"origin\", every = \"0s\" }", ":3:37: ", "below 1s"),

@@ -9,7 +9,7 @@ use super::{Failure, Outcome, origin_copy, setting};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
-use crate::robots::{Finding, LineSource, Severity};
+use crate::robots::{Finding, Severity};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -73,12 +73,8 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
 
 /// A finding at its place in the part of the file that it stands in.
 fn of_finding(site: &Site, finding: &Finding) -> Complaint {
-    let robots = &site.config.robots;
-    let (source, line) =
-        site.robots.as_ref().map_or((&LineSource::Own, finding.line), |file| file.place(finding.line));
-    let additions = robots.additions.as_deref().filter(|_| *source == LineSource::Additions);
-    let path = additions.or_else(|| robots.file()).unwrap_or_else(|| Path::new("robots.txt of the origin"));
-    Complaint { line: usize::try_from(line).ok(), ..Complaint::of(path, finding) }
+    let (path, line) = site.place_of(finding);
+    Complaint { line: line.and_then(|line| usize::try_from(line).ok()), ..Complaint::of(path, finding) }
 }
 
 /// Certificates that run out, or have.

@@ -5,6 +5,7 @@ use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, harmless};
 use super::style::Ink;
 use super::{Failure, Outcome};
+use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::robots::{Finding, Limits, Robots, Severity};
 use serde::Serialize;
@@ -160,7 +161,8 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
 
 /// What is odd in a file, and how many octets each complaint is about.
 fn findings(file: &RobotsFile) -> Vec<(Complaint, usize)> {
-    let parsed = Robots::parse(&file.bytes, &Limits::default());
+    let mut parsed = Robots::parse(&file.bytes, &Limits::default());
+    parsed.compare_names(catalogue::bundled().catalogue.names());
     let unfit = fitness(&file.bytes)
         .err()
         .map(|unfit| Complaint::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint()));

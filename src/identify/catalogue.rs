@@ -217,13 +217,17 @@ impl Catalogue {
         tokens.filter(|token| seen.insert(token.to_ascii_lowercase())).collect()
     }
 
+    /// All names and tokens.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.crawlers.iter().map(|crawler| &*crawler.name);
+        let tokens = self.crawlers.iter().flat_map(|crawler| crawler.tokens.iter().map(|token| &**token));
+        names.chain(tokens).chain(self.control.iter().map(|control| &*control.token))
+    }
+
     /// Whether an entry or a control token has this name or token.
     #[must_use]
     pub fn knows(&self, word: &str) -> bool {
-        let mut tokens = self.crawlers.iter().flat_map(|crawler| crawler.tokens.iter());
-        self.get(word).is_some()
-            || self.control_token(word).is_some()
-            || tokens.any(|token| token.eq_ignore_ascii_case(word))
+        self.names().any(|name| name.eq_ignore_ascii_case(word))
     }
 
     /// Whether this is a control token.

@@ -3,11 +3,10 @@
 use super::Site;
 use crate::config::{ConfigError, KeyChange};
 use crate::record::LedgerError;
-use crate::robots::Robots;
+use crate::robots::{Finding, Robots};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 
 /// What came of a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,7 +102,11 @@ impl SiteChange {
             Some(old) => rule_delta(&old.rules.current().robots, &new.rules.current().robots),
             None => (new.rules.current().robots.rules().count(), 0),
         };
-        let path = new.config.robots.file().unwrap_or_else(|| Path::new(""));
+        let warning = |finding: &Finding| {
+            let (path, line) = new.place_of(finding);
+            let place = line.map(|line| format!(":{line}:{}", finding.column)).unwrap_or_default();
+            format!("{}{place}: {finding}", path.display())
+        };
         let shown = |version: Option<crate::decide::VersionId>| version.map(|id| id.to_string());
         Self {
             site: new.config.name.clone(),
@@ -111,10 +114,7 @@ impl SiteChange {
             new_version: shown(new.version()),
             added,
             removed,
-            warnings: new
-                .warnings()
-                .map(|finding| format!("{}:{}:{}: {finding}", path.display(), finding.line, finding.column))
-                .collect(),
+            warnings: new.warnings().map(warning).collect(),
             notice,
         }
     }

@@ -8,7 +8,7 @@ use crate::config::RobotsConfig;
 use crate::decide::{SiteRules, Version};
 use crate::identify::{Catalogue, Purpose};
 use crate::record::printable;
-use crate::robots::{BlockedTokens, Composed, Finding, Limits, LineSource, Robots, Void};
+use crate::robots::{BlockedTokens, Composed, Finding, Limits, LineSource, Robots, Void, generated_from};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(super) fn compose(
     }
     let additions = robots.additions.as_deref().map(|path| {
         let file = RobotsFile::read(path).and_then(|file| fitness(&file.bytes).map(|()| file));
-        file.map_err(|unfit| (path.to_owned(), unfit))
+        file.map_err(|unfit| (path.to_owned(), Unfit::Additions(Box::new(unfit))))
     });
     let additions = additions.transpose()?;
     let of_purpose = |purpose: &Purpose| BlockedTokens {
@@ -54,11 +54,9 @@ pub(super) fn compose(
 }
 
 /// A file compiled, and what is odd about those of its lines that somebody wrote.
-pub(super) fn compiled(file: &RobotsFile, limits: Limits) -> (Version, Vec<Finding>) {
-    let mut parsed = Robots::parse(&file.bytes, &limits);
-    let is_written =
-        |finding: &Finding| matches!(file.place(finding.line).0, LineSource::Own | LineSource::Additions);
-    parsed.findings.retain(is_written);
+pub(super) fn compiled(file: &RobotsFile, catalogue: &Catalogue, limits: Limits) -> (Version, Vec<Finding>) {
+    let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
+    parsed.compare_names(catalogue.names());
     (Version::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
 }
 
@@ -143,7 +141,7 @@ impl Site {
             let rules = SiteRules::new(Version::allowing_everything());
             return Ok(Self { rules, robots: None, findings: Arc::new([]), ..self.clone() });
         };
-        let (version, findings) = compiled(&file, Limits { max_bytes: most });
+        let (version, findings) = compiled(&file, policy.identifier.catalogue(), Limits { max_bytes: most });
         let (rules, findings) = (SiteRules::new(Arc::new(version)), findings.into());
         Ok(Self { rules, robots: Some(Arc::new(file)), findings, ..self.clone() })
     }
@@ -172,7 +170,10 @@ impl Site {
             },
             void: voids.iter().find(|void| void.line == number).map(|void| {
                 let how_far = if void.is_whole { "void" } else { "void in part" };
-                format!("{how_far}: line {} lets {} in", void.by, printable(void.token.as_bytes()))
+                let lines: Vec<String> = void.by.iter().take(3).map(u32::to_string).collect();
+                let (lines, more) = (lines.join(", "), if void.by.len() > 3 { ", …" } else { "" });
+                let (line, lets) = if void.by.len() > 1 { ("lines", "let") } else { ("line", "lets") };
+                format!("{how_far}: {line} {lines}{more} {lets} {} in", printable(void.token.as_bytes()))
             }),
         });
         served.collect()

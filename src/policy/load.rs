@@ -113,6 +113,7 @@ pub(super) fn load(
             manner,
             now,
         };
+        faults.extend(loading.unknown_exceptions());
         match loading.site() {
             Ok((site, error)) => {
                 unfit.extend(error);
@@ -203,11 +204,13 @@ impl Loading<'_> {
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
         let origin = self.origin()?;
-        self.check_exceptions()?;
         let (path, unfit) = match self.fresh() {
             Ok(fresh) => return Ok((self.assembled(fresh, origin), None)),
             Err(unfit) => unfit,
         };
+        // What the origin has is no file; the configuration says what becomes of it.
+        let path =
+            if path.as_os_str().is_empty() { self.config.path.clone().unwrap_or_default() } else { path };
         let error = ConfigError::whole(&path, unfit.to_string());
         let Some(former) = self.former.filter(|former| former.robots.is_some()) else {
             return Err(error.with_hint(unfit.hint()));
@@ -243,13 +246,15 @@ impl Loading<'_> {
     }
 
     /// A name that nothing has would shut out what it was to spare.
-    fn check_exceptions(&self) -> Result<(), ConfigError> {
-        let mut except = self.site.robots.except.iter();
-        let Some(word) = except.find(|word| !self.catalogue.knows(word)) else { return Ok(()) };
-        let path = self.config.path.as_deref().unwrap_or_else(|| Path::new(""));
-        let site = &self.site.name;
-        let message = format!("`except` of site `{site}`: the catalogue knows no crawler or token `{word}`");
-        Err(ConfigError::whole(path, message).with_hint("`gatewayctl crawlers` shows their names and tokens"))
+    fn unknown_exceptions(&self) -> impl Iterator<Item = ConfigError> {
+        let (robots, path) =
+            (&self.site.robots, self.config.path.as_deref().unwrap_or_else(|| Path::new("")));
+        let words = robots.except.iter().zip(&robots.except_at);
+        words.filter(|(word, _)| !self.catalogue.knows(word)).map(move |(word, at)| {
+            let message = format!("the catalogue knows no crawler or token `{word}`");
+            let hint = "`gatewayctl crawlers` shows their names and tokens";
+            ConfigError { position: Some((at.0, at.1)), ..ConfigError::whole(path, message) }.with_hint(hint)
+        })
     }
 
     /// The site's own robots.txt, where it has one.
@@ -293,7 +298,7 @@ impl Loading<'_> {
             return Ok(Fresh::kept(former));
         }
         let limits = Limits { max_bytes: self.config.robots_max_size };
-        let (version, findings) = compiled(&file, limits);
+        let (version, findings) = compiled(&file, self.catalogue, limits);
         let (file, version) = (Some(Arc::new(file)), Arc::new(version));
         Ok(Fresh { file, version, findings: findings.into(), is_unknown: false })
     }

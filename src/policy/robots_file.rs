@@ -67,6 +67,9 @@ pub enum Unfit {
     /// A line of what is added to it is for no group.
     #[error("{0}")]
     Ungrouped(Ungrouped),
+    /// The file with what is added to it has such a fault.
+    #[error("the file that `additions` names: {0}")]
+    Additions(Box<Self>),
 }
 
 impl Unfit {
@@ -93,6 +96,12 @@ impl Unfit {
                 "shorten the file or what is added to it, or raise `robots_max_size`"
             }
             Self::Ungrouped(_) => "begin with a `User-agent:` line",
+            Self::Additions(unfit) => match **unfit {
+                Self::Missing | Self::Empty | Self::Html => {
+                    "write the lines that are to follow the site's own there, or remove `additions`"
+                }
+                ref other => other.hint(),
+            },
             Self::TooLarge => "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file",
         }
     }

@@ -8,7 +8,8 @@ use crate::config::{HostPattern, SiteConfig};
 use crate::decide::{SiteRules, Version, VersionId};
 use crate::enforce::Modes;
 use crate::identify::Recognised;
-use crate::robots::{Finding, Limits, Robots, Severity};
+use crate::robots::{Finding, Limits, LineSource, Robots, Severity};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -63,6 +64,19 @@ impl Site {
     /// Findings that an operator should act on.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.severity >= Severity::Warning)
+    }
+
+    /// The part of its robots.txt that a finding stands in, and its line there: none in what nobody wrote.
+    #[must_use]
+    pub fn place_of(&self, finding: &Finding) -> (&Path, Option<u32>) {
+        let robots = &self.config.robots;
+        let own = robots.file().unwrap_or_else(|| Path::new("robots.txt of the origin"));
+        match self.robots.as_ref().map(|file| file.place(finding.line)) {
+            None => (own, Some(finding.line)),
+            Some((LineSource::Own, line)) => (own, Some(line)),
+            Some((LineSource::Additions, line)) => (robots.additions.as_deref().unwrap_or(own), Some(line)),
+            Some((LineSource::Joint | LineSource::Block(_), _)) => (own, None),
+        }
     }
 
     /// The URL at which the rules can be read. It is made of the configured host, never of what a client

@@ -9,6 +9,7 @@ use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
 use crate::http::{Body, RequestHead};
 use crate::policy::{Site, Upstream};
 use crate::record::Totals;
+use crate::request::target::Target;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -180,9 +181,20 @@ impl Attempt<'_> {
             is_handshake: head.is_websocket_handshake(),
             keeps_alive,
             usage: self.context.usage.as_deref(),
+            most: if self.is_unknown_robots() {
+                self.context.policy.config.robots_max_size
+            } else {
+                usize::MAX
+            },
             read_timeout: own.read.unwrap_or(self.timeouts.origin_read),
             write_timeout: own.write.unwrap_or(self.timeouts.origin_write),
         }
+    }
+
+    /// Whether it is for the robots.txt of an origin of which nothing is known yet: the answer is passed on unseen.
+    fn is_unknown_robots(&self) -> bool {
+        let target = || forwarded_target(self.incoming.head);
+        self.site.is_unknown && Target::new(&target(), self.site.config.path_parameters).is_robots_txt()
     }
 
     fn idle(&self) -> std::time::Duration {

@@ -4,7 +4,7 @@
 //! 9309 §2.2). So each part is closed before the next begins. Groups of one token are combined all the same (§2.2.1),
 //! which is why an owner's own `Allow` is stronger than a generated `Disallow: /`.
 
-use super::line::{self, Content, Lines, Name};
+use super::line::{self, Content, Lines, Name, Record};
 use std::fmt;
 use std::fmt::Write as _;
 
@@ -53,6 +53,14 @@ pub struct Block {
     pub purpose: Box<str>,
     /// Product tokens.
     pub tokens: Vec<Box<str>>,
+}
+
+/// The first line that was generated.
+#[must_use]
+pub fn generated_from(sections: &[Section]) -> u32 {
+    let generated = sections.iter().position(|section| matches!(section.source, LineSource::Block(_)));
+    let before = generated.and_then(|at| sections.get(..at));
+    before.map_or(u32::MAX, |before| before.iter().map(|section| section.lines).sum::<u32>() + 1)
 }
 
 /// A file and where its lines come from.
@@ -145,27 +153,30 @@ fn count(bytes: &[u8]) -> u32 {
     u32::try_from(Lines::new(bytes, 0).count()).unwrap_or(u32::MAX)
 }
 
-/// Whether the last line that belongs to a group is a user-agent line.
+/// Whether a crawler may take what follows into the last group: a rule ends its names only for those that read it, and
+/// not all read one that is misspelt.
 fn is_naming(bytes: &[u8]) -> bool {
-    records(bytes).filter(|(_, name)| belongs(*name)).last().is_some_and(|(_, name)| name == Name::UserAgent)
+    let ends = |record: &Record<'_>| match record.name {
+        Name::UserAgent => Some(false),
+        Name::Allow | Name::Disallow if record.colon && !record.misspelt => Some(true),
+        _ => None,
+    };
+    records(bytes).filter_map(|(_, record)| ends(&record)).last() == Some(false)
 }
 
 /// The line of a record of a group that stands before any user-agent line.
 fn ungrouped(bytes: &[u8]) -> Option<u32> {
-    let of_group = |name| !matches!(name, Name::Sitemap | Name::Host | Name::Foreign | Name::Unknown);
+    let of_group =
+        |name| !matches!(name, Name::Sitemap | Name::Host | Name::Noindex | Name::Foreign | Name::Unknown);
     records(bytes)
-        .find(|(_, name)| of_group(*name))
-        .filter(|(_, name)| *name != Name::UserAgent)
+        .find(|(_, record)| of_group(record.name))
+        .filter(|(_, record)| record.name != Name::UserAgent)
         .map(|found| found.0)
 }
 
-const fn belongs(name: Name) -> bool {
-    matches!(name, Name::UserAgent | Name::Allow | Name::Disallow)
-}
-
-fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, Name)> {
+fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, Record<'_>)> {
     Lines::new(bytes, line::byte_order_mark(bytes)).filter_map(|line| match line.content {
-        Content::Record(record) => Some((line.number, record.name)),
+        Content::Record(record) => Some((line.number, record)),
         Content::Empty | Content::Junk(..) => None,
     })
 }
@@ -194,7 +205,7 @@ pub fn unmarked(noted: &str) -> (&str, Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::{Limits, Robots};
+    use crate::robots::{FindingKind, Limits, Parsed, Robots};
 
     fn block(tokens: &[&str]) -> Vec<Block> {
         let tokens = tokens.iter().map(|token| Box::from(*token)).collect();
@@ -203,6 +214,10 @@ mod tests {
 
     fn composed(own: &str, additions: &str, tokens: &[&str]) -> Composed {
         Composed::new(own.as_bytes(), additions.as_bytes(), &block(tokens)).unwrap()
+    }
+
+    fn parsed(file: &Composed) -> Parsed {
+        Robots::parse_composed(&file.bytes, generated_from(&file.sections), &Limits::default())
     }
 
     fn allows(file: &[u8], token: &str, path: &str) -> bool {
@@ -224,6 +239,8 @@ mod tests {
             "User-agent: Googlebot\r",
             "User-agent: a\nDisallow: /\n\nUser-agent: Googlebot\nCrawl-delay: 5\nSitemap: https://x.example/s\n# end",
             "User-agent: Googlebot\nnonsense\n",
+            "User-agent: Googlebot\nDissallow: /y\n",
+            "User-agent: Googlebot\nDisallow /y\n",
         ] {
             for additions in
                 ["", "User-agent: other\nDisallow: /\n", "\u{feff}User-agent: other\nDisallow: /"]
@@ -241,7 +258,7 @@ mod tests {
     #[test]
     fn generated_rules_name_their_purpose_and_others_none() {
         let file = composed("User-agent: a\nDisallow: /x # robots-gateway\n", "", &["GPTBot", "CCBot"]);
-        let robots = Robots::parse(&file.bytes, &Limits::default()).robots;
+        let robots = parsed(&file).robots;
         let judged = robots.judge(&["ccbot"], true, b"/y").rule.unwrap();
         assert_eq!((judged.text, judged.source()), (&b"Disallow: /"[..], Some("block ai-train")));
         assert_eq!(judged.marked, b"Disallow: / # robots-gateway: block ai-train");
@@ -249,10 +266,41 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_that_somebody_wrote_is_not_believed() {
+        let own = "User-agent: GPTBot\nAllow: /\nDisallow: /x # robots-gateway: block ai-train\n";
+        let parsed = parsed(&composed(own, "", &["CCBot"]));
+        let sources: Vec<_> = parsed.robots.rules().map(|(_, rule)| rule.source()).collect();
+        assert_eq!(sources, [None, None, Some("block ai-train")]);
+        assert_eq!(parsed.robots.written_tokens().collect::<Vec<_>>(), ["GPTBot"]);
+        assert_eq!(parsed.robots.voids().count(), 0);
+    }
+
+    #[test]
+    fn all_rules_that_win_over_a_generated_one_are_told() {
+        let by = |rules: &str| {
+            let file = composed(&format!("User-agent: GPTBot\n{rules}"), "", &["GPTBot"]);
+            let robots = parsed(&file).robots;
+            robots.voids().map(|void| (void.by, void.is_whole)).collect::<Vec<_>>()
+        };
+        assert_eq!(by("Allow: /a\nDisallow: /b\nAllow: /c\n"), [(vec![2, 4], false)]);
+        assert_eq!(by("Allow: /$\nAllow: /**\n"), [(vec![3], true)]);
+        assert_eq!(by("Allow: /robots.txt\nAllow:\n"), []);
+    }
+
+    #[test]
+    fn findings_are_of_lines_that_somebody_wrote() {
+        let own = "User-agent: *\n".to_owned() + &"nonsense\n".repeat(2000);
+        let findings = parsed(&composed(&own, "", &["AI2Bot", "Google-Extended"])).findings;
+        let last = findings.last().unwrap();
+        assert_eq!((last.kind, last.line), (FindingKind::MoreFindings, 1001));
+        assert_eq!(last.detail(), "1000");
+    }
+
+    #[test]
     fn only_tokens_that_somebody_wrote_are_looked_for_in_headers() {
         let file =
             composed("User-agent: Own\nDisallow: /x\nUser-agent: *\nAllow: /\n", "", &["AI2Bot", "own"]);
-        let robots = Robots::parse(&file.bytes, &Limits::default()).robots;
+        let robots = parsed(&file).robots;
         assert_eq!(robots.tokens().collect::<Vec<_>>(), ["Own", "AI2Bot", "AI"]);
         assert_eq!(robots.written_tokens().collect::<Vec<_>>(), ["Own"]);
     }

@@ -4,7 +4,6 @@
 //! file to be used whatever surrounds them; a finding tells the owner what was left out and why.
 
 use super::token;
-use std::fmt;
 
 /// How much a finding matters to the owner of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::IntoStaticStr)]
@@ -53,26 +52,40 @@ pub enum FindingKind {
     DuplicateGroup,
     /// A word so general that it names no crawler.
     GenericToken,
+    /// A `Host` record, which only Yandex read, until 2018.
+    HostRecord,
     /// The file is an HTML page.
     Html,
     /// A record name that only nearly is one of the known names.
     MisspeltRecord,
     /// A record without the colon after its name.
     MissingColon,
+    /// The name of a crawler that nobody has, and that is nearly one that is known.
+    MisspeltToken,
     /// Further findings were left out, because there are too many.
     MoreFindings,
+    /// A `Noindex` record, which no crawler heeds.
+    NoindexRecord,
     /// A NUL octet; the rest of its line is ignored.
     NulOctet,
     /// Octets that are not UTF-8 (section 2.3: the file must be UTF-8).
     NotUtf8,
+    /// A rule for a kind of file that ends in `$`: with a query behind it the file is let through.
+    QueryPasses,
+    /// A sitemap that is not named by its whole URL.
+    RelativeSitemap,
     /// A rule that stands before the first user-agent line (section 2.2.2: ignored).
     RuleOutsideGroup,
+    /// Several product tokens on one user-agent line.
+    SeveralTokens,
     /// A rule that another rule of the same group always overrides.
     ShadowedRule,
     /// A sitemap whose own path is disallowed for `*`.
     SitemapDisallowed,
     /// Sitemaps from here on were not looked up in the rules: there are too many of both.
     SitemapsSkipped,
+    /// `Disallow: /` for `*` in a file that seems to be that of a staging site.
+    StagingFile,
     /// The value of a user-agent line has octets outside the product token grammar.
     TokenCut,
     /// The file is larger than the parsing limit, or than the 500 KiB that every crawler must read
@@ -100,6 +113,7 @@ impl FindingKind {
                 | Self::Html
                 | Self::NotUtf8
                 | Self::SitemapsSkipped
+                | Self::StagingFile
                 | Self::TooLarge
                 | Self::Utf16
         )
@@ -120,7 +134,9 @@ impl FindingKind {
             | Self::ControlToken
             | Self::DisallowAll
             | Self::DuplicateGroup
+            | Self::HostRecord
             | Self::MoreFindings
+            | Self::QueryPasses
             | Self::SitemapsSkipped
             | Self::TokenCut => Severity::Note,
             _ => Severity::Warning,
@@ -141,11 +157,20 @@ impl FindingKind {
             Self::CrawlDelay => "write a number of seconds, such as `Crawl-delay: 10`",
             Self::DotSegment => "write the path as it is after `.` and `..` are resolved",
             Self::GenericToken => "use the product token the crawler's operator documents",
+            Self::HostRecord => "redirect to the host that search engines shall show",
             Self::Html => "serve the plain text file itself",
             Self::MissingColon => "write `Name: value`",
+            Self::MisspeltToken => "the rules bind the crawler only under its own name",
+            Self::NoindexRecord => {
+                "send `X-Robots-Tag: noindex` with these pages, and allow them here, so that crawlers see it"
+            }
             Self::NulOctet | Self::NotUtf8 | Self::Utf16 => "save the file as UTF-8",
+            Self::QueryPasses => "add the same rule with `?` in place of the `$`",
+            Self::RelativeSitemap => "write its whole URL, beginning with `https://`",
             Self::RuleOutsideGroup => "put a `User-agent:` line before the first rule",
+            Self::SeveralTokens => "write a `User-agent:` line for each of them",
             Self::SitemapDisallowed => "allow the sitemap's path, or leave the sitemap out",
+            Self::StagingFile => "put the file of the public site there, or search engines drop the site",
             Self::TokenCut => "write the product token alone, without a version",
             Self::UnmatchableRule => "start the path with `/`",
             Self::UnusableToken => "write a product token, or `*` for every crawler",
@@ -175,6 +200,8 @@ pub struct Finding {
     pub kind: FindingKind,
     pub(super) detail: Box<str>,
     pub(super) other: Option<u32>,
+    /// The name that was probably meant.
+    pub(super) meant: Option<Box<str>>,
 }
 
 /// Octets of a value that a message shows at most.
@@ -199,7 +226,8 @@ impl Finding {
         if shown.len() < detail.len() {
             text.push('…');
         }
-        Self { line, column, severity: kind.severity(), kind, detail: text.into_boxed_str(), other: None }
+        let detail = text.into_boxed_str();
+        Self { line, column, severity: kind.severity(), kind, detail, other: None, meant: None }
     }
 
     /// The octets in question, or a number, as text; empty where the kind says it all.
@@ -221,79 +249,5 @@ impl Finding {
             return Some(token::advice(self.detail.as_bytes()));
         }
         self.kind.hint()
-    }
-}
-
-impl Finding {
-    /// What is about another line, too.
-    fn beside(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (d, other) = (&*self.detail, self.other.unwrap_or_default());
-        match self.kind {
-            FindingKind::BlockOverridden => {
-                write!(f, "`{d}` wins over the generated line {other}, which shuts the crawler out")
-            }
-            FindingKind::DisallowAll => {
-                f.write_str("every crawler without a group of its own is shut out")?;
-                self.other
-                    .map_or(Ok(()), |line| write!(f, " of all but the paths that rules allow (line {line})"))
-            }
-            _ => write!(f, "`{d}` never decides: line {other} always does in its place"),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let d = &*self.detail;
-        match self.kind {
-            FindingKind::BlankInPattern => write!(f, "`{d}` holds a blank, so the rule matches nothing"),
-            FindingKind::BlockOverridden | FindingKind::DisallowAll | FindingKind::ShadowedRule => {
-                self.beside(f)
-            }
-            FindingKind::ByteOrderMark => f.write_str("the file starts with a byte order mark"),
-            FindingKind::ControlToken => write!(f, "`{d}` is a control token that no request carries"),
-            FindingKind::CommentInPattern => {
-                write!(f, "only `{d}` counts: the `#` right after it starts a comment")
-            }
-            FindingKind::CrawlDelay => write!(f, "`{d}` is not a number of seconds"),
-            FindingKind::DotSegment => {
-                write!(
-                    f,
-                    "`{d}` has a dot segment, which clients resolve before they ask, so it matches nothing"
-                )
-            }
-            FindingKind::DuplicateGroup => write!(f, "`{d}` has a group above; their rules are combined"),
-            FindingKind::GenericToken => write!(f, "`{d}` is a general word that names no crawler"),
-            FindingKind::Html => f.write_str("this is HTML, not robots.txt"),
-            FindingKind::MisspeltRecord => write!(f, "`{d}` is misspelt; it was read as intended"),
-            FindingKind::MissingColon => write!(f, "there is no colon after `{d}`; it was read as a record"),
-            FindingKind::MoreFindings => write!(f, "{d} further findings are not shown"),
-            FindingKind::NulOctet => f.write_str("a NUL octet; the rest of the line is ignored"),
-            FindingKind::NotUtf8 => {
-                f.write_str("the file is not UTF-8 from here; its octets are matched as they are")
-            }
-            FindingKind::RuleOutsideGroup => {
-                write!(f, "`{d}` is for nobody: the rule stands before the first group")
-            }
-            FindingKind::SitemapDisallowed => write!(f, "the sitemap `{d}` is disallowed for `*`"),
-            FindingKind::SitemapsSkipped => {
-                f.write_str("whether this sitemap and those below are disallowed was not looked up: too many")
-            }
-            FindingKind::TokenCut => match token::cut(d) {
-                "" => write!(f, "`{d}` is not a product token; crawlers may not find themselves in it"),
-                cut => write!(f, "`{d}` is not a product token; crawlers may compare only `{cut}`"),
-            },
-            FindingKind::TooLarge if self.severity == Severity::Note => {
-                write!(f, "crawlers may ignore the rest of the file: they must read {d} bytes, no more")
-            }
-            FindingKind::TooLarge => write!(f, "the rest of the file is ignored: only {d} bytes are read"),
-            FindingKind::UnparseableLine => write!(f, "`{d}` is not a record"),
-            FindingKind::UnmatchableRule => {
-                write!(f, "`{d}` starts neither with `/` nor `*`, so it matches nothing")
-            }
-            FindingKind::UnknownRecord => write!(f, "unknown record `{d}`"),
-            FindingKind::UnusableToken => write!(f, "`{d}` names no crawler"),
-            FindingKind::Utf16 => f.write_str("the file is UTF-16; nothing in it can be read"),
-        }
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Name {
     Host,
     ContentSignal,
     ContentUsage,
+    /// Google gave it up in 2019.
+    Noindex,
     /// A record others define; kept out of the way without a finding.
     Foreign,
     Unknown,
@@ -202,7 +204,9 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
     };
     let (value, lead) = trim(rest);
     let (name, misspelt) = name(key);
-    if value.is_empty() || value.iter().any(|&b| is_blank(b)) || matches!(name, Name::Unknown | Name::Foreign)
+    if value.is_empty()
+        || value.iter().any(|&b| is_blank(b))
+        || matches!(name, Name::Unknown | Name::Foreign | Name::Noindex)
     {
         return Content::Junk(text, start);
     }
@@ -226,7 +230,7 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
 /// Names compare without regard to ASCII case. The misspellings are those that Google's parser
 /// accepts, no others: a file is tested against that parser by its owner.
 fn name(key: &[u8]) -> (Name, bool) {
-    const EXACT: [(&[u8], Name); 8] = [
+    const EXACT: [(&[u8], Name); 9] = [
         (b"disallow", Name::Disallow),
         (b"allow", Name::Allow),
         (b"user-agent", Name::UserAgent),
@@ -235,6 +239,7 @@ fn name(key: &[u8]) -> (Name, bool) {
         (b"host", Name::Host),
         (b"content-signal", Name::ContentSignal),
         (b"content-usage", Name::ContentUsage),
+        (b"noindex", Name::Noindex),
     ];
     const MISSPELT: [(&[u8], Name); 7] = [
         (b"dissallow", Name::Disallow),
@@ -245,15 +250,8 @@ fn name(key: &[u8]) -> (Name, bool) {
         (b"useragent", Name::UserAgent),
         (b"user agent", Name::UserAgent),
     ];
-    const FOREIGN: [&[u8]; 7] = [
-        b"noindex",
-        b"clean-param",
-        b"request-rate",
-        b"visit-time",
-        b"license",
-        b"indexnow",
-        b"content-access",
-    ];
+    const FOREIGN: [&[u8]; 6] =
+        [b"clean-param", b"request-rate", b"visit-time", b"license", b"indexnow", b"content-access"];
     let find = |list: &[(&[u8], Name)]| {
         list.iter().find(|(text, _)| text.eq_ignore_ascii_case(key)).map(|&(_, name)| name)
     };

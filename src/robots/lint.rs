@@ -5,6 +5,7 @@
 use super::finding::{FindingKind, Severity};
 use super::index::{Entry, Shadow};
 use super::line::{self, Lines};
+use super::mistakes;
 use super::parse::Findings;
 use super::pattern::index;
 use super::rule::{Kind, RuleRecord};
@@ -37,6 +38,7 @@ pub(super) fn add(
     shadowed(robots, shadow, &mut seen, findings);
     same_pattern(robots, entries, &mut seen, findings);
     sitemaps(robots, entries, findings);
+    mistakes::query_passes(robots, findings);
 }
 
 /// What makes the file unreadable replaces the findings that follow from it.
@@ -119,6 +121,11 @@ fn disallow_all(robots: &Robots, findings: &mut Findings) {
     let Some(all) = best.filter(|rule| rule.kind == Kind::Disallow) else { return };
     let except = rules().find(|rule| rule.kind == Kind::Allow && rule.rank() > all.rank());
     let (text, column) = (all.view(&robots.source).text, column(robots, all.start));
+    let staging = if except.is_none() { mistakes::staging_line(robots) } else { None };
+    if let Some(about) = staging {
+        let kind = FindingKind::StagingFile;
+        return findings.add_beside(kind.severity(), kind, (all.line, column), text, about);
+    }
     match except {
         None => findings.add(FindingKind::DisallowAll, all.line, column, text),
         Some(except) => {
@@ -131,10 +138,12 @@ fn disallow_all(robots: &Robots, findings: &mut Findings) {
 /// An owner's own `Allow` is stronger than a generated group of the same crawler.
 fn overridden_blocks(robots: &Robots, findings: &mut Findings) {
     for void in robots.voids() {
-        let Some(record) = robots.rules.iter().find(|record| record.line == void.by) else { continue };
-        let place = (void.by, column(robots, record.start));
-        let text = record.view(&robots.source).text;
-        findings.add_beside(Severity::Warning, FindingKind::BlockOverridden, place, text, void.line);
+        for &by in &void.by {
+            let at = robots.rules.partition_point(|record| record.line < by);
+            let Some(record) = robots.rules.get(at) else { continue };
+            let (place, text) = ((by, column(robots, record.start)), record.view(&robots.source).text);
+            findings.add_beside(Severity::Warning, FindingKind::BlockOverridden, place, text, void.line);
+        }
     }
 }
 
@@ -260,13 +269,13 @@ fn split(uri: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The host of a `Host` record, which may be a URI.
-fn host(value: &[u8]) -> &[u8] {
+pub(super) fn host(value: &[u8]) -> &[u8] {
     let rest = memchr::memmem::find(value, b"://").and_then(|at| value.get(at + 3..)).unwrap_or(value);
     rest.split(|&octet| octet == b'/').next().unwrap_or_default()
 }
 
 /// The column of an offset, counted from the line's start.
-fn column(robots: &Robots, offset: u32) -> u32 {
+pub(super) fn column(robots: &Robots, offset: u32) -> u32 {
     let before = robots.source.get(..offset as usize).unwrap_or_default();
     let first = || line::byte_order_mark(before);
     let start = memchr::memrchr2(b'\n', b'\r', before).map_or_else(first, |at| at + 1);

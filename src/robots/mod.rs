@@ -62,6 +62,8 @@ mod judgement;
 mod line;
 mod lint;
 mod matcher;
+mod message;
+mod mistakes;
 mod naming;
 mod octets;
 mod parse;
@@ -72,7 +74,9 @@ mod target;
 mod token;
 mod usage;
 
-pub use compose::{Block as BlockedTokens, Composed, LineSource, Section, Ungrouped, unmarked};
+pub use compose::{
+    Block as BlockedTokens, Composed, LineSource, Section, Ungrouped, generated_from, unmarked,
+};
 pub use finding::{Finding, FindingKind, Severity};
 pub use group::{Group, Values};
 pub use judgement::{Judgement, Reason};
@@ -111,14 +115,14 @@ impl Default for Limits {
 }
 
 /// A generated rule that does not shut its crawler out, because another rule lets it in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Void<'r> {
     /// Its line.
     pub line: u32,
     /// The crawler's token.
     pub token: &'r str,
-    /// The line of the rule that wins.
-    pub by: u32,
+    /// The lines of the rules that win: one where nothing is left of it.
+    pub by: Vec<u32>,
     /// Whether nothing is left of it.
     pub is_whole: bool,
 }
@@ -141,6 +145,7 @@ pub struct Robots {
     rules: Vec<RuleRecord>,
     extras: Vec<Extra>,
     records: usize,
+    generated_from: u32,
     naming: Naming,
     rewritten: Box<[u8]>,
     pieces: Box<[Piece]>,
@@ -163,9 +168,17 @@ impl Robots {
     /// Beyond `limits.max_bytes` the file is ignored, never in the middle of a line (section 2.5).
     #[must_use]
     pub fn parse(bytes: &[u8], limits: &Limits) -> Parsed {
+        Self::parse_composed(bytes, u32::MAX, limits)
+    }
+
+    /// The same of a file whose lines from `generated_from` on are of [`Composed`]'s making: their marks are believed,
+    /// and nothing about them is odd.
+    #[must_use]
+    pub fn parse_composed(bytes: &[u8], generated_from: u32, limits: &Limits) -> Parsed {
         let limit = limits.max_bytes.clamp(LEAST_LIMIT, GREATEST_LIMIT);
         let source: Box<[u8]> = line::whole_lines(bytes, limit).into();
-        let Draft { blocks, agents, rules, extras, records, mut findings } = parse::parse(&source);
+        let Draft { blocks, agents, rules, extras, records, mut findings } =
+            parse::parse(&source, generated_from);
         let naming = Naming::new(&source, &blocks, &agents);
         let mut pool = Pool::new(&source);
         // Each rule is taken apart once, however many groups it belongs to.
@@ -182,6 +195,7 @@ impl Robots {
             rules,
             extras,
             records,
+            generated_from,
             naming,
             rewritten,
             pieces,
@@ -226,8 +240,8 @@ impl Robots {
 
     /// The [tokens](Self::tokens) that somebody wrote: those of generated groups alone are left out.
     pub fn written_tokens(&self) -> impl Iterator<Item = &str> {
-        let generated = self.rules.iter().filter(|rule| rule.view(&self.source).source().is_some());
-        let generated: HashSet<u32> = generated.map(|rule| rule.block).collect();
+        let generated: HashSet<u32> =
+            self.rules.iter().filter(|rule| rule.is_generated).map(|rule| rule.block).collect();
         let is_written = move |group: u32| {
             let mut blocks = self.naming.blocks(group).iter();
             generated.is_empty() || blocks.any(|block| !generated.contains(block))
@@ -260,19 +274,22 @@ impl Robots {
         self.rules.iter().map(|rule| (self.values(rule.block), rule.view(&self.source)))
     }
 
-    /// The generated rules that another rule of the same crawler sets aside, by the longest of those.
+    /// The generated rules that other rules of the same crawler set aside.
     pub fn voids(&self) -> impl Iterator<Item = Void<'_>> {
-        let generated = self.rules.iter().filter(|rule| rule.view(&self.source).source().is_some());
-        generated.filter_map(|rule| {
+        self.rules.iter().filter(|rule| rule.is_generated).filter_map(|rule| {
             let token = self.values(rule.block).next()?;
             let stronger = |other: &Rule<'_>| {
                 let is_harmless = matches!(other.pattern, b"/robots.txt" | b"/robots.txt$");
                 other.kind == Kind::Allow && other.octets > 0 && !is_harmless
             };
-            let rules = self.group(&[token], false)?.rules().filter(stronger);
-            // The one that sets aside the most has the fewest bytes.
-            let by = rules.min_by_key(|other| other.octets)?;
-            Some(Void { line: rule.line, token, by: by.line, is_whole: lint::is_everything(by.pattern) })
+            let group = self.group(&[token], false)?;
+            let rules = || group.rules().filter(stronger);
+            let whole = rules().find(|other| lint::is_everything(other.pattern));
+            let by: Vec<u32> = match whole {
+                Some(whole) => vec![whole.line],
+                None => rules().map(|other| other.line).collect(),
+            };
+            (!by.is_empty()).then_some(Void { line: rule.line, token, by, is_whole: whole.is_some() })
         })
     }
 

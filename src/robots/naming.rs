@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     fn naming(file: &str) -> Naming {
-        let draft = parse::parse(file.as_bytes());
+        let draft = parse::parse(file.as_bytes(), u32::MAX);
         Naming::new(file.as_bytes(), &draft.blocks, &draft.agents)
     }
 

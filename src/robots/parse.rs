@@ -52,7 +52,7 @@ impl Extra {
 }
 
 /// Everything one pass over the file yields.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Draft {
     pub(super) blocks: Vec<Block>,
     pub(super) agents: Vec<Agent>,
@@ -62,11 +62,26 @@ pub(super) struct Draft {
     pub(super) findings: Findings,
 }
 
+impl Draft {
+    const fn new(generated_from: u32) -> Self {
+        Self {
+            blocks: Vec::new(),
+            agents: Vec::new(),
+            rules: Vec::new(),
+            extras: Vec::new(),
+            records: 0,
+            findings: Findings::new(generated_from),
+        }
+    }
+}
+
 /// Findings, at most [`Findings::MOST`] of them beside those about the file as a whole.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Findings {
     list: Vec<Finding>,
     dropped: usize,
+    /// Nobody wrote the lines from here on.
+    generated_from: u32,
 }
 
 impl Findings {
@@ -74,7 +89,7 @@ impl Findings {
     pub(super) const MOST: usize = 1000;
 
     pub(super) fn add(&mut self, kind: FindingKind, line: u32, column: u32, detail: &[u8]) {
-        self.push(kind, || Finding::new(kind, line, column, detail));
+        self.push(kind, line, || Finding::new(kind, line, column, detail));
     }
 
     /// A finding at a line and column that is about another line too.
@@ -86,7 +101,7 @@ impl Findings {
         detail: &[u8],
         other: u32,
     ) {
-        self.push(kind, || Finding {
+        self.push(kind, line, || Finding {
             severity,
             other: Some(other),
             ..Finding::new(kind, line, column, detail)
@@ -102,18 +117,22 @@ impl Findings {
         column: u32,
         detail: &[u8],
     ) {
-        self.push(kind, || Finding { severity, ..Finding::new(kind, line, column, detail) });
+        self.push(kind, line, || Finding { severity, ..Finding::new(kind, line, column, detail) });
+    }
+
+    pub(super) const fn new(generated_from: u32) -> Self {
+        Self { list: Vec::new(), dropped: 0, generated_from }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.generated_from);
     }
 
     /// A file has one finding of each kind about it as a whole: there is always room for those.
-    fn push(&mut self, kind: FindingKind, finding: impl FnOnce() -> Finding) {
-        if kind.is_of_file() || self.list.len() < Self::MOST {
+    fn push(&mut self, kind: FindingKind, line: u32, finding: impl FnOnce() -> Finding) {
+        if kind.is_of_file() || (line < self.generated_from && self.list.len() < Self::MOST) {
             self.list.push(finding());
-        } else {
+        } else if line < self.generated_from {
             self.dropped += 1;
         }
     }
@@ -129,9 +148,14 @@ impl Findings {
     }
 }
 
-/// Reads `source`, which holds whole lines.
-pub(super) fn parse(source: &[u8]) -> Draft {
-    let mut parser = Parser { draft: Draft::default(), naming: false, named: HashSet::new() };
+/// Reads `source`, which holds whole lines, those from `generated_from` on of our own making.
+pub(super) fn parse(source: &[u8], generated_from: u32) -> Draft {
+    let mut parser = Parser {
+        draft: Draft::new(generated_from),
+        naming: false,
+        has_noindex: false,
+        named: HashSet::new(),
+    };
     let mark = line::byte_order_mark(source);
     if mark > 0 {
         parser.draft.findings.add(FindingKind::ByteOrderMark, 1, 1, b"");
@@ -146,6 +170,8 @@ struct Parser<'s> {
     draft: Draft,
     /// The last line that belongs to a group was a user-agent line.
     naming: bool,
+    /// Whether a `Noindex` was told of.
+    has_noindex: bool,
     /// The values of the block so far.
     named: HashSet<&'s str>,
 }
@@ -230,6 +256,7 @@ impl<'s> Parser<'s> {
             end: index(record.end),
             block: index(block),
             traits: record.traits,
+            is_generated: line >= self.draft.findings.generated_from,
             octets: if shape == Shape::Usable { pattern::weight(record.value, record.traits) } else { 0 },
         });
         if let Some(block) = self.draft.blocks.last_mut() {
@@ -241,10 +268,23 @@ impl<'s> Parser<'s> {
         let block = self.draft.blocks.len().checked_sub(1).map(index);
         let (start, end) = (index(record.value_start), index(record.end));
         self.draft.extras.push(Extra { name: record.name, line, start, end, block });
-        if record.name == Name::CrawlDelay && seconds(record.value).is_none() {
-            self.draft.findings.add(FindingKind::CrawlDelay, line, column, record.value);
-        }
+        let odd = match record.name {
+            Name::CrawlDelay if seconds(record.value).is_none() => FindingKind::CrawlDelay,
+            Name::Sitemap if !is_absolute(record.value) => FindingKind::RelativeSitemap,
+            Name::Noindex if !std::mem::replace(&mut self.has_noindex, true) => FindingKind::NoindexRecord,
+            Name::Host => FindingKind::HostRecord,
+            _ => return,
+        };
+        self.draft.findings.add(odd, line, column, record.value);
     }
+}
+
+/// Whether a sitemap is named by its whole URL, as the sitemaps protocol asks.
+fn is_absolute(value: &[u8]) -> bool {
+    let Some(scheme) = memchr::memmem::find(value, b"://") else { return false };
+    let (scheme, rest) = (value.get(..scheme), value.get(scheme + 3..));
+    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.iter().all(u8::is_ascii_alphanumeric))
+        && rest.and_then(|rest| rest.first()).is_some_and(|&octet| octet != b'/')
 }
 
 /// The value of a `Crawl-delay` in seconds.
@@ -263,6 +303,7 @@ mod tests {
     fn rules_end_a_run_of_user_agent_lines_and_nothing_else_does() {
         let draft = parse(
             b"user-agent: a\n\nsitemap: s\njunk\nuser-agent: b\nallow:\ncrawl-delay: 1\nuser-agent: c\n",
+            u32::MAX,
         );
         let blocks: Vec<_> = draft.blocks.iter().map(|b| (b.agents.clone(), b.rules.clone())).collect();
         assert_eq!(blocks, [(0..2, 0..1), (2..3, 1..1)]);

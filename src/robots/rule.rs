@@ -58,12 +58,15 @@ pub(super) struct RuleRecord {
     pub(super) block: u32,
     pub(super) octets: u32,
     pub(super) traits: Traits,
+    pub(super) is_generated: bool,
 }
 
 impl RuleRecord {
     pub(super) fn view(self, source: &[u8]) -> Rule<'_> {
         let cut = |start: u32| source.get(start as usize..self.end as usize).unwrap_or_default();
-        let marked = self.start as usize..compose::marked_end(source, self.end as usize);
+        let end = self.end as usize;
+        let marked =
+            self.start as usize..if self.is_generated { compose::marked_end(source, end) } else { end };
         Rule {
             kind: self.kind,
             line: self.line,

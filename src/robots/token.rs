@@ -65,10 +65,20 @@ const GENERIC: [&str; 16] = [
     "user-agent",
 ];
 
+/// Whether several names stand in one value, which nobody reads as a list.
+fn is_list(value: &[u8]) -> bool {
+    let is_one =
+        |part: &[u8]| !part.is_empty() && part.iter().all(|&b| in_name(b) || matches!(b, b'*' | b'/'));
+    value.contains(&b',') && value.split(|&b| b == b',').all(|part| is_one(part.trim_ascii()))
+}
+
 /// What is odd about the value of a user-agent line.
 pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
     let among =
         |list: &[&str], name: &[u8]| list.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(name));
+    if is_list(value) {
+        return Some(FindingKind::SeveralTokens);
+    }
     match named(value) {
         Named::Everyone => (value != b"*").then_some(FindingKind::TokenCut),
         Named::Nobody => Some(FindingKind::UnusableToken),

@@ -81,7 +81,7 @@ mod tests {
     fn the_most_specific_path_of_the_group() {
         let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=n\n\
                      content-usage: /p\tb=y\ncontent-usage: /q\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
-        let extras = parse::parse(file).extras;
+        let extras = parse::parse(file, u32::MAX).extras;
         let mut pool = Pool::new(file);
         let usages = compile(&extras, file, &mut pool);
         let compiled = Compiled::default();

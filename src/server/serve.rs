@@ -67,9 +67,8 @@ impl Server {
 
     async fn serve(self, crew: Crew, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
-        let connections = Arc::new(Connections::default());
         let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
-        let authorities = Arc::new(Authorities::default());
+        let (connections, authorities) = <(Arc<Connections>, Arc<Authorities>)>::default();
         tokio::spawn(keep_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
         let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         fetcher.begin().await;
@@ -101,16 +100,21 @@ impl Server {
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
         logs.set_rotating(!is_held);
         let control = tokio::spawn(control(socket, path, pages(control_pages), logs, stopped.clone()));
-        for (listener, config) in self.listeners {
-            let (tls, proxy_protocol, authorize) = (config.tls, config.proxy_protocol, config.is_for_proxies);
-            tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, authorize, "listening");
-            let fronts = ends.fronts(&services, &current, &admission, config);
-            crew.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
-        }
-        // The origin lives, and its folder with it, until the gateway stops.
+        // The demonstration's origin lives, and its folder with it, until the gateway stops.
         let demo = self.demo;
-        if let Some(demo) = &demo {
-            show(demo, pages(DemoOrigin::pages()), stopped.clone())?;
+        let listen = || {
+            for (listener, config) in self.listeners {
+                tell_listening(&listener, &config)?;
+                let fronts = ends.fronts(&services, &current, &admission, config);
+                crew.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
+            }
+            demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
+        };
+        if let Err(error) = listen() {
+            // The files of its sockets go first.
+            let _ = stop.send(true);
+            let _ = tokio::join!(control, handed);
+            return Err(error);
         }
         if let Some(predecessor) = self.heritage.predecessor {
             predecessor.tell_ready();
@@ -127,6 +131,12 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
+}
+
+fn tell_listening(listener: &TcpListener, config: &ListenerConfig) -> io::Result<()> {
+    let (tls, proxy_protocol, authorize) = (config.tls, config.proxy_protocol, config.is_for_proxies);
+    tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, authorize, "listening");
+    Ok(())
 }
 
 /// The room for connections; where that is less than the configuration asks for, the operator is told.

@@ -70,6 +70,18 @@ fn findings_of_what_is_added_stand_at_their_own_place() {
     folder.write("more.txt", "# c\nUser-agent: FooBot\nDisallow: nowhere\n");
     let told = with_config(&folder, &["check", "--offline"], 0).stdout;
     assert!(told.contains("more.txt:3:11: warning: `nowhere` starts neither"), "{told}");
+    for (text, says) in [
+        (None, "there is no such robots.txt"),
+        (Some(""), "the robots.txt is empty"),
+        (Some("<html></html>"), "the robots.txt is a web page"),
+    ] {
+        let path = folder.path().join("more.txt");
+        text.map_or_else(|| std::fs::remove_file(&path), |text| std::fs::write(&path, text))
+            .expect("changed");
+        let told = with_config(&folder, &["check", "--offline"], 1).stdout;
+        let line = format!("more.txt: error: the file that `additions` names: {says}");
+        assert!(told.contains(&line) && told.contains("or remove `additions`"), "{told}");
+    }
     folder.write("more.txt", "Disallow: /x\n");
     let told = with_config(&folder, &["check", "--offline"], 1).stdout;
     assert!(told.contains("more.txt: error: line 1 stands before the first user-agent line"), "{told}");
@@ -77,9 +89,14 @@ fn findings_of_what_is_added_stand_at_their_own_place() {
 
 #[test]
 fn an_exception_that_nothing_bears_is_an_error() {
-    let folder = folder("{ file = \"own.txt\", block = [\"ai-train\"], except = [\"GPTBto\"] }");
+    let folder =
+        folder("{ file = \"own.txt\", block = [\"ai-train\"], except = [\"GPTBto\", \"CCBot\", \"CCBto\"] }");
     let told = with_config(&folder, &["check", "--offline"], 1).stdout;
-    assert!(told.contains("the catalogue knows no crawler or token `GPTBto`"), "{told}");
+    for (column, word) in [(62, "GPTBto"), (81, "CCBto")] {
+        let line =
+            format!("gateway.toml:3:{column}: error: the catalogue knows no crawler or token `{word}`");
+        assert!(told.contains(&line), "{told}");
+    }
 }
 
 #[test]

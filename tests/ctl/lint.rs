@@ -44,6 +44,28 @@ fn warnings_have_their_lines_and_fail_when_denied() {
     lint("lint-warnings-json", WARNINGS, &["--format", "json"], 0).json();
 }
 
+const MISTAKES: &str = "\
+# The staging site
+User-agent: GPTBot, ClaudeBot
+User-agent: CCBto
+Disallow: /*.pdf$
+Noindex: /old
+
+User-agent: *
+Disallow: /
+
+Host: example.org
+Sitemap: /sitemap.xml
+";
+
+#[test]
+fn mistakes_that_many_make_fail_when_denied() {
+    let told = lint("lint-mistakes", MISTAKES, &[], 0).stdout;
+    assert!(told.contains("did you mean `CCBot`?"), "the catalogue is asked: {told}");
+    let one = "User-agent: GPTBot, ClaudeBot\nDisallow: /\n";
+    lint("lint-list-denied", one, &["--deny", "warnings"], 1);
+}
+
 #[test]
 fn what_is_no_robots_txt_is_an_error() {
     lint("lint-html", "<!DOCTYPE html>\n<html><body>Not found</body></html>\n", &[], 1);

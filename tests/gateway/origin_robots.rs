@@ -347,3 +347,38 @@ fn a_site_that_goes_over_to_its_origin_keeps_its_file_until_the_origin_has_answe
     origin.serves(OTHER);
     until("the origin has answered", || (robots(&gateway).text() == OTHER).then_some(()));
 }
+
+#[test]
+fn what_is_passed_on_unseen_is_bounded() {
+    let origin = Scripted::new();
+    let gateway = seldom(&origin);
+    let limit = 500 * 1024;
+    let long = "#".repeat(limit + 1000);
+    let chunked = format!("{:x}\r\n{long}\r\n0\r\n\r\n", long.len());
+    let chunked = ["HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n", &chunked].concat().into_bytes();
+    let unended = ["HTTP/1.1 500 Oh\r\n\r\n", &long].concat().into_bytes();
+    for answered in [answer("500 Oh", "", &long), chunked, unended] {
+        origin.answers(move |_| Some(answered.clone()));
+        let passed = robots(&gateway);
+        assert_eq!((passed.status, passed.text().len()), (500, limit));
+    }
+    origin.says("500 Oh", "", "short");
+    assert_eq!(robots(&gateway).text(), "short");
+    let origin = Scripted::serving(OWN);
+    assert_eq!(robots(&seldom(&origin)).text(), OWN);
+}
+
+#[test]
+fn warnings_of_a_reload_stand_at_their_own_place() {
+    let gateway = Daemon::without_robots()
+        .file("robots.txt", OWN)
+        .file("more.txt", "User-agent: FooBot\nDisallow: /a\n")
+        .site("robots = { file = \"robots.txt\", additions = \"more.txt\", block = [\"ai-train\"] }")
+        .start();
+    let more = gateway.folder().join("more.txt");
+    std::fs::write(more, "User-agent: FooBot\nDisallow: nowhere\n").expect("written");
+    let told = gateway.ctl(&["reload", "--format", "json"]).exits(0).json();
+    let warnings = told["sites"][0]["warnings"].as_array().cloned().expect("warnings");
+    assert_eq!(warnings.len(), 1, "{told}");
+    assert!(warnings[0].as_str().is_some_and(|text| text.contains("more.txt:2:11: `nowhere`")), "{told}");
+}

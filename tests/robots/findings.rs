@@ -13,9 +13,9 @@ fn findings(file: impl AsRef<[u8]>) -> Vec<String> {
 
 #[test]
 fn a_good_file_has_none() {
-    let file = "# A comment\nUser-agent: FooBot\nUser-agent: BarBot\nDisallow: /a/\nAllow: /a/b\nDisallow: /*.pdf$\n\
+    let file = "# A comment\nUser-agent: FooBot\nUser-agent: BarBot\nDisallow: /a/\nAllow: /a/b\nDisallow: /*.pdf$\nDisallow: /*.pdf?\n\
                 Crawl-delay: 5\n\nUser-agent: *\nDisallow:\n\nSitemap: https://example.com/sitemap.xml\n\
-                Content-Signal: ai-train=no\nNoindex: /x\n";
+                Content-Signal: ai-train=no\n";
     assert_eq!(findings(file), Vec::<String>::new());
 }
 
@@ -47,6 +47,124 @@ fn tokens() {
     assert_eq!(once, ["2:13 token-cut"]);
 }
 
+#[test]
+fn several_names_on_one_line() {
+    let file = "User-agent: GPTBot, ClaudeBot\nDisallow: /x\n";
+    let found = parse(file).findings;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].kind, found[0].severity), (FindingKind::SeveralTokens, Severity::Warning));
+    assert_eq!(
+        found[0].to_string(),
+        "`GPTBot, ClaudeBot` on one line names `GPTBot` at most; the other crawlers are not bound"
+    );
+    assert!(parse(file).robots.judge(&["ClaudeBot"], true, b"/x").allow);
+    assert_eq!(findings("User-agent: *, GPTBot\nDisallow: /x\n"), ["1:13 several-tokens"]);
+    assert_eq!(findings("User-agent: Mozilla/5.0 (a, like b)\nDisallow: /x\n"), ["1:13 token-cut"]);
+    assert_eq!(findings("User-agent: GPTBot,\nDisallow: /x\n"), ["1:13 token-cut"]);
+}
+
+#[test]
+fn names_that_are_nearly_known() {
+    let near = |file: &str| {
+        let mut parsed = parse(file);
+        parsed.compare_names(["GPTBot", "AI2Bot", "Googlebot", "Bing", "SemrushBot-SWA"].into_iter());
+        let of_names = parsed.findings.iter().filter(|found| found.kind == FindingKind::MisspeltToken);
+        of_names.map(|found| format!("{}:{} {found}", found.line, found.column)).collect::<Vec<_>>()
+    };
+    let file =
+        "User-agent: GTPBot\nUser-agent: gptbot\nDisallow: /\n\nUser-agent: GoogleBots/2\nDisallow: /\n";
+    assert_eq!(
+        near(file),
+        [
+            "1:13 no crawler `GTPBot` is known; did you mean `GPTBot`?",
+            "5:13 no crawler `GoogleBots` is known; did you mean `Googlebot`?"
+        ]
+    );
+    for name in [
+        "AI2Bot",
+        "Googlebot/2.1",
+        "Bong",
+        "Googlebat",
+        "AIBot",
+        "SemrushBot-SA",
+        "Somebot",
+        "bots",
+        "*",
+        "GTPBot, ClaudeBot",
+    ] {
+        assert_eq!(near(&format!("User-agent: {name}\nDisallow: /\n")), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn records_that_nobody_heeds() {
+    assert_eq!(findings("User-agent: a\nNoindex: /x\nNoindex: /y\n"), ["2:10 noindex-record"], "once");
+    assert_eq!(findings("Host: example.org\n"), ["1:7 host-record"]);
+    for value in [
+        "/s.xml",
+        "s.xml",
+        "//a.example/s.xml",
+        "a.example/s.xml",
+        "https:///s",
+        "/x?https://a.example/s",
+        "",
+    ] {
+        let found = findings(format!("Sitemap:{value}\n"));
+        assert_eq!(found, ["1:9 relative-sitemap"], "{value}");
+    }
+    assert_eq!(findings("Sitemap: HTTPS://a.example/s.xml\n"), [""; 0]);
+    let severity = |file: &str| parse(file).findings[0].severity;
+    assert_eq!(severity("Noindex: /x"), Severity::Warning);
+    assert_eq!(severity("Sitemap: /x"), Severity::Warning);
+    assert_eq!(severity("Host: x"), Severity::Note);
+}
+
+#[test]
+fn the_file_of_a_staging_site() {
+    for (more, line) in [
+        ("# Staging: keep out\n", 3),
+        ("Sitemap: https://staging.example.org/sitemap.xml\n", 3),
+        ("Host: dev.example.org:8080\n", 3),
+        ("Sitemap: http://localhost/sitemap.xml\n", 3),
+    ] {
+        let found = parse(format!("User-agent: *\nDisallow: /\n{more}")).findings;
+        let staging = found.iter().find(|found| found.kind == FindingKind::StagingFile).expect(more);
+        assert_eq!(
+            (staging.line, staging.severity, staging.related_line()),
+            (2, Severity::Warning, Some(line))
+        );
+        assert!(found.iter().all(|found| found.kind != FindingKind::DisallowAll), "said once: {more}");
+    }
+    for file in [
+        "User-agent: *\nDisallow: /\n",
+        "User-agent: *\nDisallow: /staging # staging\n",
+        "User-agent: *\nDisallow: /\nAllow: /staging\n# staging\n",
+        "User-agent: *\nDisallow: /\nSitemap: https://example.org/dev.xml\nSitemap: https://latest.example/s\n",
+    ] {
+        assert!(parse(file).findings.iter().all(|found| found.kind != FindingKind::StagingFile), "{file}");
+    }
+}
+
+#[test]
+fn files_that_a_query_lets_through() {
+    let of = |rules: &str| findings(format!("User-agent: a\n{rules}"));
+    assert_eq!(of("Disallow: /*.pdf$\n"), ["2:1 query-passes"]);
+    assert_eq!(of("Disallow: /a/b.php$\nDisallow: /x?\n"), ["2:1 query-passes"]);
+    let message = parse("User-agent: a\nDisallow: /*.pdf$\n").findings[0].to_string();
+    assert_eq!(
+        message,
+        "`Disallow: /*.pdf$` does not match where a query such as `?x` follows: `$` stands behind the query"
+    );
+    for covered in [
+        "Disallow: /*.pdf$\nDisallow: /*.pdf?\n",
+        "Disallow: /*.pdf$\nDisallow: /*.pdf?*\n",
+        "Disallow: /*.pdf$\nDisallow: /*?\n",
+        "Disallow: /$\nDisallow: /*/a$\nAllow: /*.js$\nDisallow: /*.$\nDisallow: /*.png\n",
+    ] {
+        assert!(!of(covered).contains(&"2:1 query-passes".to_owned()), "{covered}");
+    }
+}
+
 /// Digits end a product token of section 2.2.1; names that have some are compared as a whole too.
 #[test]
 fn names_outside_the_grammar() {
@@ -69,7 +187,8 @@ fn sitemaps_of_other_hosts() {
         "User-agent: *\nDisallow: /a\nSitemap: https://a.example/a.xml\nSitemap: https://b.example/a.xml\n";
     assert_eq!(findings(file), ["3:10 sitemap-disallowed", "4:10 sitemap-disallowed"]);
     for host in ["B.example", "https://b.example/"] {
-        assert_eq!(findings(format!("{file}Host: {host}\n")), ["4:10 sitemap-disallowed"]);
+        let found = findings(format!("{file}Host: {host}\n"));
+        assert_eq!(found, ["4:10 sitemap-disallowed", "5:7 host-record"]);
     }
 }
 
@@ -157,7 +276,7 @@ fn a_rule_that_only_one_of_two_groups_overrides_is_not_shadowed() {
 fn sitemaps() {
     let file =
         "User-agent: *\nDisallow: /maps/\nSitemap: https://example.com/maps/a.xml\nSitemap: /maps/b.xml\n";
-    assert_eq!(findings(file), ["3:10 sitemap-disallowed"]);
+    assert_eq!(findings(file), ["3:10 sitemap-disallowed", "4:10 relative-sitemap"]);
 }
 
 #[test]
@@ -244,7 +363,7 @@ fn processor_time() -> Duration {
 fn sitemaps_do_not_multiply_with_rules() {
     let start = processor_time();
     for many in [false, true] {
-        let mut file = String::from("user-agent:*\ndisallow:/b\nsitemap:://x/b\n");
+        let mut file = String::from("user-agent:*\ndisallow:/b\nsitemap:s://x/b\n");
         for number in 0.. {
             if file.len() > 250_000 {
                 break;
@@ -256,7 +375,7 @@ fn sitemaps_do_not_multiply_with_rules() {
             file.push_str("a\n");
         }
         for number in 0..13_000 {
-            let _ = writeln!(file, "sitemap:://x/ab{}", if many { number } else { 0 });
+            let _ = writeln!(file, "sitemap:s://x/ab{}", if many { number } else { 0 });
         }
         let parsed = parse(&file);
         assert_eq!(parsed.findings[0].kind, FindingKind::SitemapDisallowed);

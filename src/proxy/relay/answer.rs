@@ -142,14 +142,16 @@ impl<C: Client> Relay<'_, C> {
         let bytes = buffer.get(*start..).unwrap_or_default();
         let before = self.out.len();
         let out = &mut self.out;
-        let mut data_length = 0;
+        let (mut data_length, left) = (0, self.request.most.saturating_sub(self.progress.sent));
         // A piece that goes on as it is does so where it lies.
         let is_one_piece = self.framing == Framing::AsItIs && out.is_empty() && *start == 0;
         let read = reader.read(bytes, |data| {
+            let data = data.get(..left.saturating_sub(data_length)).unwrap_or(data);
             data_length += data.len();
             match self.framing {
                 Framing::AsItIs if is_one_piece && data.len() == bytes.len() => {}
                 Framing::AsItIs => out.extend_from_slice(data),
+                Framing::Chunks if data.is_empty() => {}
                 Framing::Chunks => push_chunk(out, data),
             }
         });
@@ -162,7 +164,9 @@ impl<C: Client> Relay<'_, C> {
         }
         self.progress.sent += data_length;
         self.out_body = self.out.len() - before;
-        if reader.is_done() {
+        let is_cut = self.progress.sent >= self.request.most && !reader.is_done();
+        self.progress.keeps_origin &= !is_cut;
+        if is_cut || reader.is_done() {
             self.finish();
         }
         Ok(())
@@ -248,6 +252,7 @@ fn put_fields(
     match (framing, head.declared_length()) {
         (Framing::Chunks, _) => put(b"Transfer-Encoding", b"chunked"),
         (Framing::AsItIs, Some(length)) if head.status != 204 => {
+            let length = length.min(request.most as u64);
             put(b"Content-Length", length.to_string().as_bytes());
         }
         (Framing::AsItIs, _) => {}

@@ -39,6 +39,8 @@ pub(super) struct Request<'a> {
     pub(super) keeps_alive: bool,
     /// The preference that the answer is to carry.
     pub(super) usage: Option<&'a [u8]>,
+    /// How much of the answer's body is passed on.
+    pub(super) most: usize,
     /// How long the origin may be silent, and take nothing.
     pub(super) read_timeout: Duration,
     pub(super) write_timeout: Duration,

@@ -85,6 +85,7 @@ fn request(method: &str, body: Body) -> Request<'_> {
         is_handshake: false,
         keeps_alive: true,
         usage: None,
+        most: usize::MAX,
         read_timeout: Duration::from_secs(10),
         write_timeout: Duration::from_secs(10),
     }
