@@ -5,9 +5,10 @@ CARGO ?= cargo
 export PATH := $(PATH):$(HOME)/.cargo/bin
 # Options for the demo, such as ARGS="--listen 127.0.0.1:8181", and for measurements.
 ARGS ?=
-# What `make replay` judges, and by which rules.
+# What `make replay` judges, and by which rules: a robots.txt, a purpose that is blocked, or both.
 LOG ?= -
-ROBOTS ?= rules/robots.txt
+ROBOTS ?=
+BLOCK ?= $(if $(ROBOTS),,ai-train)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo replay package test soak lint check budgets bench throughput e2e beside attack readings
@@ -20,10 +21,10 @@ demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	$(CARGO) build --profile demo --locked --bins
 	@exec target/demo/robots-gateway --demo $(ARGS)
 
-replay: ## Say what would have been refused: LOG=access.log ROBOTS=robots.txt
+replay: ## Say what blocking AI training would have refused: LOG=access.log; BLOCK=PURPOSE, ROBOTS=robots.txt
 	@.ci/dependencies build
 	$(CARGO) build --profile demo --locked --bin gatewayctl
-	@exec target/demo/gatewayctl replay $(LOG) --robots $(ROBOTS)
+	@exec target/demo/gatewayctl replay $(LOG) $(if $(BLOCK),--block $(BLOCK)) $(if $(ROBOTS),--robots $(ROBOTS))
 
 package: ## Build the Debian package, target/debian/*.deb
 	@.ci/dependencies package

@@ -28,6 +28,8 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
         HostPattern::Below(_) => None,
     });
     match fetch(&origin.to_string(), host) {
+        // It is the gateway's, too, once it was fetched.
+        Ok(_) if site.config.robots.origin().is_some() => None,
         Ok(Some(copy)) => {
             let own = site.robots.as_ref().map_or(&b""[..], |file| file.own());
             (copy != own).then(|| {

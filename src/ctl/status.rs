@@ -79,17 +79,17 @@ fn troubles(status: &Value) -> Vec<String> {
     let mut troubles = Vec::new();
     let mut of_sites: Vec<(String, Vec<String>)> = Vec::new();
     for site in list(status, "sites").filter(|site| site.get("error").is_some_and(Value::is_string)) {
-        let (name, error) = (string(site, "site"), string(site, "error"));
+        let what = match string(site, "source").as_str() {
+            "origin" => "the origin's robots.txt",
+            _ => "the file on disk is not in force",
+        };
+        let (name, error) = (string(site, "site"), format!("{what}: {}", string(site, "error")));
         match of_sites.iter_mut().find(|(known, _)| *known == error) {
             Some((_, names)) => names.push(name),
             None => of_sites.push((error, vec![name])),
         }
     }
-    troubles.extend(
-        of_sites
-            .into_iter()
-            .map(|(error, names)| format!("{}: the file on disk is not in force: {error}", names.join(", "))),
-    );
+    troubles.extend(of_sites.into_iter().map(|(error, names)| format!("{}: {error}", names.join(", "))));
     let fails = |origin: &&Value| origin.get("error").is_some_and(Value::is_string);
     troubles.extend(list(status, "origins").filter(fails).map(failing));
     if status.get("watch_error").is_some_and(Value::is_string) {
@@ -293,6 +293,12 @@ mod tests {
         output.flush().unwrap();
         drop(output);
         String::from_utf8(shown).unwrap()
+    }
+
+    #[test]
+    fn an_origin_that_fails_is_no_file_on_disk() {
+        let status = json!({"sites": [{"site": "a", "source": "origin", "error": "it answers 500"}]});
+        assert_eq!(troubles(&status), ["a: the origin's robots.txt: it answers 500"]);
     }
 
     #[test]

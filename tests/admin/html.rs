@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// Elements that the templates use.
-const ELEMENTS: [&str; 46] = [
+const ELEMENTS: [&str; 47] = [
     "a",
     "b",
     "bdi",
@@ -32,6 +32,7 @@ const ELEMENTS: [&str; 46] = [
     "nav",
     "p",
     "path",
+    "pre",
     "rect",
     "section",
     "span",

@@ -179,3 +179,15 @@ fn a_log_is_tried_with_a_block_and_no_file() {
     assert_eq!(ctl(&folder, &with).exits(0).json()["replay"]["refused"], 2);
     ctl(&folder, &["replay", "access.log"]).exits(2);
 }
+
+#[test]
+fn a_check_before_the_first_fetch_takes_the_origins_file_for_no_other() {
+    let origin = crate::support::scripted::Scripted::serving(OWN);
+    let folder = Folder::new();
+    let config = |more: &str| format!("[[sites]]\norigin = \"{}\"\n{more}", origin.url());
+    folder.write("gateway.toml", config("robots = { from = \"origin\", block = [\"ai-train\"] }\n"));
+    with_config(&folder, &["check", "--deny", "warnings"], 0);
+    folder.write("gateway.toml", config("robots = { from = \"none\" }\n"));
+    let told = with_config(&folder, &["check"], 0).stdout;
+    assert!(told.contains("has a robots.txt of its own that differs"), "{told}");
+}

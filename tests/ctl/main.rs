@@ -10,6 +10,7 @@
     reason = "a test fails by panicking, and says what it saw"
 )]
 
+mod ai_log;
 mod batch;
 mod check;
 mod compose;

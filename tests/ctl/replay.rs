@@ -145,7 +145,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
         let told = format!("<dt>{label}</dt><dd>{}</dd>", count(field));
         assert!(page.contains(&told), "{told} in {page}");
     }
-    assert!(page.contains("Nothing was refused") && page.contains("lines not read: 1"), "{page}");
+    assert!(page.contains("Nothing was refused") && page.contains("Lines not read: 1"), "{page}");
     let text = replay(&folder, &["access.log"]).exits(0).stdout;
     assert!(text.starts_with("enforce mode would have refused 5 of 11 requests\n"), "{text}");
     let totals = format!(

@@ -8,6 +8,7 @@
 mod cases;
 mod chart;
 mod heat;
+mod proposed;
 mod rows;
 mod text;
 
@@ -19,6 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use cases::CaseView;
 use chart::{COLOURS, CourseChart, Share};
 use heat::Heat;
+use proposed::Proposed;
 use rows::{Group, Row};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -98,6 +100,7 @@ struct Page<'a> {
     shares: Vec<Share>,
     heat: Option<Heat>,
     groups: Vec<Group>,
+    proposals: Vec<Proposed>,
     cases: Vec<CaseView>,
 }
 
@@ -148,7 +151,7 @@ pub fn page_of_series(
 ) -> Result<String, PageError> {
     let course = Course::of_series(series, report, STRETCHES, COLOURS - 1);
     let mut page = Page::new(question, report, &course, frame);
-    page.caveats.splice(0..0, notes);
+    page.caveats.splice(0..0, notes.iter().map(|note| whole(note)));
     Ok(page.render()?)
 }
 
@@ -188,11 +191,12 @@ impl<'a> Page<'a> {
             from: moment(report.from),
             to: moment(report.to),
             totals: totals(&summary, report.is_hypothetical()),
-            caveats: summary.caveats,
+            caveats: summary.caveats.iter().map(|caveat| whole(caveat)).collect(),
             course: CourseChart::of(course),
             shares: chart::shares(report),
             heat: Heat::of(report),
             groups: Group::all(report, row),
+            proposals: Proposed::all(&report.proposals, shows_site),
             cases: told.iter().map(|(at, entry)| CaseView::new(entry, id(*at), shows_site)).collect(),
         }
     }
@@ -237,6 +241,12 @@ fn scope(question: &Question) -> Option<String> {
     let crawler = question.crawler.as_deref().map(|crawler| format!("crawler {}", visible(crawler)));
     let scope: Vec<String> = site.into_iter().chain(crawler).collect();
     (!scope.is_empty()).then(|| scope.join(", "))
+}
+
+/// A sentence of a list as it stands alone.
+fn whole(sentence: &str) -> String {
+    let end = if sentence.ends_with('.') { "" } else { "." };
+    capitalised(sentence) + end
 }
 
 fn capitalised(text: &str) -> String {

@@ -48,7 +48,8 @@ impl Group {
                 } else {
                     "One row for each crawler and proof of its name. Those that broke rules they had read come first."
                 },
-                shows_conduct: true,
+                // Of rules that nobody could know there is none.
+                shows_conduct: report.named().any(|entry| !entry.is_hypothetical()),
                 rows: report.named().map(&row).collect(),
             },
             Self {
