@@ -36,9 +36,10 @@ test: ## Run all tests
 	@.ci/dependencies test
 	$(CARGO) test --locked --no-fail-fast
 
-soak: ## Run the long models: 100,000 steps of fair notice; some minutes
+soak: ## Run the long models: 100,000 steps of fair notice, 1,000 sites from origins; some minutes
 	@.ci/dependencies test
 	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test store -- --nocapture model
+	ROBOTS_GATEWAY_SITES=$${ROBOTS_GATEWAY_SITES:-1000} $(CARGO) test --release --locked --test gateway -- --nocapture many_origins
 
 lint: ## Check style, lints and documentation
 	@.ci/dependencies lint

@@ -34,6 +34,7 @@ mod http2_places;
 mod journal_files;
 mod life;
 mod limits;
+mod many_origins;
 mod memory;
 mod modes;
 mod notice;
