@@ -7,6 +7,7 @@ use crate::golden::ctl;
 use crate::support::Folder;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// How many requests the log has.
@@ -81,7 +82,7 @@ fn made(corpus: &std::path::Path) -> Made {
         if let Some(who) = who.filter(|_| !reads) {
             *requests.entry(who.clone()).or_default() += 1;
         }
-        log += &format!("{address} - - [{time}] \"GET {target} HTTP/1.1\" 200 5120 \"-\" \"{header}\"\n");
+        let _ = writeln!(log, "{address} - - [{time}] \"GET {target} HTTP/1.1\" 200 5120 \"-\" \"{header}\"");
     }
     Made { log, requests }
 }

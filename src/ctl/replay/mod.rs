@@ -191,9 +191,9 @@ fn print(
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
             let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
-            let notes = blocked.into_iter().chain(notes(told)).collect();
+            let notes: Vec<String> = blocked.into_iter().chain(notes(told)).collect();
             let series = totals::series(ledger);
-            let page = html::page_of_series(&series, notes, &question, &report, &html::Frame::default());
+            let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default());
             output.line(page.map_err(|error| Failure(error.to_string()))?)?;
         }
         Format::Text => {

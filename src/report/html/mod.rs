@@ -144,7 +144,7 @@ pub fn page(
 /// None that can be expected: what is written is written to memory.
 pub fn page_of_series(
     series: &Series,
-    notes: Vec<String>,
+    notes: &[String],
     question: &Question,
     report: &Report,
     frame: &Frame,
