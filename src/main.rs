@@ -69,7 +69,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Fai
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
-    let (current, reloader) = in_force(policy, arguments, &reads, &recorder, &totals);
+    let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
     reloader.keep_history().map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
@@ -119,31 +119,19 @@ fn in_force(
     arguments: Arguments,
     reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
-    totals: &Totals,
 ) -> (Arc<CurrentPolicy>, Arc<Reloader>) {
     // One that does not come soon is done without: what is not known excuses.
     recorder.flush_within(STORE_PATIENCE);
     policy::take_up_reads(&policy.config, reads);
     let history = Arc::new(History::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
-    remember_readers(&current.get(), reads, totals);
+    let state_dir = &current.get().config.state_dir;
+    reads.sights.take_up(state_dir, current.get().clock.now());
     let (reads, recorder) = (Arc::clone(reads), Arc::clone(recorder));
     let origins = Arc::new(OriginFiles::open(&current.get().config));
     let reloader =
         Arc::new(Reloader::new(Arc::clone(&current), arguments, reads, recorder, history, origins));
     (current, reloader)
-}
-
-/// Where only other proxies ask, reads that are remembered from before came through them.
-fn remember_readers(policy: &Policy, reads: &ReadBook, totals: &Totals) {
-    if policy.config.authorize.is_none() || policy.config.all_listeners().any(|one| !one.is_for_proxies) {
-        return;
-    }
-    for (host, read) in reads.last_by_host() {
-        if let Some(slot) = policy.hosts().find(&host).and_then(|slot| policy.hosts().slots().get(slot)) {
-            totals.doors.note_robots_txt(&slot.pattern, read);
-        }
-    }
 }
 
 /// 1: what the system refused.

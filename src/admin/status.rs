@@ -70,19 +70,29 @@ pub struct RobotsTxtSeen {
     pub hosts: String,
     /// How many seconds ago; null where it was not within 24 hours, so that nobody is accused.
     pub seconds_ago: Option<u64>,
+    /// For how long it has been, without a day between one request and the next; of several hosts, that of the one that was
+    /// last asked for.
+    pub for_seconds: Option<u64>,
 }
 
 fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     policy.config.authorize.as_ref()?;
     let (doors, now) = (&admin.totals.doors, policy.clock.now());
-    let slots = policy.hosts().slots().iter().filter(|slot| slot.site.is_some());
+    let sights = admin.reloader.sights().all(now);
+    let slots = policy.hosts().slots().iter().enumerate().filter(|(_, slot)| slot.site.is_some());
+    let last = |index| {
+        let own = sights.iter().filter(|(host, _)| policy.hosts().find(host) == Some(index));
+        own.map(|(_, sight)| *sight).max_by_key(|sight| sight.last)
+    };
     Some(AuthorizeStatus {
         asked: doors.asked().map(|(door, count)| (door.as_str(), count)).collect(),
         faults: doors.faults().map(|(fault, count)| (fault.as_str(), count)).collect(),
         robots_txt: slots
-            .map(|slot| RobotsTxtSeen {
+            .map(|(index, slot)| (slot, last(index)))
+            .map(|(slot, last)| RobotsTxtSeen {
                 hosts: slot.pattern.to_string(),
-                seconds_ago: doors.robots_txt_seen(&slot.pattern, now).map(|ago| ago.as_secs()),
+                seconds_ago: last.map(|sight| now.since(sight.last).as_secs()),
+                for_seconds: last.map(|sight| now.since(sight.since).as_secs()),
             })
             .collect(),
     })

@@ -266,6 +266,7 @@ impl HostHistory {
             sequence: self.sequence,
             waivers: Arc::clone(waivers),
             is_unrecorded: false,
+            elsewhere_until: None,
         })
     }
 

@@ -128,7 +128,7 @@ fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, rules: &SiteRules, case
             (all_binding, all_readings) = (false, false);
         }
     }
-    if rules.is_unrecorded {
+    if rules.is_unrecorded || rules.elsewhere_until.is_some_and(|until| holdings.is_from_elsewhere(until)) {
         (all, all_binding, all_readings) = (false, false, false);
     }
     match (all, any) {

@@ -116,6 +116,11 @@ impl<'a> Holdings<'a> {
         self.rules.dropped.filter(|replaced| self.could_hold(Some(*replaced)))
     }
 
+    /// Whether the client could hold a file that somebody else published until then.
+    pub(super) fn is_from_elsewhere(self, until: NoticeTime) -> bool {
+        self.period.covers(until, self.now) && self.last_read.is_none_or(|read| read.at < until)
+    }
+
     /// `Read` or `Lapsed`, for a request that every version it could hold disallows.
     pub(super) fn of_violation(self, in_force: &Version) -> Notice {
         let has_read = self.last_read.is_some_and(|read| read.rules == in_force.rules);
@@ -174,6 +179,17 @@ mod tests {
         assert_eq!(held(&rules, &[read("b", 5)], 69), 1, "it has not settled");
         assert_eq!(held(&rules, &[read("b", 5)], 70), 0);
         assert_eq!(held(&rules, &[read("a", 4)], 70), 1, "it read the former one itself");
+    }
+
+    #[test]
+    fn a_file_from_elsewhere_is_held_until_its_notice_ends_or_this_one_is_read() {
+        let rules = SiteRules::new(version("b"));
+        let is_held =
+            |reads: &[Read], now| Holdings::new(&rules, reads, PERIOD, at(now)).is_from_elsewhere(at(50));
+        assert!(is_held(&[], 149) && !is_held(&[], 150));
+        let read = |second| Read { rules: version("b").rules, sequence: 0, at: at(second) };
+        assert!(is_held(&[read(49)], 100) && is_held(&[read(60)], 69));
+        assert!(!is_held(&[read(60)], 70) && !is_held(&[read(49), read(60)], 70));
     }
 
     #[test]

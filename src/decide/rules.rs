@@ -61,6 +61,8 @@ pub struct SiteRules {
     pub waivers: Arc<[Waiver]>,
     /// What is served cannot be noted, so nobody can be told later what a client could hold: nobody is accused.
     pub is_unrecorded: bool,
+    /// Until then somebody else may have published another file: who has not read this one since could hold that.
+    pub elsewhere_until: Option<NoticeTime>,
 }
 
 impl SiteRules {
@@ -75,6 +77,7 @@ impl SiteRules {
             sequence: 0,
             waivers: Arc::new([]),
             is_unrecorded: false,
+            elsewhere_until: None,
         }
     }
 

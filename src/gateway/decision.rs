@@ -97,7 +97,7 @@ impl Gateway {
         if let Some(answer) = redirect(&facts, site).filter(|_| context.way == Way::Front) {
             return Decision::Answer(answer);
         }
-        let doubted = self.in_doubt(context, rules);
+        let doubted = self.in_doubt(&facts.host, context, site);
         let rules = doubted.as_ref().unwrap_or(rules);
         let outcome = self.guarded(|| {
             let target = Target::new(&facts.target, site.config.path_parameters);

@@ -113,7 +113,7 @@ pub const fn is_near(address: IpAddr) -> bool {
 /// The host of the request in its normal form. The head's reader has seen to it that there is one `Host` at most and that
 /// an absolute-form target agrees with it (RFC 9112 §3.2.2). HTTP/1.0 needs none: then it is the empty name, which only
 /// the default site answers to.
-fn requested_host(head: &RequestHead) -> Option<Cow<'_, str>> {
+pub(super) fn requested_host(head: &RequestHead) -> Option<Cow<'_, str>> {
     let named = match head.get("host") {
         Some(field) => std::str::from_utf8(field).ok()?,
         None => host::of_target(head.target()).unwrap_or_default(),

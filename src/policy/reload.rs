@@ -49,7 +49,7 @@ pub struct Reloader {
     pub(super) current: Arc<CurrentPolicy>,
     arguments: Arguments,
     /// What the process was started with.
-    started: Arc<Config>,
+    pub(super) started: Arc<Config>,
     pub(super) reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) history: Arc<History>,

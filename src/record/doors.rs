@@ -1,15 +1,7 @@
 //! What other proxies asked, and what was wrong with how they ask.
 
 use super::sharded::Sharded;
-use crate::decide::NoticeTime;
-use arc_swap::ArcSwap;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// How long robots.txt is taken to be asked for here after it last was.
-const SEEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
 /// What is answered for other proxies, by the form of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +68,13 @@ impl DoorFault {
     }
 }
 
-/// Counters of what other proxies ask, and when they last passed on a request for robots.txt.
+/// Counters of what other proxies ask.
 #[derive(Debug, Default)]
 pub struct DoorTotals {
     asked: Sharded<{ ProxyDoor::ALL.len() }>,
     faults: [AtomicU64; DoorFault::ALL.len()],
     /// A bit for each place where the operator was told of a fault.
     told: [AtomicU64; DoorFault::ALL.len()],
-    /// By the pattern of its hosts. The configuration bounds how many there are.
-    seen: ArcSwap<BTreeMap<Box<str>, NoticeTime>>,
 }
 
 impl DoorTotals {
@@ -116,52 +106,11 @@ impl DoorTotals {
             .zip(&self.faults)
             .map(|(fault, count)| (fault, count.load(Ordering::Relaxed)))
     }
-
-    /// Notes that robots.txt of these hosts was asked for here.
-    pub fn note_robots_txt(&self, pattern: &str, now: NoticeTime) {
-        // To the second is enough, and spares a crowd of readers the copy.
-        let is_known = |seen: &NoticeTime| now.since(*seen) < Duration::from_secs(1);
-        if self.seen.load().get(pattern).is_some_and(is_known) {
-            return;
-        }
-        self.seen.rcu(|seen| {
-            let mut seen = BTreeMap::clone(seen);
-            let last = seen.entry(pattern.into()).or_insert(now);
-            *last = now.max(*last);
-            Arc::new(seen)
-        });
-    }
-
-    /// How long ago robots.txt of these hosts was last asked for here; `None` where that was never, or too long ago to
-    /// say that it still is.
-    #[must_use]
-    pub fn robots_txt_seen(&self, pattern: &str, now: NoticeTime) -> Option<Duration> {
-        let ago = now.since(*self.seen.load().get(pattern)?);
-        (ago < SEEN_FOR).then_some(ago)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn at(seconds: u64) -> NoticeTime {
-        NoticeTime(Duration::from_secs(seconds))
-    }
-
-    #[test]
-    fn robots_txt_is_seen_for_a_day() {
-        let doors = DoorTotals::default();
-        let day = 24 * 3_600;
-        assert_eq!(doors.robots_txt_seen("a", at(0)), None);
-        doors.note_robots_txt("a", at(10));
-        assert_eq!(doors.robots_txt_seen("a", at(10)), Some(Duration::ZERO));
-        assert_eq!(doors.robots_txt_seen("a", at(9 + day)), Some(Duration::from_secs(day - 1)));
-        assert_eq!(doors.robots_txt_seen("a", at(10 + day)), None);
-        assert_eq!(doors.robots_txt_seen("b", at(10)), None);
-        doors.note_robots_txt("a", at(day));
-        assert!(doors.robots_txt_seen("a", at(10 + day)).is_some());
-    }
 
     #[test]
     fn each_fault_is_told_once_and_counted_always() {

@@ -27,6 +27,7 @@ mod reads;
 mod recorder;
 mod rotation;
 mod sharded;
+mod sights;
 mod store;
 mod tally;
 mod totals;
@@ -52,6 +53,7 @@ pub use origins::{ORIGIN_FAULTS, OriginTotals};
 pub use rate::JournalRate;
 pub use reads::{ReadBook, Reader};
 pub use recorder::{CompleteRead, Recorder, Wanted};
+pub use sights::{Sight, Sights};
 pub use store::{
     Filter, LossReason, Missing, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed,
     STORE_FILE, Sample, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total,

@@ -3,6 +3,7 @@
 //! Kept in memory and bounded: when it is full, the reader seen longest ago is forgotten, which can only
 //! turn `read` into `lapsed`, never an innocent client into a guilty one before its notice is over.
 
+use super::sights::Sights;
 use super::store::{OTHER_PATHS, ReadTotal};
 use super::tally::OTHER_CRAWLERS;
 use crate::decide::{NoticeTime, Read, RulesId, VersionId};
@@ -91,7 +92,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The reads of one reader, and when the last of all was.
+/// The reads of one reader, and when the last of all was: that may have been a further one of what it had read last.
 #[derive(Debug, Default)]
 struct History {
     reads: Vec<Read>,
@@ -111,6 +112,12 @@ impl History {
         }
         self.reads.push(read);
     }
+
+    fn all(&self) -> Vec<Read> {
+        let again = self.reads.last().filter(|read| read.at < self.last);
+        let again = again.map(|read| Read { at: self.last, ..*read });
+        self.reads.iter().copied().chain(again).collect()
+    }
 }
 
 /// Asked for each judged request; its hasher is seeded, and several times as fast as the standard library's. How many
@@ -121,21 +128,11 @@ type Readers = HashMap<Reader<'static>, History>;
 #[derive(Debug, Default)]
 pub struct ReadBook {
     readers: Mutex<Readers>,
+    /// Through which other proxies they come.
+    pub sights: Sights,
 }
 
 impl ReadBook {
-    /// When each host's robots.txt was last read.
-    #[must_use]
-    pub fn last_by_host(&self) -> Vec<(String, NoticeTime)> {
-        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut last: HashMap<&str, NoticeTime> = HashMap::new();
-        for (reader, history) in readers.iter() {
-            let of_host = last.entry(&reader.host).or_insert(history.last);
-            *of_host = history.last.max(*of_host);
-        }
-        last.into_iter().map(|(host, last)| (host.to_owned(), last)).collect()
-    }
-
     /// Notes a read.
     pub fn note(&self, reader: Reader<'_>, read: Read) {
         let reader = reader.into_owned();
@@ -162,12 +159,13 @@ impl ReadBook {
         }
     }
 
-    /// What `reader` has read, oldest first.
+    /// What `reader` has read, oldest first; a version that it read again without a change in between the first time and
+    /// the last.
     #[must_use]
     pub fn of(&self, reader: &Reader<'_>) -> Vec<Read> {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let readers: &HashMap<Reader<'_>, History> = &readers;
-        readers.get(reader).map_or_else(Vec::new, |history| history.reads.clone())
+        readers.get(reader).map_or_else(Vec::new, History::all)
     }
 
     /// How many different crawlers have read these rules on hosts for which `is_host` holds. Fetchers, tools and the
@@ -224,12 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn repeated_reads_of_an_unchanged_file_keep_the_first_time() {
+    fn repeated_reads_of_an_unchanged_file_keep_the_first_time_and_the_last() {
         let book = ReadBook::default();
         let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
         book.note(who.clone(), read(1, 10));
         book.note(who.clone(), read(1, 20));
-        assert_eq!(book.of(&who), [read(1, 10)]);
+        book.note(who.clone(), read(1, 30));
+        assert_eq!(book.of(&who), [read(1, 10), read(1, 30)]);
     }
 
     #[test]

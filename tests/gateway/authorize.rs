@@ -194,6 +194,48 @@ fn after_a_restart_it_is_known_that_robots_txt_came_through() {
 }
 
 #[test]
+fn what_was_read_in_front_shows_nothing_of_another_proxy() {
+    let origin = Nginx::start();
+    let config = "listen = [\"127.0.0.1:0\"]\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n\
+                  [authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"robots.txt\"\n";
+    let mut gateway = configured(config).file("robots.txt", ROBOTS).in_front_of(&origin).nowhere().start();
+    assert_eq!(gateway.send(&get("/robots.txt").for_host("example.org").by(GPTBOT)).text(), ROBOTS);
+    let path = gateway.folder().join("gateway.toml");
+    let text = std::fs::read_to_string(&path).expect("a file").replace("[\"127.0.0.1:0\"]", "[]");
+    std::fs::write(&path, text).expect("written");
+    gateway.restart();
+    assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 204);
+}
+
+#[test]
+fn robots_txt_of_one_host_shows_nothing_of_another() {
+    let config = "listen = []\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\nadmin = \"off\"\n\
+                  [authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\nhosts = [\"*.org\"]\nrobots = \"robots.txt\"\n";
+    let gateway = configured(config).file("robots.txt", ROBOTS).nowhere().start();
+    asked(&gateway, &robots_txt().for_host("other.org").by(CHROME));
+    let question = Door::Forward.asks("GET", "/private").by(GPTBOT);
+    assert_eq!(asked(&gateway, &question).status, 204);
+    let seen = &status(&gateway)["authorize"]["robots_txt"][0];
+    assert_eq!((&seen["hosts"], &seen["for_seconds"]), (&"*.org".into(), &0.into()), "{seen}");
+    asked(&gateway, &robots_txt().by(CHROME));
+    assert_eq!(asked(&gateway, &question).status, 403);
+}
+
+#[test]
+fn what_was_published_elsewhere_may_be_held_for_as_long_as_notice_takes() {
+    let gateway = beside("").with_notice("5s").start();
+    until("nothing of the gateway's own past is within notice", || {
+        let site = status(&gateway)["sites"][0].clone();
+        (site["binds_from"] == Value::Null && site["doubt"] == Value::Null).then_some(())
+    });
+    assert_eq!(asked(&gateway, &robots_txt().by(CHROME)).text(), ROBOTS);
+    let question = Door::Forward.asks("GET", "/private").by(GPTBOT);
+    assert_eq!(asked(&gateway, &question).status, 204);
+    assert_eq!(gateway.journal().event_of("/private")["notice"], "pending");
+    until("it binds", || (asked(&gateway, &question).status == 403).then_some(()));
+}
+
+#[test]
 fn only_trusted_proxies_are_answered_and_loopback_is_none() {
     let gateway = configured(
         "listen = []\ntrusted_proxies = [\"192.0.2.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\nrobots = \"robots.txt\"\n",

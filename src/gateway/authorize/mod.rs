@@ -7,10 +7,12 @@
 
 mod question;
 
+use super::facts;
 use super::request::Way;
 use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
+use crate::policy::Site;
 use crate::record::{DoorFault, ProxyDoor};
 use question::{FIELDS, Fault, Question};
 use std::borrow::Cow;
@@ -176,29 +178,42 @@ impl Gateway {
             }
             None
         } else {
-            self.note_robots_txt(asked.head.method(), context);
+            self.note_robots_txt(&head, context);
             read
         };
         Advice { answer, head: Some(head), read }
     }
 
     /// Notes that the proxy passes requests for robots.txt on.
-    fn note_robots_txt(&self, method: &str, context: &RequestContext) {
-        let slot = context.slot.and_then(|slot| context.policy.hosts().slots().get(slot));
-        if let Some(slot) = slot.filter(|_| matches!(method, "GET" | "HEAD")) {
-            self.totals.doors.note_robots_txt(&slot.pattern, context.policy.clock.now());
+    fn note_robots_txt(&self, head: &RequestHead, context: &RequestContext) {
+        let policy = &context.policy;
+        let slot = context.slot.and_then(|slot| policy.hosts().slots().get(slot));
+        let slot = slot.filter(|_| matches!(head.method(), "GET" | "HEAD"));
+        let (Some(slot), Some(host)) = (slot, facts::requested_host(head)) else { return };
+        self.reads.sights.note(&host, policy.clock.now());
+        if &*slot.pattern == "*" {
+            // Who names no host gets what the others get there.
+            self.reads.sights.note("", policy.clock.now());
         }
     }
 
     /// The rules as far as they can be held against clients of a proxy that may serve another robots.txt: while requests
-    /// for it do not come here, somebody else answers them.
-    pub(super) fn in_doubt(&self, context: &RequestContext, rules: &SiteRules) -> Option<SiteRules> {
+    /// for it do not come here, somebody else answers them, and what that was crawlers may hold for a while.
+    pub(super) fn in_doubt(&self, host: &str, context: &RequestContext, site: &Site) -> Option<SiteRules> {
         if context.way == Way::Front {
             return None;
         }
-        let slot = context.policy.hosts().slots().get(context.slot?)?;
-        let seen = self.totals.doors.robots_txt_seen(&slot.pattern, context.policy.clock.now());
-        seen.is_none().then(|| SiteRules { is_unrecorded: true, ..rules.clone() })
+        let (policy, now) = (&context.policy, context.policy.clock.now());
+        let (_, rules) = policy.found(context.slot)?;
+        let Some(sight) = self.reads.sights.of(host, now) else {
+            return Some(SiteRules { is_unrecorded: true, ..rules.clone() });
+        };
+        // By the operator's word the same was published before.
+        let published = site.config.published.filter(|word| Some(word.version) == site.version());
+        let ago = published.and_then(|word| context.began.duration_since(word.since).ok());
+        let until = ago.map_or(sight.since, |ago| sight.since.min(now.before(ago)));
+        let is_held = policy.config.period.covers(until, now);
+        is_held.then(|| SiteRules { elsewhere_until: Some(until), ..rules.clone() })
     }
 
     /// Counts somebody who may not ask.

@@ -3,7 +3,7 @@
 use super::{History, NewHosts, OriginWord};
 use crate::decide::{Former, NoticeTime, Replacement, SiteRules};
 use crate::policy::{Busy, HostSlot, Policy, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{Change, LedgerError, timestamp};
+use crate::record::{Change, LedgerError, Sights, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -305,11 +305,26 @@ impl Reloader {
         }
         if notes_time {
             self.history.note_time();
+            self.keep_sights();
         }
     }
 
     /// Notes that nothing is served any more.
     pub fn close_history(&self) {
         self.history.close();
+        self.keep_sights();
+    }
+
+    /// Where requests for robots.txt are seen that other proxies pass on.
+    #[must_use]
+    pub fn sights(&self) -> &Sights {
+        &self.reads.sights
+    }
+
+    /// Without them nobody is accused after the next start until one comes.
+    fn keep_sights(&self) {
+        if let Err(error) = self.reads.sights.keep(&self.started.state_dir) {
+            tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
+        }
     }
 }
