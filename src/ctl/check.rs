@@ -128,8 +128,13 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
     });
     exact.filter_map(move |host| {
         let other = sibling(host).filter(|other| policy.site(other).is_none())?;
-        let message =
-            format!("`{host}` is a site's, and `{other}` is nobody's: requests for it are answered 421");
+        let is_in_front = policy.config.all_listeners().any(|listener| !listener.is_for_proxies);
+        let what = match (&policy.config.authorize, is_in_front) {
+            (None, _) => "are answered 421",
+            (Some(_), true) => "are answered 421, and pass where another proxy asks",
+            (Some(_), false) => "pass unjudged",
+        };
+        let message = format!("`{host}` is a site's, and `{other}` is nobody's: requests for it {what}");
         let hint = format!("add \"{other}\" to its `hosts`, if the site has that name too");
         // It may well be meant: not every name exists.
         Some(Complaint::whole(path, Severity::Note, "host", message, &hint))

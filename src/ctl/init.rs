@@ -195,8 +195,12 @@ fn gateway_toml(arguments: &InitArgs, plan: &Plan) -> String {
         } else {
             String::new()
         };
+        let others = match arguments.beside {
+            None => "is answered 421",
+            Some(_) => "passes unjudged",
+        };
         format!(
-            "# The hosts of the site. A request for any other is answered 421.\nhosts = [{}]{offer}",
+            "# The hosts of the site. A request for any other {others}.\nhosts = [{}]{offer}",
             hosts.join(", ")
         )
     };

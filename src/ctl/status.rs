@@ -47,6 +47,7 @@ fn text(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     }
     output.line("")?;
     totals(status, output)?;
+    doors(status, output)?;
     connections(status, output)?;
     let restart: Vec<&str> = list(status, "restart").filter_map(Value::as_str).collect();
     if !restart.is_empty() {
@@ -201,6 +202,38 @@ fn connections(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     unknown_hosts(status, output)
 }
 
+fn is_asked(status: &Value) -> bool {
+    status.get("authorize").is_some_and(Value::is_object)
+}
+
+/// What other proxies ask, where they may.
+fn doors(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+    let Some(doors) = status.get("authorize").filter(|_| is_asked(status)) else { return Ok(()) };
+    let counts = |name: &str| {
+        let counts = doors.get(name).and_then(Value::as_object).into_iter().flatten();
+        let counts =
+            counts.filter_map(|(what, count)| Some((what, count.as_u64().filter(|count| *count > 0)?)));
+        counts.map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+    };
+    let asked = counts("asked");
+    output
+        .line(format!("asked by other proxies: {}", if asked.is_empty() { "nothing yet" } else { &asked }))?;
+    match counts("faults") {
+        faults if faults.is_empty() => {}
+        faults => output.line(format!("  faults of questions: {faults}"))?,
+    }
+    for seen in list(doors, "robots_txt") {
+        let hosts = string(seen, "hosts");
+        output.line(match seen.get("seconds_ago").and_then(Value::as_u64) {
+            Some(ago) => format!("  /robots.txt of {hosts} came through one {} ago", span(ago)),
+            None => {
+                format!("  /robots.txt of {hosts} came through none within 24 h: nobody is accused there")
+            }
+        })?;
+    }
+    Ok(())
+}
+
 /// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
 fn unknown_hosts(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     const SHOWN: usize = 5;
@@ -208,7 +241,8 @@ fn unknown_hosts(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     for host in hosts.iter().take(SHOWN) {
         let (name, times) = (string(host, "host"), amount(number(host, "count"), "time", "times"));
         let since = string(host, "first_seen");
-        output.line(format!("  no site is called {name}: answered 421, {times} since {since}"))?;
+        let what = if is_asked(status) { "not judged" } else { "answered 421" };
+        output.line(format!("  no site is called {name}: {what}, {times} since {since}"))?;
     }
     match hosts.len().saturating_sub(SHOWN) {
         0 => Ok(()),

@@ -21,8 +21,13 @@ pub struct Ending {
     pub server: Option<usize>,
 }
 
-/// Writes the line of a request that is over.
-pub(super) fn record(log: &AccessLog, incoming: Incoming<'_>, ending: Ending, context: &RequestContext) {
+/// Writes the line of a request that is over. Its status is none where another proxy answers it.
+pub(super) fn record(
+    log: &AccessLog,
+    incoming: Incoming<'_>,
+    (status, ending): (Option<u16>, Ending),
+    context: &RequestContext,
+) {
     let config = &context.policy.config;
     let head = incoming.head;
     let server = context.site().and_then(|site| {
@@ -39,7 +44,7 @@ pub(super) fn record(log: &AccessLog, incoming: Incoming<'_>, ending: Ending, co
         target: head.target(),
         version: Some(head.version.as_str()),
         host: Some(head.get("host").unwrap_or_default()),
-        status: ending.status.unwrap_or(CLIENT_GONE),
+        status,
         bytes: ending.bytes,
         referer: head.get("referer"),
         user_agent: head.get("user-agent"),

@@ -82,7 +82,10 @@ impl Gateway {
         let policy = Arc::clone(&context.policy);
         let facts = match facts::read(incoming, &policy.config) {
             Facts::Request(facts) => facts,
-            Facts::Server(facts) => return self.routed(&facts, context).unwrap_or(Decision::Forward),
+            Facts::Server(facts) => {
+                let none = self.routed(&facts, context);
+                return none.unwrap_or_else(|| Self::to_origin(Decision::Forward, context));
+            }
             Facts::Malformed(fault) => {
                 self.totals.malformed();
                 context.fault = Some(fault);
@@ -215,8 +218,14 @@ impl Gateway {
         let wanted = outcome.wanted;
         context.event = outcome.event.map(|event| self.pending.insert(PendingEvent { event, wanted }));
         context.usage = outcome.usage;
-        match outcome.decision {
-            Decision::Forward if context.way == Way::Front && site.config.origin.servers.is_empty() => {
+        Self::to_origin(outcome.decision, context)
+    }
+
+    /// The decision, where there is an origin to forward to.
+    fn to_origin(decision: Decision, context: &RequestContext) -> Decision {
+        let is_nowhere = context.site().is_some_and(|site| site.config.origin.servers.is_empty());
+        match decision {
+            Decision::Forward if context.way == Way::Front && is_nowhere => {
                 Decision::Answer(Response::page(421, "this site is served by another proxy, which asks here"))
             }
             decision => decision,

@@ -41,7 +41,7 @@ impl Gateway {
             target: first_line(fragment.bytes),
             version: None,
             host: None,
-            status: fragment.status,
+            status: Some(fragment.status),
             bytes: fragment.body,
             referer: None,
             user_agent: None,

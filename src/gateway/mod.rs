@@ -25,6 +25,7 @@ pub use decision::{BODY_TOO_LARGE, Decision};
 pub use facts::is_near;
 pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
+use request::Advised;
 pub use request::{PendingRead, RequestContext};
 
 use crate::config::Config;
@@ -147,12 +148,18 @@ impl Gateway {
 
     /// Records a request that is over, with what became of it.
     pub fn finish(&self, incoming: Incoming<'_>, ending: Ending, mut context: RequestContext) {
+        let status = match context.advice {
+            None => ending.status,
+            Some(Advised::Passes) => None,
+            Some(Advised::Refused(status)) => ending.status.and(Some(status)),
+        };
         if let Some(pending) = context.event.take().and_then(|key| self.pending.take(key)) {
-            // What a proxy answers that was told to let it pass, nobody knows here.
-            self.record(pending, ending.status.filter(|_| !context.passes));
+            self.record(pending, status);
         }
+        let is_elsewhere = context.advice == Some(Advised::Passes);
+        let status = (!is_elsewhere).then(|| status.unwrap_or(CLIENT_GONE));
         if let Some(log) = &self.access_log {
-            self.guarded(|| access::record(log, incoming, ending, &context));
+            self.guarded(|| access::record(log, incoming, (status, ending), &context));
         }
     }
 

@@ -20,8 +20,8 @@ pub struct RequestContext {
     pub(super) event: Option<PendingKey>,
     /// For whom it is decided.
     pub(super) way: Way,
-    /// Whether a proxy is told to let it pass: what becomes of it then is not known here.
-    pub(super) passes: bool,
+    /// What a proxy makes of it that asked.
+    pub(super) advice: Option<Advised>,
     /// What the origin may be told.
     pub(super) labels: Option<VerdictLabels>,
     /// The id it goes by, here and at the origin.
@@ -43,7 +43,7 @@ impl RequestContext {
             policy,
             slot: None,
             way: Way::default(),
-            passes: false,
+            advice: None,
             event: None,
             labels: None,
             request_id: Box::default(),
@@ -71,6 +71,15 @@ pub(super) enum Way {
     Asked,
     /// Once more, so that the proxy can show the refusal: nothing is counted.
     Again,
+}
+
+/// What becomes of a request at the proxy that asked about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advised {
+    /// It passes. What it is answered then is not known here.
+    Passes,
+    /// It is refused with this status, whatever the question was answered with.
+    Refused(u16),
 }
 
 /// The verdict in the words of the header fields that tell the origin of it.

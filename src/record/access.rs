@@ -51,8 +51,8 @@ pub struct Access<'a> {
     pub version: Option<&'a str>,
     /// As sent.
     pub host: Option<&'a [u8]>,
-    /// The status that was sent; 499 where the client left before.
-    pub status: u16,
+    /// The status that was sent; 499 where the client left before, none where another proxy answers.
+    pub status: Option<u16>,
     /// Octets of the body that were sent.
     pub bytes: usize,
     /// As sent.
@@ -79,7 +79,7 @@ struct Line<'a> {
     host: Option<String>,
     target: String,
     version: Option<&'a str>,
-    status: u16,
+    status: Option<u16>,
     bytes: usize,
     duration_ms: f64,
     referer: Option<String>,
@@ -168,7 +168,8 @@ impl Access<'_> {
         if let Some(version) = self.version {
             let _ = write!(line, " {version}");
         }
-        let _ = write!(line, "\" {} {} \"", self.status, self.bytes);
+        let status = self.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
+        let _ = write!(line, "\" {status} {} \"", self.bytes);
         escape(&mut line, self.referer.unwrap_or(b"-"));
         line.push_str("\" \"");
         escape(&mut line, self.user_agent.unwrap_or(b"-"));
@@ -206,7 +207,7 @@ mod tests {
             target: b"/a?\"b\"\\",
             version: Some("HTTP/1.1"),
             host: Some(b"example.org"),
-            status: 200,
+            status: Some(200),
             bytes: 12,
             referer: None,
             user_agent: Some(b"x\xff\ny"),
@@ -227,7 +228,7 @@ mod tests {
             method: None,
             target: b"\x16\x03 \"",
             version: None,
-            status: 400,
+            status: Some(400),
             fault: Some("method"),
             ..access()
         };

@@ -106,7 +106,8 @@ impl Front {
 
     fn limits(&self, config: &Config) -> Limits {
         match self.service {
-            Service::Site(_) | Service::Doors(_) => self.room.bound(config.limits),
+            Service::Site(_) => self.room.bound(config.limits),
+            Service::Doors(_) => self.room.of_asking(config.limits),
             Service::Pages(_) => self.room.of_pages(config.limits),
         }
     }
@@ -118,6 +119,13 @@ impl Front {
         permit: Permit,
     ) -> Option<(Box<Connection<TcpStream>>, ConnectionInfo)> {
         let config = Arc::clone(&self.current.get().config);
+        // Who may not ask holds no place either.
+        if let Service::Doors(site) = &self.service
+            && !config.trusted_proxies.contain(peer.ip().to_canonical())
+        {
+            site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
+            return None;
+        }
         let Introduced { stream, client, first, permit, may_relay } =
             self.introduced(stream, peer, permit, &config).await?;
         let socket = Some(stream.as_raw_fd());

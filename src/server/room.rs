@@ -11,6 +11,9 @@ const OTHERS: usize = 64;
 /// How many connections the operator's pages are served over at once, of each kind. Whoever asks for them is few.
 const PAGES: usize = 128;
 
+/// How many connections other proxies may have that ask, where they may.
+const ASKING: usize = 4_096;
+
 /// How many idle connections to origins are kept, by all workers together, and how many each worker may keep at least.
 const KEPT: usize = 512;
 const KEPT_BY_ONE: usize = 32;
@@ -22,25 +25,29 @@ pub(super) struct Room {
     clients: usize,
     /// Connections to the operator's pages, of each kind.
     pub(super) pages: usize,
+    /// Connections of other proxies that ask.
+    asking: usize,
     /// Idle connections to origins that one worker keeps.
     pub(super) kept: usize,
 }
 
 impl Room {
     /// The room where this process may have so many files open, if there is a limit, and has `open` of them already.
-    pub(super) fn new(open_files: Option<u64>, open: usize, workers: usize) -> Self {
+    pub(super) fn new(open_files: Option<u64>, open: usize, workers: usize, is_asked: bool) -> Self {
         let most = open_files.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
         let left = most.saturating_sub(open + OTHERS);
         let workers = workers.max(1);
         let pages = PAGES.min(left / 16).max(2);
         let kept = (KEPT / workers).max(KEPT_BY_ONE).min(left / 8 / workers);
-        Self { clients: left.saturating_sub(2 * pages + kept * workers), pages, kept }
+        let asking = if is_asked { ASKING.min(left / 4) } else { 0 };
+        Self { clients: left.saturating_sub(2 * pages + asking + kept * workers), pages, asking, kept }
     }
 
     /// How many files have to be open for all that these limits allow.
-    pub(super) fn needed(limits: &Limits, open: usize, workers: usize) -> usize {
+    pub(super) fn needed(limits: &Limits, open: usize, workers: usize, is_asked: bool) -> usize {
         let kept = (KEPT / workers.max(1)).max(KEPT_BY_ONE) * workers;
-        taken(limits).saturating_add(open + OTHERS + 2 * PAGES + kept)
+        let asking = if is_asked { ASKING } else { 0 };
+        taken(limits).saturating_add(open + OTHERS + 2 * PAGES + asking + kept)
     }
 
     /// How many more files would have to be open for these limits.
@@ -77,6 +84,11 @@ impl Room {
         }
     }
 
+    /// The limits of other proxies that ask. They are few, and each is trusted.
+    pub(super) const fn of_asking(self, limits: Limits) -> Limits {
+        Limits { connections: self.asking, ..limits }
+    }
+
     /// The limits of the operator's pages, which are no matter of the site's.
     pub(super) const fn of_pages(self, limits: Limits) -> Limits {
         Limits { connections: self.pages, connections_per_address: self.pages / 2, ..limits }
@@ -101,7 +113,7 @@ mod tests {
     #[test]
     fn where_there_is_room_nothing_changes() {
         for open_files in [None, Some(1_048_576)] {
-            let room = Room::new(open_files, 40, 2);
+            let room = Room::new(open_files, 40, 2, false);
             assert_eq!((room.pages, room.kept, room.missing(&limits())), (PAGES, KEPT / 2, 0));
             assert_eq!(format!("{:?}", room.bound(limits())), format!("{:?}", limits()));
         }
@@ -110,7 +122,7 @@ mod tests {
     #[test]
     fn what_is_small_stays_as_it_is() {
         let limits = Limits { h2_requests: 4, h2_requests_per_address: 4, ..limits() };
-        let bounded = Room::new(Some(20_000), 40, 2).bound(limits);
+        let bounded = Room::new(Some(20_000), 40, 2, false).bound(limits);
         assert_eq!((bounded.h2_requests, bounded.h2_requests_per_address), (4, 4));
         assert!(bounded.connections < limits.connections, "{bounded:?}");
     }
@@ -118,11 +130,11 @@ mod tests {
     #[test]
     fn everything_together_fits() {
         for open_files in [128, 200, 256, 1_024, 4_096, 20_000, 37_000] {
-            for workers in [1, 2, 64] {
-                let room = Room::new(Some(open_files), 40, workers);
+            for (workers, is_asked) in [(1, false), (2, true), (64, false), (64, true)] {
+                let room = Room::new(Some(open_files), 40, workers, is_asked);
                 let bounded = room.bound(limits());
                 let clients = 2 * bounded.connections + bounded.h2_requests;
-                let all = 40 + OTHERS + clients + 2 * room.pages + room.kept * workers;
+                let all = 40 + OTHERS + clients + 2 * room.pages + room.asking + room.kept * workers;
                 assert!(all as u64 <= open_files.max(128), "{all} of {open_files}: {room:?}, {bounded:?}");
                 assert!(bounded.connections_per_address < bounded.connections);
             }

@@ -10,7 +10,7 @@ use super::renewal::renew;
 use super::room::Room;
 use super::services::{Ends, Logs, services};
 use super::workers::{Crew, Workers};
-use crate::config::{Limits, ListenerConfig};
+use crate::config::{Config, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
 use crate::process::{
@@ -77,8 +77,8 @@ impl Server {
         let mut inquiry = Inquiry::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         inquiry.once().await;
         tokio::spawn(inquiry.go_on(stopped.clone()));
-        let room = room(&current.get().config.limits, crew.len(), self.demo.is_some());
-        let ends = Ends::new(room);
+        let room = room(&current.get().config, crew.len(), self.demo.is_some());
+        let ends = Ends::new(room, Arc::clone(&self.gateway.connections));
         let services = services(&self.gateway, &authorities, room, crew.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
         let admission = Arc::new(Admission::new(Arc::clone(&self.gateway.connections)));
@@ -140,11 +140,12 @@ fn tell_listening(listener: &TcpListener, config: &ListenerConfig) -> io::Result
 }
 
 /// The room for connections; where that is less than the configuration asks for, the operator is told.
-fn room(limits: &Limits, workers: usize, is_demo: bool) -> Room {
+fn room(config: &Config, workers: usize, is_demo: bool) -> Room {
+    let (limits, is_asked) = (&config.limits, config.authorize.is_some());
     let open = open_files();
-    let needed = Room::needed(limits, open, workers);
+    let needed = Room::needed(limits, open, workers, is_asked);
     let open_files = raise_open_files(needed as u64);
-    let room = Room::new(open_files, open, workers);
+    let room = Room::new(open_files, open, workers, is_asked);
     // The one visitor of a demonstration needs few.
     if room.missing(limits) > 0 && !is_demo {
         let connections = room.bound(*limits).connections;

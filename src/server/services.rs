@@ -10,7 +10,7 @@ use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
 use crate::policy::CurrentPolicy;
 use crate::proxy::{Authorities, Exchanger, OriginConnections, OriginFaults};
-use crate::record::{AccessLog, Journal};
+use crate::record::{AccessLog, ConnectionTotals, Journal};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -19,11 +19,13 @@ pub(super) struct Ends {
     /// Those between two requests are closed.
     pub(super) closing: watch::Sender<bool>,
     room: Room,
+    /// Those of other proxies that ask: the site's visitors take none of their places, nor they of those.
+    asking: Arc<Admission>,
 }
 
 impl Ends {
-    pub(super) fn new(room: Room) -> Self {
-        Self { closing: watch::Sender::new(false), room }
+    pub(super) fn new(room: Room, totals: Arc<ConnectionTotals>) -> Self {
+        Self { closing: watch::Sender::new(false), room, asking: Arc::new(Admission::new(totals)) }
     }
 
     /// What serves the sites on a listener, one for each worker.
@@ -35,7 +37,8 @@ impl Ends {
         config: ListenerConfig,
     ) -> Vec<Arc<Front>> {
         let tls = config.tls.then(|| tls::settings(Arc::clone(current)));
-        let serve = if config.is_for_proxies { Service::Doors } else { Service::Site };
+        let (serve, admission): (fn(_) -> _, _) =
+            if config.is_for_proxies { (Service::Doors, &self.asking) } else { (Service::Site, admission) };
         let front = |site: &Arc<Site>| Front {
             service: serve(Arc::clone(site)),
             current: Arc::clone(current),

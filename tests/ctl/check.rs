@@ -173,4 +173,7 @@ fn the_name_with_www_or_without_it_is_offered_where_it_is_nobodys() {
     let default = format!("{}[[sites]]\norigin = \"http://127.0.0.1:9\"\n", site("[\"example.org\"]"));
     let ended = check("check-sibling-default", &default, ROBOTS, &[], 0);
     assert!(!ended.stdout.contains("421"), "the default site takes it: {ended:?}");
+    let beside = "listen = []\ntrusted_proxies = [\"127.0.0.1\"]\n[authorize]\n[[sites]]\nhosts = [\"example.org\"]\nrobots = \"robots.txt\"\n";
+    let said = check("check-sibling-beside", beside, ROBOTS, &[], 0).stdout;
+    assert!(said.contains("requests for it pass unjudged"), "{said}");
 }

@@ -153,7 +153,7 @@ fn beside_a_proxy_it_writes_both_sides() {
         for line in ["listen = []", "trusted_proxies = [\"127.0.0.1\", \"::1\"]", "[authorize]"] {
             assert!(config.lines().any(|other| other == line), "{line} in {config}");
         }
-        assert!(!config.contains("\norigin"), "{config}");
+        assert!(!config.contains("\norigin") && config.contains("any other passes unjudged"), "{config}");
         let check = ["check", "--deny", "warnings", "--config", "site/gateway.toml"];
         let said = ctl(&folder, &check).exits(0).stdout;
         assert!(said.contains("has no origin"), "{said}");

@@ -390,6 +390,8 @@ fn the_page_of_a_refusal_is_whole_and_counted_once() {
     );
     let page = client.send(&again);
     assert_eq!((page.status, &page.json()["line"]), (410, &2.into()));
+    // What the client gets is that page.
+    assert_eq!(gateway.journal().event_of("/private")["status"], 410);
     let status = status(&gateway);
     assert_eq!((&status["totals"]["violations"], &status["totals"]["refused"]), (&1.into(), &1.into()));
     assert_eq!(status["authorize"]["asked"]["/nginx"], 1);
@@ -417,8 +419,72 @@ fn a_site_without_an_origin_is_nobodys_in_front() {
     let gateway = configured(config).file("robots.txt", ROBOTS).in_front_of(&origin).start();
     gateway.send(&get("/").by(CHROME)).came_from_origin();
     assert_eq!(gateway.send(&get("/").for_host("example.org").by(CHROME)).status, 421);
+    assert_eq!(gateway.send(&request("OPTIONS", "*").for_host("example.org").by(CHROME)).status, 421);
     assert_eq!(gateway.send(&get("/robots.txt").for_host("example.org")).text(), ROBOTS);
     assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(CURL)).status, 204);
+}
+
+#[test]
+fn the_access_log_has_the_status_that_the_client_gets_or_none() {
+    let config = "listen = []\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\naccess_log = \"access.log\"\n\
+                  access_log_format = \"json\"\n[authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\nrobots = \"robots.txt\"\n";
+    let gateway = seen(configured(config).file("robots.txt", ROBOTS).nowhere());
+    let mut client = Client::to(doors(&gateway));
+    for target in ["/open", "/private"] {
+        client.send(&Door::Nginx.asks("GET", target).by(GPTBOT));
+    }
+    let lines = until("three lines", || {
+        let text = std::fs::read_to_string(gateway.folder().join("state/access.log")).ok()?;
+        (text.lines().count() == 3).then_some(text)
+    });
+    let shown: Vec<(String, Value)> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .map(|line| (line["target"].to_string(), line["status"].clone()))
+        .collect();
+    let expected = [("/robots.txt", 200.into()), ("/open", Value::Null), ("/private", 403.into())];
+    assert_eq!(shown, expected.map(|(target, status)| (format!("{target:?}"), status)));
+}
+
+#[test]
+fn status_says_in_words_what_proxies_ask() {
+    let gateway = beside("").start();
+    let shown = || gateway.ctl(&["status"]).exits(0).stdout;
+    let text = shown();
+    assert!(
+        text.contains("asked by other proxies: nothing yet") && text.contains("nobody is accused"),
+        "{text}"
+    );
+    asked(&gateway, &robots_txt().by(CHROME));
+    asked(&gateway, &get("/forward").by(CHROME));
+    let text = shown();
+    assert!(text.contains("asked by other proxies: 1 /forward, 1 /robots.txt\n"), "{text}");
+    assert!(
+        text.contains("faults of questions: 1 missing-field\n") && text.contains("came through one"),
+        "{text}"
+    );
+}
+
+#[test]
+fn who_may_not_ask_takes_no_place_and_visitors_take_none_of_the_proxys() {
+    let origin = Nginx::start();
+    let config = "listen = [\"127.0.0.1:0\"]\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n\
+                  [authorize]\nlisten = \"127.0.0.1:0\"\n[limits]\nconnections = 2\nconnections_per_address = 2\n\
+                  [[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"robots.txt\"\n";
+    let gateway = configured(config).file("robots.txt", ROBOTS).in_front_of(&origin).nowhere().start();
+    let mut visitors: Vec<Client> = (0..2).map(|_| gateway.client()).collect();
+    for visitor in &mut visitors {
+        assert_eq!(visitor.send(&get("/")).status, 200);
+    }
+    assert_eq!(asked(&gateway, &get("/healthz")).status, 200);
+    let path = gateway.folder().join("gateway.toml");
+    let text = std::fs::read_to_string(&path).expect("a file").replace("127.0.0.1\"]", "192.0.2.1\"]");
+    std::fs::write(&path, text).expect("written");
+    gateway.ctl(&["reload"]).exits(0);
+    let mut stranger = TcpStream::connect(doors(&gateway)).expect("connected");
+    stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+    // Before it has said anything.
+    assert_eq!(stranger.read(&mut [0]).expect("the end"), 0);
 }
 
 #[test]

@@ -16,7 +16,10 @@ pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
     let (host, address) = who(before);
     let (request, rest) = quoted(rest.strip_prefix(b" ")?)?;
     let (status, rest) = word(rest.strip_prefix(b" ")?);
-    let status = std::str::from_utf8(status).ok().and_then(|digits| digits.parse().ok());
+    let status = std::str::from_utf8(status).ok();
+    // Where another proxy answered, it is not known.
+    let status =
+        status.and_then(|digits| if digits == "-" { Some(None) } else { digits.parse().ok().map(Some) });
     // The size, or a hyphen for an answer without a body.
     let (size, rest) = word(rest.trim_ascii_start());
     let size =
@@ -28,7 +31,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
         }
     };
     let request = Request::parse(request);
-    Some(Entry { host, address, at, request, status: Some(status?), size, is_encoded: None, agent })
+    Some(Entry { host, address, at, request, status: status?, size, is_encoded: None, agent })
 }
 
 /// What stands before the time, the time, and what stands behind it. A user may be called `[`.
@@ -175,6 +178,15 @@ mod tests {
             let line = format!("192.0.2.1 - - {TIME} \"GET /robots.txt HTTP/1.1\" 200 {written} \"-\" \"x\"");
             assert_eq!(parse(line.as_bytes()).unwrap().size, size, "{written}");
         }
+    }
+
+    #[test]
+    fn the_status_may_be_unknown() {
+        let status = |written| {
+            let line = format!("192.0.2.1 - - {TIME} \"GET /a HTTP/1.1\" {written} 0 \"-\" \"x\"");
+            parse(line.as_bytes()).map(|entry| entry.status)
+        };
+        assert_eq!((status("403"), status("-"), status("x")), (Some(Some(403)), Some(None), None));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 mod question;
 
 use super::facts;
-use super::request::Way;
+use super::request::{Advised, Way};
 use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
@@ -104,11 +104,12 @@ impl Gateway {
         let decision = self.decide(Incoming { head: &head, connection: asked.connection }, context);
         let answer = match decision {
             Decision::Forward | Decision::RobotsTxt(..) if way == Way::Asked => {
-                context.passes = true;
+                context.advice = Some(Advised::Passes);
                 labelled(pass(door), context, None)
             }
             Decision::Answer(refusal) if door == ProxyDoor::Nginx && way == Way::Asked => {
                 let status = refusal.status;
+                context.advice = Some(Advised::Refused(status));
                 labelled(Response::page(403, "refused by robots.txt"), context, Some(status))
             }
             Decision::Answer(refusal) => refusal,
