@@ -49,6 +49,15 @@ pub struct SiteConfig {
 }
 
 impl SiteConfig {
+    /// The first of its hosts that is one name.
+    #[must_use]
+    pub fn exact_host(&self) -> Option<&str> {
+        self.hosts.iter().find_map(|host| match host {
+            HostPattern::Exact(name) => Some(&**name),
+            HostPattern::Below(_) => None,
+        })
+    }
+
     /// A site that only options speak of.
     pub(super) fn from_options(origin: Origin, robots: RobotsConfig) -> Self {
         Self {

@@ -7,8 +7,7 @@
 use super::facts::{self, Facts};
 use super::pending::PendingEvent;
 use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
-use super::robots_txt::{self, Question};
-use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, request_id};
+use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, request_id, robots_txt};
 use crate::decide::{Read, Reason, SiteRules};
 use crate::enforce::{Action, Contradicted, Mode, Refusal, Reply};
 use crate::http::Response;
@@ -293,8 +292,7 @@ fn unjudged(
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         return decision;
     }
-    let question = Question::of(incoming.head);
-    Decision::Answer(robots_txt::serve(site, rules, policy.config.robots_max_age, &question).answer)
+    Decision::Answer(robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head).answer)
 }
 
 /// Whom a read of robots.txt counts for.
@@ -343,7 +341,7 @@ fn served(input: JudgeInput<'_>, judged: &Judged<'_>) -> Outcome {
             usage: None,
         };
     }
-    let served = robots_txt::serve(site, rules, policy.config.robots_max_age, &Question::of(incoming.head));
+    let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
     let read = read.map(|version| {
         Box::new(PendingRead {

@@ -4,7 +4,7 @@
 
 use super::request::RequestContext;
 use super::{Incoming, facts};
-use crate::config::{Config, HostPattern};
+use crate::config::Config;
 use crate::http::claims;
 use crate::http::head::is_hop_by_hop;
 use crate::http::{RequestHead, Response, Version};
@@ -196,12 +196,7 @@ fn host<'a>(head: &'a RequestHead, context: &RequestContext, server: Option<&Ups
     if let Some(named) = head.text("host").or_else(|| host::of_target(head.target())) {
         return Cow::Borrowed(named);
     }
-    let exact = context.site().and_then(|site| {
-        site.config.hosts.iter().find_map(|host| match host {
-            HostPattern::Exact(name) => Some(name.to_string()),
-            HostPattern::Below(_) => None,
-        })
-    });
+    let exact = context.site().and_then(|site| site.config.exact_host()).map(str::to_owned);
     exact.or_else(|| server.map(|server| server.server.url.authority())).unwrap_or_default().into()
 }
 

@@ -8,29 +8,8 @@ use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
 use crate::policy::{FETCH_MARKER, Policy, RobotsFile, Site};
 use bytes::Bytes;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-
-/// The parts of a request that the answer depends on.
-#[derive(Clone, Debug)]
-pub(super) struct Question<'a> {
-    pub(super) method: &'a str,
-    /// All `If-None-Match` lines, joined.
-    pub(super) if_none_match: Option<Cow<'a, [u8]>>,
-    pub(super) if_modified_since: Option<&'a str>,
-}
-
-impl<'a> Question<'a> {
-    /// Reads a request for robots.txt.
-    pub(super) fn of(head: &'a RequestHead) -> Self {
-        Self {
-            method: head.method(),
-            if_none_match: head.joined("if-none-match", b", "),
-            if_modified_since: head.text("if-modified-since"),
-        }
-    }
-}
 
 /// The answer, and whether it gives the client the version in force (to GET: a 200, or a 304 whose
 /// validator named that version).
@@ -51,8 +30,8 @@ pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<
 }
 
 /// Answers a request for a site's robots.txt at a host with `rules`.
-pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, question: &Question<'_>) -> Served {
-    if !matches!(question.method, "GET" | "HEAD") {
+pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &RequestHead) -> Served {
+    if !matches!(head.method(), "GET" | "HEAD") {
         let answer =
             Response::page(405, "robots.txt can be read with GET and HEAD only").with("allow", "GET, HEAD");
         return Served { answer, is_read: false };
@@ -66,13 +45,13 @@ pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, question:
         modified: whole_seconds(rules.since.unwrap_or(site.since)),
         is_dated: rules.is_dated,
     };
-    let (matched, named) = current.matched_by(question);
+    let (matched, named) = current.matched_by(head);
     let answer = if matched {
         fields(Response { status: 304, headers: Vec::new(), body: Bytes::new() }, &current, max_age)
     } else {
         full(file, &current, max_age)
     };
-    let is_read = question.method == "GET" && (!matched || named);
+    let is_read = head.method() == "GET" && (!matched || named);
     Served { answer, is_read }
 }
 
@@ -109,12 +88,12 @@ struct Validators {
 impl Validators {
     /// Whether the client's copy is current, and whether it named the version itself. `If-None-Match`
     /// decides where there is one (RFC 9110 §13.1.3).
-    fn matched_by(&self, question: &Question<'_>) -> (bool, bool) {
-        if let Some(list) = question.if_none_match.as_deref() {
-            let named = entity_tags(list).any(|tag| tag == self.etag.as_bytes());
+    fn matched_by(&self, head: &RequestHead) -> (bool, bool) {
+        if let Some(list) = head.joined("if-none-match", b", ") {
+            let named = entity_tags(&list).any(|tag| tag == self.etag.as_bytes());
             return (named || list.trim_ascii() == b"*", named);
         }
-        let since = question.if_modified_since.and_then(|date| httpdate::parse_http_date(date).ok());
+        let since = head.text("if-modified-since").and_then(|date| httpdate::parse_http_date(date).ok());
         // A later date may be that of another version: the clock may have stepped, or the host moved here since.
         let is_current = since.is_some_and(|since| self.modified == since);
         (is_current && self.is_dated, false)
@@ -138,6 +117,7 @@ fn whole_seconds(time: SystemTime) -> SystemTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::{Body, Version};
 
     fn validators() -> Validators {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -145,11 +125,11 @@ mod tests {
     }
 
     fn matched(if_none_match: Option<&str>, if_modified_since: Option<&str>) -> (bool, bool) {
-        validators().matched_by(&Question {
-            method: "GET",
-            if_none_match: if_none_match.map(|list| Cow::Borrowed(list.as_bytes())),
-            if_modified_since,
-        })
+        let tag = if_none_match.map(|list| (&b"if-none-match"[..], list.as_bytes()));
+        let date = if_modified_since.map(|date| (&b"if-modified-since"[..], date.as_bytes()));
+        let fields = tag.into_iter().chain(date);
+        let head = RequestHead::from_parts([b"GET", b"/"], None, Version::Http11, Body::None, fields);
+        validators().matched_by(&head)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Policy;
 use super::replies::Replies;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
-use crate::config::{HostPattern, SiteConfig};
+use crate::config::SiteConfig;
 use crate::decide::{SiteRules, Version, VersionId};
 use crate::enforce::Modes;
 use crate::identify::Recognised;
@@ -83,10 +83,8 @@ impl Site {
     /// sent; where no single host is configured it is relative.
     #[must_use]
     pub fn robots_url(&self, scheme: &str) -> String {
-        let exact = self.config.hosts.iter().find_map(|host| match host {
-            HostPattern::Exact(name) => Some(name),
-            HostPattern::Below(_) => None,
-        });
-        exact.map_or_else(|| "/robots.txt".to_owned(), |host| [scheme, "://", host, "/robots.txt"].concat())
+        self.config
+            .exact_host()
+            .map_or_else(|| "/robots.txt".to_owned(), |host| [scheme, "://", host, "/robots.txt"].concat())
     }
 }

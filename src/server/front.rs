@@ -51,7 +51,7 @@ struct Introduced {
 /// A connection over TLS, by what is spoken there.
 enum Encrypted {
     Http1(Box<Connection<TlsStream<L4Stream>>>, ConnectionInfo),
-    Http2(Arc<Site>, Box<http2::Opened<TlsStream<L4Stream>>>),
+    Http2(Arc<Site>, Box<Opened<TlsStream<L4Stream>>>, ConnectionInfo),
 }
 
 /// How a listener ends TLS.
@@ -91,8 +91,8 @@ impl Front {
                 Some(Encrypted::Http1(connection, info)) => {
                     connection.serve(&self.service, info, lifetime).await;
                 }
-                Some(Encrypted::Http2(site, opened)) => {
-                    Box::pin(http2::serve(&site, *opened, lifetime)).await;
+                Some(Encrypted::Http2(site, opened, info)) => {
+                    Box::pin(http2::serve(&site, *opened, info, lifetime)).await;
                 }
             },
         }
@@ -156,12 +156,11 @@ impl Front {
         let info = ConnectionInfo::new(Some(client.ip()), true, may_relay);
         let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let (limits, timeouts) = (self.limits(&config), config.timeouts);
-        if let (Service::Site(site), true) = (&self.service, is_http2) {
-            let opened = http2::Opened { stream, socket, permit, info, limits, timeouts };
-            return Some(Encrypted::Http2(Arc::clone(site), Box::new(opened)));
-        }
         let opened = Opened { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
-        Some(Encrypted::Http1(Connection::new(opened), info))
+        Some(match &self.service {
+            Service::Site(site) if is_http2 => Encrypted::Http2(Arc::clone(site), Box::new(opened), info),
+            _ => Encrypted::Http1(Connection::new(opened), info),
+        })
     }
 
     /// Finds out whose connection it is, and counts it for that address.

@@ -5,8 +5,9 @@
 //! pseudo-header fields and fields of a connection (RFC 9113 §8.2.2, §8.3) are the HTTP/2 library's to check.
 
 use super::authority::{Form, check_octets, form, is_host};
+use super::field::Field;
+use super::framing::Framing;
 use super::{Fault, is_token, trimmed};
-use crate::http::claims;
 
 /// What the pseudo-header fields say (RFC 9113 §8.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,25 +43,16 @@ pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a 
     if let Form::Absolute(_) = form(parts.method, parts.target)? {
         return Err(Fault::Target);
     }
-    let (mut has_length, mut has_host) = (false, false);
+    let mut framing = Framing::default();
     for (name, value) in fields {
         if !is_token(name) {
             return Err(Fault::FieldName);
-        }
-        if claims::is_disguised_framing(name) {
-            return Err(Fault::Spelling);
         }
         // RFC 9113 §8.2.1: nothing is cut off here as in HTTP/1.1.
         if trimmed(value).len() != value.len() {
             return Err(Fault::FieldBlanks);
         }
-        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-        if name == b"content-length" && (std::mem::replace(&mut has_length, true) || !is_number) {
-            return Err(Fault::ContentLength);
-        }
-        if name == b"host" && std::mem::replace(&mut has_host, true) {
-            return Err(Fault::Host);
-        }
+        framing.note(&Field { name, value }, 0)?;
     }
     Ok(())
 }

@@ -5,17 +5,16 @@
 //! have the gateway ask elsewhere.
 
 use super::peer::{Authorities, reached};
-use crate::config::{HostPattern, OriginUrl, RobotsUrl};
-use crate::http::{Body, Chunks};
-
+use crate::config::{OriginUrl, RobotsUrl};
 use crate::http::head::AnswerHead;
+use crate::http::{Body, BodyReader};
 use crate::policy::{FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, Validators, detached};
 use crate::request::host;
 use pingora::connectors::TransportConnector;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -39,6 +38,12 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The longest head of an answer.
 const MOST_HEAD: usize = 64 * 1024;
+
+/// How much is read at a time.
+const PIECE: usize = 16 * 1024;
+
+const TOO_LONG: &str = "serves more than 16 MiB as robots.txt";
+const TORN: &str = "breaks off in the middle of its answer";
 
 /// Fetches what is due, for as long as the gateway runs.
 #[derive(Debug)]
@@ -131,10 +136,19 @@ fn failed(why: impl Into<String>) -> OriginAnswer {
 }
 
 /// Where one request of a fetch goes.
-struct Step {
+pub(super) struct Step {
     scheme: &'static str,
     host: String,
     path: String,
+}
+
+impl Step {
+    /// To the robots.txt of `host`, under the scheme that clients use.
+    pub(super) fn to_robots_txt(policy: &Policy, host: String) -> Self {
+        let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
+        let scheme = if is_tls { "https" } else { "http" };
+        Self { scheme, host, path: "/robots.txt".to_owned() }
+    }
 }
 
 /// Asks the origin of a site, or the place that is named in its stead.
@@ -185,29 +199,19 @@ fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &Or
         let scheme = if url.server.is_tls() { "https" } else { "http" };
         return Step { scheme, host: url.server.authority(), path: url.path.to_string() };
     }
-    let own = site.config.robots.origin().and_then(|from| from.host.as_deref()).map(str::to_owned);
-    let exact = || {
-        site.config.hosts.iter().find_map(|host| match host {
-            HostPattern::Exact(name) => Some(name.to_string()),
-            HostPattern::Below(_) => None,
-        })
-    };
-    let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
-    Step {
-        scheme: if is_tls { "https" } else { "http" },
-        host: own.or_else(exact).unwrap_or_else(|| server.authority()),
-        path: "/robots.txt".to_owned(),
-    }
+    let own = site.config.robots.origin().and_then(|from| from.host.as_deref());
+    let host = own.or_else(|| site.config.exact_host()).map(str::to_owned);
+    Step::to_robots_txt(policy, host.unwrap_or_else(|| server.authority()))
 }
 
 /// A whole answer.
-struct Answered {
-    status: u16,
+pub(super) struct Answered {
+    pub(super) status: u16,
     location: Option<String>,
     is_own: bool,
-    coding: Option<String>,
-    validators: Validators,
-    body: Vec<u8>,
+    pub(super) coding: Option<String>,
+    pub(super) validators: Validators,
+    pub(super) body: Vec<u8>,
 }
 
 /// Where an answer sends on; why one may not go there.
@@ -275,7 +279,7 @@ fn meaning(answer: Answered) -> OriginAnswer {
 }
 
 /// One request, on a connection of its own.
-async fn ask(
+pub(super) async fn ask(
     policy: &Policy,
     site: &Site,
     server: &Upstream,
@@ -295,23 +299,7 @@ async fn ask(
         stream.flush().await
     };
     sent.await.map_err(|error| silent(&format!("takes no request: {error}")))?;
-    let mut read = Vec::new();
-    let mut piece = vec![0; 16 * 1024];
-    loop {
-        match whole(&read) {
-            Ok(Some(answer)) => return Ok(answer),
-            Ok(None) => {}
-            Err(why) => return Err(silent(why)),
-        }
-        if read.len() > MOST_BYTES + MOST_HEAD {
-            return Err(silent("serves more than 16 MiB as robots.txt"));
-        }
-        let count = stream.read(&mut piece).await.map_err(|error| silent(&format!("breaks off: {error}")))?;
-        if count == 0 {
-            return ended(&read).ok_or_else(|| silent("breaks off in the middle of its answer"));
-        }
-        read.extend_from_slice(piece.get(..count).unwrap_or_default());
-    }
+    answer(&mut stream).await.map_err(|why| silent(&why))
 }
 
 fn request(policy: &Policy, step: &Step, validators: Option<&Validators>) -> String {
@@ -352,35 +340,45 @@ fn head(mut read: &[u8]) -> Result<Option<(AnswerHead<'_>, &[u8])>, &'static str
     }
 }
 
-/// The answer, where it is whole.
-fn whole(read: &[u8]) -> Result<Option<Answered>, &'static str> {
-    let Some((head, rest)) = head(read)? else { return Ok(None) };
-    let body = match head.body("GET") {
-        Body::None => Some(Vec::new()),
-        Body::Length(length) => {
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
-            if length > MOST_BYTES {
-                return Err("serves more than 16 MiB as robots.txt");
+/// Reads an answer to its end.
+pub(super) async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> Result<Answered, String> {
+    let mut read = Vec::with_capacity(PIECE);
+    let (mut answered, mut reader) = loop {
+        if let Some((head, rest)) = head(&read)? {
+            let (framing, answered) = (head.body("GET"), answered(&head));
+            if matches!(framing, Body::Length(length) if length > MOST_BYTES as u64) {
+                return Err(TOO_LONG.to_owned());
             }
-            rest.get(..length).map(<[u8]>::to_vec)
+            read = rest.to_vec();
+            break (answered, BodyReader::new(framing));
         }
-        Body::Chunked => {
-            let (mut chunks, mut body) = (Chunks::default(), Vec::new());
-            chunks.read(rest, |data| body.extend_from_slice(data)).map_err(|_| "sends broken chunks")?;
-            chunks.is_done().then_some(body)
+        if more(stream, &mut read).await? == 0 {
+            return Err(TORN.to_owned());
         }
-        Body::UntilClose => None,
     };
-    Ok(body.map(|body| answered(&head, body)))
+    loop {
+        let data = reader.read(&read, |data| answered.body.extend_from_slice(data));
+        data.map_err(|_| "sends broken chunks")?;
+        read.clear();
+        if reader.is_done() {
+            return Ok(answered);
+        }
+        if answered.body.len() > MOST_BYTES {
+            return Err(TOO_LONG.to_owned());
+        }
+        if more(stream, &mut read).await? == 0 {
+            let is_whole = matches!(reader, BodyReader::UntilClose);
+            return if is_whole { Ok(answered) } else { Err(TORN.to_owned()) };
+        }
+    }
 }
 
-/// The answer that the end of the connection makes whole.
-fn ended(read: &[u8]) -> Option<Answered> {
-    let (head, rest) = head(read).ok()??;
-    matches!(head.body("GET"), Body::UntilClose).then(|| answered(&head, rest.to_vec()))
+async fn more(stream: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> Result<usize, String> {
+    read.reserve(PIECE);
+    stream.read_buf(read).await.map_err(|error| format!("breaks off: {error}"))
 }
 
-fn answered(head: &AnswerHead<'_>, body: Vec<u8>) -> Answered {
+fn answered(head: &AnswerHead<'_>) -> Answered {
     let owned = |name: &str| head.text(name).map(str::to_owned);
     let coding = owned("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"));
     Answered {
@@ -389,7 +387,7 @@ fn answered(head: &AnswerHead<'_>, body: Vec<u8>) -> Answered {
         is_own: head.has(FETCH_MARKER),
         coding,
         validators: Validators { etag: owned("etag"), modified: owned("last-modified") },
-        body,
+        body: Vec::new(),
     }
 }
 
@@ -397,23 +395,25 @@ fn answered(head: &AnswerHead<'_>, body: Vec<u8>) -> Answered {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_answer_is_whole_when_its_framing_says_so() {
+    #[tokio::test]
+    async fn an_answer_is_whole_when_its_framing_says_so() {
         for (text, body) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Some("abc")),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nabc", Some("ab")),
             ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", None),
+            ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc", None),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", Some("abc")),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", None),
             ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some("")),
             ("HTTP/1.1 304 Not Modified\r\n\r\n", Some("")),
-            ("HTTP/1.1 200 OK\r\n\r\nabc", None),
+            ("HTTP/1.1 200 OK\r\n\r\nabc", Some("abc")),
+            ("HTTP/1.1 200 OK\r\n", None),
+            ("", None),
+            ("nonsense\r\n\r\n", None),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", None),
         ] {
-            let found = whole(text.as_bytes()).unwrap().map(|answer| answer.body);
+            let found = answer(&mut text.as_bytes()).await.ok().map(|answer| answer.body);
             assert_eq!(found.as_deref(), body.map(str::as_bytes), "{text:?}");
         }
-        assert_eq!(ended(b"HTTP/1.1 200 OK\r\n\r\nabc").unwrap().body, b"abc");
-        assert!(ended(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc").is_none());
-        assert!(whole(b"nonsense\r\n\r\n").is_err());
-        assert!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n").is_err());
     }
 }

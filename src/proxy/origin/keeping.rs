@@ -2,7 +2,7 @@
 
 use super::peer::{Authorities, reached};
 use super::probe::is_well;
-use crate::config::{HostPattern, Probe, defaults};
+use crate::config::{Probe, defaults};
 use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
 use pingora::connectors::TransportConnector;
 use std::collections::HashMap;
@@ -101,11 +101,7 @@ async fn asked(
     let check = &site.config.origin.health;
     let timeouts = policy.config.timeouts;
     // An origin of names is asked for the site's page, as its visitors do.
-    let host = site.config.hosts.iter().find_map(|host| match host {
-        HostPattern::Exact(name) => Some(name.to_string()),
-        HostPattern::Below(_) => None,
-    });
-    let host = host.unwrap_or_else(|| server.server.url.authority());
+    let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
     let is_well = match reached(&server, 0, &site, &timeouts, &authorities) {
         Ok(peer) => is_well(&connector, &peer, check, &host).await,
         Err(_) => false,

@@ -2,16 +2,13 @@
 //!
 //! It is asked once for each host that was never here before, by its name, over a connection of its own, beside the requests.
 
-use super::peer::{Authorities, reached};
-use crate::config::{HostPattern, OriginUrl};
-use crate::http::Body;
-use crate::http::head::AnswerHead;
+use super::fetch::{Answered, Step, ask};
+use super::peer::Authorities;
+use crate::config::OriginUrl;
 use crate::policy::{NewHosts, OriginWord, Policy, Reloader, Site};
-use pingora::connectors::TransportConnector;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -23,9 +20,6 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// How many origins are asked at once.
 const AT_ONCE: usize = 32;
-
-/// The longest answer that is read, in bytes.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Asks the origins of new hosts, whenever there are any.
 #[derive(Debug)]
@@ -74,16 +68,15 @@ impl Inquiry {
     }
 
     async fn words(&self, policy: &Arc<Policy>, hosts: Vec<NewHosts>) -> Vec<(NewHosts, OriginWord)> {
-        let connector = Arc::new(TransportConnector::new(None));
         let room = Arc::new(Semaphore::new(AT_ONCE));
         let mut asking = JoinSet::new();
         for new in hosts {
-            let (policy, connector) = (Arc::clone(policy), Arc::clone(&connector));
-            let (authorities, room) = (Arc::clone(&self.authorities), Arc::clone(&room));
+            let (policy, room) = (Arc::clone(policy), Arc::clone(&room));
+            let authorities = Arc::clone(&self.authorities);
             asking.spawn(async move {
                 let _place = room.acquire().await;
                 let site = policy.sites().get(new.site)?;
-                let word = word(&policy, site, &new.pattern, &connector, &authorities).await?;
+                let word = word(&policy, site, &new.pattern, &authorities).await?;
                 Some((new, word))
             });
         }
@@ -100,88 +93,51 @@ impl Inquiry {
 }
 
 /// What the first server of an origin says of the hosts of a pattern; `None` where it says nothing that is of use.
-async fn word(
-    policy: &Policy,
-    site: &Site,
-    pattern: &str,
-    connector: &TransportConnector,
-    authorities: &Authorities,
-) -> Option<OriginWord> {
+async fn word(policy: &Policy, site: &Site, pattern: &str, authorities: &Authorities) -> Option<OriginWord> {
     let server = site.origin.servers.first()?;
-    let peer = reached(server, 0, site, &policy.config.timeouts, authorities).ok()?;
-    let mut stream = connector.new_stream(&peer).await.ok()?;
-    // HTTP/1.0 asks for an answer that ends with its length or the connection.
-    let request = format!(
-        "GET /robots.txt HTTP/1.0\r\nHost: {}\r\nUser-Agent: robots-gateway/{}\r\nAccept-Encoding: identity\r\n\r\n",
-        host(pattern, site, &server.server.url),
-        env!("CARGO_PKG_VERSION"),
-    );
-    stream.write_all(request.as_bytes()).await.ok()?;
-    stream.flush().await.ok()?;
-    let mut answer = Vec::new();
-    stream.take(MOST_BYTES).read_to_end(&mut answer).await.ok()?;
-    read(&answer)
+    let step = Step::to_robots_txt(policy, host(pattern, site, &server.server.url));
+    said(ask(policy, site, server, &step, None, authorities).await.ok()?)
 }
 
 /// The host to ask for: one of a name by that, others by a name that their site has, else by the origin's own. What an
 /// origin has for one name it need not have for another.
 fn host(pattern: &str, site: &Site, url: &OriginUrl) -> String {
-    if !pattern.starts_with('*') {
-        return pattern.to_owned();
-    }
-    let own = site.config.hosts.iter().find_map(|host| match host {
-        HostPattern::Exact(name) => Some(name.to_string()),
-        HostPattern::Below(_) => None,
-    });
-    own.unwrap_or_else(|| match url {
-        OriginUrl::Socket(_) => "localhost".to_owned(),
-        OriginUrl::Tcp { .. } => {
-            let url = url.to_string();
-            let authority = url.split_once("://").map_or(&*url, |(_, authority)| authority);
-            authority.trim_end_matches('/').to_owned()
-        }
-    })
+    let name = if pattern.starts_with('*') { site.config.exact_host() } else { Some(pattern) };
+    name.map_or_else(|| url.authority(), str::to_owned)
 }
 
-/// A robots.txt that is whole; `None` for every other answer.
-fn read(answer: &[u8]) -> Option<OriginWord> {
-    let head = AnswerHead::read(answer).ok()??;
-    let is_plain = head.text("content-encoding").is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
-    if head.status != 200 || !is_plain {
+/// A robots.txt; `None` for every other answer.
+fn said(answer: Answered) -> Option<OriginWord> {
+    if answer.status != 200 || answer.coding.is_some() {
         return None;
     }
-    let rest = answer.get(head.length..)?;
-    let bytes = match head.body("GET") {
-        Body::Length(length) => rest.get(..usize::try_from(length).ok()?)?,
-        Body::UntilClose => rest,
-        Body::None | Body::Chunked => return None,
-    };
-    let modified = head.text("last-modified").and_then(|date| httpdate::parse_http_date(date).ok());
-    Some(OriginWord { bytes: Some(bytes.to_vec()), modified })
+    let modified = answer.validators.modified.and_then(|date| httpdate::parse_http_date(&date).ok());
+    Some(OriginWord { bytes: Some(answer.body), modified })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fetch::answer;
     use super::*;
 
-    #[test]
-    fn a_whole_plain_file_is_a_word() {
+    async fn said_by(text: &str) -> Option<OriginWord> {
+        said(answer(&mut text.as_bytes()).await.ok()?)
+    }
+
+    #[tokio::test]
+    async fn a_plain_file_is_a_word() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
-        let told = read(format!("HTTP/1.1 200 OK\r\nlast-modified: {date}\r\n\r\nabc").as_bytes()).unwrap();
+        let told = said_by(&format!("HTTP/1.1 200 OK\r\nlast-modified: {date}\r\n\r\nabc")).await.unwrap();
         assert_eq!(told.bytes.as_deref(), Some(&b"abc"[..]));
         assert_eq!(told.modified, httpdate::parse_http_date(date).ok());
-        let told = read(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nabc").unwrap();
+        let told = said_by("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nabc").await.unwrap();
         assert_eq!((told.bytes.as_deref(), told.modified), (Some(&b"ab"[..]), None));
         for other in [
-            &b"HTTP/1.1 404 Not Found\r\n\r\nabc"[..],
-            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
-            b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc",
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nabc",
-            b"HTTP/1.1 200 OK\r\n",
-            b"",
+            "HTTP/1.1 404 Not Found\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nabc",
         ] {
-            assert_eq!(read(other), None, "{}", String::from_utf8_lossy(other));
+            assert_eq!(said_by(other).await, None, "{other}");
         }
     }
 }

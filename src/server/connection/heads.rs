@@ -2,6 +2,7 @@
 
 use super::requests::Service;
 use super::{Connection, linger};
+use crate::config::Timeouts;
 use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, date, malformed_answer};
 use crate::http::head::{HeadLimits, HeadReader, Progress};
 use crate::http::{Body, BodyReader, Fault, RequestHead, Response};
@@ -16,7 +17,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const CROWDED: Duration = Duration::from_secs(5);
 
 /// How often an idle connection asks whether it should make room.
-const LOOK: Duration = Duration::from_secs(5);
+pub(in crate::server) const LOOK: Duration = Duration::from_secs(5);
+
+/// How long a client may be silent of whom a head is awaited, or the next request, and what it is called when it was for
+/// longer.
+pub(in crate::server) fn patience(
+    timeouts: &Timeouts,
+    awaits_head: bool,
+    is_crowded: bool,
+) -> (Duration, ConnectionEvent) {
+    let (patience, event) = if awaits_head {
+        (timeouts.client_header, ConnectionEvent::HeaderTimeout)
+    } else {
+        (timeouts.keepalive, ConnectionEvent::Closed)
+    };
+    if is_crowded { (patience.min(CROWDED), ConnectionEvent::MadeRoom) } else { (patience, event) }
+}
 
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
 pub(super) enum Next {
@@ -126,17 +142,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     /// Until when the client may be silent, and what it is called when it was for longer.
     fn patience(&self, since: Option<Instant>) -> (Instant, ConnectionEvent) {
-        let timeouts = &self.timeouts;
         let is_crowded = since.is_none() && self.permit.is_crowded(&self.limits);
-        let (from, patience, event) = match (self.requests, since) {
-            // The first head from the moment of connecting.
-            (0, _) => (self.idle_since, timeouts.client_header, ConnectionEvent::HeaderTimeout),
-            (_, Some(since)) => (since, timeouts.client_header, ConnectionEvent::HeaderTimeout),
-            (_, None) => (self.idle_since, timeouts.keepalive, ConnectionEvent::Closed),
-        };
-        if is_crowded {
-            return (from + patience.min(CROWDED), ConnectionEvent::MadeRoom);
-        }
+        let is_first = self.requests == 0;
+        // The first head from the moment of connecting.
+        let from = since.filter(|_| !is_first).unwrap_or(self.idle_since);
+        let (patience, event) = patience(&self.timeouts, is_first || since.is_some(), is_crowded);
         (from + patience, event)
     }
 

@@ -13,6 +13,7 @@ mod requests;
 
 pub(super) use body::BodyMeter;
 pub(super) use deadline::Deadline;
+pub(super) use heads::{LOOK, patience};
 pub(super) use requests::{Answered, Recipient, Service, Site, answer, drain, page, send};
 
 use super::admission::Permit;

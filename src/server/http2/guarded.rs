@@ -6,16 +6,13 @@ use super::places::Backlog;
 use super::state::{ConnectionState, Phase};
 use crate::record::ConnectionEvent;
 use crate::server::admission::Permit;
-use crate::server::connection::Deadline;
+use crate::server::connection::{Deadline, LOOK};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-/// How often an idle connection asks whether it should make room.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// `S` under guard.
 pub(super) struct Guarded<S> {

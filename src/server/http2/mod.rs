@@ -10,9 +10,8 @@ mod stream;
 
 pub(super) use places::{Requester, Requests};
 
-use super::admission::Permit;
-use super::connection::{Lifetime, Site};
-use crate::config::{Limits, Timeouts};
+use super::connection::{Lifetime, Opened, Site};
+use crate::config::Limits;
 use crate::gateway::ConnectionInfo;
 use bytes::Bytes;
 use guarded::Guarded;
@@ -20,7 +19,6 @@ use h2::Reason;
 use h2::server::{Builder, Connection};
 use places::Places;
 use state::ConnectionState;
-use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -36,22 +34,14 @@ const WINDOW: u32 = 65_535;
 /// How long to wait for the last acknowledgement on a connection that carries other answers as well.
 const AMONG_OTHERS: Duration = Duration::from_secs(10);
 
-/// What a connection is made of.
-pub(super) struct Opened<S> {
-    pub(super) stream: S,
-    pub(super) socket: RawFd,
-    pub(super) permit: Permit,
-    pub(super) info: ConnectionInfo,
-    pub(super) limits: Limits,
-    pub(super) timeouts: Timeouts,
-}
-
 /// Serves a connection to its end.
-pub(super) async fn serve<S>(site: &Arc<Site>, opened: Opened<S>, mut lifetime: Lifetime)
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    let Opened { stream, socket, permit, info, limits, timeouts } = opened;
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    site: &Arc<Site>,
+    opened: Opened<S>,
+    info: ConnectionInfo,
+    mut lifetime: Lifetime,
+) {
+    let Opened { stream, socket, permit, limits, timeouts, .. } = opened;
     let (places, totals) = (Places::of(permit.requester()), permit.totals());
     let state = Arc::new(ConnectionState::new(limits, timeouts, info, places, socket, totals));
     let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));

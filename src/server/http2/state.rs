@@ -8,14 +8,12 @@ use super::places::{Place, Places};
 use crate::config::{Limits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
+use crate::server::connection::patience;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-
-/// How long an idle connection is left alone where others need the room.
-const CROWDED: Duration = Duration::from_secs(5);
 
 /// What a connection is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +26,6 @@ pub(super) enum Phase {
     Busy,
 }
 
-const PHASES: [Phase; 3] = [Phase::Fresh, Phase::Idle, Phase::Busy];
-
 /// One connection as its guard and its requests see it.
 #[derive(Debug)]
 pub(super) struct ConnectionState {
@@ -39,10 +35,9 @@ pub(super) struct ConnectionState {
     pub(super) places: Places,
     pub(super) endings: Endings,
     /// Its socket, which the kernel is asked about.
-    pub(super) socket: RawFd,
+    pub(super) socket: Option<RawFd>,
     totals: Arc<ConnectionTotals>,
     start: Instant,
-    phase: AtomicU8,
     /// Milliseconds from `start` to the beginning of the phase.
     since: AtomicU64,
     requests: AtomicU32,
@@ -62,7 +57,7 @@ impl ConnectionState {
         timeouts: Timeouts,
         info: ConnectionInfo,
         places: Places,
-        socket: RawFd,
+        socket: Option<RawFd>,
         totals: Arc<ConnectionTotals>,
     ) -> Self {
         Self {
@@ -74,7 +69,6 @@ impl ConnectionState {
             socket,
             totals,
             start: Instant::now(),
-            phase: AtomicU8::new(Phase::Fresh as u8),
             since: AtomicU64::new(0),
             requests: AtomicU32::new(0),
             open: AtomicU32::new(0),
@@ -88,7 +82,7 @@ impl ConnectionState {
     pub(super) fn begin(&self) {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         self.open.fetch_add(1, Ordering::Relaxed);
-        self.enter(Phase::Busy);
+        self.note_phase();
         if number == self.limits.requests_per_connection {
             self.changed.notify_one();
         }
@@ -97,7 +91,7 @@ impl ConnectionState {
     /// It has been answered.
     pub(super) fn end(&self) {
         if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.enter(Phase::Idle);
+            self.note_phase();
             self.changed.notify_one();
         }
     }
@@ -160,33 +154,25 @@ impl ConnectionState {
     }
 
     pub(super) fn phase(&self) -> Phase {
-        // Requests overlap: where one ends just as another begins, the number of those that are open is right, whoever
-        // spoke last.
-        if !self.is_resting() {
-            return Phase::Busy;
+        match self.requests.load(Ordering::Relaxed) {
+            _ if !self.is_resting() => Phase::Busy,
+            0 => Phase::Fresh,
+            _ => Phase::Idle,
         }
-        let phase = usize::from(self.phase.load(Ordering::Relaxed));
-        PHASES.get(phase).copied().unwrap_or(Phase::Busy)
     }
 
-    fn enter(&self, phase: Phase) {
+    /// Another phase begins.
+    fn note_phase(&self) {
         let since = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.since.store(since, Ordering::Relaxed);
-        self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
     /// Until when the client may be silent, and what it is called when it was for longer.
     pub(super) fn deadline(&self, is_crowded: bool) -> Option<(Instant, ConnectionEvent)> {
         let since = self.start + Duration::from_millis(self.since.load(Ordering::Relaxed));
-        let (patience, event) = match self.phase() {
-            Phase::Fresh => (self.timeouts.client_header, ConnectionEvent::HeaderTimeout),
-            Phase::Idle => (self.timeouts.keepalive, ConnectionEvent::Closed),
-            Phase::Busy => return None,
-        };
-        if is_crowded {
-            return Some((since + patience.min(CROWDED), ConnectionEvent::MadeRoom));
-        }
-        Some((since + patience, event))
+        let phase = self.phase();
+        let (patience, event) = patience(&self.timeouts, phase == Phase::Fresh, is_crowded);
+        (phase != Phase::Busy).then(|| (since + patience, event))
     }
 }
 
@@ -202,7 +188,7 @@ mod tests {
         let limits = Limits { requests_per_connection: 2, ..config.limits };
         let places = Places::of(Arc::<Requests>::default().of(None));
         let info = ConnectionInfo::new(None, true, true);
-        Arc::new(ConnectionState::new(limits, config.timeouts, info, places, -1, Arc::default()))
+        Arc::new(ConnectionState::new(limits, config.timeouts, info, places, None, Arc::default()))
     }
 
     #[test]

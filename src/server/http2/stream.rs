@@ -268,9 +268,7 @@ impl Recipient for Stream {
         let (endings, id) = (&self.state.endings, self.id());
         let has_left = timeout(most, endings.has_left(id)).await.unwrap_or(false);
         // One that cancels what is on its way does not take it, either.
-        has_left
-            && delivery::is_acknowledged(Some(self.state.socket), most).await
-            && endings.has_left(id).await
+        has_left && delivery::is_acknowledged(self.state.socket, most).await && endings.has_left(id).await
     }
 }
 
