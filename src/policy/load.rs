@@ -288,6 +288,9 @@ impl Loading<'_> {
             return Ok(former.map_or_else(Fresh::unknown, Fresh::kept));
         }
         let own = self.own()?;
+        if let Some(former) = self.former.filter(|former| self.is_as_before(former, own.as_ref())) {
+            return Ok(Fresh::kept(former));
+        }
         let composed = compose(&self.site.robots, own, self.catalogue, self.config.robots_max_size)?;
         let Some(file) = composed else { return Ok(Fresh::absent()) };
         if let Some(former) = self.former.filter(|former| former.version() == Some(file.id))
@@ -301,6 +304,17 @@ impl Loading<'_> {
         let (version, findings) = compiled(&file, self.catalogue, limits);
         let (file, version) = (Some(Arc::new(file)), Arc::new(version));
         Ok(Fresh { file, version, findings: findings.into(), is_unknown: false })
+    }
+
+    /// Whether a composed file has the parts that it was made of. Most sites are as before when one of many has another
+    /// file: to compose all of them took 13 s for 1,000 sites, unoptimised.
+    fn is_as_before(&self, former: &Site, own: Option<&RobotsFile>) -> bool {
+        let robots = &self.site.robots;
+        let own = own.map(|file| &*file.bytes).unwrap_or_default();
+        let is_as_written =
+            robots.is_composed() && robots.additions.is_none() && former.config.robots == *robots;
+        let is_same_file = former.robots.as_deref().is_some_and(|file| file.own() == own);
+        is_as_written && is_same_file && !former.is_unknown && !self.renewed && !self.limit_changed
     }
 
     /// Empty is meant when the operator says so, or has said so of the version in force.

@@ -136,14 +136,16 @@ impl OriginFiles {
     pub fn take_due(&self, most: usize) -> Vec<(String, Option<Validators>)> {
         let now = Instant::now();
         let mut state = self.state();
-        let due = state
-            .iter_mut()
-            .filter(|(_, asked)| !asked.is_under_way && asked.due.is_none_or(|due| due <= now));
+        let is_due = |asked: &Asked| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
+        let mut due: Vec<(&String, &mut Asked)> =
+            state.iter_mut().filter(|(_, asked)| is_due(asked)).collect();
+        // Whoever waits longest comes first, or those that are asked often would leave no turn to others.
+        due.sort_unstable_by_key(|(_, asked)| asked.due);
         let take = |(site, asked): (&String, &mut Asked)| {
             asked.is_under_way = true;
             (site.clone(), asked.copy.validators().cloned())
         };
-        due.take(most).map(take).collect()
+        due.into_iter().take(most).map(take).collect()
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
@@ -328,5 +330,31 @@ impl Reloader {
             Refetched { site: name, result, error, robots_version: version.map(|id| id.to_string()) }
         };
         wanted.iter().map(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_longest_is_asked_first() {
+        let now = Instant::now();
+        let asked = |second: u64| Asked {
+            due: now.checked_sub(Duration::from_secs(60)).map(|before| before + Duration::from_secs(second)),
+            ..Asked::default()
+        };
+        let state: HashMap<String, Asked> =
+            (0..50).map(|second| (second.to_string(), asked(second))).collect();
+        let files = OriginFiles {
+            folder: PathBuf::new(),
+            marker: "".into(),
+            state: Mutex::new(state),
+            heard: Condvar::new(),
+        };
+        let names = |most: usize| files.take_due(most).into_iter().map(|due| due.0).collect::<Vec<_>>();
+        assert_eq!(names(3), ["0", "1", "2"]);
+        files.state().insert("never".to_owned(), Asked::default());
+        assert_eq!(names(2), ["never", "3"], "nobody is asked twice at once");
     }
 }

@@ -51,13 +51,15 @@ pub(crate) struct Fetcher {
     reloader: Arc<Reloader>,
     authorities: Arc<Authorities>,
     asking: JoinSet<(String, OriginAnswer)>,
+    /// What came, and was not taken yet.
+    answers: Vec<(String, OriginAnswer)>,
     /// Whether something new is not in force yet.
     is_behind: bool,
 }
 
 impl Fetcher {
     pub(crate) fn new(reloader: Arc<Reloader>, authorities: Arc<Authorities>) -> Self {
-        Self { reloader, authorities, asking: JoinSet::new(), is_behind: false }
+        Self { reloader, authorities, asking: JoinSet::new(), answers: Vec::new(), is_behind: false }
     }
 
     /// Asks for what is unknown before the first client is served, as far as that comes soon.
@@ -107,25 +109,29 @@ impl Fetcher {
         }
     }
 
-    /// Takes the answers that are there, and waits a moment for more: what is new is put in force together.
+    /// Takes the answers that come within a moment: what is new is put in force together. None is lost if this is dropped.
     async fn take(&mut self) {
-        let mut answers = Vec::new();
         let moment = tokio::time::sleep(LOOK);
         tokio::pin!(moment);
         loop {
             tokio::select! {
                 answer = self.asking.join_next() => match answer {
-                    Some(answer) => answers.extend(answer.ok()),
+                    Some(answer) => {
+                        self.answers.extend(answer.ok());
+                        // To put in force what is new takes the longer, the more sites there are.
+                        self.ask();
+                    }
                     None => break,
                 },
                 () = &mut moment => break,
             }
         }
-        if answers.is_empty() && !self.is_behind {
+        if self.answers.is_empty() && !self.is_behind {
             return;
         }
         let (reloader, policy) = (Arc::clone(&self.reloader), self.reloader.current());
-        let is_behind = self.is_behind;
+        let (answers, is_behind) = (std::mem::take(&mut self.answers), self.is_behind);
+        self.is_behind = true;
         let taken = spawn_blocking(move || reloader.take_origin_answers(&policy, answers, is_behind));
         self.is_behind = !taken.await.unwrap_or(true);
     }
