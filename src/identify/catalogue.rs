@@ -198,11 +198,11 @@ impl Catalogue {
             is_named(&crawler.name) || crawler.tokens.first().is_some_and(|token| is_named(token))
         };
         let is_blocked = |crawler: &Crawler| blocked.contains(&crawler.purpose) && !is_excepted(crawler);
-        let others: Vec<&str> = self
+        let others: HashSet<String> = self
             .crawlers
             .iter()
             .filter(|crawler| !is_blocked(crawler))
-            .flat_map(|crawler| crawler.tokens.iter().map(|token| &**token))
+            .flat_map(|crawler| crawler.tokens.iter().map(|token| token.to_ascii_lowercase()))
             .collect();
         let own = self
             .crawlers
@@ -237,9 +237,8 @@ impl Catalogue {
 }
 
 /// Whether one of `others` answers to a group for `token`, or for the part of it that crawlers compare.
-fn is_answered_to(token: &str, others: &[&str]) -> bool {
-    let part = compared(token);
-    others.iter().any(|other| other.eq_ignore_ascii_case(token) || other.eq_ignore_ascii_case(part))
+fn is_answered_to(token: &str, others: &HashSet<String>) -> bool {
+    [token, compared(token)].iter().any(|name| others.contains(&name.to_ascii_lowercase()))
 }
 
 /// Whether robots.txt can name this token. RFC 9309 §2.2.1 allows letters, `-`
