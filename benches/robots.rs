@@ -15,13 +15,13 @@ mod files;
 
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, measurement::WallTime};
 use files::Sample;
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Times of programs that answer differently are not to be compared.
 fn agree(sample: &Sample, who: &str, decide: impl Fn(&str) -> bool) {
-    let robots = Robots::parse(&sample.robots, &Limits::default()).robots;
+    let robots = Robots::parse(&sample.robots, &ParseLimits::default()).robots;
     for target in &sample.targets {
         let ours = robots.judge(&[sample.agent], true, target.as_bytes()).allow;
         assert_eq!(ours, decide(target), "{}, {who}: {target}", sample.name);
@@ -47,7 +47,7 @@ fn one(
 
 fn decide(criterion: &mut Criterion, sample: &Sample, quick_peers: bool) {
     let mut group = criterion.benchmark_group(format!("decide/{}", sample.name));
-    let ours = Robots::parse(&sample.robots, &Limits::default()).robots;
+    let ours = Robots::parse(&sample.robots, &ParseLimits::default()).robots;
     let tokens = [sample.agent];
     one(&mut group, "ours", sample, |target| ours.judge(black_box(&tokens), true, target.as_bytes()).allow);
     let robotxt = robotxt::Robots::parse(&sample.robots, sample.agent);
@@ -62,7 +62,7 @@ fn decide(criterion: &mut Criterion, sample: &Sample, quick_peers: bool) {
         let decide = |target: &str| {
             robotstxt::DefaultMatcher::default().one_agent_allowed_by_robots(text, sample.agent, target)
         };
-        // It encodes octets beyond ASCII in rules but not in targets, so there it answers otherwise.
+        // It encodes bytes beyond ASCII in rules but not in targets, so there it answers otherwise.
         if sample.targets.iter().all(|target| target.is_ascii()) {
             agree(sample, "robotstxt", decide);
         }
@@ -74,7 +74,7 @@ fn decide(criterion: &mut Criterion, sample: &Sample, quick_peers: bool) {
 fn parse(criterion: &mut Criterion, sample: &Sample) {
     let mut group = criterion.benchmark_group(format!("parse/{}", sample.name));
     group.throughput(criterion::Throughput::Bytes(sample.robots.len() as u64));
-    let limits = Limits::default();
+    let limits = ParseLimits::default();
     group.bench_function("ours, all crawlers", |bench| {
         bench.iter(|| Robots::parse(black_box(&sample.robots), &limits));
     });
@@ -125,7 +125,7 @@ fn doubling(start: usize) {
     for step in 0..=4 {
         let count = start << step;
         let sample = files::rules(count);
-        let robots = Robots::parse(&sample.robots, &Limits { max_bytes: sample.robots.len() }).robots;
+        let robots = Robots::parse(&sample.robots, &ParseLimits { max_bytes: sample.robots.len() }).robots;
         let time = least(&robots, &sample);
         let first = *first.get_or_insert(time);
         println!("{count:>8} rules {:>9} bytes {time:>8.1} ns {:>5.2}x", sample.robots.len(), time / first);

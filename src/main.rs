@@ -1,11 +1,13 @@
 //! The daemon: options → log → policy → sockets → serve. Kinds of failure → exit code.
 
 use clap::Parser as _;
-use robots_gateway::admin::{Admin, Door, LivePage};
+use robots_gateway::admin::{Admin, LivePage, RequestSource};
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
 use robots_gateway::gateway::{Gateway, is_near};
-use robots_gateway::policy::{self, CurrentPolicy, Evidence, History, OriginFiles, Policy, Prover, Reloader};
-use robots_gateway::process::{BindError, ControlSocket, Inherited};
+use robots_gateway::policy::{
+    self, CurrentPolicy, Evidence, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
+};
+use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
     AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, make_folder, start_log,
 };
@@ -25,7 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why the gateway does not run, by exit code.
-enum Failure {
+enum StartFailure {
     /// 2: what the operator wrote.
     Configuration(Box<dyn Error>),
     /// 1: what the system refused.
@@ -36,14 +38,14 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let (code, error) = match run(arguments) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Configuration(error)) => (2, error),
-        Err(Failure::Running(error)) => (1, error),
+        Err(StartFailure::Configuration(error)) => (2, error),
+        Err(StartFailure::Running(error)) => (1, error),
     };
     fatal(&*error);
     ExitCode::from(code)
 }
 
-fn run(mut arguments: Arguments) -> Result<(), Failure> {
+fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
     let demo = demo(&mut arguments)?.map(Arc::new);
     let ran = serve(arguments, demo.as_ref());
     // What was recorded is written there, so its folder goes last.
@@ -51,15 +53,15 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
     ran
 }
 
-fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Failure> {
+fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), StartFailure> {
     let (started, started_at) = (Instant::now(), SystemTime::now());
-    let config = Config::load(&arguments).map_err(|errors| Failure::Configuration(errors.into()))?;
+    let config = Config::load(&arguments).map_err(|errors| StartFailure::Configuration(errors.into()))?;
     start_log(&config.log);
-    ControlSocket::check_place(&config.control).map_err(|error| Failure::Configuration(error.into()))?;
+    ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
     let workers = Workers::start(config.threads).map_err(running)?;
-    let policy =
-        policy::check(config, SystemTime::now()).map_err(|errors| Failure::Configuration(errors.into()))?;
+    let policy = policy::check(config, SystemTime::now())
+        .map_err(|errors| StartFailure::Configuration(errors.into()))?;
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
@@ -100,8 +102,8 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Fai
         gateway,
         listeners,
         heritage,
-        admin: config.admin.map(|address| (address, pages(&admin, Door::Listener))),
-        control: (config.control.clone(), pages(&admin, Door::Control)),
+        admin: config.admin.map(|address| (address, pages(&admin, RequestSource::Listener))),
+        control: (config.control.clone(), pages(&admin, RequestSource::Control)),
         demo: demo.map(Arc::clone),
         reloader,
     };
@@ -123,7 +125,7 @@ fn in_force(
     // One that does not come soon is done without: what is not known excuses.
     recorder.flush_within(STORE_PATIENCE);
     policy::take_up_reads(&policy.config, reads);
-    let history = Arc::new(History::open(&policy.config));
+    let history = Arc::new(NoticeHistory::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
     let state_dir = &current.get().config.state_dir;
     reads.sights.take_up(state_dir, current.get().clock.now());
@@ -135,14 +137,14 @@ fn in_force(
 }
 
 /// 1: what the system refused.
-fn running(error: impl Into<Box<dyn Error>>) -> Failure {
-    Failure::Running(error.into())
+fn running(error: impl Into<Box<dyn Error>>) -> StartFailure {
+    StartFailure::Running(error.into())
 }
 
 fn bound(
     config: &Config,
     inherited: &mut Inherited,
-) -> Result<Vec<(TcpListener, ListenerConfig)>, BindError> {
+) -> Result<Vec<(TcpListener, ListenerConfig)>, SocketError> {
     inherited.give_up_all_but(config.all_listeners().map(|listener| listener.address));
     config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
 }
@@ -169,7 +171,7 @@ fn look_for_proxies(config: &Config) {
     }
 }
 
-fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, Failure> {
+fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, StartFailure> {
     if !arguments.demo {
         return Ok(None);
     }
@@ -189,7 +191,7 @@ fn fatal(error: &dyn Error) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-fn pages(admin: &Arc<Admin>, door: Door) -> Pages {
+fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {
     let admin = Arc::clone(admin);
     Pages::new(move |request| admin.answer(door, request))
 }

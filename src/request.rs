@@ -41,7 +41,7 @@ pub struct RequestFacts<'a> {
     pub host: Cow<'a, str>,
     /// Request target in origin-form: path and query, as sent (RFC 9112 §3.2.1).
     pub target: Cow<'a, [u8]>,
-    /// The `User-Agent` header's octets, several lines joined. They stay octets: a header need not be
+    /// The `User-Agent` header's bytes, several lines joined. They stay bytes: a header need not be
     /// UTF-8.
     pub user_agent: Option<Cow<'a, [u8]>>,
     /// The client's address, where one is known.

@@ -10,13 +10,13 @@
 
 use robots_gateway::config::catalogue;
 use robots_gateway::decide::{
-    Case, HostHistory, Moment, Notice, NoticePeriod, NoticeTime, Outcome, Read, SiteRules, Version,
-    VersionId, Waiver, decide,
+    HostHistory, Moment, Notice, NoticePeriod, NoticeTime, Read, RobotsVersion, SiteRules, VerdictInput,
+    VerdictOutcome, VersionId, Waiver, decide,
 };
 use robots_gateway::identify::{Identifier, Identity, Proof};
-use robots_gateway::record::{ReadBook, Reader};
-use robots_gateway::request::target::{PathParameters, Target};
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::record::{ReadBook, ReaderId};
+use robots_gateway::request::target::{PathParameters, RequestTarget};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -97,7 +97,7 @@ impl History {
 }
 
 struct World {
-    versions: Vec<Arc<Version>>,
+    versions: Vec<Arc<RobotsVersion>>,
     disallows: Vec<bool>,
     identifier: Identifier,
 }
@@ -112,8 +112,8 @@ impl World {
             })
             .collect();
         let versions = texts.iter().map(|text| {
-            let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
-            Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
+            let robots = Robots::parse(text.as_bytes(), &ParseLimits::default()).robots;
+            Arc::new(RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
         });
         Self {
             versions: versions.collect(),
@@ -126,7 +126,7 @@ impl World {
     fn kept(&self, history: &History, now: u64) -> (SiteRules, Vec<Read>) {
         let period = period(history.notice, 0);
         let (book, identity) = (ReadBook::default(), self.recognised());
-        let reader = Reader::new("host", &identity, Proof::Confirmed, None);
+        let reader = ReaderId::new("host", &identity, Proof::Confirmed, None);
         let first = &self.versions[history.in_force[0]];
         let mut past = HostHistory::unknown_until(moment(0));
         past.serve(1, first, moment(0));
@@ -149,11 +149,11 @@ impl World {
     }
 
     /// What the function says, and whether it had to forget a version.
-    fn outcome(&self, history: &History, now: u64) -> (Outcome, bool) {
+    fn outcome(&self, history: &History, now: u64) -> (VerdictOutcome, bool) {
         let (rules, reads) = self.kept(history, now);
         let recognised = self.recognised();
-        let target = Target::new(b"/x", PathParameters::Keep);
-        let case = Case {
+        let target = RequestTarget::new(b"/x", PathParameters::Keep);
+        let case = VerdictInput {
             target: &target,
             user_agent: Some(USER_AGENT),
             identifier: &self.identifier,
@@ -197,7 +197,7 @@ fn a_verdict_of_guilty_leaves_no_innocent_history() {
         let copies = history.possible_copies(now);
         let guilty = copies.iter().all(|version| world.disallows[*version]);
         let (outcome, has_dropped) = world.outcome(&history, now);
-        let is_convicted = matches!(outcome, Outcome::Violation(_));
+        let is_convicted = matches!(outcome, VerdictOutcome::Violation(_));
         assert!(guilty || !is_convicted, "seed {seed}, now {now}: {history:?}");
         if has_dropped {
             // Whoever could hold what was forgotten gets the benefit of the doubt.
@@ -208,7 +208,7 @@ fn a_verdict_of_guilty_leaves_no_innocent_history() {
         convicted += u32::from(is_convicted);
         let some_disallow = copies.iter().any(|version| world.disallows[*version]);
         assert_eq!(
-            outcome == Outcome::Stale(Notice::Pending),
+            outcome == VerdictOutcome::Stale(Notice::Pending),
             some_disallow && !guilty,
             "seed {seed}, now {now}: {history:?}"
         );
@@ -227,7 +227,7 @@ fn read_is_said_only_of_a_client_whose_last_read_is_of_the_version_in_force() {
         let counts = |at: &&u64| **at + history.settle <= now;
         let last = history.reads.iter().filter(counts).max();
         let has_read = last.is_some_and(|at| history.version_at(*at) == history.version_at(now));
-        if let (Outcome::Violation(notice), _) = world.outcome(&history, now) {
+        if let (VerdictOutcome::Violation(notice), _) = world.outcome(&history, now) {
             let expected = if has_read { Notice::Read } else { Notice::Lapsed };
             assert_eq!(notice, expected, "seed {seed}, now {now}: {history:?}");
         }
@@ -247,8 +247,8 @@ fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
     let rules = rules(&past);
     let reads = [Read { rules: allows.rules, sequence: before.sequence, at: time(11) }];
     let recognised = world.recognised();
-    let target = Target::new(b"/x", PathParameters::Keep);
-    let case = Case {
+    let target = RequestTarget::new(b"/x", PathParameters::Keep);
+    let case = VerdictInput {
         target: &target,
         user_agent: Some(USER_AGENT),
         identifier: &world.identifier,
@@ -259,5 +259,5 @@ fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
         now: time(100),
     };
     let outcome = decide(&rules, period(1_000, 0), &case).outcome;
-    assert_eq!(outcome, Outcome::Stale(Notice::Pending));
+    assert_eq!(outcome, VerdictOutcome::Stale(Notice::Pending));
 }

@@ -15,6 +15,7 @@ mod paths;
 mod tokens;
 
 use paths::{Named, Place};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
@@ -330,6 +331,62 @@ fn drops(path: &str, text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// The type that a line declares. An associated type has a trait's name for it, and stands deeper.
+fn declared_type(line: &str) -> Option<&str> {
+    let words = line.trim_start();
+    let words =
+        words.strip_prefix("pub").map_or(words, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest));
+    let (keyword, rest) = words.split_once(' ')?;
+    let is_type = match keyword {
+        "struct" | "enum" | "trait" | "union" => true,
+        "type" => !line.starts_with(' '),
+        _ => false,
+    };
+    let end = rest.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(rest.len());
+    is_type.then_some(&rest[..end])
+}
+
+/// Names that stand for more than one type.
+fn shared_type_names(files: &[Source]) -> Vec<String> {
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (path, text) in files.iter().filter(|(path, _)| !is_test_file(path)) {
+        for (line, text) in code(text) {
+            if let Some(name) = declared_type(text) {
+                places.entry(name).or_default().push(format!("{path}:{}", line + 1));
+            }
+        }
+    }
+    let shared = places.into_iter().filter(|(_, places)| places.len() > 1);
+    shared.map(|(name, places)| format!("`{name}` is {}", places.join(" and "))).collect()
+}
+
+#[test]
+fn a_type_name_stands_for_one_thing() {
+    let mut files = Vec::new();
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let found = shared_type_names(&files);
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_name_of_two_types_is_caught() {
+    let with = |text: &str| {
+        let files = [("src/a.rs", "pub struct Answer;\n"), ("src/b.rs", text)];
+        shared_type_names(&files.map(|(path, text)| (path.to_owned(), text.to_owned())))
+    };
+    for text in ["enum Answer {\n", "pub(super) struct Answer<'a>(&'a str);\n", "type Answer = u8;\n"] {
+        assert_eq!(with(text), ["`Answer` is src/a.rs:1 and src/b.rs:1"], "{text}");
+    }
+    for text in [
+        "struct Answers;\n",
+        "    type Answer = u8;\n",
+        "#[cfg(test)]\nstruct Answer;\n",
+        "// struct Answer\n",
+    ] {
+        assert_eq!(with(text), Vec::<String>::new(), "{text}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn ten_thousand_rules_and_500_groups_take_less_than_8_mib() {
         }
     }
     assert!(file.len() < 500 * 1024);
-    let parse = || Robots::parse(file.as_bytes(), &Limits::default()).robots;
+    let parse = || Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
     assert_eq!(parse().rules().count(), 10_000);
     let before = memory("VmRSS:");
     let copies: Vec<_> = (0..8).map(|_| parse()).collect();
@@ -83,14 +83,14 @@ fn rules_that_thousands_of_groups_share_are_kept_once() {
             format!("/{}b", "a".repeat(150_000)),
         ),
         (
-            "octets",
+            "bytes",
             file(4000, &format!("disallow:/{}%20\n", "a".repeat(300_000))),
             format!("/{}%20", "a".repeat(300_000)),
         ),
         ("rules", file(4000, &medium), format!("/aaax%2F{}", "y".repeat(600))),
     ] {
         let start = Instant::now();
-        let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+        let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
         let taken = start.elapsed();
         let peak = memory("VmHWM:") - before;
         println!("{what}: {} KiB, {taken:?}", peak / 1024);

@@ -4,7 +4,7 @@ use clap::Parser as _;
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::decide::{NoticeTime, Read};
 use robots_gateway::policy::{Policy, Site, trial};
-use robots_gateway::record::{ReadBook, Reader, Recorder};
+use robots_gateway::record::{ReadBook, ReaderId, Recorder};
 use robots_gateway::request::{RequestFacts, Scheme, host, target};
 use std::borrow::Cow;
 use std::error::Error;
@@ -58,7 +58,7 @@ impl Scene {
         let identity = self.policy.identifier.recognise(Some(CRAWLER));
         let facts = facts(CRAWLER, DISALLOWED);
         let proof = robots_gateway::identify::Proof::Unchecked;
-        let reader = Reader::new(&facts.host, &identity, proof, facts.address);
+        let reader = ReaderId::new(&facts.host, &identity, proof, facts.address);
         if self.site.version().is_some() {
             let rules = self.site.rules.current().rules;
             self.reads.note(reader, Read { rules, sequence: 0, at: NoticeTime::default() });

@@ -2,13 +2,13 @@
 
 use crate::callgrind::counted;
 use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, NOW, Scene, facts};
-use robots_gateway::decide::{Case, Verdict, decide};
+use robots_gateway::decide::{Verdict, VerdictInput, decide};
 use robots_gateway::enforce::{Action, Mode, Refusal, Reply, enforce};
 use robots_gateway::identify::{Identity, Proof};
-use robots_gateway::policy::{Judged, judge};
-use robots_gateway::record::{Event, EventKind, Occurrence, Reader};
+use robots_gateway::policy::{JudgedRequest, judge};
+use robots_gateway::record::{Event, EventKind, Occurrence, ReaderId};
 use robots_gateway::request::RequestFacts;
-use robots_gateway::request::target::Target;
+use robots_gateway::request::target::RequestTarget;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ pub(crate) fn run(scene: &Scene) {
     whole(scene);
 }
 
-fn target<'a>(scene: &Scene, facts: &'a RequestFacts<'_>) -> Target<'a> {
-    Target::new(&facts.target, scene.site.config.path_parameters)
+fn target<'a>(scene: &Scene, facts: &'a RequestFacts<'_>) -> RequestTarget<'a> {
+    RequestTarget::new(&facts.target, scene.site.config.path_parameters)
 }
 
 fn identify(scene: &Scene) {
@@ -72,7 +72,7 @@ fn identify(scene: &Scene) {
 fn decided<'s>(scene: &'s Scene, identity: &Arc<Identity>, sent: &[u8]) -> Verdict<'s> {
     let facts = facts(CRAWLER, sent);
     let target = target(scene, &facts);
-    let case = Case {
+    let case = VerdictInput {
         target: &target,
         user_agent: Some(CRAWLER),
         identifier: &scene.policy.identifier,
@@ -152,13 +152,14 @@ fn whole(scene: &Scene) {
     }
 }
 
-fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &Target<'_>) -> Judged<'s> {
-    let reads = |who: &Identity, proof| scene.reads.of(&Reader::new(&facts.host, who, proof, facts.address));
+fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &RequestTarget<'_>) -> JudgedRequest<'s> {
+    let reads =
+        |who: &Identity, proof| scene.reads.of(&ReaderId::new(&facts.host, who, proof, facts.address));
     let now = NOW;
     judge(&scene.policy, &scene.site, &scene.site.rules, facts, target, |_| Proof::Unchecked, reads, now)
 }
 
-fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &Judged<'_>) {
+fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {
     if !judged.verdict.is_judged() {
         return;
     }

@@ -230,7 +230,7 @@ pub(crate) fn hundred_hostile() -> Sample {
     }
 }
 
-/// As many rules as fit into 500 KiB, all of which a target nearly matches: its octets are made of the
+/// As many rules as fit into 500 KiB, all of which a target nearly matches: its bytes are made of the
 /// same words as the first pieces, and none of the last pieces, which are all different, is in it.
 pub(crate) fn nearly_matching() -> Sample {
     let mut random = Random::new(500);

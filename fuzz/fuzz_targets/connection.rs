@@ -22,7 +22,7 @@ thread_local! {
 }
 
 fuzz_target!(|input: &[u8]| {
-    let Some(([first, piece], octets)) = input.split_first_chunk() else { return };
+    let Some(([first, piece], bytes)) = input.split_first_chunk() else { return };
     let piece = if *piece == 0 { usize::MAX } else { usize::from(*piece) };
-    STAGE.with(|stage| stage.play(usize::from(*first), piece, octets));
+    STAGE.with(|stage| stage.play(usize::from(*first), piece, bytes));
 });

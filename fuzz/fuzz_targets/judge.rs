@@ -8,13 +8,13 @@
 mod naive;
 
 use libfuzzer_sys::fuzz_target;
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 
 fuzz_target!(|input: &[u8]| {
-    let split = input.iter().position(|&octet| octet == 0).unwrap_or(input.len());
+    let split = input.iter().position(|&byte| byte == 0).unwrap_or(input.len());
     let (target, file) = input.split_at(split);
     let file = file.get(1..).unwrap_or_default();
-    let robots = Robots::parse(file, &Limits::default()).robots;
+    let robots = Robots::parse(file, &ParseLimits::default()).robots;
     let slow = naive::Naive::parse(file);
     for (tokens, star) in [(&["a"][..], true), (&["FooBot", "a"], true), (&["a"], false)] {
         let judgement = robots.judge(tokens, star, target);

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 
 fuzz_target!(|file: &[u8]| {
-    let parsed = Robots::parse(file, &Limits::default());
+    let parsed = Robots::parse(file, &ParseLimits::default());
     let robots = &parsed.robots;
     for (values, rule) in robots.rules() {
         assert!(rule.line >= 1 && rule.text.ends_with(rule.pattern));

@@ -4,18 +4,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use robots_gateway::request::proxy_protocol::{LONGEST, Progress, parse};
+use robots_gateway::request::proxy_protocol::{LONGEST, ProxyHeaderProgress, parse};
 
-fuzz_target!(|octets: &[u8]| {
-    let whole = parse(octets);
-    if let Progress::Complete(header) = whole {
-        assert!(header.length <= octets.len() && header.length <= LONGEST);
-        // Nothing behind the header has a say in it, and without its last octet it is no header yet.
-        assert_eq!(parse(&octets[..header.length]), whole);
-        assert_eq!(parse(&octets[..header.length - 1]), Progress::Incomplete);
+fuzz_target!(|bytes: &[u8]| {
+    let whole = parse(bytes);
+    if let ProxyHeaderProgress::Complete(header) = whole {
+        assert!(header.length <= bytes.len() && header.length <= LONGEST);
+        // Nothing behind the header has a say in it, and without its last byte it is no header yet.
+        assert_eq!(parse(&bytes[..header.length]), whole);
+        assert_eq!(parse(&bytes[..header.length - 1]), ProxyHeaderProgress::Incomplete);
     }
-    if whole == Progress::Incomplete {
-        assert!(octets.len() <= LONGEST);
-        assert!((0..octets.len()).all(|end| parse(&octets[..end]) == Progress::Incomplete));
+    if whole == ProxyHeaderProgress::Incomplete {
+        assert!(bytes.len() <= LONGEST);
+        assert!((0..bytes.len()).all(|end| parse(&bytes[..end]) == ProxyHeaderProgress::Incomplete));
     }
 });

@@ -38,7 +38,7 @@ fn is_own(host: &str) -> bool {
 
 fn bears(request: &Request<()>, token: &str) -> bool {
     let field = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], header::HeaderValue::as_bytes);
-    let Some(space) = field.iter().position(|octet| *octet == b' ') else { return false };
+    let Some(space) = field.iter().position(|byte| *byte == b' ') else { return false };
     let (scheme, given) =
         (field.get(..space).unwrap_or_default(), field.get(space + 1..).unwrap_or_default());
     if scheme.eq_ignore_ascii_case(b"Bearer") {
@@ -46,7 +46,7 @@ fn bears(request: &Request<()>, token: &str) -> bool {
     }
     scheme.eq_ignore_ascii_case(b"Basic")
         && STANDARD.decode(given.trim_ascii()).is_ok_and(|pair| {
-            let colon = pair.iter().position(|octet| *octet == b':');
+            let colon = pair.iter().position(|byte| *byte == b':');
             let password = colon.and_then(|colon| pair.get(colon + 1..));
             password.is_some_and(|password| is_same(password, token.as_bytes()))
         })

@@ -14,7 +14,8 @@ mod status;
 
 pub use page::LivePage;
 pub use status::{
-    AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus, Status,
+    AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus,
+    StatusReport,
 };
 
 use crate::policy::{Prover, Reloader, Trigger};
@@ -26,7 +27,7 @@ use std::time::{Instant, SystemTime};
 
 /// Where a request came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum RequestSource {
     /// The control socket: only the owner of the gateway can open it.
     Control,
     /// The admin listener.
@@ -63,10 +64,10 @@ pub struct Admin {
 impl Admin {
     /// Answers one request.
     #[must_use]
-    pub fn answer(&self, door: Door, request: &Request<()>) -> Response<Vec<u8>> {
+    pub fn answer(&self, door: RequestSource, request: &Request<()>) -> Response<Vec<u8>> {
         let path = request.uri().path();
         // Whoever sends a probe, such as a kubelet, has no token, and learns one word.
-        if door == Door::Listener
+        if door == RequestSource::Listener
             && !matches!(path, "/healthz" | "/readyz")
             && let Err((status, sentence)) = guard::admit(request, self.token.as_deref())
         {
@@ -83,14 +84,14 @@ impl Admin {
             (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
             (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
-            (Door::Control, "/reload", &Method::POST) => self.reload(request),
-            (Door::Control, "/mode", &Method::POST) => mode::change(self, request),
-            (Door::Control, "/mode", &Method::GET | &Method::HEAD) => mode::show(self),
-            (Door::Control, "/robots", &Method::GET | &Method::HEAD) => robots::show(self, request),
-            (Door::Control, "/robots/refresh", &Method::POST) => robots::refresh(self, request),
+            (RequestSource::Control, "/reload", &Method::POST) => self.reload(request),
+            (RequestSource::Control, "/mode", &Method::POST) => mode::change(self, request),
+            (RequestSource::Control, "/mode", &Method::GET | &Method::HEAD) => mode::show(self),
+            (RequestSource::Control, "/robots", &Method::GET | &Method::HEAD) => robots::show(self, request),
+            (RequestSource::Control, "/robots/refresh", &Method::POST) => robots::refresh(self, request),
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
-            (Door::Control, "/reload", _) => use_instead("POST"),
-            (Door::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
+            (RequestSource::Control, "/reload", _) => use_instead("POST"),
+            (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }

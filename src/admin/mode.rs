@@ -4,7 +4,7 @@ use super::{Admin, json, text};
 use crate::config::ModeValue;
 use crate::enforce::Mode;
 use crate::identify::Purpose;
-use crate::policy::{ModeInForce, Override, Scope, Site, SiteModes, Whom};
+use crate::policy::{ModeInForce, ModeScope, Override, Scope, Site, SiteModes};
 use http::{Request, Response, StatusCode};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ struct SiteMode {
 
 /// What is asked, in the query: `mode` or `clear`, and perhaps `crawler` or `purpose`, `site`, `persist`; or `all`.
 #[derive(Debug, Default, PartialEq)]
-struct Wish {
+struct ModeRequest {
     mode: Option<Mode>,
     clear: bool,
     persist: bool,
@@ -63,11 +63,11 @@ pub(super) fn show(admin: &Admin) -> Response<Vec<u8>> {
     json(StatusCode::OK, &report(admin, None))
 }
 
-fn report(admin: &Admin, done: Option<(&Wish, bool)>) -> ModeReport {
+fn report(admin: &Admin, done: Option<(&ModeRequest, bool)>) -> ModeReport {
     let policy = admin.reloader.current();
     let in_force = admin.reloader.modes_in_force();
     let mut warnings = BTreeSet::new();
-    if let Some((Wish { mode: Some(mode), scope, .. }, _)) = done {
+    if let Some((ModeRequest { mode: Some(mode), scope, .. }, _)) = done {
         if let Some(name) =
             scope.crawler.as_deref().filter(|name| policy.identifier.catalogue().get(name).is_none())
         {
@@ -102,18 +102,18 @@ fn left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Opt
     let own = other.mode;
     let is_stronger = own > mode;
     match &other.whom {
-        Whom::Everybody if !scope.all => Some(format!(
+        ModeScope::Everybody if !scope.all => Some(format!(
             "everybody is in {own}, as was set with --all; nothing else counts until `gatewayctl mode --clear`"
         )),
         // It beats the others, so none of them is left.
         _ if scope.all => None,
-        Whom::Crawler(name) if is_stronger && scope.crawler.is_none() => {
+        ModeScope::Crawler(name) if is_stronger && scope.crawler.is_none() => {
             Some(format!("crawler `{name}` stays in {own}; --crawler {name} changes it"))
         }
-        Whom::Purpose(purpose) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
+        ModeScope::Purpose(purpose) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
             Some(format!("what fetches for {purpose} stays in {own}; --purpose {purpose} changes it"))
         }
-        Whom::Client(client) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
+        ModeScope::Client(client) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
             let kind = client.as_str();
             let refused = if own == Mode::Enforce { "refused" } else { "recorded, and forwarded" };
             Some(format!(
@@ -121,7 +121,7 @@ fn left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Opt
                  changes it"
             ))
         }
-        Whom::Others if own != mode && *scope == Scope::default() => {
+        ModeScope::Others if own != mode && *scope == Scope::default() => {
             let name = &site.site;
             Some(format!("site `{name}` has a mode of its own and stays in {own}; --site {name} changes it"))
         }
@@ -129,8 +129,8 @@ fn left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Opt
     }
 }
 
-fn wish(query: &str) -> Result<Wish, String> {
-    let mut wish = Wish::default();
+fn wish(query: &str) -> Result<ModeRequest, String> {
+    let mut wish = ModeRequest::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decoded(value).ok_or_else(|| format!("`{key}` is not percent-encoded UTF-8"))?;
@@ -164,19 +164,19 @@ fn wish(query: &str) -> Result<Wish, String> {
 
 /// Undoes percent-encoding (RFC 3986 §2.1).
 fn decoded(value: &str) -> Option<String> {
-    let mut octets = Vec::with_capacity(value.len());
+    let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
     while let [first, tail @ ..] = rest {
         rest = tail;
         if *first != b'%' {
-            octets.push(*first);
+            bytes.push(*first);
             continue;
         }
         let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok())?;
-        octets.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
         rest = rest.get(2..)?;
     }
-    String::from_utf8(octets).ok()
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_question_is_read_or_refused() {
         let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
-        let asked = Wish { mode: Some(Mode::Enforce), scope, persist: true, ..Wish::default() };
+        let asked = ModeRequest { mode: Some(Mode::Enforce), scope, persist: true, ..ModeRequest::default() };
         assert_eq!(wish("mode=enforce&crawler=a%20b%26&persist"), Ok(asked));
         for query in [
             "",

@@ -9,7 +9,7 @@ use crate::config::DurationValue;
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link, PageError};
-use crate::report::{Known, Question, Report};
+use crate::report::{CatalogueView, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,12 +48,12 @@ pub struct LivePage {
     store: PathBuf,
     limit: Duration,
     waiting: AtomicUsize,
-    made: Mutex<Vec<Made>>,
+    made: Mutex<Vec<RenderedPage>>,
 }
 
 #[derive(Debug)]
-struct Made {
-    view: View,
+struct RenderedPage {
+    view: PageRequest,
     at: Instant,
     status: StatusCode,
     body: String,
@@ -61,13 +61,13 @@ struct Made {
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct View {
+struct PageRequest {
     since: Duration,
     site: Option<String>,
 }
 
 /// What goes wrong, in words for who reads the page.
-struct Trouble {
+struct PageFailure {
     status: StatusCode,
     title: &'static str,
     reason: String,
@@ -82,8 +82,8 @@ impl LivePage {
     }
 
     /// The page of `view`: as it was made a moment ago, or anew.
-    fn of(&self, view: &View, policy: &Policy) -> (StatusCode, String) {
-        let Some(_place) = Place::take(&self.waiting) else {
+    fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
+        let Some(_place) = WaitingPlace::take(&self.waiting) else {
             return told(&crowded(), &frame(view, policy));
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,21 +97,21 @@ impl LivePage {
         };
         made.retain(|made| made.view != *view && made.at.elapsed() < FRESH);
         made.truncate(KEPT - 1);
-        made.insert(0, Made { view: view.clone(), at: Instant::now(), status, body: body.clone() });
+        made.insert(0, RenderedPage { view: view.clone(), at: Instant::now(), status, body: body.clone() });
         (status, body)
     }
 
-    fn make(&self, view: &View, policy: &Policy, frame: &Frame) -> Result<String, Trouble> {
+    fn make(&self, view: &PageRequest, policy: &Policy, frame: &Frame) -> Result<String, PageFailure> {
         let now = SystemTime::now();
-        let question = Question {
+        let question = ReportQuestion {
             from: now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH),
-            to: Question::open_end(),
+            to: ReportQuestion::open_end(),
             now: Some(now),
             site: view.site.clone(),
             crawler: None,
             purpose: None,
             top: TOP,
-            known: Known::of(policy.identifier.catalogue()),
+            known: CatalogueView::of(policy.identifier.catalogue()),
         };
         let store = StoreReader::open(&self.store).map_err(|error| unreadable(&error))?;
         store.give_up_after(self.limit).map_err(|error| unreadable(&error))?;
@@ -125,16 +125,16 @@ impl LivePage {
 }
 
 /// A place among those who wait, free again when this is dropped.
-struct Place<'a>(&'a AtomicUsize);
+struct WaitingPlace<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> WaitingPlace<'a> {
     fn take(waiting: &'a AtomicUsize) -> Option<Self> {
         let place = Self(waiting);
         (waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING).then_some(place)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -142,9 +142,9 @@ impl Drop for Place<'_> {
 
 pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
     let policy = admin.reloader.current();
-    let (status, body) = match View::parse(query.unwrap_or_default(), &policy) {
+    let (status, body) = match PageRequest::parse(query.unwrap_or_default(), &policy) {
         Ok(view) => admin.page.of(&view, &policy),
-        Err(trouble) => told(&trouble, &frame(&View { since: DAY, site: None }, &policy)),
+        Err(trouble) => told(&trouble, &frame(&PageRequest { since: DAY, site: None }, &policy)),
     };
     let mut response = response(status, "text/html; charset=utf-8", body.into_bytes());
     let fields = response.headers_mut();
@@ -161,8 +161,8 @@ pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
     response
 }
 
-impl View {
-    fn parse(text: &str, policy: &Policy) -> Result<Self, Trouble> {
+impl PageRequest {
+    fn parse(text: &str, policy: &Policy) -> Result<Self, PageFailure> {
         let mut view = Self { since: DAY, site: None };
         for (name, value) in query::pairs(text) {
             match name.as_str() {
@@ -173,7 +173,7 @@ impl View {
         }
         let is_known = |name: &String| policy.sites().iter().any(|site| site.config.name == *name);
         match &view.site {
-            Some(site) if !is_known(site) => Err(Trouble {
+            Some(site) if !is_known(site) => Err(PageFailure {
                 status: StatusCode::NOT_FOUND,
                 title: "There is no such site",
                 reason: format!("`{site}` is not the name of a configured site."),
@@ -189,10 +189,10 @@ impl View {
     }
 }
 
-fn since(text: &str) -> Result<Duration, Trouble> {
+fn since(text: &str) -> Result<Duration, PageFailure> {
     match text.parse() {
         Ok(DurationValue(since)) if !since.is_zero() && since <= LONGEST => Ok(since),
-        _ => Err(Trouble {
+        _ => Err(PageFailure {
             status: StatusCode::BAD_REQUEST,
             title: "That is no time",
             reason: format!("`{text}` cannot be looked back at."),
@@ -202,16 +202,16 @@ fn since(text: &str) -> Result<Duration, Trouble> {
 }
 
 /// Links to the times that are offered and, where there are several, to the sites.
-fn frame(view: &View, policy: &Policy) -> Frame {
+fn frame(view: &PageRequest, policy: &Policy) -> Frame {
     let is_current = |text: &str| text.parse().is_ok_and(|DurationValue(since)| since == view.since);
     let times = OFFERED.into_iter().map(|(since, label)| Link {
-        href: View::href(since, view.site.as_deref()),
+        href: PageRequest::href(since, view.site.as_deref()),
         label: label.to_owned(),
         is_current: is_current(since),
     });
     let since = format!("{}s", view.since.as_secs().max(1));
     let site = |site: Option<&str>| Link {
-        href: View::href(&since, site),
+        href: PageRequest::href(&since, site),
         label: site.unwrap_or("All sites").to_owned(),
         is_current: view.site.as_deref() == site,
     };
@@ -224,12 +224,12 @@ fn frame(view: &View, policy: &Policy) -> Frame {
     Frame { links: times.collect(), sites }
 }
 
-fn told(trouble: &Trouble, frame: &Frame) -> (StatusCode, String) {
+fn told(trouble: &PageFailure, frame: &Frame) -> (StatusCode, String) {
     let page = html::apology(trouble.title, &trouble.reason, trouble.remedy, frame);
     (trouble.status, page.unwrap_or_else(|_| trouble.title.to_owned()))
 }
 
-fn unreadable(error: &StoreError) -> Trouble {
+fn unreadable(error: &StoreError) -> PageFailure {
     let (title, remedy) = match error.kind() {
         StoreErrorKind::Missing => (
             "Nothing has been recorded yet",
@@ -246,11 +246,11 @@ fn unreadable(error: &StoreError) -> Trouble {
              status` says more.",
         ),
     };
-    Trouble { status: StatusCode::SERVICE_UNAVAILABLE, title, reason: format!("{error}."), remedy }
+    PageFailure { status: StatusCode::SERVICE_UNAVAILABLE, title, reason: format!("{error}."), remedy }
 }
 
-fn crowded() -> Trouble {
-    Trouble {
+fn crowded() -> PageFailure {
+    PageFailure {
         status: StatusCode::SERVICE_UNAVAILABLE,
         title: "Too many ask at once",
         reason: format!("{MOST_WAITING} others wait for this page."),
@@ -258,8 +258,8 @@ fn crowded() -> Trouble {
     }
 }
 
-fn broken() -> Trouble {
-    Trouble {
+fn broken() -> PageFailure {
+    PageFailure {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         title: "The page could not be written",
         reason: "This is a fault of the gateway.".to_owned(),

@@ -1,7 +1,7 @@
 //! What a running gateway says of itself.
 
 use super::Admin;
-use crate::policy::{LastReload, Override, Policy, Reloader, Shown, Site, Upstream};
+use crate::policy::{LastReload, Override, Policy, Reloader, ShownCertificate, Site, Upstream};
 use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 /// The answer of `gatewayctl status`; its field names are public API.
 #[derive(Clone, Debug, Serialize)]
-pub struct Status {
+pub struct StatusReport {
     /// Rises with every policy that comes into force.
     pub generation: u64,
     /// Seconds since the gateway started.
@@ -52,7 +52,7 @@ pub struct Status {
     pub connections: ConnectionSnapshot,
 }
 
-/// What other proxies ask, in a [`Status`].
+/// What other proxies ask, in a [`StatusReport`].
 #[derive(Clone, Debug, Serialize)]
 pub struct AuthorizeStatus {
     /// Questions since the start, by door.
@@ -98,7 +98,7 @@ fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     })
 }
 
-/// The access log in a [`Status`].
+/// The access log in a [`StatusReport`].
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct AccessLogStatus {
     /// Lines waiting to be written.
@@ -107,7 +107,7 @@ pub struct AccessLogStatus {
     pub lines_lost: u64,
 }
 
-/// One certificate in a [`Status`].
+/// One certificate in a [`StatusReport`].
 #[derive(Clone, Debug, Serialize)]
 pub struct CertificateStatus {
     /// Its file.
@@ -121,7 +121,7 @@ pub struct CertificateStatus {
 }
 
 impl CertificateStatus {
-    fn of(shown: Shown<'_>, now: SystemTime) -> Self {
+    fn of(shown: ShownCertificate<'_>, now: SystemTime) -> Self {
         Self {
             certificate: shown.file.display().to_string(),
             hosts: shown.hosts.iter().map(ToString::to_string).collect(),
@@ -131,7 +131,7 @@ impl CertificateStatus {
     }
 }
 
-/// One server of an origin in a [`Status`].
+/// One server of an origin in a [`StatusReport`].
 #[derive(Clone, Debug, Serialize)]
 pub struct OriginStatus {
     /// The site.
@@ -163,7 +163,7 @@ impl OriginStatus {
     }
 }
 
-/// One site in a [`Status`].
+/// One site in a [`StatusReport`].
 #[derive(Clone, Debug, Serialize)]
 pub struct SiteStatus {
     /// Its name.
@@ -198,10 +198,10 @@ pub struct SiteStatus {
     pub diluted: bool,
 }
 
-pub(super) fn status(admin: &Admin) -> Status {
+pub(super) fn status(admin: &Admin) -> StatusReport {
     let (policy, now) = (admin.reloader.current(), SystemTime::now());
     let (journal, store) = (admin.journal.status(), admin.recorder.status());
-    Status {
+    StatusReport {
         generation: policy.generation,
         uptime_seconds: admin.started.elapsed().as_secs(),
         version: env!("CARGO_PKG_VERSION"),

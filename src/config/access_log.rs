@@ -1,12 +1,12 @@
 //! `access_log`: whether there is one, where, and in which form.
 
 use super::defaults;
-use super::file::{AccessFormatKey, File};
+use super::file::{AccessFormatKey, ConfigFile};
 use crate::record::{AccessFormat, AccessLogOptions, JournalOptions, JournalTarget};
 use std::path::Path;
 
 /// The options; rotated as the journal is. A relative path is relative to the state folder, as the journal's.
-pub(super) fn options(file: &File, state_dir: &Path) -> Option<AccessLogOptions> {
+pub(super) fn options(file: &ConfigFile, state_dir: &Path) -> Option<AccessLogOptions> {
     let target = match file.access_log.as_deref()? {
         "-" => JournalTarget::Stdout,
         path => JournalTarget::File(state_dir.join(path)),

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::build::Faults;
 use super::defaults;
-use super::file::{File, SiteTable};
+use super::file::{ConfigFile, SiteTable};
 use super::values::ListenValue;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -27,13 +27,13 @@ pub(super) struct AuthorizeTable {
 }
 
 /// Whether other proxies are answered at all.
-pub(super) const fn is_wanted(file: &File, arguments: &Arguments) -> bool {
+pub(super) const fn is_wanted(file: &ConfigFile, arguments: &Arguments) -> bool {
     file.authorize.is_some() || arguments.authorize.is_some()
 }
 
 /// Takes the table out of `file`; no address of `others` may be its own.
 pub(super) fn build<'a>(
-    file: &mut File,
+    file: &mut ConfigFile,
     base: &Path,
     arguments: &Arguments,
     mut others: impl Iterator<Item = &'a SocketAddr>,

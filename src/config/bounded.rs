@@ -23,8 +23,8 @@ const WHILE: Duration = Duration::from_secs(60);
 
 /// A place for work that may never end.
 #[derive(Debug)]
-pub struct Bounded {
-    shared: Arc<Shared>,
+pub struct BoundedThreads {
+    shared: Arc<SharedThreads>,
     patience: Duration,
     brief: Duration,
 }
@@ -32,7 +32,7 @@ pub struct Bounded {
 /// Work that was given up, or was not begun since the same work was given up and is not back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it takes too long")]
-pub struct GivenUp;
+pub struct TimedOut;
 
 type Work = Box<dyn FnOnce(&Idle) -> bool + Send>;
 
@@ -41,7 +41,7 @@ type Work = Box<dyn FnOnce(&Idle) -> bool + Send>;
 struct Idle(Sender<Work>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedThreads {
     threads: Mutex<Threads>,
     given_up: AtomicU64,
 }
@@ -50,12 +50,12 @@ struct Shared {
 struct Threads {
     /// One thread that has nothing to do. Starting one costs more than most work.
     idle: Option<Idle>,
-    away: HashMap<Box<str>, Away>,
+    away: HashMap<Box<str>, AbandonedThreads>,
 }
 
 /// Threads that were given up, and are not back.
 #[derive(Debug)]
-struct Away {
+struct AbandonedThreads {
     count: u32,
     last: Instant,
 }
@@ -69,7 +69,7 @@ enum Stage {
     GivenUp,
 }
 
-impl Shared {
+impl SharedThreads {
     fn threads(&self) -> MutexGuard<'_, Threads> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,7 +87,7 @@ impl Threads {
     }
 
     fn leave(&mut self, what: &str, now: Instant) {
-        let away = self.away.entry(what.into()).or_insert(Away { count: 0, last: now });
+        let away = self.away.entry(what.into()).or_insert(AbandonedThreads { count: 0, last: now });
         (away.count, away.last) = (away.count + 1, now);
     }
 
@@ -101,7 +101,7 @@ impl Threads {
     }
 }
 
-impl Bounded {
+impl BoundedThreads {
     /// A place where work has `patience`, or no more than `brief` while other work there was given up lately.
     #[must_use]
     pub fn new(patience: Duration, brief: Duration) -> Self {
@@ -116,7 +116,7 @@ impl Bounded {
         &self,
         what: &str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, GivenUp> {
+    ) -> Result<T, TimedOut> {
         let result = self.attempt(what, work);
         if result.is_err() {
             self.shared.given_up.fetch_add(1, Ordering::Relaxed);
@@ -142,11 +142,11 @@ impl Bounded {
         &self,
         what: &str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, GivenUp> {
+    ) -> Result<T, TimedOut> {
         let now = Instant::now();
         let mut threads = self.shared.threads();
         if !threads.admits(what, now) {
-            return Err(GivenUp);
+            return Err(TimedOut);
         }
         let hurries = threads.away.values().any(|away| now.saturating_duration_since(away.last) < WHILE);
         let patience = if hurries { self.brief } else { self.patience };
@@ -168,23 +168,23 @@ impl Bounded {
         });
         start(idle, work)?;
         match answered.recv_timeout(patience) {
-            Ok(value) => return value.ok_or(GivenUp),
+            Ok(value) => return value.ok_or(TimedOut),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(GivenUp),
+            Err(RecvTimeoutError::Disconnected) => return Err(TimedOut),
         }
         let mut threads = self.shared.threads();
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
         if *stage == Stage::UnderWay {
             *stage = Stage::GivenUp;
             threads.leave(what, Instant::now());
-            return Err(GivenUp);
+            return Err(TimedOut);
         }
         drop((threads, stage));
-        answered.recv().ok().flatten().ok_or(GivenUp)
+        answered.recv().ok().flatten().ok_or(TimedOut)
     }
 }
 
-impl Shared {
+impl SharedThreads {
     /// Notes that some work is done; whether its thread may stay for more.
     fn finish(&self, stage: &Mutex<Stage>, what: &str, own: &Idle) -> bool {
         let mut threads = self.threads();
@@ -203,7 +203,7 @@ impl Shared {
 }
 
 /// Hands work to the idle thread or, without one, to a new one.
-fn start(idle: Option<Idle>, work: Work) -> Result<(), GivenUp> {
+fn start(idle: Option<Idle>, work: Work) -> Result<(), TimedOut> {
     let work = match idle {
         Some(Idle(idle)) => match idle.send(work) {
             Ok(()) => return Ok(()),
@@ -219,7 +219,7 @@ fn start(idle: Option<Idle>, work: Work) -> Result<(), GivenUp> {
             while works.recv().is_ok_and(|work| work(&own)) {}
         }
     });
-    spawned.map(drop).map_err(|_| GivenUp)
+    spawned.map(drop).map_err(|_| TimedOut)
 }
 
 #[cfg(test)]
@@ -236,13 +236,13 @@ mod tests {
         (release, wait)
     }
 
-    fn bounded() -> Bounded {
+    fn bounded() -> BoundedThreads {
         // What is not stuck has time on any machine.
-        Bounded::new(Duration::from_millis(20), Duration::from_secs(20))
+        BoundedThreads::new(Duration::from_millis(20), Duration::from_secs(20))
     }
 
     /// Waits until nothing that was given up is still away.
-    fn settle(bounded: &Bounded) {
+    fn settle(bounded: &BoundedThreads) {
         while !bounded.away().is_empty() {
             std::thread::yield_now();
         }
@@ -252,10 +252,10 @@ mod tests {
     fn what_takes_too_long_is_given_up_and_nothing_else_waits_for_it() {
         let bounded = bounded();
         let (release, work) = stuck();
-        assert_eq!(bounded.run("/dead", work), Err(GivenUp));
+        assert_eq!(bounded.run("/dead", work), Err(TimedOut));
         assert_eq!(bounded.away(), ["/dead"]);
         assert_eq!(bounded.run("/alive", || 1), Ok(1));
-        assert_eq!(bounded.run("/dead", || 2), Err(GivenUp), "it is not begun again at once");
+        assert_eq!(bounded.run("/dead", || 2), Err(TimedOut), "it is not begun again at once");
         assert_eq!(bounded.given_up(), 2);
         drop(release);
         settle(&bounded);
@@ -264,17 +264,17 @@ mod tests {
 
     #[test]
     fn never_more_threads_than_the_bound_are_given_up() {
-        let bounded = Bounded::new(Duration::ZERO, Duration::ZERO);
+        let bounded = BoundedThreads::new(Duration::ZERO, Duration::ZERO);
         let releases: Vec<Sender<()>> = (0..MOST)
             .map(|number| {
                 let (release, work) = stuck();
-                assert_eq!(bounded.run(&format!("/dead/{number}"), work), Err(GivenUp));
+                assert_eq!(bounded.run(&format!("/dead/{number}"), work), Err(TimedOut));
                 release
             })
             .collect();
         assert_eq!(bounded.away().len(), MOST);
         let (began, begins) = channel();
-        assert_eq!(bounded.run("/one/more", move || began.send(())), Err(GivenUp));
+        assert_eq!(bounded.run("/one/more", move || began.send(())), Err(TimedOut));
         assert!(begins.recv().is_err(), "it was begun beyond the bound");
         drop(releases);
         settle(&bounded);
@@ -301,8 +301,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_no_thread_that_is_away() {
-        let bounded = Bounded::new(Duration::from_secs(20), Duration::ZERO);
-        assert_eq!(bounded.run("/x", || panic!("planted")), Err::<(), _>(GivenUp));
+        let bounded = BoundedThreads::new(Duration::from_secs(20), Duration::ZERO);
+        assert_eq!(bounded.run("/x", || panic!("planted")), Err::<(), _>(TimedOut));
         assert_eq!(bounded.away(), [""; 0]);
         assert_eq!(bounded.run("/x", || 1), Ok(1));
     }

@@ -5,10 +5,10 @@ use super::arguments::Arguments;
 use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{AddressesKey, File, LogFormatKey, LogTable, TimeoutsTable};
+use super::file::{AddressesKey, ConfigFile, LogFormatKey, LogTable, TimeoutsTable};
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
-use super::limits::Limits;
+use super::limits::ConnectionLimits;
 use super::listener::Listening;
 use super::modes;
 use super::origin::Origin;
@@ -16,7 +16,7 @@ use super::origin_url::OriginUrl;
 use super::robots::{RobotsConfig, RobotsSource};
 use super::site::SiteConfig;
 use super::values::DurationValue;
-use super::written::Written;
+use super::written::WrittenConfig;
 use super::{Config, Timeouts};
 use crate::decide::NoticePeriod;
 use crate::enforce::Mode;
@@ -76,14 +76,14 @@ impl Faults<'_> {
 pub(super) fn build(
     path: Option<&Path>,
     text: &str,
-    mut file: File,
+    mut file: ConfigFile,
     arguments: &Arguments,
 ) -> Result<Config, ConfigErrors> {
     let mut faults = Faults { path: path.unwrap_or_else(|| Path::new("")), text, found: Vec::new() };
     let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let Listening { listen, listeners, authorize, certificates } =
         Listening::build(&mut file, base, arguments, &mut faults);
-    let limits = Limits::from_table(std::mem::take(&mut file.limits), &mut faults);
+    let limits = ConnectionLimits::from_table(std::mem::take(&mut file.limits), &mut faults);
     let admin = admin(&file, arguments, &mut faults);
     let threads = threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
@@ -101,7 +101,7 @@ pub(super) fn build(
     let (state_dir, control) = places(&mut file, base, arguments);
     Ok(Config {
         path: path.map(Path::to_owned),
-        written: Written::default(),
+        written: WrittenConfig::default(),
         listen,
         listeners,
         certificates,
@@ -140,7 +140,7 @@ pub(super) fn build(
 }
 
 /// The state folder and the control socket.
-fn places(file: &mut File, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
+fn places(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
     let state_dir = file.state_dir.take().map(|folder| base.join(folder));
     let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
     let control = file.control.take().map(|socket| base.join(socket));
@@ -161,7 +161,7 @@ fn duration(value: Option<DurationValue>, default: Duration) -> Duration {
 }
 
 /// The admin listener shows who visits the site; off the loopback it needs a token.
-fn admin(file: &File, arguments: &Arguments, faults: &mut Faults<'_>) -> Option<SocketAddr> {
+fn admin(file: &ConfigFile, arguments: &Arguments, faults: &mut Faults<'_>) -> Option<SocketAddr> {
     let default = || defaults::ADMIN.parse().ok();
     let written = file.admin.as_ref().map(|value| value.as_ref().0);
     let address = arguments.admin.map(|value| value.0).or(written).unwrap_or_else(default)?;
@@ -205,7 +205,7 @@ fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut 
     }
 }
 
-fn robots_max_size(file: &File, faults: &mut Faults<'_>) -> usize {
+fn robots_max_size(file: &ConfigFile, faults: &mut Faults<'_>) -> usize {
     let Some(size) = &file.robots_max_size else {
         return usize::try_from(defaults::ROBOTS_MAX_SIZE).unwrap_or(usize::MAX);
     };
@@ -237,13 +237,13 @@ fn log(table: LogTable, faults: &mut Faults<'_>) -> LogOptions {
 }
 
 /// A read settles after `settle`, but never so late that the notice would be over first.
-fn period(file: &File, arguments: &Arguments) -> NoticePeriod {
+fn period(file: &ConfigFile, arguments: &Arguments) -> NoticePeriod {
     let notice = duration(arguments.notice.or(file.notice), defaults::NOTICE);
     NoticePeriod { notice, settle: duration(file.settle, defaults::SETTLE).min(notice / 10) }
 }
 
 /// A journal that is rotated with every line, or into files without number, is none.
-fn check_journal(file: &File, faults: &mut Faults<'_>) {
+fn check_journal(file: &ConfigFile, faults: &mut Faults<'_>) {
     if let Some(size) = file.journal_max_size.as_ref().filter(|size| size.as_ref().0 < 1 << 10) {
         faults.push(size.span(), "`journal_max_size` is below 1KiB", "write `1KiB` or more");
     }
@@ -252,7 +252,7 @@ fn check_journal(file: &File, faults: &mut Faults<'_>) {
     }
 }
 
-fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptions {
+fn journal(file: &ConfigFile, arguments: &Arguments, state_dir: &Path) -> JournalOptions {
     let name = arguments.journal.as_deref().or(file.journal.as_deref());
     let target = match (name, &arguments.journal) {
         (Some("-"), _) => JournalTarget::Stdout,
@@ -269,7 +269,7 @@ fn journal(file: &File, arguments: &Arguments, state_dir: &Path) -> JournalOptio
 }
 
 /// The store but for its place. Versions within notice must not be forgotten, so retention is never shorter.
-fn store(file: &File, period: NoticePeriod, faults: &mut Faults<'_>) -> StoreOptions {
+fn store(file: &ConfigFile, period: NoticePeriod, faults: &mut Faults<'_>) -> StoreOptions {
     let retention = file.retention.as_ref().map_or(defaults::RETENTION, |value| value.as_ref().0);
     let max_bytes = file.store_max_size.as_ref().map_or(defaults::STORE_MAX_SIZE, |value| value.as_ref().0);
     if let Some(written) = file.retention.as_ref().filter(|_| retention < defaults::RETENTION_MIN) {
@@ -296,7 +296,7 @@ fn timeouts(table: &TimeoutsTable) -> Timeouts {
 }
 
 fn sites(
-    file: &mut File,
+    file: &mut ConfigFile,
     base: &Path,
     arguments: &Arguments,
     is_beside: bool,

@@ -12,14 +12,14 @@ mod reader;
 mod word_lists;
 
 use super::error::ConfigError;
-use crate::identify::Knowledge;
-use reader::Reader;
+use crate::identify::RecognitionData;
+use reader::CatalogueReader;
 use std::path::Path;
 use toml::de::DeTable;
 
 /// The crawlers and words this version of the gateway ships with.
 #[must_use]
-pub fn bundled() -> Knowledge {
+pub fn bundled() -> RecognitionData {
     bundled_with_errors().0
 }
 
@@ -28,14 +28,14 @@ pub fn bundled() -> Knowledge {
 ///
 /// # Errors
 /// Every error of the file, in order. The bundled knowledge is then still whole.
-pub fn merge(text: &str, path: &Path) -> Result<Knowledge, Vec<ConfigError>> {
+pub fn merge(text: &str, path: &Path) -> Result<RecognitionData, Vec<ConfigError>> {
     let mut knowledge = bundled();
     let errors = read_into(&mut knowledge, text, path, true);
     if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
 }
 
-fn bundled_with_errors() -> (Knowledge, Vec<ConfigError>) {
-    let mut knowledge = Knowledge::default();
+fn bundled_with_errors() -> (RecognitionData, Vec<ConfigError>) {
+    let mut knowledge = RecognitionData::default();
     let crawlers = include_str!("../../rules/crawlers.toml");
     let mut errors = read_into(&mut knowledge, crawlers, Path::new("rules/crawlers.toml"), false);
     word_lists::read_bundled(&mut knowledge.words, &mut errors);
@@ -43,9 +43,9 @@ fn bundled_with_errors() -> (Knowledge, Vec<ConfigError>) {
 }
 
 /// Reads one file of crawlers, control tokens and words into `knowledge`.
-fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path, own: bool) -> Vec<ConfigError> {
+fn read_into(knowledge: &mut RecognitionData, text: &str, path: &Path, own: bool) -> Vec<ConfigError> {
     let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut reader = Reader::new(text, path, own);
+    let mut reader = CatalogueReader::new(text, path, own);
     for error in &syntax {
         reader.refuse(error.span().unwrap_or_default(), error.message().to_owned());
     }
@@ -62,7 +62,7 @@ fn read_into(knowledge: &mut Knowledge, text: &str, path: &Path, own: bool) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identify::{Client, Purpose};
+    use crate::identify::{ClientKind, Purpose};
 
     fn refused(text: &str) -> Vec<String> {
         let errors = merge(text, Path::new("own.toml")).unwrap_err();
@@ -99,7 +99,7 @@ mod tests {
                     [words]\nguards = [\"robotics-browser\"]\n";
         let knowledge = merge(text, Path::new("own.toml")).unwrap();
         let probe = knowledge.catalogue.get("OurProbe").unwrap();
-        assert_eq!((probe.client, probe.star, probe.signs.len()), (Client::Monitor, false, 1));
+        assert_eq!((probe.client, probe.star, probe.signs.len()), (ClientKind::Monitor, false, 1));
         let gptbot = knowledge.catalogue.get("GPTBot").unwrap();
         assert_eq!(gptbot.purpose, Purpose::Other);
         assert_eq!(&*gptbot.tokens, [Box::from("GPTBot")]);

@@ -60,7 +60,7 @@ pub const REQUESTS_PER_CONNECTION: u32 = 1_000;
 pub const HEADER_SIZE: u64 = 32 * 1024;
 /// Fields of a request's head: browsers send about twenty, and every proxy adds a few.
 pub const HEADER_FIELDS: usize = 100;
-/// Octets a second, below what the worst mobile line sends.
+/// Bytes a second, below what the worst mobile line sends.
 pub const BODY_RATE: u64 = 500;
 /// What RFC 9113 §6.5.2 recommends as the least.
 pub const H2_STREAMS: u32 = 100;

@@ -31,7 +31,7 @@ impl ConfigError {
         Self { path: path.to_owned(), position: None, message: message.into(), hint: None }
     }
 
-    /// A fault at a span of octets of `text`.
+    /// A fault at a span of bytes of `text`.
     pub fn at(path: &Path, text: &str, span: Option<Range<usize>>, message: impl Into<String>) -> Self {
         let position = span.map(|span| position(text, span.start));
         Self { path: path.to_owned(), position, message: message.into(), hint: None }
@@ -56,7 +56,7 @@ impl From<ConfigError> for ConfigErrors {
     }
 }
 
-/// Line and column, counted in characters from 1, of an octet of `text`.
+/// Line and column, counted in characters from 1, of a byte of `text`.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let mut end = offset.min(text.len());
     while !text.is_char_boundary(end) {

@@ -17,7 +17,7 @@ use toml::Spanned;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct File {
+pub(super) struct ConfigFile {
     pub(super) listen: Option<Vec<Spanned<ListenValue>>>,
     pub(super) listeners: Vec<Spanned<ListenerTable>>,
     pub(super) certificates: Vec<CertificateTable>,
@@ -193,7 +193,7 @@ pub(super) struct RefusalTable {
     pub(super) retry_after: Option<DurationValue>,
 }
 
-impl File {
+impl ConfigFile {
     /// Parses the text of a configuration file.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         toml::from_str(text)
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        File::parse(Path::new("gateway.toml"), text).unwrap_err().to_string()
+        ConfigFile::parse(Path::new("gateway.toml"), text).unwrap_err().to_string()
     }
 
     #[test]
@@ -269,6 +269,6 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_a_file() {
-        assert!(File::parse(Path::new("gateway.toml"), "").is_ok());
+        assert!(ConfigFile::parse(Path::new("gateway.toml"), "").is_ok());
     }
 }

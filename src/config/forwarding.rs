@@ -2,9 +2,9 @@
 
 use super::arguments::Arguments;
 use super::build::Faults;
-use super::file::{File, ForwardedKey};
+use super::file::{ConfigFile, ForwardedKey};
 use crate::http::claims::FieldPatterns;
-use crate::request::address::Networks;
+use crate::request::address::NetworkList;
 use crate::request::forwarded::ForwardedField;
 
 /// What is believed, and what is said.
@@ -17,7 +17,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    pub(super) fn from_file(file: &File) -> Self {
+    pub(super) fn from_file(file: &ConfigFile) -> Self {
         Self {
             field: match file.forwarded_header {
                 Some(ForwardedKey::Forwarded) => ForwardedField::Forwarded,
@@ -30,12 +30,12 @@ impl Forwarding {
 }
 
 /// The proxies in front, of the file and of the options together.
-pub(super) fn trusted(file: &File, arguments: &Arguments) -> Networks {
+pub(super) fn trusted(file: &ConfigFile, arguments: &Arguments) -> NetworkList {
     file.trusted_proxies.iter().chain(&arguments.trusted_proxy).map(|value| value.0).collect()
 }
 
 /// `remove_fields`: what an operator has removed beside what always is.
-pub(super) fn removed_fields(file: &File, faults: &mut Faults<'_>) -> FieldPatterns {
+pub(super) fn removed_fields(file: &ConfigFile, faults: &mut Faults<'_>) -> FieldPatterns {
     let written = file.remove_fields.iter().map(|field| (field.span(), field.as_ref().parse()));
     faults.all(written).unwrap_or_default().into_iter().collect()
 }

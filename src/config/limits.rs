@@ -10,20 +10,20 @@ use toml::Spanned;
 
 /// Bounds on connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Connections of clients that may be open at once.
     pub connections: usize,
     /// Of those, how many from one address, or from one /64 of IPv6.
     pub connections_per_address: usize,
     /// Requests on one connection, whatever it speaks.
     pub requests_per_connection: u32,
-    /// Size of a request's head, in octets.
+    /// Size of a request's head, in bytes.
     pub header_size: usize,
     /// Number of a request's header fields.
     pub header_fields: usize,
-    /// Size of a request's body, in octets; `None` leaves it to the origin.
+    /// Size of a request's body, in bytes; `None` leaves it to the origin.
     pub body_size: Option<u64>,
-    /// How many octets of a body a client must send in a second, once it has had time to start.
+    /// How many bytes of a body a client must send in a second, once it has had time to start.
     pub body_rate: u64,
     /// Streams of one HTTP/2 connection that may be open at once (RFC 9113 §5.1.2).
     pub h2_streams: u32,
@@ -64,7 +64,7 @@ const MOST_HEADER_FIELDS: usize = 256;
 /// Browsers send about twenty.
 const LEAST_HEADER_FIELDS: usize = 32;
 
-impl Limits {
+impl ConnectionLimits {
     pub(super) fn from_table(table: LimitsTable, faults: &mut Faults<'_>) -> Self {
         let mut at_least_one = |value: Option<Spanned<u32>>, default: u32| {
             let Some(value) = value else { return default };

@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::authorize::{self, AuthorizeConfig};
 use super::build::Faults;
 use super::defaults;
-use super::file::File;
+use super::file::ConfigFile;
 use super::host_pattern::HostPattern;
 use super::values::ListenValue;
 use serde::Deserialize;
@@ -86,7 +86,7 @@ pub(super) struct Listening {
 impl Listening {
     /// Takes the keys that speak of it out of `file`; paths are relative to `base`.
     pub(super) fn build(
-        file: &mut File,
+        file: &mut ConfigFile,
         base: &Path,
         arguments: &Arguments,
         faults: &mut Faults<'_>,
@@ -95,7 +95,7 @@ impl Listening {
         let is_needed = tables.is_empty() && !is_beside_only(file, arguments);
         let listen = listen(file, arguments, is_needed, faults);
         let certificates = certificates(std::mem::take(&mut file.certificates), base, faults);
-        let context = Context {
+        let context = ListenerContext {
             plain: &listen,
             has_certificates: !certificates.is_empty(),
             has_proxies: !(file.trusted_proxies.is_empty() && arguments.trusted_proxy.is_empty()),
@@ -108,7 +108,7 @@ impl Listening {
 }
 
 /// Whether nobody is to be served here: other proxies ask, and `listen` is empty, or no site has an origin.
-fn is_beside_only(file: &File, arguments: &Arguments) -> bool {
+fn is_beside_only(file: &ConfigFile, arguments: &Arguments) -> bool {
     let has_origin =
         || arguments.origin.is_some() || file.sites.iter().any(|site| site.as_ref().origin.is_some());
     authorize::is_wanted(file, arguments) && file.listen.as_ref().map_or_else(|| !has_origin(), Vec::is_empty)
@@ -116,7 +116,7 @@ fn is_beside_only(file: &File, arguments: &Arguments) -> bool {
 
 /// Where `[[listeners]]` say where to listen, nothing is added that nobody asked for.
 fn listen(
-    file: &mut File,
+    file: &mut ConfigFile,
     arguments: &Arguments,
     is_needed: bool,
     faults: &mut Faults<'_>,
@@ -139,7 +139,7 @@ fn listen(
 }
 
 /// What a listener depends on.
-struct Context<'a> {
+struct ListenerContext<'a> {
     plain: &'a [SocketAddr],
     has_certificates: bool,
     has_proxies: bool,
@@ -147,7 +147,7 @@ struct Context<'a> {
 
 fn listeners(
     tables: Vec<Spanned<ListenerTable>>,
-    context: &Context<'_>,
+    context: &ListenerContext<'_>,
     faults: &mut Faults<'_>,
 ) -> Vec<ListenerConfig> {
     let mut listeners: Vec<ListenerConfig> = Vec::new();

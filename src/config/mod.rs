@@ -31,29 +31,29 @@ mod written;
 
 pub use arguments::Arguments;
 pub use authorize::AuthorizeConfig;
-pub use bounded::{Bounded, GivenUp};
+pub use bounded::{BoundedThreads, TimedOut};
 pub use error::{ConfigError, ConfigErrors};
 pub use forwarding::Forwarding;
 pub use host_pattern::{HostPattern, HostPatternError};
-pub use limits::Limits;
+pub use limits::ConnectionLimits;
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
 pub use sibling::sibling;
-pub use site::{Published, SiteConfig};
+pub use site::{PublishedSince, SiteConfig};
 pub use values::{
     AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
 };
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
-pub use written::{KeyChange, Written};
+pub use written::{KeyChange, WrittenConfig};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
 use crate::http::claims::FieldPatterns;
 use crate::identify::Purpose;
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
-use crate::request::address::Networks;
+use crate::request::address::NetworkList;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ pub struct Config {
     /// The file this came from, if one did.
     pub path: Option<PathBuf>,
     /// What stands in that file.
-    pub written: Written,
+    pub written: WrittenConfig,
     /// Addresses to listen on for plain HTTP.
     pub listen: Vec<SocketAddr>,
     /// Addresses with more to them: TLS, the PROXY protocol.
@@ -96,7 +96,7 @@ pub struct Config {
     /// Worker threads.
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: Networks,
+    pub trusted_proxies: NetworkList,
     /// How a request's way is told.
     pub forwarding: Forwarding,
     /// Fields that are taken out of requests, beside those that always are.
@@ -106,7 +106,7 @@ pub struct Config {
     /// The access log, if one is wanted.
     pub access_log: Option<AccessLogOptions>,
     /// Clients that are never judged.
-    pub exempt: Networks,
+    pub exempt: NetworkList,
     /// How much of an address is recorded.
     pub addresses: AddressDetail,
     /// Whether plainly allowed requests are recorded too.
@@ -115,7 +115,7 @@ pub struct Config {
     pub verdict_headers: bool,
     /// `max-age` of robots.txt.
     pub robots_max_age: Duration,
-    /// How much of a robots.txt is parsed, in octets.
+    /// How much of a robots.txt is parsed, in bytes.
     pub robots_max_size: usize,
     /// The operator's own crawlers.
     pub catalogue: Option<PathBuf>,
@@ -126,7 +126,7 @@ pub struct Config {
     /// Time limits.
     pub timeouts: Timeouts,
     /// Bounds on connections and requests.
-    pub limits: Limits,
+    pub limits: ConnectionLimits,
     /// How the names of crawlers are verified.
     pub verify: VerifyOptions,
     /// Modes by kind of client.
@@ -169,11 +169,11 @@ impl Config {
     /// Every fault that can be told at once, each with file, line and column where there is one.
     pub fn load(arguments: &Arguments) -> Result<Self, ConfigErrors> {
         let Some(path) = &arguments.config else {
-            return build::build(None, "", file::File::default(), arguments);
+            return build::build(None, "", file::ConfigFile::default(), arguments);
         };
         let text = read(path)?;
-        let file = file::File::parse(path, &text)?;
-        let written = Written::of(path, &text)?;
+        let file = file::ConfigFile::parse(path, &text)?;
+        let written = WrittenConfig::of(path, &text)?;
         Ok(Self { written, ..build::build(Some(path), &text, file, arguments)? })
     }
 

@@ -1,7 +1,7 @@
 //! The tables of modes: by kind of client, by purpose, by crawler.
 
 use super::build::Faults;
-use super::file::{ClientsTable, File};
+use super::file::{ClientsTable, ConfigFile};
 use super::values::ModeValue;
 use crate::enforce::{ClientModes, Mode};
 use crate::identify::Purpose;
@@ -20,7 +20,7 @@ pub(super) fn clients(table: &ClientsTable) -> ClientModes {
     }
 }
 
-pub(super) fn purposes(file: &File, faults: &mut Faults<'_>) -> BTreeMap<Purpose, Mode> {
+pub(super) fn purposes(file: &ConfigFile, faults: &mut Faults<'_>) -> BTreeMap<Purpose, Mode> {
     let mut modes = BTreeMap::new();
     for (name, table) in &file.purposes {
         let purpose = name.parse::<Purpose>();
@@ -33,7 +33,7 @@ pub(super) fn purposes(file: &File, faults: &mut Faults<'_>) -> BTreeMap<Purpose
 }
 
 /// Names of crawlers compare without case, so two that differ in nothing else are one.
-pub(super) fn crawlers(file: &File, faults: &mut Faults<'_>) -> HashMap<String, Mode> {
+pub(super) fn crawlers(file: &ConfigFile, faults: &mut Faults<'_>) -> HashMap<String, Mode> {
     let mut modes = HashMap::new();
     for (name, table) in &file.crawlers {
         if modes.insert(name.to_ascii_lowercase(), table.as_ref().mode.0).is_some() {

@@ -3,7 +3,7 @@
 use super::build::Faults;
 use super::defaults;
 use super::origin_url::OriginUrl;
-use super::values::{DurationValue, TextOr};
+use super::values::{DurationValue, TextOrTable};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use std::path::{Path, PathBuf};
@@ -104,14 +104,14 @@ impl<'de> Deserialize<'de> for OriginKey {
             Err(table) => Self::Table(Box::new(table)),
         };
         let wanted = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
-        deserializer.deserialize_any(TextOr::new(made, wanted))
+        deserializer.deserialize_any(TextOrTable::new(made, wanted))
     }
 }
 
 impl<'de> Deserialize<'de> for ServerKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let made = |written: Result<String, ServerTable>| written.map_or_else(Self::Table, Self::Url);
-        deserializer.deserialize_any(TextOr::new(made, "a URL, or a table with `url`"))
+        deserializer.deserialize_any(TextOrTable::new(made, "a URL, or a table with `url`"))
     }
 }
 
@@ -266,7 +266,7 @@ impl HealthTable {
             fault("`health`: `failures` and `successes` count from 1".to_owned());
         }
         let path = self.path.unwrap_or_else(|| defaults::HEALTH_PATH.to_owned());
-        let is_path = path.starts_with('/') && path.bytes().all(|octet| octet.is_ascii_graphic());
+        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path {
             fault(format!("`health`: `{path}` is no path; write one such as `/healthz`"));
         }

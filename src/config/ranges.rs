@@ -1,7 +1,7 @@
 //! Files of address ranges, as operators of crawlers publish them → networks.
 //!
 //! JSON in the shapes in use, plain lists of addresses and networks with comments, and CSV as RFC 8805
-//! has it, whose first column counts. The shape is told by the first octet, not by the name. Not here:
+//! has it, whose first column counts. The shape is told by the first byte, not by the name. Not here:
 //! where the files lie, how old they may be and what they prove (`policy::proof`).
 
 mod json;
@@ -33,10 +33,10 @@ pub struct RangeFile {
 /// # Errors
 /// The first thing that is wrong, with line and column. A file without any network is wrong: it would
 /// turn every true crawler into a false one.
-pub fn parse(path: &Path, octets: &[u8]) -> Result<RangeFile, ConfigError> {
-    let octets = octets.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(octets);
-    let text = std::str::from_utf8(octets).map_err(|error| {
-        let before = octets.get(..error.valid_up_to()).unwrap_or_default();
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<RangeFile, ConfigError> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let before = String::from_utf8_lossy(before);
         ConfigError::at(path, &before, Some(before.len()..before.len()), "the list is not UTF-8")
     })?;
@@ -111,9 +111,9 @@ pub fn file_name(url: &str) -> String {
     let exact = name.len() == bare.len() && bare.chars().all(|c| plain(c) || c == '/');
     if !exact || name.starts_with('.') {
         name.push('-');
-        for octet in Sha256::digest(bare.as_bytes()).iter().take(4) {
+        for byte in Sha256::digest(bare.as_bytes()).iter().take(4) {
             // Writing to a `String` cannot fail.
-            let _ = write!(name, "{octet:02x}");
+            let _ = write!(name, "{byte:02x}");
         }
         if name.starts_with('.') {
             name.insert(0, '_');
@@ -170,16 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn any_octets_are_read_without_harm() {
+    fn any_bytes_are_read_without_harm() {
         let mut state = 9_u32;
         for length in 0..400 {
-            let octets: Vec<u8> = (0..length)
+            let bytes: Vec<u8> = (0..length)
                 .map(|_| {
                     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                     b"{[\"1.:/,#}]x\n\xff"[(state >> 24) as usize % 14]
                 })
                 .collect();
-            let _ = parse(Path::new("list"), &octets);
+            let _ = parse(Path::new("list"), &bytes);
         }
         let deep = "[".repeat(100_000);
         assert!(read(&deep).is_err());

@@ -4,7 +4,7 @@
 //! The first two are told by what they are: only regular files are read, and opening waits for nobody. The third stops
 //! whoever touches it, so a thread of its own does.
 
-use super::bounded::{Bounded, GivenUp};
+use super::bounded::{BoundedThreads, TimedOut};
 use crate::record::at_once;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -20,11 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// less than twenty seconds.
 const BRIEF: Duration = Duration::from_millis(200);
 
-static FILES: LazyLock<Bounded> = LazyLock::new(|| Bounded::new(PATIENCE, BRIEF));
+static FILES: LazyLock<BoundedThreads> = LazyLock::new(|| BoundedThreads::new(PATIENCE, BRIEF));
 
 /// A file as it was read.
 #[derive(Debug)]
-pub struct Contents {
+pub struct FileContents {
     /// Its bytes, whole.
     pub bytes: Vec<u8>,
     /// What its folder says of it.
@@ -36,7 +36,7 @@ pub struct Contents {
 /// # Errors
 /// When it is not there, no regular file, larger ([`io::ErrorKind::FileTooLarge`]), unreadable, or when its file
 /// system does not answer ([`io::ErrorKind::TimedOut`]).
-pub fn read(path: &Path, most: u64) -> io::Result<Contents> {
+pub fn read(path: &Path, most: u64) -> io::Result<FileContents> {
     let owned = path.to_owned();
     touching(path, move || {
         let (file, metadata) = open(&owned)?;
@@ -48,7 +48,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Contents> {
                 format!("it is larger than {most} bytes"),
             ));
         }
-        Ok(Contents { bytes, metadata })
+        Ok(FileContents { bytes, metadata })
     })?
 }
 
@@ -57,7 +57,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Contents> {
 /// # Errors
 /// When its file system does not answer ([`io::ErrorKind::TimedOut`]).
 pub fn touching<T: Send + 'static>(path: &Path, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-    FILES.run(&path.to_string_lossy(), work).map_err(|GivenUp| {
+    FILES.run(&path.to_string_lossy(), work).map_err(|TimedOut| {
         io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer")
     })
 }

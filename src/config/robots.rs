@@ -5,7 +5,7 @@ use super::defaults;
 use super::error::position;
 use super::origin_url::OriginUrl;
 use super::values::DurationValue;
-use super::values::TextOr;
+use super::values::TextOrTable;
 use crate::identify::Purpose;
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -274,7 +274,7 @@ impl<'de> Deserialize<'de> for RobotsKey {
         };
         let wanted =
             "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }";
-        deserializer.deserialize_any(TextOr::new(made, wanted))
+        deserializer.deserialize_any(TextOrTable::new(made, wanted))
     }
 }
 

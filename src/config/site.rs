@@ -8,7 +8,7 @@ use super::host_pattern::HostPattern;
 use super::origin::Origin;
 use super::robots::RobotsConfig;
 use crate::decide::VersionId;
-use crate::enforce::{Choices, Contradicted, Mode, RefusalPolicy, Variants};
+use crate::enforce::{Contradicted, Mode, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
 use jiff::Timestamp;
@@ -33,11 +33,11 @@ pub struct SiteConfig {
     /// What its robots.txt is made of.
     pub robots: RobotsConfig,
     /// Since when a version of it was published before the gateway served it.
-    pub published: Option<Published>,
+    pub published: Option<PublishedSince>,
     /// Its own mode.
     pub mode: Option<Mode>,
     /// What it does where the rules leave a choice.
-    pub choices: Choices,
+    pub choices: SiteChoices,
     /// Whether its origin drops path parameters.
     pub path_parameters: PathParameters,
     /// Whether the gateway sees every read of its robots.txt; `None` where requests are to show it.
@@ -67,7 +67,7 @@ impl SiteConfig {
             robots,
             published: None,
             mode: None,
-            choices: Choices::default(),
+            choices: SiteChoices::default(),
             path_parameters: PathParameters::default(),
             reads: None,
             redirect_https: false,
@@ -125,14 +125,14 @@ impl SiteConfig {
 
 /// The operator's word that a version was published before the gateway served it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedSince {
     /// Which one.
     pub version: VersionId,
     /// Since when.
     pub since: SystemTime,
 }
 
-fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<Published> {
+fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<PublishedSince> {
     let version = table.version.as_ref().parse::<VersionId>().ok();
     if version.is_none() {
         let message = format!("`{}` is no version: expected 12 hexadecimal digits", table.version.as_ref());
@@ -147,11 +147,11 @@ fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<Publishe
         let message = format!("`{}` has no offset from UTC", table.since.as_ref());
         faults.push(table.since.span(), message, "write a date and time such as 2026-11-01T00:00:00Z");
     }
-    Some(Published { version: version?, since: since.ok()?.into() })
+    Some(PublishedSince { version: version?, since: since.ok()?.into() })
 }
 
-fn choices(contradicted: Option<ContradictedKey>, variants: Option<VariantsKey>) -> Choices {
-    Choices {
+fn choices(contradicted: Option<ContradictedKey>, variants: Option<VariantsKey>) -> SiteChoices {
+    SiteChoices {
         variants: match variants {
             Some(VariantsKey::Forward) => Variants::Forward,
             Some(VariantsKey::Refuse) | None => Variants::Refuse,

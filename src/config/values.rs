@@ -61,16 +61,16 @@ impl ValueError {
 }
 
 /// A text, or a table with its own complaints about its keys.
-pub(super) struct TextOr<T, F>(F, &'static str, PhantomData<T>);
+pub(super) struct TextOrTable<T, F>(F, &'static str, PhantomData<T>);
 
-impl<T, F> TextOr<T, F> {
+impl<T, F> TextOrTable<T, F> {
     /// What is `wanted` is said of what is neither.
     pub(super) const fn new(made: F, wanted: &'static str) -> Self {
         Self(made, wanted, PhantomData)
     }
 }
 
-impl<'de, T: Deserialize<'de>, K, F: Fn(Result<String, T>) -> K> Visitor<'de> for TextOr<T, F> {
+impl<'de, T: Deserialize<'de>, K, F: Fn(Result<String, T>) -> K> Visitor<'de> for TextOrTable<T, F> {
     type Value = K;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,16 +8,16 @@ use toml::{Table, Value};
 
 /// Every key with its value, as TOML writes it. A key of a site is named by the site's first host.
 #[derive(Clone, Debug, Default)]
-pub struct Written(BTreeMap<String, String>);
+pub struct WrittenConfig(BTreeMap<String, String>);
 
 /// Configurations are compared by what they mean. How that is written, a default set or left out, makes no difference.
-impl PartialEq for Written {
+impl PartialEq for WrittenConfig {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Written {}
+impl Eq for WrittenConfig {}
 
 /// A key that two files differ in; field names are public API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ const HIDDEN: &str = "(hidden)";
 /// Parts of names of keys whose values are nobody's business.
 const SECRETS: [&str; 3] = ["token", "secret", "password"];
 
-impl Written {
+impl WrittenConfig {
     pub(super) fn of(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let table: Table = toml::from_str(text)
             .map_err(|error| ConfigError::at(path, text, error.span(), error.message().to_owned()))?;
@@ -105,8 +105,8 @@ fn name_of(table: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn written(text: &str) -> Written {
-        Written::of(Path::new("gateway.toml"), text).unwrap()
+    fn written(text: &str) -> WrittenConfig {
+        WrittenConfig::of(Path::new("gateway.toml"), text).unwrap()
     }
 
     fn changes(old: &str, new: &str) -> Vec<(String, Option<String>, Option<String>)> {

@@ -1,6 +1,6 @@
 //! Verbs, options and their help.
 
-use super::report::Moment;
+use super::report::TimeArgument;
 use crate::identify::Purpose;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
@@ -175,10 +175,10 @@ pub(super) struct LintArgs {
 pub(super) struct ReportArgs {
     /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z
     #[arg(long, value_name = "T", default_value = "24h")]
-    pub(super) since: Moment,
+    pub(super) since: TimeArgument,
     /// End so long ago, or then [default: now, or after what a clock that was ahead has dated later]
     #[arg(long, value_name = "T")]
-    pub(super) until: Option<Moment>,
+    pub(super) until: Option<TimeArgument>,
     /// Only this site
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<String>,

@@ -5,15 +5,19 @@
 
 use super::args::{BackupArgs, Cli};
 use super::output::{Output, harmless};
-use super::{Failure, Outcome, setting};
+use super::{VerbFailure, VerbOutcome, setting};
 use crate::record::{STORE_FILE, StoreErrorKind, copy_store};
 use serde_json::json;
 
-pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &BackupArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let folder = match cli.state_dir.as_slice() {
         [] => setting::any(cli)?.state_dir,
         [folder] => folder.clone(),
-        _ => return Err(Failure("a backup is of one store; name one --state-dir".to_owned())),
+        _ => return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned())),
     };
     let (store, file) = (folder.join(STORE_FILE), &arguments.file);
     let bytes = copy_store(&store, file).map_err(|error| {
@@ -21,11 +25,11 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
         let told = error.to_string();
         let told = if told.contains('/') { told } else { format!("{place}: {told}") };
         match error.kind() {
-            StoreErrorKind::Missing => Failure(format!(
+            StoreErrorKind::Missing => VerbFailure(format!(
                 "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration with \
                  --config FILE"
             )),
-            _ => Failure(told),
+            _ => VerbFailure(told),
         }
     })?;
     let (store, file) = (store.display().to_string(), file.display().to_string());
@@ -34,5 +38,5 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
     } else {
         output.line(format!("wrote {}: {bytes} bytes, a copy of {}", harmless(&file), harmless(&store)))?;
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }

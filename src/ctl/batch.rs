@@ -4,14 +4,14 @@
 //! through the whole pipeline. A line that cannot be read is answered too, and makes the exit code 2.
 
 use super::args::{Cli, ExplainArgs};
-use super::explain::{Answer, facts, judged};
+use super::explain::{ExplainAnswer, facts, judged};
 use super::output::Output;
-use super::trial::Trial;
-use super::{Failure, Outcome};
+use super::trial::TrialPolicy;
+use super::{VerbFailure, VerbOutcome};
 use crate::identify::Proof;
 use crate::policy::Site;
 use crate::record::printable;
-use crate::request::target::Target;
+use crate::request::target::RequestTarget;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// One question.
 #[derive(Debug, Deserialize)]
-struct Question {
+struct BatchQuestion {
     robots: Option<String>,
     robots_b64: Option<String>,
     token: Option<String>,
@@ -32,20 +32,24 @@ struct Question {
 }
 
 #[derive(Serialize)]
-struct Answered {
+struct BatchAnswer {
     id: Value,
     #[serde(flatten)]
-    answer: Answer,
+    answer: ExplainAnswer,
 }
 
 #[derive(Serialize)]
-struct Unreadable {
+struct UnreadableQuestion {
     id: Value,
     error: String,
 }
 
-pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
-    let mut batch = Batch { trial: Trial::load(cli, arguments)?, last: None };
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ExplainArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
+    let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments)?, last: None };
     let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
     while questions.read_until(b'\n', &mut line)? > 0 {
@@ -65,49 +69,49 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
         }
     }
     match unreadable {
-        0 => Ok(Outcome::Fine),
+        0 => Ok(VerbOutcome::Fine),
         count => {
             output.flush()?;
-            Err(Failure(format!("{count} lines could not be read")))
+            Err(VerbFailure(format!("{count} lines could not be read")))
         }
     }
 }
 
-/// A file, or standard input; octets, since a line need not be UTF-8.
-fn questions(path: &Path) -> Result<BufReader<Box<dyn Read>>, Failure> {
+/// A file, or standard input; bytes, since a line need not be UTF-8.
+fn questions(path: &Path) -> Result<BufReader<Box<dyn Read>>, VerbFailure> {
     if path == Path::new("-") {
         return Ok(BufReader::new(Box::new(io::stdin())));
     }
-    let file = File::open(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let file = File::open(path).map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
     Ok(BufReader::new(Box::new(file)))
 }
 
-struct Batch {
-    trial: Trial,
+struct QuestionBatch {
+    trial: TrialPolicy,
     /// The rules of the line before: most batches ask the same file many times.
     last: Option<(Vec<u8>, Site)>,
 }
 
-impl Batch {
-    fn answer(&mut self, line: &[u8]) -> Result<Answered, Unreadable> {
+impl QuestionBatch {
+    fn answer(&mut self, line: &[u8]) -> Result<BatchAnswer, UnreadableQuestion> {
         let value: Value = serde_json::from_slice(line)
-            .map_err(|error| Unreadable { id: Value::Null, error: format!("no JSON: {error}") })?;
+            .map_err(|error| UnreadableQuestion { id: Value::Null, error: format!("no JSON: {error}") })?;
         let id = value.get("id").cloned().unwrap_or_default();
         if !value.is_object() {
-            return Err(Unreadable { id, error: "no JSON object".to_owned() });
+            return Err(UnreadableQuestion { id, error: "no JSON object".to_owned() });
         }
-        let question: Question = serde_json::from_value(value)
-            .map_err(|error| Unreadable { id: id.clone(), error: error.to_string() })?;
-        let unreadable = |error: String| Unreadable { id: id.clone(), error };
+        let question: BatchQuestion = serde_json::from_value(value)
+            .map_err(|error| UnreadableQuestion { id: id.clone(), error: error.to_string() })?;
+        let unreadable = |error: String| UnreadableQuestion { id: id.clone(), error };
         let robots = bytes(question.robots.as_deref(), question.robots_b64.as_deref()).map_err(unreadable)?;
         if robots.is_none() && !self.trial.has_rules {
             return Err(unreadable("no `robots` in the line, and neither --robots nor --config".to_owned()));
         }
         let answer = self.ask(&question, robots).map_err(unreadable)?;
-        Ok(Answered { id, answer })
+        Ok(BatchAnswer { id, answer })
     }
 
-    fn ask(&mut self, question: &Question, robots: Option<Vec<u8>>) -> Result<Answer, String> {
+    fn ask(&mut self, question: &BatchQuestion, robots: Option<Vec<u8>>) -> Result<ExplainAnswer, String> {
         let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
         let trial = &self.trial;
         let site = match robots {
@@ -127,14 +131,14 @@ impl Batch {
             (None, user_agent) => {
                 let facts = facts(&trial.host, question.target.as_bytes(), user_agent.as_deref(), None)
                     .ok_or_else(|| format!("`{}` is no request target", question.target))?;
-                let target = Target::new(&facts.target, site.config.path_parameters);
-                Ok(Answer::of(&judged(&trial.policy, site, &facts, &target, None, Proof::Unchecked)))
+                let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+                Ok(ExplainAnswer::of(&judged(&trial.policy, site, &facts, &target, None, Proof::Unchecked)))
             }
         }
     }
 }
 
-/// The octets of a field that may come as text or as base64.
+/// The bytes of a field that may come as text or as base64.
 fn bytes(text: Option<&str>, base64: Option<&str>) -> Result<Option<Vec<u8>>, String> {
     match (text, base64) {
         (Some(_), Some(_)) => Err("a field is given twice, as text and as base64".to_owned()),
@@ -147,10 +151,10 @@ fn bytes(text: Option<&str>, base64: Option<&str>) -> Result<Option<Vec<u8>>, St
 }
 
 /// RFC 9309 §2.2 alone: one product token, the target as given.
-fn by_matcher(site: &Site, token: &str, target: &[u8]) -> Answer {
+fn by_matcher(site: &Site, token: &str, target: &[u8]) -> ExplainAnswer {
     let judgement = site.rules.current().robots.judge(&[token], true, target);
     let group = judgement.group.as_ref();
-    Answer {
+    ExplainAnswer {
         verdict: if judgement.allow { "allow" } else { "disallow" },
         client: None,
         crawler: None,

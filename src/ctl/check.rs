@@ -3,9 +3,9 @@
 mod beside;
 
 use super::args::{CheckArgs, Cli};
-use super::lint::{Complaint, report};
+use super::lint::{FileFinding, report};
 use super::output::Output;
-use super::{Failure, Outcome, origin_copy, setting};
+use super::{VerbFailure, VerbOutcome, origin_copy, setting};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
@@ -13,7 +13,11 @@ use crate::robots::{Finding, Severity};
 use std::path::Path;
 use std::time::SystemTime;
 
-pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &CheckArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let path = cli.needed_config_file()?;
     let loaded = setting::load(cli, &path).and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {
@@ -35,8 +39,8 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
     Ok(outcome)
 }
 
-fn error(error: &ConfigError) -> Complaint {
-    Complaint {
+fn error(error: &ConfigError) -> FileFinding {
+    FileFinding {
         path: error.path.display().to_string(),
         line: error.position.map(|(line, _)| line),
         column: error.position.map(|(_, column)| column),
@@ -47,17 +51,17 @@ fn error(error: &ConfigError) -> Complaint {
     }
 }
 
-fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
+fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
     let mut complaints = of_configuration(path, policy);
     let ranges = policy.evidence.faults().iter();
-    complaints.extend(ranges.map(|fault| Complaint {
+    complaints.extend(ranges.map(|fault| FileFinding {
         severity: Severity::Warning.as_str(),
         code: "address-ranges",
         ..error(fault)
     }));
     let stale = policy.stale_catalogue(SystemTime::now());
     complaints.extend(stale.map(|stale| {
-        Complaint::whole(path, Severity::Note, "stale-catalogue", stale, "install a newer version")
+        FileFinding::whole(path, Severity::Note, "stale-catalogue", stale, "install a newer version")
     }));
     complaints.extend(of_certificates(policy));
     for site in policy.sites() {
@@ -72,18 +76,18 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
 }
 
 /// A finding at its place in the part of the file that it stands in.
-fn of_finding(site: &Site, finding: &Finding) -> Complaint {
+fn of_finding(site: &Site, finding: &Finding) -> FileFinding {
     let (path, line) = site.place_of(finding);
-    Complaint { line: line.and_then(|line| usize::try_from(line).ok()), ..Complaint::of(path, finding) }
+    FileFinding { line: line.and_then(|line| usize::try_from(line).ok()), ..FileFinding::of(path, finding) }
 }
 
 /// Certificates that run out, or have.
-fn of_certificates(policy: &Policy) -> impl Iterator<Item = Complaint> {
+fn of_certificates(policy: &Policy) -> impl Iterator<Item = FileFinding> {
     let now = SystemTime::now();
     policy.certificates.shown().filter_map(move |shown| {
         let trouble = shown.validity?.trouble(now)?;
         let hint = "renew it; the gateway shows a renewed pair from the next handshake on";
-        Some(Complaint::whole(
+        Some(FileFinding::whole(
             shown.file,
             Severity::Warning,
             "certificate",
@@ -93,11 +97,11 @@ fn of_certificates(policy: &Policy) -> impl Iterator<Item = Complaint> {
     })
 }
 
-fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
+fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     let config = &policy.config;
     let mut complaints = Vec::new();
     if config.robots_max_age > config.period.notice {
-        complaints.push(Complaint::whole(
+        complaints.push(FileFinding::whole(
             path,
             Severity::Warning,
             "max-age",
@@ -109,7 +113,7 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
     unknown.retain(|name| policy.identifier.catalogue().get(name).is_none());
     unknown.sort_unstable();
     for name in unknown {
-        complaints.push(Complaint::whole(
+        complaints.push(FileFinding::whole(
             path,
             Severity::Warning,
             "unknown-crawler",
@@ -121,7 +125,7 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<Complaint> {
 }
 
 /// Names of the site that are nobody's, though most visitors take them for the same: with `www.`, or without.
-fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item = Complaint> {
+fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item = FileFinding> {
     let exact = site.config.hosts.iter().filter_map(|host| match host {
         HostPattern::Exact(name) => Some(name),
         HostPattern::Below(_) => None,
@@ -137,12 +141,12 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
         let message = format!("`{host}` is a site's, and `{other}` is nobody's: requests for it {what}");
         let hint = format!("add \"{other}\" to its `hosts`, if the site has that name too");
         // It may well be meant: not every name exists.
-        Some(Complaint::whole(path, Severity::Note, "host", message, &hint))
+        Some(FileFinding::whole(path, Severity::Note, "host", message, &hint))
     })
 }
 
 /// What Google makes of a refusal, where the site refuses anybody, or would with another status than is usual.
-fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
+fn of_refusals(path: &Path, site: &Site) -> Option<FileFinding> {
     let enforces = |mode: &Mode| *mode == Mode::Enforce;
     let modes = &site.modes;
     let refuses =
@@ -154,7 +158,7 @@ fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
     if status == 429 {
         let message = format!("site `{name}`: refusing with 429 has Google crawl the whole site more slowly");
         let hint = "403 says that this page alone is meant";
-        return Some(Complaint::whole(path, Severity::Warning, "refusal-status", message, hint));
+        return Some(FileFinding::whole(path, Severity::Warning, "refusal-status", message, hint));
     }
     let message = format!(
         "site `{name}`: refusing with {status} has Google drop the page from its index, as every 4xx but 429 does"
@@ -162,5 +166,5 @@ fn of_refusals(path: &Path, site: &Site) -> Option<Complaint> {
     let hint = "Google does not ask for what robots.txt disallows for it, unless it ignores a rule or could not read it";
     // 404 and 410 say to everybody that the page is gone, which it is not.
     let severity = if matches!(status, 404 | 410) { Severity::Warning } else { Severity::Note };
-    Some(Complaint::whole(path, severity, "refusal-status", message, hint))
+    Some(FileFinding::whole(path, severity, "refusal-status", message, hint))
 }

@@ -2,12 +2,12 @@
 
 use super::args::{Cli, CompletionsArgs};
 use super::output::Output;
-use super::{Failure, Outcome};
+use super::{VerbFailure, VerbOutcome};
 use clap::CommandFactory as _;
 
-pub(super) fn run(arguments: &CompletionsArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &CompletionsArgs, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "gatewayctl", &mut script);
-    output.octets(&script)?;
-    Ok(Outcome::Fine)
+    output.bytes(&script)?;
+    Ok(VerbOutcome::Fine)
 }

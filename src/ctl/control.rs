@@ -1,6 +1,6 @@
 //! Asks a running gateway over its control socket: HTTP/1.0, one question, one answer.
 
-use super::Failure;
+use super::VerbFailure;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -27,7 +27,7 @@ fn patience(path: &str) -> Duration {
 }
 
 /// Sends `method path` and returns the JSON of the answer.
-pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Failure> {
+pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, VerbFailure> {
     let shown = socket.display();
     let patience = patience(path);
     let answer = within(patience, socket, method, path).map_err(|error| {
@@ -36,13 +36,13 @@ pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Fail
             io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
             _ => "is the gateway running? --control SOCKET names another socket",
         };
-        Failure(format!("{shown}: cannot ask the gateway: {error}\n  hint: {hint}"))
+        VerbFailure(format!("{shown}: cannot ask the gateway: {error}\n  hint: {hint}"))
     })?;
-    let garbled = || Failure(format!("{shown}: the gateway's answer could not be understood"));
+    let garbled = || VerbFailure(format!("{shown}: the gateway's answer could not be understood"));
     let end = memchr::memmem::find(&answer, b"\r\n\r\n").ok_or_else(garbled)?;
     let (head, body) = answer.split_at_checked(end + 4).ok_or_else(garbled)?;
     if !head.starts_with(b"HTTP/1.1 200") && !head.starts_with(b"HTTP/1.0 200") {
-        return Err(Failure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
+        return Err(VerbFailure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
     }
     serde_json::from_slice(body).map_err(|_| garbled())
 }

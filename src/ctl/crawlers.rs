@@ -2,15 +2,19 @@
 
 use super::args::{Cli, CrawlersArgs};
 use super::output::{Output, harmless};
-use super::{Failure, Outcome, setting};
+use super::{VerbFailure, VerbOutcome, setting};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy;
 use serde_json::{Value, json};
 use std::io;
 
-pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &CrawlersArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let config = setting::any(cli)?;
-    let identifier = policy::recogniser(&config).map_err(|errors| Failure(errors.to_string()))?;
+    let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
     match &arguments.user_agent {
         Some(header) => recognised(&identifier, header, output)?,
         None if output.is_json() => {
@@ -21,7 +25,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
         }
         None => table(&wanted(&identifier, arguments), output)?,
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
 /// The catalogue, or what of it is for one purpose.

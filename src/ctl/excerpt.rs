@@ -34,10 +34,10 @@ pub(super) fn line_of(file: &[u8], number: usize) -> Option<&[u8]> {
 }
 
 impl Excerpt {
-    /// Shows `line` with a mark below `octets` octets from `column` on, which counts octets from 1.
-    pub(super) fn new(line: &[u8], column: usize, octets: usize) -> Self {
+    /// Shows `line` with a mark below `bytes` bytes from `column` on, which counts bytes from 1.
+    pub(super) fn new(line: &[u8], column: usize, bytes: usize) -> Self {
         let start = column.saturating_sub(1).min(line.len());
-        let end = start.saturating_add(octets).min(line.len());
+        let end = start.saturating_add(bytes).min(line.len());
         let part = |range: std::ops::Range<usize>| line.get(range).unwrap_or_default();
         let (before, meant, after) =
             (shown(part(0..start)), shown(part(start..end)), shown(part(end..line.len())));
@@ -55,10 +55,10 @@ impl Excerpt {
     }
 }
 
-/// Octets as characters that stay where they are put.
-fn shown(octets: &[u8]) -> String {
-    let mut text = String::with_capacity(octets.len());
-    for chunk in octets.utf8_chunks() {
+/// Bytes as characters that stay where they are put.
+fn shown(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
         for symbol in chunk.valid().chars() {
             match symbol {
                 '\t' => text.push(' '),
@@ -66,9 +66,9 @@ fn shown(octets: &[u8]) -> String {
                 symbol => text.push(symbol),
             }
         }
-        for octet in chunk.invalid() {
+        for byte in chunk.invalid() {
             // Writing to a `String` cannot fail.
-            let _ = write!(text, "\\x{octet:02X}");
+            let _ = write!(text, "\\x{byte:02X}");
         }
     }
     text
@@ -92,8 +92,8 @@ fn head(text: &str, most: usize) -> (String, bool) {
 mod tests {
     use super::*;
 
-    fn mark(line: &[u8], column: usize, octets: usize) -> String {
-        let excerpt = Excerpt::new(line, column, octets);
+    fn mark(line: &[u8], column: usize, bytes: usize) -> String {
+        let excerpt = Excerpt::new(line, column, bytes);
         format!("{}\n{}{}", excerpt.text, " ".repeat(excerpt.indent), "^".repeat(excerpt.width))
     }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_octets_are_spelt_out_and_move_the_mark() {
+    fn hostile_bytes_are_spelt_out_and_move_the_mark() {
         assert_eq!(mark(b"\x1b[2Ja: \xffb", 8, 1), "\\u{1b}[2Ja: \\xFFb\n            ^^^^");
         assert_eq!(mark("\u{202e}x".as_bytes(), 4, 1), "\\u{202e}x\n        ^");
     }

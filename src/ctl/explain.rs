@@ -2,14 +2,14 @@
 
 use super::args::{Cli, ExplainArgs};
 use super::output::{Output, harmless};
-use super::trial::Trial;
-use super::{Failure, Outcome, control};
-use crate::decide::{NoticeTime, SiteRules, Version};
+use super::trial::TrialPolicy;
+use super::{VerbFailure, VerbOutcome, control};
+use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::{Identity, Proof};
-use crate::policy::{Judged, Policy, Site, examine, judge, judge_as};
+use crate::policy::{JudgedRequest, Policy, Site, examine, judge, judge_as};
 use crate::record::printable;
-use crate::request::target::{Target, origin_form};
+use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ use std::time::SystemTime;
 #[derive(Debug, Serialize)]
 struct Explanation {
     #[serde(flatten)]
-    ruling: Answer,
+    ruling: ExplainAnswer,
     site: String,
     robots_version: Option<String>,
     proof: &'static str,
@@ -36,7 +36,7 @@ struct Explanation {
 
 /// The part of an explanation that `--batch` answers too.
 #[derive(Debug, Serialize)]
-pub(super) struct Answer {
+pub(super) struct ExplainAnswer {
     pub(super) verdict: &'static str,
     pub(super) client: Option<&'static str>,
     pub(super) crawler: Option<String>,
@@ -58,8 +58,8 @@ struct Actions {
     enforce: &'static str,
 }
 
-impl Answer {
-    pub(super) fn of(judged: &Judged<'_>) -> Self {
+impl ExplainAnswer {
+    pub(super) fn of(judged: &JudgedRequest<'_>) -> Self {
         let ruling = judged.verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         let owned = |text: &str| text.to_owned();
@@ -79,8 +79,12 @@ impl Answer {
     }
 }
 
-pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
-    let trial = Trial::load(cli, arguments)?;
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ExplainArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
+    let trial = TrialPolicy::load(cli, arguments)?;
     let sent = arguments.target.as_deref().unwrap_or("/");
     let facts = facts(
         &trial.host,
@@ -89,12 +93,13 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
         arguments.address,
     )
     .ok_or_else(|| {
-        Failure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
+        VerbFailure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
     })?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
     let mut explanation = explain(&trial, &facts, named.as_ref());
     explanation.binds_from = binds_from(cli, &explanation);
-    let outcome = if explanation.ruling.verdict == "allow" { Outcome::Fine } else { Outcome::Objection };
+    let outcome =
+        if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
     if output.is_json() {
         output.json(&explanation)?;
     } else {
@@ -126,10 +131,10 @@ pub(super) fn judged<'p>(
     policy: &'p Policy,
     site: &'p Site,
     facts: &RequestFacts<'_>,
-    target: &Target<'_>,
+    target: &RequestTarget<'_>,
     named: Option<&Arc<Identity>>,
     proof: Proof,
-) -> Judged<'p> {
+) -> JudgedRequest<'p> {
     let rules = &site.rules;
     match named {
         Some(identity) => judge_as(policy, site, rules, facts, target, identity, proof),
@@ -150,8 +155,8 @@ fn binds_from(cli: &Cli, explanation: &Explanation) -> Option<String> {
     text(status.get("sites")?.as_array()?.iter().find(same)?, "binds_from")
 }
 
-fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
-    let target = Target::new(&facts.target, trial.site.config.path_parameters);
+fn explain(trial: &TrialPolicy, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
+    let target = RequestTarget::new(&facts.target, trial.site.config.path_parameters);
     let claimed = judged(&trial.policy, &trial.site, facts, &target, named, Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
     let proved = proved.map(|address| examine(&trial.policy, &claimed, address, SystemTime::now()));
@@ -169,7 +174,7 @@ fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>
     steps.extend(verdict_steps(&trial.site.rules, &judged_here));
     steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));
     Explanation {
-        ruling: Answer::of(&judged_here),
+        ruling: ExplainAnswer::of(&judged_here),
         site: trial.site.config.name.clone(),
         robots_version: judged_here.verdict.version.map(|id| id.to_string()),
         proof: judged_here.proof.as_str(),
@@ -179,14 +184,18 @@ fn explain(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>
     }
 }
 
-fn identity_steps(trial: &Trial, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Vec<String> {
+fn identity_steps(
+    trial: &TrialPolicy,
+    facts: &RequestFacts<'_>,
+    named: Option<&Arc<Identity>>,
+) -> Vec<String> {
     if let Some(identity) = named {
         return vec![format!("asked for by token: {}", tokens(identity))];
     }
     let identifier = &trial.policy.identifier;
     let (identity, steps) = identifier.explain(facts.user_agent.as_deref());
     let mut steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
-    let version: &Version = trial.site.rules.current();
+    let version: &RobotsVersion = trial.site.rules.current();
     let (identity, step) = version.tokens.explain(&identity, facts.user_agent.as_deref(), identifier);
     steps.extend(step.map(|step| step.as_str().to_owned()));
     if identity.client.is_judged() {
@@ -203,7 +212,7 @@ fn tokens(identity: &Identity) -> String {
     if tokens.is_empty() { "none".to_owned() } else { tokens.join(", ") }
 }
 
-fn target_steps(facts: &RequestFacts<'_>, target: &Target<'_>) -> Vec<String> {
+fn target_steps(facts: &RequestFacts<'_>, target: &RequestTarget<'_>) -> Vec<String> {
     let mut steps = Vec::new();
     if target.judged() != &*facts.target {
         steps.push(format!("dot segments resolved: the path judged is {}", printable(target.judged())));
@@ -217,7 +226,7 @@ fn target_steps(facts: &RequestFacts<'_>, target: &Target<'_>) -> Vec<String> {
     steps
 }
 
-fn verdict_steps(rules: &SiteRules, judged: &Judged<'_>) -> Vec<String> {
+fn verdict_steps(rules: &SiteRules, judged: &JudgedRequest<'_>) -> Vec<String> {
     let reason = judged.verdict.reason;
     let mut steps = Vec::new();
     match &judged.verdict.ruling {

@@ -7,7 +7,7 @@ mod beside;
 
 use super::args::{Cli, InitArgs};
 use super::output::{Output, harmless};
-use super::{Failure, Outcome, origin_copy};
+use super::{VerbFailure, VerbOutcome, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, sibling};
 use crate::policy::{self, RobotsFile, fitness};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 /// What was done; field names are public API.
 #[derive(Serialize)]
-struct Started {
+struct InitReport {
     config: String,
     robots: String,
     /// Where the robots.txt came from: `file`, `origin` or `sample`.
@@ -46,14 +46,18 @@ Disallow:
 #Disallow: /
 ";
 
-pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
-    let plan = Plan::of(arguments)?;
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &InitArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
+    let plan = InitPlan::of(arguments)?;
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
     let beside = beside::files(arguments.beside, &arguments.folder, &plan);
     for path in [&config, &robots].into_iter().chain(beside.iter().map(|(path, _)| path)) {
         if path.symlink_metadata().is_ok() {
             let hint = "name another folder; init overwrites nothing";
-            return Err(Failure(format!("{}: is there already\n  hint: {hint}", path.display())));
+            return Err(VerbFailure(format!("{}: is there already\n  hint: {hint}", path.display())));
         }
     }
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
@@ -66,17 +70,17 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> R
     warnings.extend(faults(cli, &config));
     let shown = |path: &Path| path.display().to_string();
     let (source, beside) = (plan.source, beside.iter().map(|(path, _)| shown(path)).collect());
-    let started = Started { config: shown(&config), robots: shown(&robots), source, beside, warnings };
+    let started = InitReport { config: shown(&config), robots: shown(&robots), source, beside, warnings };
     if output.is_json() {
         output.json(&started)?;
     } else {
         text(&started, arguments, output)?;
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
 /// What will be written, all of it known to be good.
-struct Plan {
+struct InitPlan {
     /// Where the gateway stands, or whom it asks for its robots.txt.
     origin: Option<OriginUrl>,
     hosts: Vec<HostPattern>,
@@ -85,16 +89,16 @@ struct Plan {
     warnings: Vec<String>,
 }
 
-impl Plan {
-    fn of(arguments: &InitArgs) -> Result<Self, Failure> {
+impl InitPlan {
+    fn of(arguments: &InitArgs) -> Result<Self, VerbFailure> {
         let origin = arguments.origin.as_deref().or_else(|| arguments.beside.is_none().then_some(ORIGIN));
         let origin: Option<OriginUrl> = origin
             .map(str::parse)
             .transpose()
-            .map_err(|error: OriginError| Failure(format!("--origin: {error}")))?;
+            .map_err(|error: OriginError| VerbFailure(format!("--origin: {error}")))?;
         let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
         let hosts: Vec<HostPattern> =
-            hosts.collect::<Result<_, _>>().map_err(|error| Failure(format!("--host: {error}")))?;
+            hosts.collect::<Result<_, _>>().map_err(|error| VerbFailure(format!("--host: {error}")))?;
         let (copy, mut warnings) =
             origin.as_ref().map(|origin| of_origin(origin, &hosts)).unwrap_or_default();
         if origin.is_none() && arguments.robots.is_none() {
@@ -132,9 +136,9 @@ fn forgotten(hosts: &[HostPattern]) -> Vec<(String, String)> {
 }
 
 /// The robots.txt of `--robots`, which has to be fit to come into force.
-fn given(path: &Path) -> Result<Vec<u8>, Failure> {
+fn given(path: &Path) -> Result<Vec<u8>, VerbFailure> {
     let unfit =
-        |unfit: policy::Unfit| Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
+        |unfit: policy::Unfit| VerbFailure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
     let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes).map_err(unfit)?;
     Ok(file.bytes)
@@ -168,13 +172,13 @@ fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec
     }
 }
 
-fn create(path: &Path, content: &[u8]) -> Result<(), Failure> {
+fn create(path: &Path, content: &[u8]) -> Result<(), VerbFailure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.and_then(|mut file| file.write_all(content)).map_err(|error| unwritable(path, &error))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure(format!("{}: cannot be written: {error}", path.display()))
+fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
+    VerbFailure(format!("{}: cannot be written: {error}", path.display()))
 }
 
 /// A text as TOML writes it.
@@ -182,7 +186,7 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-fn gateway_toml(arguments: &InitArgs, plan: &Plan) -> String {
+fn gateway_toml(arguments: &InitArgs, plan: &InitPlan) -> String {
     let hosts: Vec<String> = plan.hosts.iter().map(|host| quoted(&host.to_string())).collect();
     let hosts = if hosts.is_empty() {
         "# The hosts of the site. Without this key it takes every host.\n#hosts = [\"example.org\", \"*.example.org\"]"
@@ -261,7 +265,7 @@ fn faults(cli: &Cli, config: &Path) -> Vec<String> {
     loaded.err().map(|errors| errors.to_string()).into_iter().collect()
 }
 
-fn text(started: &Started, arguments: &InitArgs, output: &mut Output<'_>) -> io::Result<()> {
+fn text(started: &InitReport, arguments: &InitArgs, output: &mut Output<'_>) -> io::Result<()> {
     let source = match started.source {
         "file" => "the one you named",
         "origin" => "the one that the origin serves",

@@ -3,18 +3,18 @@
 use super::args::{Deny, LintArgs};
 use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, harmless};
-use super::style::Ink;
-use super::{Failure, Outcome};
+use super::style::TextStyle;
+use super::{VerbFailure, VerbOutcome};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
-use crate::robots::{Finding, Limits, Robots, Severity};
+use crate::robots::{Finding, ParseLimits, Robots, Severity};
 use serde::Serialize;
 use std::io;
 use std::path::Path;
 
 /// One complaint, of any file; the JSON shape of `check` and `lint`.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Complaint {
+pub(super) struct FileFinding {
     pub(super) path: String,
     pub(super) line: Option<usize>,
     pub(super) column: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Complaint {
     pub(super) hint: Option<String>,
 }
 
-impl Complaint {
+impl FileFinding {
     /// One about a whole file.
     pub(super) fn whole(
         path: &Path,
@@ -67,23 +67,23 @@ impl Complaint {
         }
     }
 
-    fn ink(&self) -> Ink {
+    fn ink(&self) -> TextStyle {
         if self.is(Severity::Error) {
-            Ink::Error
+            TextStyle::Error
         } else if self.is(Severity::Warning) {
-            Ink::Warning
+            TextStyle::Warning
         } else {
-            Ink::Note
+            TextStyle::Note
         }
     }
 
     /// The same over several lines: what, where, the line with a mark, and the hint.
     fn print_with(&self, excerpt: Option<&Excerpt>, output: &mut Output<'_>) -> io::Result<()> {
         let (palette, number) = (output.palette(), self.line.unwrap_or_default().to_string());
-        let frame = |text: &str| palette.paint(Ink::Frame, text);
+        let frame = |text: &str| palette.paint(TextStyle::Frame, text);
         let gutter = " ".repeat(number.len());
         let head = palette.paint(self.ink(), &format!("{}[{}]", self.severity, self.code));
-        output.line(format!("{head}: {}", palette.paint(Ink::Strong, &harmless(&self.message))))?;
+        output.line(format!("{head}: {}", palette.paint(TextStyle::Strong, &harmless(&self.message))))?;
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!(":{line}:{column}"),
             _ => String::new(),
@@ -105,10 +105,10 @@ impl Complaint {
 
 /// All complaints, and what they come to.
 pub(super) fn report(
-    complaints: &[Complaint],
+    complaints: &[FileFinding],
     deny: Option<Deny>,
     output: &mut Output<'_>,
-) -> Result<Outcome, Failure> {
+) -> Result<VerbOutcome, VerbFailure> {
     if output.is_json() {
         output.json(&complaints)?;
     } else {
@@ -119,13 +119,13 @@ pub(super) fn report(
     Ok(outcome(complaints, deny))
 }
 
-fn outcome(complaints: &[Complaint], deny: Option<Deny>) -> Outcome {
+fn outcome(complaints: &[FileFinding], deny: Option<Deny>) -> VerbOutcome {
     let any = |severity| complaints.iter().any(|complaint| complaint.is(severity));
     let objects = any(Severity::Error) || (deny.is_some() && any(Severity::Warning));
-    if objects { Outcome::Objection } else { Outcome::Fine }
+    if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
 }
 
-pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
     let (mut complaints, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let file = match read(path) {
@@ -147,7 +147,7 @@ pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<Outco
     if failures.is_empty() {
         Ok(outcome(&complaints, arguments.deny))
     } else {
-        Err(Failure(failures.join("\n")))
+        Err(VerbFailure(failures.join("\n")))
     }
 }
 
@@ -159,19 +159,19 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
     }
 }
 
-/// What is odd in a file, and how many octets each complaint is about.
-fn findings(file: &RobotsFile) -> Vec<(Complaint, usize)> {
-    let mut parsed = Robots::parse(&file.bytes, &Limits::default());
+/// What is odd in a file, and how many bytes each complaint is about.
+fn findings(file: &RobotsFile) -> Vec<(FileFinding, usize)> {
+    let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     parsed.compare_names(catalogue::bundled().catalogue.names());
-    let unfit = fitness(&file.bytes)
-        .err()
-        .map(|unfit| Complaint::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint()));
+    let unfit = fitness(&file.bytes).err().map(|unfit| {
+        FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
+    });
     let odd =
-        parsed.findings.iter().map(|finding| (Complaint::of(&file.path, finding), extent(file, finding)));
+        parsed.findings.iter().map(|finding| (FileFinding::of(&file.path, finding), extent(file, finding)));
     unfit.map(|complaint| (complaint, 0)).into_iter().chain(odd).collect()
 }
 
-/// How many octets a finding is about: those it names, where they stand at its place. What it names only in
+/// How many bytes a finding is about: those it names, where they stand at its place. What it names only in
 /// part, or spelt out, goes on to the end of the line.
 fn extent(file: &RobotsFile, finding: &Finding) -> usize {
     let line = line_of(&file.bytes, finding.line as usize).unwrap_or_default();
@@ -182,22 +182,22 @@ fn extent(file: &RobotsFile, finding: &Finding) -> usize {
         named.len() < finding.detail().len() || named.contains(['\\', char::REPLACEMENT_CHARACTER]);
     match (named.len(), is_whole, is_changed) {
         (0, ..) | (_, false, false) => 1,
-        (octets, true, false) => octets,
+        (bytes, true, false) => bytes,
         (_, _, true) => rest.trim_ascii_end().len(),
     }
 }
 
-fn text(file: &RobotsFile, found: &[(Complaint, usize)], output: &mut Output<'_>) -> io::Result<()> {
-    for (complaint, octets) in found {
+fn text(file: &RobotsFile, found: &[(FileFinding, usize)], output: &mut Output<'_>) -> io::Result<()> {
+    for (complaint, bytes) in found {
         let line = complaint.line.and_then(|number| line_of(&file.bytes, number));
-        let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *octets));
+        let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *bytes));
         complaint.print_with(excerpt.as_ref(), output)?;
         output.line("")?;
     }
     output.line(summary(&file.path, found))
 }
 
-fn summary(path: &Path, found: &[(Complaint, usize)]) -> String {
+fn summary(path: &Path, found: &[(FileFinding, usize)]) -> String {
     let count = |severity: Severity| found.iter().filter(|(complaint, _)| complaint.is(severity)).count();
     let counts =
         [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (severity, count(severity)));

@@ -3,17 +3,17 @@
 
 use super::args::{Cli, ManArgs};
 use super::output::Output;
-use super::{Failure, Outcome};
+use super::{VerbFailure, VerbOutcome};
 use crate::config::Arguments;
 use clap::{Command, CommandFactory as _};
 use std::io;
 use std::path::Path;
 
-pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
     let mut command = Cli::command();
     command.build();
     match &arguments.out {
-        None => output.octets(&page(command)?)?,
+        None => output.bytes(&page(command)?)?,
         Some(folder) => {
             let mut all: Vec<(String, Vec<u8>)> =
                 pages(&command, None)?.into_iter().map(|(name, page)| (format!("{name}.1"), page)).collect();
@@ -26,11 +26,11 @@ pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> Result<Outcom
             }
         }
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure(format!(
+fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
+    VerbFailure(format!(
         "{}: cannot write the page: {error}\n  hint: --out names a folder that is there",
         path.display()
     ))

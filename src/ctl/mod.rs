@@ -39,7 +39,7 @@ use style::Palette;
 
 /// What a verb came to, where it came to anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum VerbOutcome {
     /// 0
     Fine,
     /// 1: findings, disallowed, refused.
@@ -49,9 +49,9 @@ enum Outcome {
 /// Why a verb could not answer: exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Failure(String);
+struct VerbFailure(String);
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for VerbFailure {
     fn from(error: io::Error) -> Self {
         Self(error.to_string())
     }
@@ -62,11 +62,11 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let stdout = io::stdout();
     let mut output = Output::new(cli.format, Palette::of_stdout(), stdout.lock());
-    let result =
-        run(&cli, &mut output).and_then(|outcome| output.flush().map(|()| outcome).map_err(Failure::from));
+    let result = run(&cli, &mut output)
+        .and_then(|outcome| output.flush().map(|()| outcome).map_err(VerbFailure::from));
     match result {
-        Ok(Outcome::Fine) => ExitCode::SUCCESS,
-        Ok(Outcome::Objection) => ExitCode::from(1),
+        Ok(VerbOutcome::Fine) => ExitCode::SUCCESS,
+        Ok(VerbOutcome::Objection) => ExitCode::from(1),
         Err(failure) => {
             // Without standard error there is nobody to tell.
             let _ = writeln!(io::stderr(), "gatewayctl: error: {failure}");
@@ -75,10 +75,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+fn run(cli: &Cli, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
     let is_report = matches!(cli.verb, Verb::Report(_) | Verb::Replay(_));
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
-        return Err(Failure("only a report can be csv or html; write --format text or json".to_owned()));
+        return Err(VerbFailure("only a report can be csv or html; write --format text or json".to_owned()));
     }
     match &cli.verb {
         Verb::Backup(arguments) => backup::run(cli, arguments, output),

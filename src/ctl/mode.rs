@@ -3,12 +3,16 @@
 use super::args::{Cli, ModeArgs};
 use super::output::{Output, harmless};
 use super::status::{list, string};
-use super::{Failure, Outcome, control};
+use super::{VerbFailure, VerbOutcome, control};
 use crate::identify::Purpose;
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ModeArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let shows = arguments.mode.is_none() && !arguments.clear;
     let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", question(arguments)) };
     let report = control::ask(&cli.control_socket()?, method, &path)?;
@@ -19,7 +23,7 @@ pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> R
     } else {
         text(&report, output)?;
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
 fn question(arguments: &ModeArgs) -> String {

@@ -2,7 +2,7 @@
 //!
 //! The gateway never serves it, so an operator who still edits that file edits it for nobody.
 
-use super::lint::Complaint;
+use super::lint::FileFinding;
 use crate::config::{HostPattern, OriginUrl};
 use crate::policy::Site;
 use crate::robots::Severity;
@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Asks the origin, and says what an operator should know of the answer.
-pub(super) fn compare(config: &Path, site: &Site) -> Option<Complaint> {
-    let complaint = |severity, code, message, hint| Complaint::whole(config, severity, code, message, hint);
+pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
+    let complaint = |severity, code, message, hint| FileFinding::whole(config, severity, code, message, hint);
     let name = &site.config.name;
     // All servers of an origin serve the same.
     let origin = &site.config.origin.servers.first()?.url;

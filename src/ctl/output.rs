@@ -10,19 +10,19 @@ use std::io::{self, Write};
 pub(super) struct Output<'w> {
     format: Format,
     palette: Palette,
-    writer: io::BufWriter<Taken<'w>>,
+    writer: io::BufWriter<TakenOutput<'w>>,
     closed: bool,
 }
 
 /// A writer that knows whether anything was ever taken.
-struct Taken<'w> {
+struct TakenOutput<'w> {
     writer: Box<dyn Write + 'w>,
     any: bool,
 }
 
-impl Write for Taken<'_> {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        let written = self.writer.write(octets)?;
+impl Write for TakenOutput<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes)?;
         self.any |= written > 0;
         Ok(written)
     }
@@ -34,7 +34,7 @@ impl Write for Taken<'_> {
 
 impl<'w> Output<'w> {
     pub(super) fn new(format: Format, palette: Palette, writer: impl Write + 'w) -> Self {
-        let writer = io::BufWriter::new(Taken { writer: Box::new(writer), any: false });
+        let writer = io::BufWriter::new(TakenOutput { writer: Box::new(writer), any: false });
         Self { format, palette, writer, closed: false }
     }
 
@@ -43,9 +43,9 @@ impl<'w> Output<'w> {
         self.palette
     }
 
-    /// Octets as they are.
-    pub(super) fn octets(&mut self, octets: &[u8]) -> io::Result<()> {
-        self.write(octets)
+    /// Bytes as they are.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write(bytes)
     }
 
     /// Whether the reader has gone away.
@@ -88,11 +88,11 @@ impl<'w> Output<'w> {
         Ok(())
     }
 
-    fn write(&mut self, octets: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }
-        let result = self.writer.write_all(octets);
+        let result = self.writer.write_all(bytes);
         self.unless_gone(result)
     }
 
@@ -147,11 +147,11 @@ mod tests {
     fn a_reader_that_has_seen_enough_is_no_error_and_one_that_saw_nothing_is() {
         struct Pipe(usize);
         impl Write for Pipe {
-            fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
                 if self.0 == 0 {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
-                let taken = octets.len().min(self.0);
+                let taken = bytes.len().min(self.0);
                 self.0 -= taken;
                 Ok(taken)
             }

@@ -5,7 +5,7 @@
 use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
 use super::output::{Output, harmless};
 use super::status::span;
-use super::{Failure, Outcome, setting};
+use super::{VerbFailure, VerbOutcome, setting};
 use crate::config::mirror_folder;
 use crate::policy::{self, Fetched, Publisher, Refreshed};
 use serde::Serialize;
@@ -28,16 +28,20 @@ struct Lists {
     lists: Vec<List>,
 }
 
-pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &CrawlersArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
-        return Err(Failure("nothing to do".to_owned()));
+        return Err(VerbFailure("nothing to do".to_owned()));
     };
     let config = setting::any(cli)?;
-    let identifier = policy::recogniser(&config).map_err(|errors| Failure(errors.to_string()))?;
+    let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
     let mirror = from.as_deref().map(mirror_folder).transpose();
-    let mirror =
-        mirror.map_err(|error| Failure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;
-    let publisher = Publisher::new(&config, mirror).map_err(Failure)?;
+    let mirror = mirror
+        .map_err(|error| VerbFailure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;
+    let publisher = Publisher::new(&config, mirror).map_err(VerbFailure)?;
     let mut lists = Vec::new();
     for refreshed in publisher.refresh(identifier.catalogue(), |_| true) {
         let list = List::of(&refreshed, SystemTime::now());
@@ -51,7 +55,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
     if output.is_json() {
         output.json(&Lists { lists })?;
     }
-    Ok(if failed { Outcome::Objection } else { Outcome::Fine })
+    Ok(if failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 impl List {

@@ -3,11 +3,15 @@
 use super::args::{Cli, ReloadArgs};
 use super::output::{Output, harmless};
 use super::status::{fault_line, list, string};
-use super::{Failure, Outcome, control};
+use super::{VerbFailure, VerbOutcome, control};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ReloadArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
     if output.is_json() {
         output.json(&report)?;
@@ -15,7 +19,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) ->
         text(&report, output)?;
     }
     let refused = report.get("result").and_then(Value::as_str) == Some("refused");
-    Ok(if refused { Outcome::Objection } else { Outcome::Fine })
+    Ok(if refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 fn question(arguments: &ReloadArgs) -> String {

@@ -10,14 +10,14 @@ mod evidence;
 mod moment;
 mod table;
 
-pub(super) use moment::Moment;
+pub(super) use moment::TimeArgument;
 
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, harmless};
-use super::{Failure, Outcome, setting};
+use super::{VerbFailure, VerbOutcome, setting};
 use crate::config::{Config, catalogue};
 use crate::record::{Filter, STORE_FILE, StoreError, StoreErrorKind, StoreReader};
-use crate::report::{Case, Known, Question, Report, html};
+use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,17 +29,21 @@ const TOP: usize = 10;
 /// How many targets of each element programs are told by name: as many as the store keeps of a day.
 const TOP_FOR_PROGRAMS: usize = 1_000;
 
-pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ReportArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     if arguments.evidence && cli.format != Format::Text {
-        return Err(Failure("evidence is plain text; leave out --format".to_owned()));
+        return Err(VerbFailure("evidence is plain text; leave out --format".to_owned()));
     }
     let (folders, known) = setting(cli)?;
     let question = question(cli, arguments, known)?;
     let stores = open(&folders)?;
     if arguments.evidence {
-        let case = Case::of(&stores, &question).map_err(|error| unreadable(&error))?;
+        let case = CrawlerCase::of(&stores, &question).map_err(|error| unreadable(&error))?;
         evidence::write(&case, &question, output)?;
-        return Ok(Outcome::Fine);
+        return Ok(VerbOutcome::Fine);
     }
     let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
     if report.crawlers.is_empty() {
@@ -47,14 +51,19 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     }
     if cli.format == Format::Html {
         let page = html::page(&stores, &question, &report, &html::Frame::default());
-        output.line(page.map_err(|error| Failure(error.to_string()))?)?;
+        output.line(page.map_err(|error| VerbFailure(error.to_string()))?)?;
     } else {
         write(&report, cli, arguments, output)?;
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
-fn write(report: &Report, cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> Result<(), Failure> {
+fn write(
+    report: &Report,
+    cli: &Cli,
+    arguments: &ReportArgs,
+    output: &mut Output<'_>,
+) -> Result<(), VerbFailure> {
     match cli.format {
         Format::Json => output.json(report)?,
         Format::Csv => as_csv(report, output)?,
@@ -78,46 +87,47 @@ pub(super) fn as_table(
     in_full: bool,
     output: &mut Output<'_>,
 ) -> io::Result<()> {
-    let shape = table::Shape::of_terminal(output.palette(), top.unwrap_or(TOP), in_full);
+    let shape = table::TableShape::of_terminal(output.palette(), top.unwrap_or(TOP), in_full);
     table::write(report, &shape, output)
 }
 
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance
 /// when the folders are named.
-fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, Known), Failure> {
+fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
     let named = cli.state_dir.clone();
     match setting::any(cli) {
         Ok(config) => {
             let known = catalogue(&config)?;
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
         }
-        Err(failure) if named.is_empty() => Err(Failure(format!(
+        Err(failure) if named.is_empty() => Err(VerbFailure(format!(
             "{failure}\n  hint: --state-dir DIR names the store without a configuration"
         ))),
         Err(failure) => {
             talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
-            Ok((named, Known::of(&catalogue::bundled().catalogue)))
+            Ok((named, CatalogueView::of(&catalogue::bundled().catalogue)))
         }
     }
 }
 
 /// What the catalogue knows, with the operator's own additions.
-fn catalogue(config: &Config) -> Result<Known, Failure> {
-    let Some(path) = &config.catalogue else { return Ok(Known::of(&catalogue::bundled().catalogue)) };
+fn catalogue(config: &Config) -> Result<CatalogueView, VerbFailure> {
+    let Some(path) = &config.catalogue else { return Ok(CatalogueView::of(&catalogue::bundled().catalogue)) };
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure(format!("{}: cannot read the catalogue: {error}", path.display())))?;
-    let knowledge = catalogue::merge(&text, path)
-        .map_err(|errors| Failure(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
-    Ok(Known::of(&knowledge.catalogue))
+        .map_err(|error| VerbFailure(format!("{}: cannot read the catalogue: {error}", path.display())))?;
+    let knowledge = catalogue::merge(&text, path).map_err(|errors| {
+        VerbFailure(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })?;
+    Ok(CatalogueView::of(&knowledge.catalogue))
 }
 
-fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question, Failure> {
+fn question(cli: &Cli, arguments: &ReportArgs, known: CatalogueView) -> Result<ReportQuestion, VerbFailure> {
     let now = SystemTime::now();
     let from = arguments.since.before(now);
     let until = arguments.until.map(|until| until.before(now));
     let to = until.unwrap_or(now);
     if from >= to {
-        return Err(Failure(format!(
+        return Err(VerbFailure(format!(
             "the report would end before it begins: --since is {}, --until {}",
             crate::record::timestamp(from),
             crate::record::timestamp(to)
@@ -125,12 +135,12 @@ fn question(cli: &Cli, arguments: &ReportArgs, known: Known) -> Result<Question,
     }
     let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
     let (site, crawler) = (arguments.site.clone(), arguments.crawler.clone());
-    let to = until.unwrap_or_else(Question::open_end);
+    let to = until.unwrap_or_else(ReportQuestion::open_end);
     let (purpose, top) = (arguments.purpose, arguments.top.unwrap_or(default));
-    Ok(Question { from, to, now: Some(now), site, crawler, purpose, top, known })
+    Ok(ReportQuestion { from, to, now: Some(now), site, crawler, purpose, top, known })
 }
 
-fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, Failure> {
+fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
     let mut seen = BTreeSet::new();
     let mut stores = Vec::new();
     for folder in folders {
@@ -143,19 +153,19 @@ fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, Failure> {
     Ok(stores)
 }
 
-fn store(folder: &Path) -> Result<StoreReader, Failure> {
+fn store(folder: &Path) -> Result<StoreReader, VerbFailure> {
     let path = folder.join(STORE_FILE);
     StoreReader::open(&path).map_err(|error| {
         let told = error.to_string();
         let place = path.display().to_string();
         let told = if told.contains(&place) { told } else { format!("{place}: {told}") };
         match error.kind() {
-            StoreErrorKind::Missing => Failure(format!(
+            StoreErrorKind::Missing => VerbFailure(format!(
                 "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration \
                  with --config FILE"
             )),
-            StoreErrorKind::Corrupt | StoreErrorKind::Io => Failure(format!("{told}\n  hint: {BROKEN}")),
-            _ => Failure(told),
+            StoreErrorKind::Corrupt | StoreErrorKind::Io => VerbFailure(format!("{told}\n  hint: {BROKEN}")),
+            _ => VerbFailure(told),
         }
     })
 }
@@ -164,15 +174,15 @@ const BROKEN: &str = "the store is broken, or somebody removes or empties its fi
                       aside and begins a new one: ask again in a moment, or start the gateway";
 
 /// What went wrong while stores were being read.
-fn unreadable(error: &StoreError) -> Failure {
+fn unreadable(error: &StoreError) -> VerbFailure {
     match error.kind() {
-        StoreErrorKind::Corrupt | StoreErrorKind::Io => Failure(format!("{error}\n  hint: {BROKEN}")),
-        _ => Failure(error.to_string()),
+        StoreErrorKind::Corrupt | StoreErrorKind::Io => VerbFailure(format!("{error}\n  hint: {BROKEN}")),
+        _ => VerbFailure(error.to_string()),
     }
 }
 
 /// Says which names there are, where the one that was asked for is none of them.
-fn hint_at_names(stores: &[StoreReader], question: &Question) {
+fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
     let all = stores.iter().filter_map(|store| store.presence(&Filter::default()).ok()).flatten();
     let subjects: Vec<_> = all.map(|presence| presence.subject).collect();
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();

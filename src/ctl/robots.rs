@@ -4,14 +4,18 @@
 
 use super::args::{Cli, RobotsArgs, RobotsVerb};
 use super::output::{Output, harmless};
-use super::{Failure, Outcome, control, setting};
+use super::{VerbFailure, VerbOutcome, control, setting};
 use crate::policy;
 use crate::request::host;
 use serde_json::Value;
 use std::io;
 use std::time::SystemTime;
 
-pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &RobotsArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let site = arguments.site.as_deref().map(|site| host::normalise(site).into_owned());
     if let Some(RobotsVerb::Refresh) = arguments.verb {
         return refresh(cli, site.as_deref(), output);
@@ -25,10 +29,10 @@ pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) ->
     } else {
         text(&served, output)?;
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
-fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
     let query = site.map_or_else(String::new, |site| format!("?site={}", control::encoded(site)));
     let answer = control::ask(&cli.control_socket()?, "POST", &format!("/robots/refresh{query}"))?;
     let sites = answer.as_array().map_or(&[][..], Vec::as_slice);
@@ -47,11 +51,11 @@ fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> Result<Out
         }
     }
     let has_failed = sites.iter().any(|site| word(site, "result").as_deref() == Some("failed"));
-    Ok(if has_failed { Outcome::Objection } else { Outcome::Fine })
+    Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 /// What a running gateway answers; `None` where none is running.
-fn asked(cli: &Cli, site: Option<&str>) -> Option<Result<Value, Failure>> {
+fn asked(cli: &Cli, site: Option<&str>) -> Option<Result<Value, VerbFailure>> {
     let socket = cli.control_socket().ok().filter(|socket| socket.exists())?;
     // A socket that a killed gateway left behind answers nothing.
     std::os::unix::net::UnixStream::connect(&socket).ok()?;
@@ -59,14 +63,16 @@ fn asked(cli: &Cli, site: Option<&str>) -> Option<Result<Value, Failure>> {
     Some(control::ask(&socket, "GET", &format!("/robots{query}")))
 }
 
-fn configured(cli: &Cli, site: Option<&str>) -> Result<Value, Failure> {
+fn configured(cli: &Cli, site: Option<&str>) -> Result<Value, VerbFailure> {
     let path = cli.needed_config_file()?;
     let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
-    let policy = loaded.map_err(|errors| Failure(errors.to_string()))?;
+    let policy = loaded.map_err(|errors| VerbFailure(errors.to_string()))?;
     let site = policy.asked_site(site).map_err(|error| {
-        Failure(format!("{error}\n  hint: `gatewayctl robots --site HOST` names a site by one of its hosts"))
+        VerbFailure(format!(
+            "{error}\n  hint: `gatewayctl robots --site HOST` names a site by one of its hosts"
+        ))
     })?;
-    serde_json::to_value(site.served()).map_err(|error| Failure(error.to_string()))
+    serde_json::to_value(site.served()).map_err(|error| VerbFailure(error.to_string()))
 }
 
 fn text(served: &Value, output: &mut Output<'_>) -> io::Result<()> {

@@ -3,20 +3,20 @@
 use super::args::Cli;
 use super::mode::override_line;
 use super::output::{Output, harmless};
-use super::style::Ink;
-use super::{Failure, Outcome, control};
+use super::style::TextStyle;
+use super::{VerbFailure, VerbOutcome, control};
 use crate::report::{amount, grouped};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
     let status = control::ask(&cli.control_socket()?, "GET", "/status")?;
     if output.is_json() {
         output.json(&status)?;
     } else {
         text(&status, output)?;
     }
-    Ok(Outcome::Fine)
+    Ok(VerbOutcome::Fine)
 }
 
 /// What is wrong comes first, then what is to be known of every site, then what happened since the start.
@@ -30,16 +30,18 @@ fn text(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     );
     let troubles = troubles(status);
     match troubles.len() {
-        0 => output.line(format!("{what}: {}", palette.paint(Ink::Good, "all is well")))?,
-        1 => output.line(format!("{what}: {}", palette.paint(Ink::Error, "1 thing is wrong")))?,
-        count => output
-            .line(format!("{what}: {}", palette.paint(Ink::Error, &format!("{count} things are wrong"))))?,
+        0 => output.line(format!("{what}: {}", palette.paint(TextStyle::Good, "all is well")))?,
+        1 => output.line(format!("{what}: {}", palette.paint(TextStyle::Error, "1 thing is wrong")))?,
+        count => output.line(format!(
+            "{what}: {}",
+            palette.paint(TextStyle::Error, &format!("{count} things are wrong"))
+        ))?,
     }
     for trouble in &troubles {
-        output.line(format!("  {} {trouble}", palette.paint(Ink::Error, "!")))?;
+        output.line(format!("  {} {trouble}", palette.paint(TextStyle::Error, "!")))?;
     }
     for set in list(status, "overrides") {
-        output.line(format!("  {} {}", palette.paint(Ink::Warning, "*"), override_line(set)))?;
+        output.line(format!("  {} {}", palette.paint(TextStyle::Warning, "*"), override_line(set)))?;
     }
     for site in list(status, "sites") {
         output.line("")?;
@@ -57,7 +59,7 @@ fn text(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
 }
 
 fn site(site: &Value, output: &mut Output<'_>) -> io::Result<()> {
-    let name = output.palette().paint(Ink::Strong, &string(site, "site"));
+    let name = output.palette().paint(TextStyle::Strong, &string(site, "site"));
     output.line(format!("{name}: {}", string(site, "mode")))?;
     match site.get("robots_version").and_then(Value::as_str) {
         Some(version) => output.line(format!(

@@ -14,7 +14,7 @@ pub(super) struct Palette {
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
+pub(super) enum TextStyle {
     /// An error, or what is wrong now.
     Error,
     /// A warning.
@@ -32,7 +32,7 @@ pub(super) enum Ink {
 impl Palette {
     /// Colours if standard output is to have them.
     pub(super) fn of_stdout() -> Self {
-        Self { coloured: Wish::of_environment().is_granted(io::stdout().is_terminal()) }
+        Self { coloured: ColourWish::of_environment().is_granted(io::stdout().is_terminal()) }
     }
 
     /// No colours.
@@ -42,7 +42,7 @@ impl Palette {
     }
 
     /// `text` in its colour. The text itself must be harmless already.
-    pub(super) fn paint(self, ink: Ink, text: &str) -> String {
+    pub(super) fn paint(self, ink: TextStyle, text: &str) -> String {
         if !self.coloured || text.is_empty() {
             return text.to_owned();
         }
@@ -53,7 +53,7 @@ impl Palette {
 
 /// What the environment says of colours.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct ColourWish {
     /// `NO_COLOR`.
     refused: bool,
     /// `CLICOLOR_FORCE`.
@@ -64,7 +64,7 @@ struct Wish {
     possible: bool,
 }
 
-impl Wish {
+impl ColourWish {
     fn of_environment() -> Self {
         Self {
             refused: anstyle_query::no_color(),
@@ -80,15 +80,15 @@ impl Wish {
     }
 }
 
-fn style(ink: Ink) -> Style {
+fn style(ink: TextStyle) -> Style {
     let colour = |colour: AnsiColor| colour.on_default();
     match ink {
-        Ink::Error => colour(AnsiColor::Red).bold(),
-        Ink::Warning => colour(AnsiColor::Yellow).bold(),
-        Ink::Note => colour(AnsiColor::Cyan).bold(),
-        Ink::Frame => colour(AnsiColor::Blue).bold(),
-        Ink::Good => colour(AnsiColor::Green).bold(),
-        Ink::Strong => Style::new().bold(),
+        TextStyle::Error => colour(AnsiColor::Red).bold(),
+        TextStyle::Warning => colour(AnsiColor::Yellow).bold(),
+        TextStyle::Note => colour(AnsiColor::Cyan).bold(),
+        TextStyle::Frame => colour(AnsiColor::Blue).bold(),
+        TextStyle::Good => colour(AnsiColor::Green).bold(),
+        TextStyle::Strong => Style::new().bold(),
     }
 }
 
@@ -98,20 +98,23 @@ mod tests {
 
     #[test]
     fn colours_need_a_terminal_and_no_objection() {
-        let plain = Wish { refused: false, forced: false, asked: None, possible: true };
+        let plain = ColourWish { refused: false, forced: false, asked: None, possible: true };
         assert!(plain.is_granted(true) && !plain.is_granted(false));
-        assert!(!Wish { refused: true, forced: true, ..plain }.is_granted(true), "an objection wins");
-        assert!(Wish { forced: true, ..plain }.is_granted(false));
-        assert!(!Wish { asked: Some(false), ..plain }.is_granted(true));
-        assert!(!Wish { possible: false, ..plain }.is_granted(true), "a dumb terminal");
-        assert!(Wish { possible: false, asked: Some(true), ..plain }.is_granted(true), "unless asked for");
+        assert!(!ColourWish { refused: true, forced: true, ..plain }.is_granted(true), "an objection wins");
+        assert!(ColourWish { forced: true, ..plain }.is_granted(false));
+        assert!(!ColourWish { asked: Some(false), ..plain }.is_granted(true));
+        assert!(!ColourWish { possible: false, ..plain }.is_granted(true), "a dumb terminal");
+        assert!(
+            ColourWish { possible: false, asked: Some(true), ..plain }.is_granted(true),
+            "unless asked for"
+        );
     }
 
     #[test]
     fn without_colours_text_is_itself() {
-        assert_eq!(Palette::plain().paint(Ink::Error, "error"), "error");
-        let painted = Palette { coloured: true }.paint(Ink::Error, "error");
+        assert_eq!(Palette::plain().paint(TextStyle::Error, "error"), "error");
+        let painted = Palette { coloured: true }.paint(TextStyle::Error, "error");
         assert!(painted.starts_with("\u{1b}[") && painted.ends_with("\u{1b}[0m"), "{painted:?}");
-        assert_eq!(Palette { coloured: true }.paint(Ink::Error, ""), "");
+        assert_eq!(Palette { coloured: true }.paint(TextStyle::Error, ""), "");
     }
 }

@@ -1,13 +1,13 @@
 //! A policy without a gateway: what `explain` judges with.
 
 use super::args::{Cli, ExplainArgs};
-use super::{Failure, setting};
+use super::{VerbFailure, setting};
 use crate::config::Arguments;
 use crate::config::{Config, RobotsConfig};
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, RobotsFile, Site, Unfit};
 use crate::request::host;
-use crate::robots::Limits;
+use crate::robots::ParseLimits;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,19 +16,19 @@ use std::time::SystemTime;
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// A policy and the site of it that is asked.
-pub(super) struct Trial {
+pub(super) struct TrialPolicy {
     pub(super) policy: Policy,
     pub(super) site: Site,
     pub(super) host: String,
-    pub(super) limits: Limits,
+    pub(super) limits: ParseLimits,
     /// Whether there are rules beside those that a line of a batch may bring.
     pub(super) has_rules: bool,
 }
 
-impl Trial {
+impl TrialPolicy {
     /// Loads the configuration or, where rules are given and none is named, makes one around them. A
     /// packaged configuration is not taken up by surprise.
-    pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, Failure> {
+    pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, VerbFailure> {
         let is_batch = arguments.batch.is_some();
         Self::of(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[], is_batch)
     }
@@ -40,28 +40,28 @@ impl Trial {
         site_name: Option<&str>,
         block: &[Purpose],
         is_batch: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, VerbFailure> {
         let brings_rules = robots.is_some() || is_batch || !block.is_empty();
         let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
         if file.is_none() && !brings_rules {
             let hint = "name them with --robots FILE or --config FILE";
-            return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
+            return Err(VerbFailure(format!("no rules to judge by\n  hint: {hint}")));
         }
         let config = match &file {
-            Some(path) => setting::load(cli, path).map_err(|errors| Failure(errors.to_string()))?,
+            Some(path) => setting::load(cli, path).map_err(|errors| VerbFailure(errors.to_string()))?,
             None => bare(cli)?,
         };
-        let limits = Limits { max_bytes: config.robots_max_size };
+        let limits = ParseLimits { max_bytes: config.robots_max_size };
         let config = if robots.is_some() { without_files(config) } else { blocking(config, block) };
         let policy =
-            policy::trial(config, SystemTime::now()).map_err(|errors| Failure(errors.to_string()))?;
+            policy::trial(config, SystemTime::now()).map_err(|errors| VerbFailure(errors.to_string()))?;
         let site = asked_site(&policy, site_name, brings_rules)?;
         let named = site_name.map(|name| host::normalise(name).into_owned());
         let host = named.unwrap_or_else(|| site.config.name.clone());
         let site = match robots {
             Some(path) => {
                 let robots = RobotsConfig { block: block.to_vec(), ..RobotsConfig::default() };
-                let unfit = |unfit: Unfit| Failure(format!("{}: {unfit}", path.display()));
+                let unfit = |unfit: Unfit| VerbFailure(format!("{}: {unfit}", path.display()));
                 let file = RobotsFile::named(path).map_err(unfit)?;
                 site.composed_of(&policy, Some(file), &robots).map_err(unfit)?
             }
@@ -72,10 +72,10 @@ impl Trial {
     }
 }
 
-fn bare(cli: &Cli) -> Result<Config, Failure> {
+fn bare(cli: &Cli) -> Result<Config, VerbFailure> {
     let (origin, state_dir) = (Some(NOWHERE.to_owned()), cli.state_dir.first().cloned());
     let arguments = Arguments { origin, state_dir, ..Arguments::default() };
-    Config::load(&arguments).map_err(|errors| Failure(errors.to_string()))
+    Config::load(&arguments).map_err(|errors| VerbFailure(errors.to_string()))
 }
 
 /// `--robots` replaces the sites' own files, which need not even be there.
@@ -100,16 +100,16 @@ pub(super) fn asked_site(
     policy: &Policy,
     name: Option<&str>,
     brings_rules: bool,
-) -> Result<Arc<Site>, Failure> {
+) -> Result<Arc<Site>, VerbFailure> {
     let first = || policy.sites().first().filter(|_| policy.sites().len() == 1 || brings_rules);
     let found = match name {
         Some(name) => policy.site(&host::normalise(name)),
         None => policy.sites().iter().find(|site| site.config.hosts.is_empty()).or_else(first),
     };
     found.cloned().ok_or_else(|| match name {
-        Some(name) => Failure(format!("no site serves `{name}`")),
-        None => {
-            Failure("several sites, and none is the default\n  hint: name one with --site HOST".to_owned())
-        }
+        Some(name) => VerbFailure(format!("no site serves `{name}`")),
+        None => VerbFailure(
+            "several sites, and none is the default\n  hint: name one with --site HOST".to_owned(),
+        ),
     })
 }

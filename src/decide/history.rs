@@ -5,8 +5,8 @@
 //! known is a version that allows everything.
 
 use super::notice::{NoticePeriod, NoticeTime};
-use super::rules::{Former, Replacement, SiteRules, Waiver};
-use super::version::Version;
+use super::rules::{FormerVersion, Replacement, SiteRules, Waiver};
+use super::version::RobotsVersion;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -32,8 +32,8 @@ impl Moment {
 
 /// One version, and who serves it.
 #[derive(Clone, Debug)]
-struct Served {
-    version: Arc<Version>,
+struct ServedVersion {
+    version: Arc<RobotsVersion>,
     /// The processes that serve it.
     by: Vec<u32>,
     /// When it came into force, as shown, and the place of that in the order of changes.
@@ -46,7 +46,7 @@ struct Served {
     is_unknown: bool,
 }
 
-impl Served {
+impl ServedVersion {
     fn replacement(&self) -> Option<Replacement> {
         self.by.is_empty().then_some(self.replaced)
     }
@@ -60,7 +60,7 @@ fn seconds(time: SystemTime) -> u64 {
 /// The versions of one host.
 #[derive(Clone, Debug)]
 pub struct HostHistory {
-    served: Vec<Served>,
+    served: Vec<ServedVersion>,
     dropped: Option<Replacement>,
     sequence: u64,
     /// The latest date of any version, in whole seconds.
@@ -70,8 +70,8 @@ pub struct HostHistory {
 impl HostHistory {
     /// A host of which nothing is known until `moment`.
     pub fn unknown_until(moment: Moment) -> Self {
-        let unknown = Served {
-            version: Version::allowing_everything(),
+        let unknown = ServedVersion {
+            version: RobotsVersion::allowing_everything(),
             by: Vec::new(),
             since: moment.time,
             is_dated: false,
@@ -113,8 +113,8 @@ impl HostHistory {
     }
 
     /// `process` serves `version` from now on, and nothing else.
-    pub fn serve(&mut self, process: u32, version: &Arc<Version>, moment: Moment) {
-        let is_same = |served: &Served| served.version.rules == version.rules;
+    pub fn serve(&mut self, process: u32, version: &Arc<RobotsVersion>, moment: Moment) {
+        let is_same = |served: &ServedVersion| served.version.rules == version.rules;
         let at = self.served.iter().position(is_same);
         if let Some(served) = at.and_then(|at| self.served.get_mut(at))
             && served.by.contains(&process)
@@ -135,7 +135,7 @@ impl HostHistory {
             let version = Arc::clone(version);
             let (since, opened) = (moment.time, moment.sequence);
             let served = Arc::clone(&version);
-            self.served.push(Served {
+            self.served.push(ServedVersion {
                 version,
                 by,
                 since,
@@ -161,7 +161,7 @@ impl HostHistory {
 
     /// Dates a version that comes into force. Within one second, or after a step of the clock, it may bear the date of an
     /// earlier one: then no date of this host tells versions apart any more.
-    fn date(&mut self, version: &Version, moment: Moment) {
+    fn date(&mut self, version: &RobotsVersion, moment: Moment) {
         let is_dated = seconds(moment.time) > self.latest;
         self.latest = self.latest.max(seconds(moment.time));
         for served in &mut self.served {
@@ -189,7 +189,7 @@ impl HostHistory {
 
     /// Says what was served while nothing was known: `version`, until `replaced`. Without a version it goes on to
     /// stand for anything, but perhaps until an earlier time.
-    pub fn explain_unknown(&mut self, version: Option<&Arc<Version>>, replaced: NoticeTime) {
+    pub fn explain_unknown(&mut self, version: Option<&Arc<RobotsVersion>>, replaced: NoticeTime) {
         let Some(at) = self.served.iter().position(|served| served.is_unknown) else { return };
         let Some(version) = version else {
             if let Some(unknown) = self.served.get_mut(at) {
@@ -204,7 +204,7 @@ impl HostHistory {
             // What is known of it comes later.
             Some(_) => {}
             None => {
-                self.served.push(Served {
+                self.served.push(ServedVersion {
                     version: Arc::clone(version),
                     replaced,
                     is_unknown: false,
@@ -251,7 +251,7 @@ impl HostHistory {
     pub fn in_force(&self, process: u32, waivers: &Arc<[Waiver]>) -> Option<SiteRules> {
         let own = self.served.iter().find(|served| served.by.contains(&process))?;
         let others = self.served.iter().rev().filter(|served| !std::ptr::eq(*served, own));
-        let former = others.map(|served| Former {
+        let former = others.map(|served| FormerVersion {
             version: Arc::clone(&served.version),
             since: served.since,
             replaced: served.replacement(),
@@ -271,7 +271,7 @@ impl HostHistory {
     }
 
     /// Has every version compiled for a catalogue that has changed.
-    pub fn renew(&mut self, mut renewed: impl FnMut(&Arc<Version>) -> Arc<Version>) {
+    pub fn renew(&mut self, mut renewed: impl FnMut(&Arc<RobotsVersion>) -> Arc<RobotsVersion>) {
         for served in &mut self.served {
             served.version = renewed(&served.version);
         }
@@ -282,19 +282,19 @@ impl HostHistory {
 mod tests {
     use super::*;
     use crate::decide::VersionId;
-    use crate::robots::{Limits, Robots};
+    use crate::robots::{ParseLimits, Robots};
     use std::time::Duration;
 
     const PERIOD: NoticePeriod = NoticePeriod { notice: Duration::from_secs(100), settle: Duration::ZERO };
     const ME: u32 = 1;
     const OTHER: u32 = 2;
 
-    fn version(text: &str) -> Arc<Version> {
-        let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
-        Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
+    fn version(text: &str) -> Arc<RobotsVersion> {
+        let robots = Robots::parse(text.as_bytes(), &ParseLimits::default()).robots;
+        Arc::new(RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
     }
 
-    fn closing(path: &str) -> Arc<Version> {
+    fn closing(path: &str) -> Arc<RobotsVersion> {
         version(&format!("User-agent: *\nDisallow: /{path}\n"))
     }
 

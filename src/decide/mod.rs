@@ -12,22 +12,22 @@ mod version;
 
 pub use history::{HostHistory, Moment};
 pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
-pub use rules::{Former, Replacement, SiteRules, Waiver};
-pub use verdict::{Outcome, Reason, Ruling, Verdict};
-pub use version::{IdError, RulesId, Version, VersionId};
+pub use rules::{FormerVersion, Replacement, SiteRules, Waiver};
+pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
+pub use version::{IdError, RobotsVersion, RulesId, VersionId};
 
 use crate::identify::{Identifier, Identity};
-use crate::request::target::Target;
-use crate::robots::{Judgement, Kind, Rule};
-use notice::Holdings;
+use crate::request::target::RequestTarget;
+use crate::robots::{Judgement, Rule, RuleKind};
+use notice::HeldVersions;
 use std::sync::Arc;
 
 /// Everything about one request that a verdict depends on, beside the rules.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub struct VerdictInput<'a> {
     /// The target in the forms it is judged in.
-    pub target: &'a Target<'a>,
-    /// The `User-Agent` octets; former versions may name other tokens found in it.
+    pub target: &'a RequestTarget<'a>,
+    /// The `User-Agent` bytes; former versions may name other tokens found in it.
     pub user_agent: Option<&'a [u8]>,
     /// Knows crawlers and words; asked again only for former versions.
     pub identifier: &'a Identifier,
@@ -47,29 +47,30 @@ pub struct Case<'a> {
 ///
 /// The order matters: `/robots.txt` is open to everyone, exempt addresses and people are never judged,
 /// and only then do the rules speak (RFC 9309 §2.2).
-pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &Case<'_>) -> Verdict<'r> {
+pub fn decide<'r>(rules: &'r SiteRules, period: NoticePeriod, case: &VerdictInput<'_>) -> Verdict<'r> {
     let current = rules.current();
-    let unjudged = |reason| Verdict { outcome: Outcome::Allow, reason, ruling: None, version: current.id };
+    let unjudged =
+        |reason| Verdict { outcome: VerdictOutcome::Allow, reason, ruling: None, version: current.id };
     if case.target.is_robots_txt() {
-        return unjudged(Reason::RobotsTxt);
+        return unjudged(VerdictReason::RobotsTxt);
     }
     if case.exempt {
-        return unjudged(Reason::Exempt);
+        return unjudged(VerdictReason::Exempt);
     }
     if !case.identity.client.is_judged() {
-        return unjudged(Reason::NotJudged);
+        return unjudged(VerdictReason::NotJudged);
     }
-    let in_force = Judged::new(current, case.identity, case.target);
-    let holdings = Holdings::new(rules, case.reads, period, case.now);
+    let in_force = VersionAnswers::new(current, case.identity, case.target);
+    let holdings = HeldVersions::new(rules, case.reads, period, case.now);
     let outcome = weigh(&in_force, &holdings, rules, case);
-    let is_variant = outcome == Outcome::Variant;
-    let reason = if is_variant { Reason::Variant } else { reason_of(&in_force.direct) };
+    let is_variant = outcome == VerdictOutcome::Variant;
+    let reason = if is_variant { VerdictReason::Variant } else { reason_of(&in_force.direct) };
     let ruling = if is_variant { in_force.ruling_of_variant() } else { Ruling::of(&in_force.direct) };
     Verdict { outcome, reason, ruling, version: current.id }
 }
 
 /// One version's answers for the target as judged and, where that is allowed, for what origins may read it as.
-struct Judged<'r> {
+struct VersionAnswers<'r> {
     direct: Judgement<'r>,
     /// The first reading that is disallowed.
     reading: Option<Judgement<'r>>,
@@ -77,15 +78,15 @@ struct Judged<'r> {
     is_in_doubt: bool,
 }
 
-impl<'r> Judged<'r> {
-    fn new(version: &'r Version, identity: &Identity, target: &Target<'_>) -> Self {
+impl<'r> VersionAnswers<'r> {
+    fn new(version: &'r RobotsVersion, identity: &Identity, target: &RequestTarget<'_>) -> Self {
         let judge = |path| version.robots.judge(&identity.tokens, identity.star, path);
         let direct = judge(target.judged());
         if !direct.allow {
             return Self { direct, reading: None, is_in_doubt: false };
         }
         let reading = target.readings().map(judge).find(|reading| !reading.allow);
-        let disallows = |rule: Rule<'_>| rule.kind == Kind::Disallow && rule.octets > 0;
+        let disallows = |rule: Rule<'_>| rule.kind == RuleKind::Disallow && rule.bytes > 0;
         let is_in_doubt =
             target.has_more_readings() && direct.group.is_some_and(|group| group.rules().any(disallows));
         Self { direct, reading, is_in_doubt }
@@ -109,7 +110,12 @@ impl<'r> Judged<'r> {
 
 /// All versions the client could hold against the one in force. Those that the operator has set aside do not excuse,
 /// but nobody is accused on the strength of that.
-fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, rules: &SiteRules, case: &Case<'_>) -> Outcome {
+fn weigh(
+    in_force: &VersionAnswers<'_>,
+    holdings: &HeldVersions<'_>,
+    rules: &SiteRules,
+    case: &VerdictInput<'_>,
+) -> VerdictOutcome {
     let crawler = case.identity.crawler.as_deref();
     let (mut all, mut any) = (in_force.disallows(), in_force.disallows());
     let (mut all_binding, mut all_readings) = (all, in_force.disallows_reading());
@@ -132,59 +138,64 @@ fn weigh(in_force: &Judged<'_>, holdings: &Holdings<'_>, rules: &SiteRules, case
         (all, all_binding, all_readings) = (false, false, false);
     }
     match (all, any) {
-        (true, _) => Outcome::Violation(holdings.of_violation(rules.current())),
-        (false, true) if all_binding => Outcome::Stale(Notice::Waived),
-        (false, true) => Outcome::Stale(Notice::Pending),
-        (false, false) if all_readings => Outcome::Variant,
-        (false, false) => Outcome::Allow,
+        (true, _) => VerdictOutcome::Violation(holdings.of_violation(rules.current())),
+        (false, true) if all_binding => VerdictOutcome::Stale(Notice::Waived),
+        (false, true) => VerdictOutcome::Stale(Notice::Pending),
+        (false, false) if all_readings => VerdictOutcome::Variant,
+        (false, false) => VerdictOutcome::Allow,
     }
 }
 
-fn judged_by_former(version: &Version, case: &Case<'_>) -> (bool, bool) {
+fn judged_by_former(version: &RobotsVersion, case: &VerdictInput<'_>) -> (bool, bool) {
     let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
     if !identity.client.is_judged() {
         return (false, false);
     }
-    let judged = Judged::new(version, &identity, case.target);
+    let judged = VersionAnswers::new(version, &identity, case.target);
     (judged.disallows(), judged.disallows_reading())
 }
 
-const fn reason_of(judgement: &Judgement<'_>) -> Reason {
+const fn reason_of(judgement: &Judgement<'_>) -> VerdictReason {
     match judgement.reason {
-        crate::robots::Reason::Rule => Reason::Rule,
-        crate::robots::Reason::NoRule => Reason::NoRule,
-        crate::robots::Reason::NoGroup => Reason::NoGroup,
-        crate::robots::Reason::RobotsTxt => Reason::RobotsTxt,
+        crate::robots::JudgementReason::Rule => VerdictReason::Rule,
+        crate::robots::JudgementReason::NoRule => VerdictReason::NoRule,
+        crate::robots::JudgementReason::NoGroup => VerdictReason::NoGroup,
+        crate::robots::JudgementReason::RobotsTxt => VerdictReason::RobotsTxt,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identify::{Basis, Client, Knowledge};
+    use crate::identify::{Basis, ClientKind, RecognitionData};
     use crate::request::target::PathParameters;
-    use crate::robots::{Limits, Robots};
+    use crate::robots::{ParseLimits, Robots};
     use std::time::Duration;
 
     const PERIOD: NoticePeriod =
         NoticePeriod { notice: Duration::from_secs(86_400), settle: Duration::from_secs(60) };
 
     fn site(text: &str) -> SiteRules {
-        let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
-        SiteRules::new(Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots))))
+        let robots = Robots::parse(text.as_bytes(), &ParseLimits::default()).robots;
+        SiteRules::new(Arc::new(RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots))))
     }
 
-    fn identity(client: Client, tokens: &[&str]) -> Arc<Identity> {
+    fn identity(client: ClientKind, tokens: &[&str]) -> Arc<Identity> {
         let tokens = tokens.iter().map(|token| (*token).into()).collect();
-        let star = client != Client::SpecialCase;
+        let star = client != ClientKind::SpecialCase;
         Arc::new(Identity { client, crawler: None, purpose: None, tokens, star, basis: Basis::Catalogue })
     }
 
-    fn judged(rules: &SiteRules, identity: &Arc<Identity>, path: &str, exempt: bool) -> (Outcome, Reason) {
-        let identifier = Identifier::new(Knowledge::default()).unwrap();
-        let target = Target::new(path.as_bytes(), PathParameters::Keep);
+    fn judged(
+        rules: &SiteRules,
+        identity: &Arc<Identity>,
+        path: &str,
+        exempt: bool,
+    ) -> (VerdictOutcome, VerdictReason) {
+        let identifier = Identifier::new(RecognitionData::default()).unwrap();
+        let target = RequestTarget::new(path.as_bytes(), PathParameters::Keep);
         let now = NoticeTime::default();
-        let case = Case {
+        let case = VerdictInput {
             target: &target,
             user_agent: None,
             identifier: &identifier,
@@ -202,61 +213,86 @@ mod tests {
 
     #[test]
     fn robots_txt_is_open_even_to_those_who_may_read_nothing_else() {
-        let crawler = identity(Client::Crawler, &["GPTBot"]);
+        let crawler = identity(ClientKind::Crawler, &["GPTBot"]);
         let (outcome, reason) = judged(&site(NOBODY), &crawler, "//robots.txt?x=1", false);
-        assert_eq!((outcome, reason), (Outcome::Allow, Reason::RobotsTxt));
+        assert_eq!((outcome, reason), (VerdictOutcome::Allow, VerdictReason::RobotsTxt));
     }
 
     #[test]
     fn people_and_exempt_clients_are_not_judged() {
         let rules = site(NOBODY);
-        for client in [Client::Browser, Client::App] {
+        for client in [ClientKind::Browser, ClientKind::App] {
             let answer = judged(&rules, &identity(client, &[]), "/x", false);
-            assert_eq!(answer, (Outcome::Allow, Reason::NotJudged));
+            assert_eq!(answer, (VerdictOutcome::Allow, VerdictReason::NotJudged));
         }
-        let crawler = identity(Client::Crawler, &["GPTBot"]);
-        assert_eq!(judged(&rules, &crawler, "/x", true), (Outcome::Allow, Reason::Exempt));
-        let violation = Outcome::Violation(Notice::Lapsed);
-        assert_eq!(judged(&rules, &crawler, "/x", false), (violation, Reason::Rule));
+        let crawler = identity(ClientKind::Crawler, &["GPTBot"]);
+        assert_eq!(judged(&rules, &crawler, "/x", true), (VerdictOutcome::Allow, VerdictReason::Exempt));
+        let violation = VerdictOutcome::Violation(Notice::Lapsed);
+        assert_eq!(judged(&rules, &crawler, "/x", false), (violation, VerdictReason::Rule));
     }
 
     #[test]
     fn a_special_case_obeys_its_own_group_only() {
-        let ads = identity(Client::SpecialCase, &["AdsBot-Google"]);
-        assert_eq!(judged(&site(NOBODY), &ads, "/x", false), (Outcome::Allow, Reason::NoGroup));
+        let ads = identity(ClientKind::SpecialCase, &["AdsBot-Google"]);
+        assert_eq!(judged(&site(NOBODY), &ads, "/x", false), (VerdictOutcome::Allow, VerdictReason::NoGroup));
         let own = site("User-agent: AdsBot-Google\nDisallow: /x\n");
-        assert_eq!(judged(&own, &ads, "/x", false), (Outcome::Violation(Notice::Lapsed), Reason::Rule));
-        assert_eq!(judged(&own, &ads, "/y", false), (Outcome::Allow, Reason::NoRule));
+        assert_eq!(
+            judged(&own, &ads, "/x", false),
+            (VerdictOutcome::Violation(Notice::Lapsed), VerdictReason::Rule)
+        );
+        assert_eq!(judged(&own, &ads, "/y", false), (VerdictOutcome::Allow, VerdictReason::NoRule));
     }
 
     #[test]
     fn the_first_token_that_has_a_group_decides() {
-        let image = identity(Client::Crawler, &["Googlebot-Image", "Googlebot"]);
+        let image = identity(ClientKind::Crawler, &["Googlebot-Image", "Googlebot"]);
         let rules = site("User-agent: Googlebot\nDisallow: /g\n\nUser-agent: *\nDisallow: /\n");
-        assert_eq!(judged(&rules, &image, "/g", false).0, Outcome::Violation(Notice::Lapsed));
-        assert_eq!(judged(&rules, &image, "/x", false).0, Outcome::Allow);
+        assert_eq!(judged(&rules, &image, "/g", false).0, VerdictOutcome::Violation(Notice::Lapsed));
+        assert_eq!(judged(&rules, &image, "/x", false).0, VerdictOutcome::Allow);
     }
 
     #[test]
     fn a_variant_is_told_from_a_violation_by_the_path_as_sent() {
         let rules = site("User-agent: *\nDisallow: /private\n");
-        let crawler = identity(Client::Crawler, &["GPTBot"]);
-        assert_eq!(judged(&rules, &crawler, "//private", false), (Outcome::Variant, Reason::Variant));
-        assert_eq!(judged(&rules, &crawler, "/x/..%2fprivate", false).0, Outcome::Variant);
-        assert_eq!(judged(&rules, &crawler, "/x/../private", false).0, Outcome::Violation(Notice::Lapsed));
-        assert_eq!(judged(&rules, &crawler, "/private%2Fx", false).0, Outcome::Violation(Notice::Lapsed));
-        assert_eq!(judged(&rules, &crawler, "//public", false), (Outcome::Allow, Reason::NoRule));
+        let crawler = identity(ClientKind::Crawler, &["GPTBot"]);
+        assert_eq!(
+            judged(&rules, &crawler, "//private", false),
+            (VerdictOutcome::Variant, VerdictReason::Variant)
+        );
+        assert_eq!(judged(&rules, &crawler, "/x/..%2fprivate", false).0, VerdictOutcome::Variant);
+        assert_eq!(
+            judged(&rules, &crawler, "/x/../private", false).0,
+            VerdictOutcome::Violation(Notice::Lapsed)
+        );
+        assert_eq!(
+            judged(&rules, &crawler, "/private%2Fx", false).0,
+            VerdictOutcome::Violation(Notice::Lapsed)
+        );
+        assert_eq!(
+            judged(&rules, &crawler, "//public", false),
+            (VerdictOutcome::Allow, VerdictReason::NoRule)
+        );
     }
 
     #[test]
     fn a_target_with_too_many_readings_is_a_variant_where_anything_is_disallowed() {
-        let crawler = identity(Client::Crawler, &["GPTBot"]);
+        let crawler = identity(ClientKind::Crawler, &["GPTBot"]);
         let endless = "//a".repeat(100);
         let one = site("User-agent: *\nDisallow: /private\n");
-        assert_eq!(judged(&one, &crawler, &endless, false), (Outcome::Variant, Reason::Variant));
-        assert_eq!(judged(&site(NOBODY), &crawler, &endless, false).0, Outcome::Violation(Notice::Lapsed));
+        assert_eq!(
+            judged(&one, &crawler, &endless, false),
+            (VerdictOutcome::Variant, VerdictReason::Variant)
+        );
+        assert_eq!(
+            judged(&site(NOBODY), &crawler, &endless, false).0,
+            VerdictOutcome::Violation(Notice::Lapsed)
+        );
         for nothing in ["", "User-agent: *\nDisallow:\nAllow: /a\n", "User-agent: OtherBot\nDisallow: /\n"] {
-            assert_eq!(judged(&site(nothing), &crawler, &endless, false).0, Outcome::Allow, "{nothing}");
+            assert_eq!(
+                judged(&site(nothing), &crawler, &endless, false).0,
+                VerdictOutcome::Allow,
+                "{nothing}"
+            );
         }
     }
 }

@@ -4,8 +4,8 @@
 //! knows which client read which version, and when; a client is accused only when *every* version it
 //! could hold disallows the request. Pure: the reads and the time are arguments.
 
-use super::rules::{Former, Replacement, SiteRules};
-use super::version::{RulesId, Version};
+use super::rules::{FormerVersion, Replacement, SiteRules};
+use super::version::{RobotsVersion, RulesId};
 use std::time::Duration;
 
 /// A moment on the clock that notice runs by. It goes on while the machine runs, and nobody sets it: it is no
@@ -87,14 +87,14 @@ impl Notice {
 
 /// What a client could hold at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Holdings<'a> {
+pub(super) struct HeldVersions<'a> {
     rules: &'a SiteRules,
     period: NoticePeriod,
     now: NoticeTime,
     last_read: Option<&'a Read>,
 }
 
-impl<'a> Holdings<'a> {
+impl<'a> HeldVersions<'a> {
     pub(super) fn new(
         rules: &'a SiteRules,
         reads: &'a [Read],
@@ -106,7 +106,7 @@ impl<'a> Holdings<'a> {
     }
 
     /// The former versions the client could still hold.
-    pub(super) fn former(self) -> impl Iterator<Item = &'a Former> {
+    pub(super) fn former(self) -> impl Iterator<Item = &'a FormerVersion> {
         self.rules.former().iter().filter(move |old| self.could_hold(old.replaced))
     }
 
@@ -122,7 +122,7 @@ impl<'a> Holdings<'a> {
     }
 
     /// `Read` or `Lapsed`, for a request that every version it could hold disallows.
-    pub(super) fn of_violation(self, in_force: &Version) -> Notice {
+    pub(super) fn of_violation(self, in_force: &RobotsVersion) -> Notice {
         let has_read = self.last_read.is_some_and(|read| read.rules == in_force.rules);
         if has_read { Notice::Read } else { Notice::Lapsed }
     }
@@ -138,17 +138,17 @@ impl<'a> Holdings<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Version, VersionId};
-    use crate::robots::{Limits, Robots};
+    use crate::decide::{RobotsVersion, VersionId};
+    use crate::robots::{ParseLimits, Robots};
     use std::sync::Arc;
 
     const PERIOD: NoticePeriod =
         NoticePeriod { notice: Duration::from_secs(100), settle: Duration::from_secs(10) };
 
-    fn version(path: &str) -> Arc<Version> {
+    fn version(path: &str) -> Arc<RobotsVersion> {
         let text = format!("User-agent: *\nDisallow: /{path}\n");
-        let robots = Robots::parse(text.as_bytes(), &Limits::default()).robots;
-        Arc::new(Version::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
+        let robots = Robots::parse(text.as_bytes(), &ParseLimits::default()).robots;
+        Arc::new(RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
     }
 
     fn at(seconds: u64) -> NoticeTime {
@@ -158,7 +158,7 @@ mod tests {
     /// `a` was replaced by the entry 5 at second 50.
     fn rules() -> SiteRules {
         let replaced = Some(Replacement { sequence: 5, at: at(50) });
-        let former = vec![Former {
+        let former = vec![FormerVersion {
             version: version("a"),
             since: std::time::SystemTime::UNIX_EPOCH,
             replaced,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn held(rules: &SiteRules, reads: &[Read], now: u64) -> usize {
-        Holdings::new(rules, reads, PERIOD, at(now)).former().count()
+        HeldVersions::new(rules, reads, PERIOD, at(now)).former().count()
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
     fn a_file_from_elsewhere_is_held_until_its_notice_ends_or_this_one_is_read() {
         let rules = SiteRules::new(version("b"));
         let is_held =
-            |reads: &[Read], now| Holdings::new(&rules, reads, PERIOD, at(now)).is_from_elsewhere(at(50));
+            |reads: &[Read], now| HeldVersions::new(&rules, reads, PERIOD, at(now)).is_from_elsewhere(at(50));
         assert!(is_held(&[], 149) && !is_held(&[], 150));
         let read = |second| Read { rules: version("b").rules, sequence: 0, at: at(second) };
         assert!(is_held(&[read(49)], 100) && is_held(&[read(60)], 69));
@@ -204,8 +204,9 @@ mod tests {
     fn a_violation_is_after_a_read_only_where_that_was_the_last_one() {
         let rules = rules();
         let read = |path, sequence| Read { rules: version(path).rules, sequence, at: at(0) };
-        let notice =
-            |reads: &[Read]| Holdings::new(&rules, reads, PERIOD, at(1_000)).of_violation(rules.current());
+        let notice = |reads: &[Read]| {
+            HeldVersions::new(&rules, reads, PERIOD, at(1_000)).of_violation(rules.current())
+        };
         assert_eq!(notice(&[]), Notice::Lapsed);
         assert_eq!(notice(&[read("b", 5)]), Notice::Read);
         assert_eq!(notice(&[read("b", 3), read("a", 5)]), Notice::Lapsed, "b, then a");

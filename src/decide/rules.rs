@@ -1,7 +1,7 @@
 //! What one host's clients may have to be judged by: the version in force, and those they could still hold.
 
 use super::notice::NoticeTime;
-use super::version::Version;
+use super::version::RobotsVersion;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -16,9 +16,9 @@ pub struct Replacement {
 
 /// A version that this process no longer serves.
 #[derive(Clone, Debug)]
-pub struct Former {
+pub struct FormerVersion {
     /// The version.
-    pub version: Arc<Version>,
+    pub version: Arc<RobotsVersion>,
     /// When it came into force, by the time of day.
     pub since: SystemTime,
     /// Since when nobody serves it; `None` while another process still does.
@@ -46,13 +46,13 @@ impl Waiver {
 #[derive(Clone, Debug)]
 pub struct SiteRules {
     /// The version in force.
-    pub current: Arc<Version>,
+    pub current: Arc<RobotsVersion>,
     /// Since when it is, by the time of day; `None` where nothing says so.
     pub since: Option<SystemTime>,
     /// Whether that date, to the second, tells the version from every other that somebody could hold.
     pub is_dated: bool,
     /// Other versions that are kept: first those that another process serves, then the newest first.
-    pub former: Vec<Former>,
+    pub former: Vec<FormerVersion>,
     /// When the newest of those was replaced that were dropped for want of room.
     pub dropped: Option<Replacement>,
     /// The place of the last change among versions of this host: a read notes it.
@@ -67,7 +67,7 @@ pub struct SiteRules {
 
 impl SiteRules {
     /// A version without a past: nobody can hold another.
-    pub fn new(current: Arc<Version>) -> Self {
+    pub fn new(current: Arc<RobotsVersion>) -> Self {
         Self {
             current,
             since: None,
@@ -82,12 +82,12 @@ impl SiteRules {
     }
 
     /// The version in force.
-    pub const fn current(&self) -> &Arc<Version> {
+    pub const fn current(&self) -> &Arc<RobotsVersion> {
         &self.current
     }
 
     /// The other versions that are kept.
-    pub fn former(&self) -> &[Former] {
+    pub fn former(&self) -> &[FormerVersion] {
         &self.former
     }
 

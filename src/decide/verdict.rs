@@ -7,7 +7,7 @@ use crate::robots::{Judgement, Rule};
 /// Why a verdict is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Reason {
+pub enum VerdictReason {
     /// A rule matched.
     Rule,
     /// The group has no rule for the path (RFC 9309 §2.2.2).
@@ -24,7 +24,7 @@ pub enum Reason {
     Variant,
 }
 
-impl Reason {
+impl VerdictReason {
     /// The name used in the journal and by `gatewayctl explain`.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -33,7 +33,7 @@ impl Reason {
 
 /// What the rules come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum VerdictOutcome {
     /// Nothing speaks against the request.
     Allow,
     /// A version the client could hold disallows it, another does not: no accusation. The notice is pending, or
@@ -68,9 +68,9 @@ impl<'r> Ruling<'r> {
 #[derive(Clone, Debug)]
 pub struct Verdict<'r> {
     /// What the rules come to.
-    pub outcome: Outcome,
+    pub outcome: VerdictOutcome,
     /// Why.
-    pub reason: Reason,
+    pub reason: VerdictReason,
     /// By which group and rule, where one applied.
     pub ruling: Option<Ruling<'r>>,
     /// The version in force, where the site has a file.
@@ -81,19 +81,19 @@ impl Verdict<'_> {
     /// Whether the rules allow the request. A stale one counts as allowed: nobody is accused of it. One whose notice
     /// is waived does not, since it is refused like others.
     pub const fn allows(&self) -> bool {
-        matches!(self.outcome, Outcome::Allow | Outcome::Stale(Notice::Pending))
+        matches!(self.outcome, VerdictOutcome::Allow | VerdictOutcome::Stale(Notice::Pending))
     }
 
     /// Whether the client was judged at all.
     pub const fn is_judged(&self) -> bool {
-        !matches!(self.reason, Reason::NotJudged | Reason::Exempt | Reason::RobotsTxt)
+        !matches!(self.reason, VerdictReason::NotJudged | VerdictReason::Exempt | VerdictReason::RobotsTxt)
     }
 
     /// What notice the client had, where it matters.
     pub const fn notice(&self) -> Option<Notice> {
         match self.outcome {
-            Outcome::Violation(notice) | Outcome::Stale(notice) => Some(notice),
-            Outcome::Allow | Outcome::Variant => None,
+            VerdictOutcome::Violation(notice) | VerdictOutcome::Stale(notice) => Some(notice),
+            VerdictOutcome::Allow | VerdictOutcome::Variant => None,
         }
     }
 }

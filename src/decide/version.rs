@@ -4,7 +4,7 @@
 //! versions that say the same are one ([`RulesId`]).
 
 use crate::identify::OperatorTokens;
-use crate::robots::{Group, Kind, Limits, Robots};
+use crate::robots::{ParseLimits, Robots, RuleGroup, RuleKind};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +24,7 @@ impl VersionId {
     /// The id of a file with this SHA-256.
     pub fn of_digest(sha256: [u8; 32]) -> Self {
         let mut id = [0; 6];
-        id.iter_mut().zip(sha256).for_each(|(octet, hashed)| *octet = hashed);
+        id.iter_mut().zip(sha256).for_each(|(byte, hashed)| *byte = hashed);
         Self(id)
     }
 
@@ -33,8 +33,8 @@ impl VersionId {
     pub fn digits(self) -> [u8; 12] {
         let digit = |half: u8| b"0123456789abcdef".get(usize::from(half)).copied().unwrap_or(b'0');
         let mut digits = [0; 12];
-        for (pair, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
-            *pair = [digit(octet >> 4), digit(octet & 15)];
+        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
         }
         digits
     }
@@ -97,9 +97,9 @@ impl RulesId {
 }
 
 /// Each part begins with a byte that no pattern holds, so that no two groups read alike.
-fn add_group(digest: &mut Sha256, group: Group<'_>) {
-    for rule in group.rules().filter(|rule| rule.octets > 0) {
-        digest.update([0, if rule.kind == Kind::Allow { b'A' } else { b'D' }]);
+fn add_group(digest: &mut Sha256, group: RuleGroup<'_>) {
+    for rule in group.rules().filter(|rule| rule.bytes > 0) {
+        digest.update([0, if rule.kind == RuleKind::Allow { b'A' } else { b'D' }]);
         digest.update(rule.pattern);
     }
     if let Some(delay) = group.crawl_delay() {
@@ -126,7 +126,7 @@ impl fmt::Display for RulesId {
 
 /// One robots.txt, compiled for judging.
 #[derive(Debug)]
-pub struct Version {
+pub struct RobotsVersion {
     /// Which bytes it was compiled from; `None` for a site without a file, which allows everything.
     pub id: Option<VersionId>,
     /// What it says.
@@ -137,7 +137,7 @@ pub struct Version {
     pub tokens: OperatorTokens,
 }
 
-impl Version {
+impl RobotsVersion {
     /// Compiles nothing anew but the index of the file's tokens. Its memory of headers must not outlive
     /// the catalogue that gave the answers.
     pub fn new(id: Option<VersionId>, robots: Arc<Robots>) -> Self {
@@ -147,7 +147,7 @@ impl Version {
 
     /// The version that allows everything: a site without a file, or what nobody knows.
     pub fn allowing_everything() -> Arc<Self> {
-        Arc::new(Self::new(None, Arc::new(Robots::parse(b"", &Limits::default()).robots)))
+        Arc::new(Self::new(None, Arc::new(Robots::parse(b"", &ParseLimits::default()).robots)))
     }
 
     /// The same version for a catalogue that has changed.
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn rules(text: &str) -> RulesId {
-        RulesId::of(&Robots::parse(text.as_bytes(), &Limits::default()).robots)
+        RulesId::of(&Robots::parse(text.as_bytes(), &ParseLimits::default()).robots)
     }
 
     #[test]

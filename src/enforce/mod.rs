@@ -10,9 +10,9 @@ mod refusal;
 pub use mode::{ClientModes, Mode, Modes};
 pub use refusal::{Refusal, RefusalPolicy, Reply, prefers_json};
 
-use crate::decide::{Notice, Outcome, Verdict};
+use crate::decide::{Notice, Verdict, VerdictOutcome};
 use crate::identify::{Identity, Proof};
-use crate::request::target::Target;
+use crate::request::target::RequestTarget;
 
 /// What was done with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ pub enum Contradicted {
 
 /// A site's choices where the rules leave one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Choices {
+pub struct SiteChoices {
     /// Variants of a disallowed path.
     pub variants: Variants,
     /// Clients that borrow a name.
@@ -67,11 +67,11 @@ pub struct Choices {
 /// Turns a verdict into an action.
 pub fn enforce(
     mode: Mode,
-    choices: Choices,
+    choices: SiteChoices,
     verdict: &Verdict<'_>,
     identity: &Identity,
     proof: Proof,
-    target: &Target<'_>,
+    target: &RequestTarget<'_>,
 ) -> Action {
     let may_be_refused = mode == Mode::Enforce
         && verdict.is_judged()
@@ -79,10 +79,10 @@ pub fn enforce(
         && !identity.is_audited_only()
         && !target.is_acme_challenge();
     let disallowed = match verdict.outcome {
-        Outcome::Violation(_) => true,
-        Outcome::Variant => choices.variants == Variants::Refuse,
-        Outcome::Stale(notice) => notice == Notice::Waived,
-        Outcome::Allow => false,
+        VerdictOutcome::Violation(_) => true,
+        VerdictOutcome::Variant => choices.variants == Variants::Refuse,
+        VerdictOutcome::Stale(notice) => notice == Notice::Waived,
+        VerdictOutcome::Allow => false,
     };
     let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
     if may_be_refused && (disallowed || borrowed_name) { Action::Refuse } else { Action::Forward }
@@ -91,37 +91,37 @@ pub fn enforce(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Reason};
-    use crate::identify::{Basis, Client};
+    use crate::decide::{Notice, VerdictReason};
+    use crate::identify::{Basis, ClientKind};
     use crate::request::target::PathParameters;
     use std::sync::Arc;
 
-    fn target(path: &str) -> Target<'_> {
-        Target::new(path.as_bytes(), PathParameters::Keep)
+    fn target(path: &str) -> RequestTarget<'_> {
+        RequestTarget::new(path.as_bytes(), PathParameters::Keep)
     }
 
-    fn identity(client: Client) -> Identity {
+    fn identity(client: ClientKind) -> Identity {
         let tokens = Arc::new([]);
         Identity { client, crawler: None, purpose: None, tokens, star: true, basis: Basis::Catalogue }
     }
 
-    fn verdict(outcome: Outcome) -> Verdict<'static> {
-        Verdict { outcome, reason: Reason::Rule, ruling: None, version: None }
+    fn verdict(outcome: VerdictOutcome) -> Verdict<'static> {
+        Verdict { outcome, reason: VerdictReason::Rule, ruling: None, version: None }
     }
 
-    const VIOLATION: Outcome = Outcome::Violation(Notice::Read);
+    const VIOLATION: VerdictOutcome = VerdictOutcome::Violation(Notice::Read);
 
-    fn action(mode: Mode, outcome: Outcome, path: &str) -> Action {
-        let crawler = identity(Client::Crawler);
-        enforce(mode, Choices::default(), &verdict(outcome), &crawler, Proof::Unchecked, &target(path))
+    fn action(mode: Mode, outcome: VerdictOutcome, path: &str) -> Action {
+        let crawler = identity(ClientKind::Crawler);
+        enforce(mode, SiteChoices::default(), &verdict(outcome), &crawler, Proof::Unchecked, &target(path))
     }
 
     #[test]
     fn only_enforce_refuses_and_only_what_is_disallowed() {
         assert_eq!(action(Mode::Enforce, VIOLATION, "/x"), Action::Refuse);
-        assert_eq!(action(Mode::Enforce, Outcome::Variant, "/x"), Action::Refuse);
-        assert_eq!(action(Mode::Enforce, Outcome::Stale(Notice::Pending), "/x"), Action::Forward);
-        assert_eq!(action(Mode::Enforce, Outcome::Allow, "/x"), Action::Forward);
+        assert_eq!(action(Mode::Enforce, VerdictOutcome::Variant, "/x"), Action::Refuse);
+        assert_eq!(action(Mode::Enforce, VerdictOutcome::Stale(Notice::Pending), "/x"), Action::Forward);
+        assert_eq!(action(Mode::Enforce, VerdictOutcome::Allow, "/x"), Action::Forward);
         for mode in [Mode::Audit, Mode::Off] {
             assert_eq!(action(mode, VIOLATION, "/x"), Action::Forward);
         }
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_person_is_not_refused_whatever_went_wrong_before() {
-        let browser = identity(Client::Browser);
-        let choices = Choices { contradicted: Contradicted::Refuse, ..Choices::default() };
+        let browser = identity(ClientKind::Browser);
+        let choices = SiteChoices { contradicted: Contradicted::Refuse, ..SiteChoices::default() };
         let action = enforce(
             Mode::Enforce,
             choices,
@@ -161,26 +161,32 @@ mod tests {
 
     #[test]
     fn a_second_opinion_alone_refuses_nobody() {
-        let crawler = Identity { basis: Basis::SecondOpinion, ..identity(Client::Crawler) };
+        let crawler = Identity { basis: Basis::SecondOpinion, ..identity(ClientKind::Crawler) };
         let verdict = verdict(VIOLATION);
-        let action =
-            enforce(Mode::Enforce, Choices::default(), &verdict, &crawler, Proof::Unchecked, &target("/x"));
+        let action = enforce(
+            Mode::Enforce,
+            SiteChoices::default(),
+            &verdict,
+            &crawler,
+            Proof::Unchecked,
+            &target("/x"),
+        );
         assert_eq!(action, Action::Forward);
     }
 
     #[test]
     fn a_site_chooses_what_becomes_of_variants_and_borrowed_names() {
-        let crawler = identity(Client::Crawler);
-        let forward = Choices { variants: Variants::Forward, ..Choices::default() };
-        let variant = verdict(Outcome::Variant);
+        let crawler = identity(ClientKind::Crawler);
+        let forward = SiteChoices { variants: Variants::Forward, ..SiteChoices::default() };
+        let variant = verdict(VerdictOutcome::Variant);
         let act = |choices, verdict, proof| {
             enforce(Mode::Enforce, choices, verdict, &crawler, proof, &target("/x"))
         };
         assert_eq!(act(forward, &variant, Proof::Unchecked), Action::Forward);
-        let refuse = Choices { contradicted: Contradicted::Refuse, ..Choices::default() };
-        let allowed = verdict(Outcome::Allow);
+        let refuse = SiteChoices { contradicted: Contradicted::Refuse, ..SiteChoices::default() };
+        let allowed = verdict(VerdictOutcome::Allow);
         assert_eq!(act(refuse, &allowed, Proof::Contradicted), Action::Refuse);
         assert_eq!(act(refuse, &allowed, Proof::Unchecked), Action::Forward);
-        assert_eq!(act(Choices::default(), &allowed, Proof::Contradicted), Action::Forward);
+        assert_eq!(act(SiteChoices::default(), &allowed, Proof::Contradicted), Action::Forward);
     }
 }

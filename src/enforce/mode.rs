@@ -1,6 +1,6 @@
 //! Modes, and which of them applies to a client.
 
-use crate::identify::{Client, Identity, Purpose};
+use crate::identify::{ClientKind, Identity, Purpose};
 use std::collections::{BTreeMap, HashMap};
 
 /// What is done about a verdict; the stronger is the greater.
@@ -111,15 +111,15 @@ impl Default for ClientModes {
 
 impl ClientModes {
     /// The mode of a kind of client, where it has one of its own.
-    pub const fn of(&self, client: Client) -> Option<Mode> {
+    pub const fn of(&self, client: ClientKind) -> Option<Mode> {
         match client {
-            Client::Crawler => self.crawler,
-            Client::SpecialCase => self.special_case,
-            Client::Fetcher => self.fetcher,
-            Client::Tool => self.tool,
-            Client::Monitor => self.monitor,
-            Client::Unnamed => self.unnamed,
-            Client::App | Client::Browser => Some(Mode::Off),
+            ClientKind::Crawler => self.crawler,
+            ClientKind::SpecialCase => self.special_case,
+            ClientKind::Fetcher => self.fetcher,
+            ClientKind::Tool => self.tool,
+            ClientKind::Monitor => self.monitor,
+            ClientKind::Unnamed => self.unnamed,
+            ClientKind::App | ClientKind::Browser => Some(Mode::Off),
         }
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     use crate::identify::Basis;
     use std::sync::Arc;
 
-    fn mode(modes: &Modes, client: Client, crawler: Option<&str>) -> Mode {
+    fn mode(modes: &Modes, client: ClientKind, crawler: Option<&str>) -> Mode {
         let (crawler, tokens) = (crawler.map(Arc::from), Arc::new([]));
         let (purpose, basis) = (Some(Purpose::AiTrain), Basis::Catalogue);
         modes.of(&Identity { client, crawler, purpose, tokens, star: true, basis })
@@ -143,26 +143,26 @@ mod tests {
 
     #[test]
     fn crawlers_follow_their_site_and_tools_are_only_recorded() {
-        assert_eq!(mode(&modes(Mode::Enforce), Client::Crawler, Some("GPTBot")), Mode::Enforce);
-        assert_eq!(mode(&modes(Mode::Enforce), Client::Tool, Some("curl")), Mode::Audit);
-        assert_eq!(mode(&modes(Mode::Enforce), Client::Unnamed, None), Mode::Audit);
+        assert_eq!(mode(&modes(Mode::Enforce), ClientKind::Crawler, Some("GPTBot")), Mode::Enforce);
+        assert_eq!(mode(&modes(Mode::Enforce), ClientKind::Tool, Some("curl")), Mode::Audit);
+        assert_eq!(mode(&modes(Mode::Enforce), ClientKind::Unnamed, None), Mode::Audit);
     }
 
     #[test]
     fn the_most_specific_mode_wins() {
         let mut modes = modes(Mode::Audit);
         modes.clients.crawler = Some(Mode::Off);
-        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Off);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot")), Mode::Off);
         modes.purposes.insert(Purpose::AiTrain, Mode::Audit);
-        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Audit);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot")), Mode::Audit);
         assert_eq!(
-            mode(&modes, Client::Fetcher, None),
+            mode(&modes, ClientKind::Fetcher, None),
             Mode::Audit,
             "a purpose is stronger than a kind of client"
         );
         modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
-        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Enforce);
-        assert_eq!(mode(&modes, Client::Crawler, Some("bingbot")), Mode::Audit);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot")), Mode::Enforce);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("bingbot")), Mode::Audit);
     }
 
     #[test]
@@ -172,11 +172,11 @@ mod tests {
         modes.purposes.insert(Purpose::AiTrain, Mode::Enforce);
         modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
         modes.all = Some(Mode::Off);
-        assert_eq!(mode(&modes, Client::Crawler, Some("GPTBot")), Mode::Off);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot")), Mode::Off);
         assert!(!modes.may_refuse() && modes.general() == Mode::Off);
         modes.all = Some(Mode::Enforce);
-        assert_eq!(mode(&modes, Client::Tool, None), Mode::Enforce);
-        for person in [Client::Browser, Client::App] {
+        assert_eq!(mode(&modes, ClientKind::Tool, None), Mode::Enforce);
+        for person in [ClientKind::Browser, ClientKind::App] {
             assert_eq!(mode(&Modes { purposes: BTreeMap::new(), ..modes.clone() }, person, None), Mode::Off);
         }
     }

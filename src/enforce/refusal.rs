@@ -2,7 +2,7 @@
 //!
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
-use crate::decide::{Reason, Verdict, VersionId};
+use crate::decide::{Verdict, VerdictReason, VersionId};
 use crate::robots::Rule;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
@@ -43,15 +43,15 @@ pub struct Refusal<'a> {
     source: Option<&'a str>,
     rule: Option<Cow<'a, str>>,
     robots: &'a str,
-    robots_version: Option<Shown>,
+    robots_version: Option<ShownVersion>,
     contact: Option<&'a str>,
 }
 
 /// A version as it is written.
 #[derive(Clone, Copy, Debug)]
-struct Shown(VersionId);
+struct ShownVersion(VersionId);
 
-impl Serialize for Shown {
+impl Serialize for ShownVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
@@ -83,7 +83,7 @@ impl<'a> Refusal<'a> {
         Self {
             error: match verdict.reason {
                 _ if is_borrowed => BORROWED,
-                Reason::Variant if rule.is_none() => UNCLEAR,
+                VerdictReason::Variant if rule.is_none() => UNCLEAR,
                 _ => "disallowed by robots.txt",
             },
             crawler,
@@ -92,7 +92,7 @@ impl<'a> Refusal<'a> {
             source: rule.and_then(Rule::source),
             rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
             robots,
-            robots_version: verdict.version.map(Shown),
+            robots_version: verdict.version.map(ShownVersion),
             contact,
         }
     }
@@ -144,7 +144,7 @@ impl<'a> Refusal<'a> {
         self.source.iter().for_each(|source| field("source: ", source));
         self.rule.iter().for_each(|rule| field("rule: ", rule));
         field("robots: ", self.robots);
-        if let Some(Shown(version)) = self.robots_version {
+        if let Some(ShownVersion(version)) = self.robots_version {
             let digits = version.digits();
             field("robots_version: ", std::str::from_utf8(&digits).unwrap_or_default());
         }
@@ -159,8 +159,8 @@ const USUAL: usize = 256;
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
 pub fn prefers_json(accept: Option<&[u8]>) -> bool {
     let Some(accept) = accept else { return false };
-    accept.split(|octet| *octet == b',').any(|range| {
-        let mut parts = range.split(|octet| *octet == b';').map(<[u8]>::trim_ascii);
+    accept.split(|byte| *byte == b',').any(|range| {
+        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
         let named = parts.next().is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"));
         named && !parts.any(|parameter| matches!(parameter, b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"))
     })
@@ -169,17 +169,17 @@ pub fn prefers_json(accept: Option<&[u8]>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Outcome, Ruling};
-    use crate::robots::{Limits, Robots};
+    use crate::decide::{Notice, Ruling, VerdictOutcome};
+    use crate::robots::{ParseLimits, Robots};
 
     fn reply(policy: &RefusalPolicy, accept: Option<&str>) -> Reply {
         let robots =
-            Robots::parse(b"User-agent: A\nUser-agent: B\nDisallow: /x\n", &Limits::default()).robots;
+            Robots::parse(b"User-agent: A\nUser-agent: B\nDisallow: /x\n", &ParseLimits::default()).robots;
         let judgement = robots.judge(&["B"], true, b"/x");
         let group = judgement.group.unwrap();
         let verdict = Verdict {
-            outcome: Outcome::Violation(Notice::Read),
-            reason: Reason::Rule,
+            outcome: VerdictOutcome::Violation(Notice::Read),
+            reason: VerdictReason::Rule,
             ruling: Some(Ruling { group: group.tokens(), token: group.matched(), rule: judgement.rule }),
             version: Some(VersionId::of(b"")),
         };
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_borrowed_name_is_no_matter_of_rules() {
-        let (outcome, reason) = (Outcome::Allow, Reason::NoRule);
+        let (outcome, reason) = (VerdictOutcome::Allow, VerdictReason::NoRule);
         let verdict = Verdict { outcome, reason, ruling: None, version: Some(VersionId::of(b"")) };
         let refusal = Refusal::new(&verdict, Some("B"), "/robots.txt", None);
         assert_eq!(
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_target_with_too_many_readings_is_no_matter_of_one_rule() {
         let ruling = Some(Ruling { group: vec!["B"], token: "B", rule: None });
-        let (outcome, reason) = (Outcome::Variant, Reason::Variant);
+        let (outcome, reason) = (VerdictOutcome::Variant, VerdictReason::Variant);
         let verdict = Verdict { outcome, reason, ruling, version: Some(VersionId::of(b"")) };
         let refusal = Refusal::new(&verdict, Some("B"), "/robots.txt", None);
         assert_eq!(

@@ -2,21 +2,21 @@
 
 use super::request::RequestContext;
 use super::{Incoming, facts};
-use crate::http::Fault;
-use crate::record::{Access, AccessLog};
+use crate::http::HttpFault;
+use crate::record::{AccessLog, AccessRecord};
 
 /// Nobody was left to answer. Not a status of HTTP, only of the access log.
 pub const CLIENT_GONE: u16 = 499;
 
 /// What has become of a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ending {
+pub struct RequestEnding {
     /// The status that the client was answered with, if it was.
     pub status: Option<u16>,
     /// Bytes of the answer's body that were sent.
     pub bytes: usize,
     /// What was wrong with the request's body.
-    pub fault: Option<Fault>,
+    pub fault: Option<HttpFault>,
     /// The last server that was tried, by its place in the origin.
     pub server: Option<usize>,
 }
@@ -25,7 +25,7 @@ pub struct Ending {
 pub(super) fn record(
     log: &AccessLog,
     incoming: Incoming<'_>,
-    (status, ending): (Option<u16>, Ending),
+    (status, ending): (Option<u16>, RequestEnding),
     context: &RequestContext,
 ) {
     let config = &context.policy.config;
@@ -34,7 +34,7 @@ pub(super) fn record(
         let server = site.config.origin.servers.get(ending.server?);
         server.map(|server| server.url.to_string())
     });
-    log.record(&Access {
+    log.record(&AccessRecord {
         time: context.began,
         duration: context.clock.elapsed(),
         address: facts::address(incoming, config),
@@ -50,7 +50,7 @@ pub(super) fn record(
         user_agent: head.get("user-agent"),
         site: context.site().map(|site| site.config.name.as_str()),
         origin: server.as_deref(),
-        fault: context.fault.or(ending.fault).map(Fault::as_str),
+        fault: context.fault.or(ending.fault).map(HttpFault::as_str),
         request_id: &context.request_id,
     });
 }

@@ -4,19 +4,19 @@
 //! unjudged, and counted. Nothing is counted or recorded before all of them have come to an end, so that a
 //! fault leaves no half-told event behind.
 
-use super::facts::{self, Facts};
+use super::facts::{self, HeadFacts};
 use super::pending::PendingEvent;
+use super::redirect::redirect_to_https;
 use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
 use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, request_id, robots_txt};
-use crate::decide::{Read, Reason, SiteRules};
+use crate::decide::{Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Contradicted, Mode, Refusal, Reply};
 use crate::http::Response;
-use crate::identify::{Client, Identity, Proof};
-use crate::policy::{Claim, Judged, Occasion, Policy, Site, judge};
-use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, Reader, Standing, Wanted};
-use crate::request::target::Target;
-use crate::request::{RequestFacts, Scheme};
-use std::fmt::Write as _;
+use crate::identify::{ClientKind, Identity, Proof};
+use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, Site, judge};
+use crate::record::{ConnectionEvent, Event, EventKind, FullEvent, Occurrence, ReaderId, RequestClass};
+use crate::request::RequestFacts;
+use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
@@ -44,18 +44,18 @@ struct JudgeInput<'a> {
     site: &'a Site,
     rules: &'a SiteRules,
     way: Way,
-    target: &'a Target<'a>,
+    target: &'a RequestTarget<'a>,
     now: SystemTime,
 }
 
 /// What the stages came to: the decision, and what is to be told of it.
-struct Outcome {
+struct DecisionRecord {
     decision: Decision,
-    client: Client,
+    client: ClientKind,
     proof: Proof,
-    standing: Standing,
+    standing: RequestClass,
     event: Option<Event>,
-    wanted: Option<Wanted>,
+    wanted: Option<FullEvent>,
     labels: Option<VerdictLabels>,
     usage: Option<Box<[u8]>>,
 }
@@ -80,12 +80,12 @@ impl Gateway {
     fn judged_decision(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
         let policy = Arc::clone(&context.policy);
         let facts = match facts::read(incoming, &policy.config) {
-            Facts::Request(facts) => facts,
-            Facts::Server(facts) => {
+            HeadFacts::Request(facts) => facts,
+            HeadFacts::Server(facts) => {
                 let none = self.routed(&facts, context);
                 return none.unwrap_or_else(|| Self::to_origin(Decision::Forward, context));
             }
-            Facts::Malformed(fault) => {
+            HeadFacts::Malformed(fault) => {
                 self.totals.malformed();
                 context.fault = Some(fault);
                 return Decision::Answer(malformed::answer(fault));
@@ -96,13 +96,13 @@ impl Gateway {
             return answer;
         }
         let Some((site, rules)) = policy.found(context.slot) else { return Decision::Forward };
-        if let Some(answer) = redirect(&facts, site).filter(|_| context.way == Way::Front) {
+        if let Some(answer) = redirect_to_https(&facts, site).filter(|_| context.way == Way::Front) {
             return Decision::Answer(answer);
         }
         let doubted = self.in_doubt(&facts.host, context, site);
         let rules = doubted.as_ref().unwrap_or(rules);
         let outcome = self.guarded(|| {
-            let target = Target::new(&facts.target, site.config.path_parameters);
+            let target = RequestTarget::new(&facts.target, site.config.path_parameters);
             let target = if context.way == Way::Front { target } else { target.answered_elsewhere() };
             let (way, now) = (context.way, context.began);
             let (facts, policy, target) = (&facts, &*policy, &target);
@@ -121,9 +121,13 @@ impl Gateway {
     #[must_use]
     pub fn wants_robots_txt(&self, incoming: Incoming<'_>, context: &RequestContext) -> bool {
         let wants = || {
-            let Facts::Request(facts) = facts::read(incoming, &context.policy.config) else { return false };
+            let HeadFacts::Request(facts) = facts::read(incoming, &context.policy.config) else {
+                return false;
+            };
             let site = context.policy.site(&facts.host);
-            site.is_some_and(|site| Target::new(&facts.target, site.config.path_parameters).is_robots_txt())
+            site.is_some_and(|site| {
+                RequestTarget::new(&facts.target, site.config.path_parameters).is_robots_txt()
+            })
         };
         self.guarded(wants).unwrap_or_default()
     }
@@ -169,9 +173,9 @@ impl Gateway {
         None
     }
 
-    fn stages(&self, input: JudgeInput<'_>, request_id: &str) -> Outcome {
+    fn stages(&self, input: JudgeInput<'_>, request_id: &str) -> DecisionRecord {
         let judged = self.judged(input);
-        if judged.verdict.reason == Reason::RobotsTxt && input.way == Way::Front {
+        if judged.verdict.reason == VerdictReason::RobotsTxt && input.way == Way::Front {
             return served(input, &judged);
         }
         let mut outcome = concluded(input, &judged, request_id);
@@ -182,7 +186,7 @@ impl Gateway {
     }
 
     /// What the pure stages make of a request.
-    fn judged<'a>(&self, input: JudgeInput<'a>) -> Judged<'a> {
+    fn judged<'a>(&self, input: JudgeInput<'a>) -> JudgedRequest<'a> {
         let JudgeInput { incoming, facts, policy, site, rules, target, now, .. } = input;
         let reads = |who: &Identity, proof| self.reads.of(&reader(facts, who, proof));
         let proof = |identity: &Identity| {
@@ -197,8 +201,14 @@ impl Gateway {
     }
 
     /// Counts what a judgement came to, where it is recorded.
-    fn count(&self, input: JudgeInput<'_>, judged: &Judged<'_>, request_id: &str, outcome: &mut Outcome) {
-        if let Standing::Judged(kind, _) = outcome.standing {
+    fn count(
+        &self,
+        input: JudgeInput<'_>,
+        judged: &JudgedRequest<'_>,
+        request_id: &str,
+        outcome: &mut DecisionRecord,
+    ) {
+        if let RequestClass::Judged(kind, _) = outcome.standing {
             let JudgeInput { incoming, policy, site, now, .. } = input;
             if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
                 self.recorder.reads_go_unseen(&site.config.name, reason, now);
@@ -208,7 +218,7 @@ impl Gateway {
     }
 
     /// Counts what was judged and keeps what is to be recorded.
-    fn commit(&self, outcome: Outcome, site: &Site, context: &mut RequestContext) -> Decision {
+    fn commit(&self, outcome: DecisionRecord, site: &Site, context: &mut RequestContext) -> Decision {
         context.labels = outcome.labels;
         if context.way == Way::Again {
             return outcome.decision;
@@ -233,7 +243,7 @@ impl Gateway {
 }
 
 /// What follows from a judgement. Nothing of it is counted yet.
-fn concluded(input: JudgeInput<'_>, judged: &Judged<'_>, request_id: &str) -> Outcome {
+fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, request_id: &str) -> DecisionRecord {
     let JudgeInput { policy, site, target, .. } = input;
     let decision = match judged.action {
         Action::Forward => Decision::Forward,
@@ -251,32 +261,8 @@ fn concluded(input: JudgeInput<'_>, judged: &Judged<'_>, request_id: &str) -> Ou
     let event = kind
         .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
         .map(|kind| Event::of(kind, &occurrence));
-    let standing = kind.map_or(Standing::NotJudged, |kind| Standing::Judged(kind, judged.action));
-    Outcome { decision, client, proof, standing, event, wanted: None, labels, usage: usage.flatten() }
-}
-
-/// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
-/// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
-/// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
-fn redirect(facts: &RequestFacts<'_>, site: &Site) -> Option<Response> {
-    if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
-        return None;
-    }
-    let target = Target::new(&facts.target, site.config.path_parameters);
-    if target.is_robots_txt() || target.is_acme_challenge() {
-        return None;
-    }
-    // What is not ASCII stands in a URI percent-encoded (RFC 3986 §2.1).
-    let mut location = format!("https://{}", facts.host);
-    for byte in &*facts.target {
-        // Writing to a `String` cannot fail.
-        let _ = match byte {
-            0x21..=0x7e => location.write_char(char::from(*byte)),
-            _ => write!(location, "%{byte:02X}"),
-        };
-    }
-    // 308 keeps the method and the body (RFC 9110 §15.4.9).
-    Some(Response::page(308, "this site is served over https").with("location", location))
+    let standing = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
+    DecisionRecord { decision, client, proof, standing, event, wanted: None, labels, usage: usage.flatten() }
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -286,7 +272,7 @@ fn unjudged(
     policy: &Policy,
     (site, rules): (&Site, &SiteRules),
 ) -> Decision {
-    if !Target::new(&facts.target, site.config.path_parameters).is_robots_txt() {
+    if !RequestTarget::new(&facts.target, site.config.path_parameters).is_robots_txt() {
         return Decision::Forward;
     }
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
@@ -296,12 +282,12 @@ fn unjudged(
 }
 
 /// Whom a read of robots.txt counts for.
-fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> Reader<'a> {
-    Reader::new(&facts.host, identity, proof, facts.address)
+fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> ReaderId<'a> {
+    ReaderId::new(&facts.host, identity, proof, facts.address)
 }
 
 /// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
-fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
+fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
     match EventKind::of(&judged.verdict, judged.proof) {
         EventKind::Spoof if site.config.choices.contradicted == Contradicted::Ignore => EventKind::Allowed,
         kind => kind,
@@ -309,7 +295,11 @@ fn kind(judged: &Judged<'_>, site: &Site) -> EventKind {
 }
 
 /// What there is to count and to tell.
-fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a Judged<'a>, request_id: &'a str) -> Occurrence<'a> {
+fn occurrence<'a>(
+    input: JudgeInput<'a>,
+    judged: &'a JudgedRequest<'a>,
+    request_id: &'a str,
+) -> Occurrence<'a> {
     Occurrence {
         facts: input.facts,
         identity: &judged.identity,
@@ -325,12 +315,12 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a Judged<'a>, request_id: &'a
 }
 
 /// The answer to a request for robots.txt.
-fn served(input: JudgeInput<'_>, judged: &Judged<'_>) -> Outcome {
+fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     let JudgeInput { incoming, facts, policy, site, rules, now, .. } = input;
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         let (client, proof) = (judged.identity.client, judged.proof);
-        let standing = Standing::NotJudged;
-        return Outcome {
+        let standing = RequestClass::NotJudged;
+        return DecisionRecord {
             decision,
             client,
             proof,
@@ -354,8 +344,8 @@ fn served(input: JudgeInput<'_>, judged: &Judged<'_>) -> Outcome {
             read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.now() },
         })
     });
-    Outcome {
-        standing: Standing::RobotsTxt(served.answer.status),
+    DecisionRecord {
+        standing: RequestClass::RobotsTxt(served.answer.status),
         decision: Decision::RobotsTxt(served.answer, read),
         client: judged.identity.client,
         proof: judged.proof,
@@ -366,12 +356,12 @@ fn served(input: JudgeInput<'_>, judged: &Judged<'_>) -> Outcome {
     }
 }
 
-fn refusal(input: JudgeInput<'_>, judged: &Judged<'_>) -> Response {
+fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
     let JudgeInput { incoming, facts, site, .. } = input;
     let (policy, scheme) = (&site.config.refusal, facts.scheme.as_str());
     let crawler = judged.identity.crawler.as_deref();
     let accept = incoming.head.get("accept");
-    let occasion = Occasion::new(&judged.verdict, crawler, scheme, accept);
+    let occasion = ReplyKey::new(&judged.verdict, crawler, scheme, accept);
     let reply = site.replies.get_or_write(occasion, || {
         let robots = site.robots_url(scheme);
         Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
@@ -381,7 +371,7 @@ fn refusal(input: JudgeInput<'_>, judged: &Judged<'_>) -> Response {
     headers.into_iter().fold(empty, |answer, (name, value)| answer.with(name, value))
 }
 
-fn labels(judged: &Judged<'_>) -> VerdictLabels {
+fn labels(judged: &JudgedRequest<'_>) -> VerdictLabels {
     VerdictLabels {
         crawler: judged.identity.crawler.clone().filter(|_| judged.identity.client.is_judged()),
         verdict: match (judged.verdict.is_judged(), judged.verdict.allows()) {

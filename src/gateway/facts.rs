@@ -2,8 +2,8 @@
 
 use super::Incoming;
 use crate::config::Config;
-use crate::http::head::{Parts, check};
-use crate::http::{Fault, RequestHead, Version};
+use crate::http::head::{PseudoHeaders, check};
+use crate::http::{HttpFault, HttpVersion, RequestHead};
 use crate::request::address::client_address;
 use crate::request::forwarded::{self, ForwardedField};
 use crate::request::target::origin_form;
@@ -13,23 +13,23 @@ use std::net::IpAddr;
 
 /// What can be said of a request's head.
 #[derive(Debug)]
-pub(super) enum Facts<'a> {
+pub(super) enum HeadFacts<'a> {
     /// A request for a path of a host.
     Request(RequestFacts<'a>),
     /// `OPTIONS *`: about the server, not a page (RFC 9110 §9.3.7); not judged.
     Server(RequestFacts<'a>),
     /// A head that no meaning can be given to; answered with 400.
-    Malformed(Fault),
+    Malformed(HttpFault),
 }
 
 /// Reads the head of the request.
-pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> Facts<'a> {
+pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> HeadFacts<'a> {
     let head = incoming.head;
     if let Err(fault) = checked(head) {
-        return Facts::Malformed(fault);
+        return HeadFacts::Malformed(fault);
     }
     let Some(host) = requested_host(head) else {
-        return Facts::Malformed(Fault::Host);
+        return HeadFacts::Malformed(HttpFault::Host);
     };
     let facts = RequestFacts {
         scheme: scheme(incoming, config),
@@ -40,20 +40,20 @@ pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> Facts<'a> {
         address: address(incoming, config),
     };
     if head.method() == "OPTIONS" && head.target() == b"*" {
-        return Facts::Server(facts);
+        return HeadFacts::Server(facts);
     }
     match origin_form(head.target()) {
-        Some(target) => Facts::Request(RequestFacts { target, ..facts }),
-        None => Facts::Malformed(Fault::Target),
+        Some(target) => HeadFacts::Request(RequestFacts { target, ..facts }),
+        None => HeadFacts::Malformed(HttpFault::Target),
     }
 }
 
 /// Looks for a fault in a head of HTTP/2, which its library has not looked for; those of HTTP/1 were read strictly.
-fn checked(head: &RequestHead) -> Result<(), Fault> {
-    if head.version != Version::Http2 {
+fn checked(head: &RequestHead) -> Result<(), HttpFault> {
+    if head.version != HttpVersion::Http2 {
         return Ok(());
     }
-    let parts = Parts {
+    let parts = PseudoHeaders {
         method: head.method().as_bytes(),
         scheme: head.scheme(),
         target: head.target(),
@@ -87,7 +87,7 @@ pub(super) fn is_relayed(head: &RequestHead) -> bool {
 /// before it, or somebody pretends so, and the address may be that proxy's.
 pub(super) fn comes_from_further(head: &RequestHead, field: ForwardedField, client: Option<IpAddr>) -> bool {
     let chain = chain(head, field);
-    let first = chain.first().and_then(|line| line.split(|octet| *octet == b',').next());
+    let first = chain.first().and_then(|line| line.split(|byte| *byte == b',').next());
     let farthest = first.and_then(|hop| std::str::from_utf8(hop.trim_ascii()).ok());
     farthest.is_some_and(|hop| hop.parse::<IpAddr>().ok().map(|address| address.to_canonical()) != client)
 }
@@ -118,7 +118,7 @@ pub(super) fn requested_host(head: &RequestHead) -> Option<Cow<'_, str>> {
         Some(field) => std::str::from_utf8(field).ok()?,
         None => host::of_target(head.target()).unwrap_or_default(),
     };
-    let may_be_empty = head.version == Version::Http10;
+    let may_be_empty = head.version == HttpVersion::Http10;
     (may_be_empty || !named.is_empty()).then(|| host::normalise(named))
 }
 
@@ -156,7 +156,7 @@ mod tests {
 
     fn head(fields: &[(&str, &str)]) -> RequestHead {
         let fields = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        RequestHead::from_parts([b"GET", b"/"], None, Version::Http11, Body::None, fields)
+        RequestHead::from_parts([b"GET", b"/"], None, HttpVersion::Http11, Body::None, fields)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{Incoming, facts};
 use crate::config::Config;
 use crate::http::claims;
 use crate::http::head::is_hop_by_hop;
-use crate::http::{RequestHead, Response, Version};
+use crate::http::{HttpVersion, RequestHead, Response};
 use crate::policy::Upstream;
 use crate::request::forwarded::ForwardedField;
 use crate::request::host;
@@ -45,11 +45,11 @@ pub fn forward(
         match rules.treatment(name) {
             Treatment::Leave => put(name, value),
             Treatment::Remove => {}
-            Treatment::Told(Told::Host) => {
+            Treatment::Told(ForwardedIdentity::Host) => {
                 is_host_told = true;
                 put(name, value);
             }
-            Treatment::Told(Told::Scheme) => {
+            Treatment::Told(ForwardedIdentity::Scheme) => {
                 is_scheme_told = true;
                 put(name, value);
             }
@@ -84,7 +84,7 @@ fn put_verdict(context: &RequestContext, put: &mut dyn FnMut(&[u8], &[u8])) {
 fn put_joined(head: &RequestHead, put: &mut dyn FnMut(&[u8], &[u8])) {
     // RFC 9113 §8.2.3: a client of HTTP/2 may cut its cookies into several fields, for the sake of compression; an
     // origin of HTTP/1.1 is to get them in one.
-    if head.version == Version::Http2
+    if head.version == HttpVersion::Http2
         && let Some(cookies) = head.joined("cookie", b"; ")
     {
         put(b"cookie", &cookies);
@@ -99,10 +99,10 @@ enum Treatment {
     Leave,
     Remove,
     /// It stays, and the gateway does not say it again.
-    Told(Told),
+    Told(ForwardedIdentity),
 }
 
-enum Told {
+enum ForwardedIdentity {
     Host,
     Scheme,
 }
@@ -126,7 +126,7 @@ impl<'a> FieldRules<'a> {
         let is = |own: &str| name.eq_ignore_ascii_case(own.as_bytes());
         let is_rewritten = match name.len() {
             4 => is("host"),
-            6 => self.head.version == Version::Http10 && is("expect") || self.is_cut(is),
+            6 => self.head.version == HttpVersion::Http10 && is("expect") || self.is_cut(is),
             12 => is("x-request-id") || self.has_max_forwards && is("max-forwards"),
             _ => false,
         };
@@ -141,14 +141,14 @@ impl<'a> FieldRules<'a> {
             // Continued below.
             9 if is("forwarded") => Treatment::Leave,
             15 if is("x-forwarded-for") => Treatment::Remove,
-            16 if is("x-forwarded-host") => Treatment::Told(Told::Host),
-            17 if is("x-forwarded-proto") => Treatment::Told(Told::Scheme),
+            16 if is("x-forwarded-host") => Treatment::Told(ForwardedIdentity::Host),
+            17 if is("x-forwarded-proto") => Treatment::Told(ForwardedIdentity::Scheme),
             _ => Treatment::Leave,
         }
     }
 
     fn is_cut(&self, is: impl Fn(&str) -> bool) -> bool {
-        self.head.version == Version::Http2 && is("cookie")
+        self.head.version == HttpVersion::Http2 && is("cookie")
     }
 
     /// Whether `Connection` names a field, which then goes no further.
@@ -220,10 +220,10 @@ pub(super) fn last_stop(head: &RequestHead) -> Option<Response> {
 }
 
 /// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.
-const fn via(version: Version) -> &'static [u8] {
+const fn via(version: HttpVersion) -> &'static [u8] {
     match version {
-        Version::Http2 => b"2 robots-gateway",
-        Version::Http10 => b"1.0 robots-gateway",
-        Version::Http11 => b"1.1 robots-gateway",
+        HttpVersion::Http2 => b"2 robots-gateway",
+        HttpVersion::Http10 => b"1.0 robots-gateway",
+        HttpVersion::Http11 => b"1.1 robots-gateway",
     }
 }

@@ -3,8 +3,8 @@
 //! They have no host, no site and often no method that could be told, so a line has what was first sent instead.
 
 use super::{ConnectionInfo, Gateway, request_id};
-use crate::http::{Fault, Response};
-use crate::record::Access;
+use crate::http::{HttpFault, Response};
+use crate::record::AccessRecord;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How much of what was sent is shown. It is a client's to fill.
@@ -31,7 +31,7 @@ impl Gateway {
         let Some(log) = &self.access_log else { return };
         let duration = fragment.since.map_or(Duration::ZERO, |since| since.elapsed());
         let now = SystemTime::now();
-        log.record(&Access {
+        log.record(&AccessRecord {
             time: now.checked_sub(duration).unwrap_or(now),
             duration,
             address: connection.peer,
@@ -63,10 +63,10 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 
 /// The answer to a message with a fault.
 #[must_use]
-pub fn answer(fault: Fault) -> Response {
+pub fn answer(fault: HttpFault) -> Response {
     let answer = Response::page(fault.status(), fault.sentence());
     // RFC 9110 §15.5.6: who refuses a method says which ones there are.
-    if fault == Fault::Connect {
+    if fault == HttpFault::Connect {
         return answer.with("allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }
     answer

@@ -13,13 +13,14 @@ mod forwarding;
 mod malformed;
 mod partial_reads;
 mod pending;
+mod redirect;
 mod request;
 mod request_id;
 mod robots_txt;
 #[cfg(test)]
 mod tests;
 
-pub use access::{CLIENT_GONE, Ending};
+pub use access::{CLIENT_GONE, RequestEnding};
 pub use authorize::Advice;
 pub use decision::{BODY_TOO_LARGE, Decision};
 pub use facts::is_near;
@@ -147,7 +148,7 @@ impl Gateway {
     }
 
     /// Records a request that is over, with what became of it.
-    pub fn finish(&self, incoming: Incoming<'_>, ending: Ending, mut context: RequestContext) {
+    pub fn finish(&self, incoming: Incoming<'_>, ending: RequestEnding, mut context: RequestContext) {
         let status = match context.advice {
             None => ending.status,
             Some(Advised::Passes) => None,

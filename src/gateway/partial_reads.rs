@@ -52,14 +52,14 @@ fn is_believed(incoming: Incoming<'_>, config: &Config) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{Body, Version};
+    use crate::http::{Body, HttpVersion};
 
     #[test]
     fn caches_are_told_by_their_fields_and_proxies_are_not() {
         let of = |name: &'static str| {
             let fields = [(&b"User-Agent"[..], &b"GPTBot/1.2"[..]), (name.as_bytes(), b"x")];
             let fields = fields.into_iter();
-            sign(&RequestHead::from_parts([b"GET", b"/"], None, Version::Http11, Body::None, fields))
+            sign(&RequestHead::from_parts([b"GET", b"/"], None, HttpVersion::Http11, Body::None, fields))
         };
         for (name, written) in SIGNS {
             assert_eq!(of(name), Some(written));

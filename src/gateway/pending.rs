@@ -3,7 +3,7 @@
 //! They are kept here, and not with their requests, so that those which are cut off when the process ends are recorded, too:
 //! nothing is recorded when a request is merely dropped.
 
-use crate::record::{Event, Wanted};
+use crate::record::{Event, FullEvent};
 use std::sync::{Mutex, PoisonError};
 
 /// An event that is recorded when its request is over.
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct PendingEvent {
     pub(super) event: Event,
     /// Where the store wants it in full.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<FullEvent>,
 }
 
 /// Where an event waits.

@@ -2,10 +2,10 @@
 
 use super::pending::PendingKey;
 use crate::decide::{Read, VersionId};
-use crate::http::Fault;
+use crate::http::HttpFault;
 use crate::identify::Identity;
 use crate::policy::{HeldPolicy, Site};
-use crate::record::Reader;
+use crate::record::ReaderId;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -30,7 +30,7 @@ pub struct RequestContext {
     pub(super) began: SystemTime,
     pub(super) clock: Instant,
     /// What was wrong with it, where it was no request.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<HttpFault>,
     /// The preference that its answer is to carry.
     pub usage: Option<Box<[u8]>>,
 }
@@ -98,7 +98,7 @@ pub(super) struct VerdictLabels {
 pub struct PendingRead {
     pub(super) site: Box<str>,
     pub(super) identity: Arc<Identity>,
-    pub(super) reader: Reader<'static>,
+    pub(super) reader: ReaderId<'static>,
     pub(super) version: VersionId,
     /// Since when that version has been in force.
     pub(super) in_force: SystemTime,

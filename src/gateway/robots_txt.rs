@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 /// The answer, and whether it gives the client the version in force (to GET: a 200, or a 304 whose
 /// validator named that version).
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct RobotsAnswer {
     pub(super) answer: Response,
     pub(super) is_read: bool,
 }
@@ -30,17 +30,17 @@ pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<
 }
 
 /// Answers a request for a site's robots.txt at a host with `rules`.
-pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &RequestHead) -> Served {
+pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &RequestHead) -> RobotsAnswer {
     if !matches!(head.method(), "GET" | "HEAD") {
         let answer =
             Response::page(405, "robots.txt can be read with GET and HEAD only").with("allow", "GET, HEAD");
-        return Served { answer, is_read: false };
+        return RobotsAnswer { answer, is_read: false };
     }
     let Some(file) = &site.robots else {
         let answer = Response::page(404, "this site has no robots.txt: everything is allowed");
-        return Served { answer, is_read: false };
+        return RobotsAnswer { answer, is_read: false };
     };
-    let current = Validators {
+    let current = RobotsValidators {
         etag: format!("\"{}\"", file.id),
         modified: whole_seconds(rules.since.unwrap_or(site.since)),
         is_dated: rules.is_dated,
@@ -52,25 +52,25 @@ pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &Re
         full(file, &current, max_age)
     };
     let is_read = head.method() == "GET" && (!matched || named);
-    Served { answer, is_read }
+    RobotsAnswer { answer, is_read }
 }
 
 /// The bytes of a file for as long as they are being sent: clients that are slow to take them share them.
-struct Shared(Arc<RobotsFile>);
+struct SharedBytes(Arc<RobotsFile>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.0.bytes
     }
 }
 
-fn full(file: &Arc<RobotsFile>, validators: &Validators, max_age: Duration) -> Response {
-    let body = Bytes::from_owner(Shared(Arc::clone(file)));
+fn full(file: &Arc<RobotsFile>, validators: &RobotsValidators, max_age: Duration) -> Response {
+    let body = Bytes::from_owner(SharedBytes(Arc::clone(file)));
     let answer = Response { status: 200, headers: Vec::new(), body };
     fields(answer.with("content-type", "text/plain; charset=utf-8"), validators, max_age)
 }
 
-fn fields(answer: Response, validators: &Validators, max_age: Duration) -> Response {
+fn fields(answer: Response, validators: &RobotsValidators, max_age: Duration) -> Response {
     answer
         .with("etag", validators.etag.clone())
         .with("last-modified", httpdate::fmt_http_date(validators.modified))
@@ -78,14 +78,14 @@ fn fields(answer: Response, validators: &Validators, max_age: Duration) -> Respo
 }
 
 /// What tells one version from another (RFC 9110 §8.8).
-struct Validators {
+struct RobotsValidators {
     etag: String,
     modified: SystemTime,
     /// Whether the date tells the version from others.
     is_dated: bool,
 }
 
-impl Validators {
+impl RobotsValidators {
     /// Whether the client's copy is current, and whether it named the version itself. `If-None-Match`
     /// decides where there is one (RFC 9110 §13.1.3).
     fn matched_by(&self, head: &RequestHead) -> (bool, bool) {
@@ -102,7 +102,7 @@ impl Validators {
 
 /// The entity tags of a list, weakness ignored: `If-None-Match` compares weakly (RFC 9110 §13.1.2).
 fn entity_tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
-    list.split(|octet| *octet == b',').map(|tag| {
+    list.split(|byte| *byte == b',').map(|tag| {
         let tag = tag.trim_ascii();
         tag.strip_prefix(b"W/").unwrap_or(tag)
     })
@@ -117,18 +117,18 @@ fn whole_seconds(time: SystemTime) -> SystemTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{Body, Version};
+    use crate::http::{Body, HttpVersion};
 
-    fn validators() -> Validators {
+    fn validators() -> RobotsValidators {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Validators { etag: "\"0123456789ab\"".to_owned(), modified, is_dated: true }
+        RobotsValidators { etag: "\"0123456789ab\"".to_owned(), modified, is_dated: true }
     }
 
     fn matched(if_none_match: Option<&str>, if_modified_since: Option<&str>) -> (bool, bool) {
         let tag = if_none_match.map(|list| (&b"if-none-match"[..], list.as_bytes()));
         let date = if_modified_since.map(|date| (&b"if-modified-since"[..], date.as_bytes()));
         let fields = tag.into_iter().chain(date);
-        let head = RequestHead::from_parts([b"GET", b"/"], None, Version::Http11, Body::None, fields);
+        let head = RequestHead::from_parts([b"GET", b"/"], None, HttpVersion::Http11, Body::None, fields);
         validators().matched_by(&head)
     }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::config::Arguments;
-use crate::http::Version;
-use crate::http::head::{HeadLimits, HeadReader, Progress};
+use crate::http::HttpVersion;
+use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use std::time::SystemTime;
 
 const GPTBOT: &str = "GPTBot/1.2";
@@ -33,8 +33,8 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
 }
 
 fn head(text: &str) -> RequestHead {
-    let mut reader = HeadReader::new(HeadLimits { octets: 10_000, fields: 50 });
-    let Ok(Progress::Whole(head)) = reader.read(text.as_bytes()) else { panic!("{text}") };
+    let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 50 });
+    let Ok(HeadProgress::Whole(head)) = reader.read(text.as_bytes()) else { panic!("{text}") };
     reader.into_head(text.as_bytes(), head)
 }
 
@@ -77,7 +77,7 @@ fn a_request_is_refused_and_counted_once() {
         assert_eq!(answer.status, 403);
         let head = asks(line, GPTBOT, "");
         let connection = stranger();
-        let ending = Ending { status: Some(403), ..Ending::default() };
+        let ending = RequestEnding { status: Some(403), ..RequestEnding::default() };
         gateway.finish(Incoming { head: &head, connection: &connection }, ending, context);
         let after = gateway.totals.snapshot();
         assert_eq!((after.requests - before.requests, after.refused - before.refused), (1, 1));
@@ -104,7 +104,7 @@ fn an_event_is_written_once_its_status_is_known() {
         let head = asks("GET /private HTTP/1.1", GPTBOT, "");
         let (_, context) = decided(&gateway, &head);
         let connection = stranger();
-        let ending = Ending { status, ..Ending::default() };
+        let ending = RequestEnding { status, ..RequestEnding::default() };
         gateway.finish(Incoming { head: &head, connection: &connection }, ending, context);
     }
     gateway.journal.close();
@@ -163,7 +163,8 @@ fn cookies_that_http_2_has_cut_are_one_again() {
     let (gateway, _folder) = gateway("");
     let fields = [(&b"host"[..], &b"a.example"[..]), (b"cookie", b"a=1"), (b"cookie", b"b=2")];
     let parts = [&b"GET"[..], b"/open"];
-    let head = RequestHead::from_parts(parts, Some(b"https"), Version::Http2, Body::None, fields.into_iter());
+    let head =
+        RequestHead::from_parts(parts, Some(b"https"), HttpVersion::Http2, Body::None, fields.into_iter());
     let fields = forwarded(&gateway, &head, &stranger());
     assert!(fields.contains(&"cookie: a=1; b=2".to_owned()), "{fields:?}");
     assert!(fields.contains(&"Via: 2 robots-gateway".to_owned()), "{fields:?}");

@@ -1,7 +1,7 @@
 //! Where a body ends, and what of it is data.
 
-use super::Fault;
-use super::chunked::Chunks;
+use super::HttpFault;
+use super::chunked::ChunkedReader;
 
 /// How the end of a body is known (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum BodyReader {
     /// So many more bytes belong to it.
     Length(u64),
     /// It comes in chunks.
-    Chunked(Box<Chunks>),
+    Chunked(Box<ChunkedReader>),
     /// All that comes belongs to it.
     UntilClose,
 }
@@ -51,7 +51,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// The first fault.
-    pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Fault> {
+    pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, HttpFault> {
         let count = match self {
             Self::Done => return Ok(0),
             Self::UntilClose => bytes.len(),

@@ -1,6 +1,6 @@
 //! The chunked transfer coding (RFC 9112 §7.1).
 
-use super::Fault;
+use super::HttpFault;
 use super::head::Field;
 use crate::http::claims;
 
@@ -30,7 +30,7 @@ const NEVER_TRAILERS: [&str; 12] = [
 ];
 
 #[derive(Clone, Debug)]
-enum State {
+enum ChunkState {
     /// In the digits of a size.
     Size {
         digits: usize,
@@ -61,24 +61,24 @@ enum State {
 
 /// Reads one chunked body.
 #[derive(Clone, Debug)]
-pub struct Chunks {
-    state: State,
+pub struct ChunkedReader {
+    state: ChunkState,
     /// The trailer line that is not whole yet.
     line: Vec<u8>,
     trailers: usize,
 }
 
-impl Default for Chunks {
+impl Default for ChunkedReader {
     fn default() -> Self {
-        Self { state: State::Size { digits: 0, size: 0 }, line: Vec::new(), trailers: 0 }
+        Self { state: ChunkState::Size { digits: 0, size: 0 }, line: Vec::new(), trailers: 0 }
     }
 }
 
-impl Chunks {
+impl ChunkedReader {
     /// Whether the body is over.
     #[must_use]
     pub const fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, ChunkState::Done)
     }
 
     /// Reads on, gives each piece of data to `data`, and says how many of `bytes` belong to the body: all, unless it
@@ -86,87 +86,89 @@ impl Chunks {
     ///
     /// # Errors
     /// The first fault.
-    pub fn read(&mut self, octets: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Fault> {
-        let mut rest = octets;
-        while let [octet, tail @ ..] = rest {
+    pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, HttpFault> {
+        let mut rest = bytes;
+        while let [byte, tail @ ..] = rest {
             match &mut self.state {
-                State::Done => break,
-                State::Data { left } => {
+                ChunkState::Done => break,
+                ChunkState::Data { left } => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                     *left -= here as u64;
                     if *left == 0 {
-                        self.state = State::DataCr;
+                        self.state = ChunkState::DataCr;
                     }
                     let (piece, behind) = rest.split_at_checked(here).unwrap_or((rest, &[]));
                     data(piece);
                     rest = behind;
                     continue;
                 }
-                State::Trailer => self.trailer(*octet)?,
-                _ => self.framing(*octet)?,
+                ChunkState::Trailer => self.trailer(*byte)?,
+                _ => self.framing(*byte)?,
             }
             rest = tail;
         }
-        Ok(octets.len() - rest.len())
+        Ok(bytes.len() - rest.len())
     }
 
-    /// An byte around the data.
-    fn framing(&mut self, octet: u8) -> Result<(), Fault> {
-        self.state = match (&self.state, octet) {
-            (State::Size { digits, size }, _) if octet.is_ascii_hexdigit() && *digits < SIZE_DIGITS => {
-                let digit = char::from(octet).to_digit(16).unwrap_or_default();
-                State::Size { digits: digits + 1, size: size << 4 | u64::from(digit) }
+    /// A byte around the data.
+    fn framing(&mut self, byte: u8) -> Result<(), HttpFault> {
+        self.state = match (&self.state, byte) {
+            (ChunkState::Size { digits, size }, _) if byte.is_ascii_hexdigit() && *digits < SIZE_DIGITS => {
+                let digit = char::from(byte).to_digit(16).unwrap_or_default();
+                ChunkState::Size { digits: digits + 1, size: size << 4 | u64::from(digit) }
             }
-            (State::Size { digits: 1.., size }, b'\r') => State::SizeEnd { size: *size },
-            (State::Size { digits: 1.., size }, b';') => {
-                State::Extension { length: 0, quoted: false, escaped: false, size: *size }
+            (ChunkState::Size { digits: 1.., size }, b'\r') => ChunkState::SizeEnd { size: *size },
+            (ChunkState::Size { digits: 1.., size }, b';') => {
+                ChunkState::Extension { length: 0, quoted: false, escaped: false, size: *size }
             }
-            (State::Extension { .. }, _) => self.extension(octet)?,
-            (State::SizeEnd { size: 0 }, b'\n') => State::Trailer,
-            (State::SizeEnd { size }, b'\n') => State::Data { left: *size },
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::Size { digits: 0, size: 0 },
-            _ => return Err(Fault::Chunk),
+            (ChunkState::Extension { .. }, _) => self.extension(byte)?,
+            (ChunkState::SizeEnd { size: 0 }, b'\n') => ChunkState::Trailer,
+            (ChunkState::SizeEnd { size }, b'\n') => ChunkState::Data { left: *size },
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size { digits: 0, size: 0 },
+            _ => return Err(HttpFault::Chunk),
         };
         Ok(())
     }
 
-    /// An byte of an extension. What extensions mean is nobody's business here, as long as their end is
+    /// A byte of an extension. What extensions mean is nobody's business here, as long as their end is
     /// where everyone sees it.
-    fn extension(&self, octet: u8) -> Result<State, Fault> {
-        let State::Extension { length, quoted, escaped, size } = self.state else { return Err(Fault::Chunk) };
-        if length >= EXTENSION || (octet < b' ' && !matches!(octet, b'\t' | b'\r')) || octet == 0x7f {
-            return Err(Fault::Chunk);
+    fn extension(&self, byte: u8) -> Result<ChunkState, HttpFault> {
+        let ChunkState::Extension { length, quoted, escaped, size } = self.state else {
+            return Err(HttpFault::Chunk);
+        };
+        if length >= EXTENSION || (byte < b' ' && !matches!(byte, b'\t' | b'\r')) || byte == 0x7f {
+            return Err(HttpFault::Chunk);
         }
-        let (quoted, escaped) = match octet {
-            b'\r' if quoted => return Err(Fault::Chunk),
-            b'\r' => return Ok(State::SizeEnd { size }),
+        let (quoted, escaped) = match byte {
+            b'\r' if quoted => return Err(HttpFault::Chunk),
+            b'\r' => return Ok(ChunkState::SizeEnd { size }),
             _ if escaped => (quoted, false),
             b'\\' if quoted => (quoted, true),
             b'"' => (!quoted, false),
             _ => (quoted, false),
         };
-        Ok(State::Extension { length: length + 1, quoted, escaped, size })
+        Ok(ChunkState::Extension { length: length + 1, quoted, escaped, size })
     }
 
-    fn trailer(&mut self, octet: u8) -> Result<(), Fault> {
+    fn trailer(&mut self, byte: u8) -> Result<(), HttpFault> {
         self.trailers += 1;
         if self.trailers > TRAILERS {
-            return Err(Fault::Trailer);
+            return Err(HttpFault::Trailer);
         }
-        self.line.push(octet);
-        if octet != b'\n' {
+        self.line.push(byte);
+        if byte != b'\n' {
             return Ok(());
         }
         let line = std::mem::take(&mut self.line);
-        let line = line.strip_suffix(b"\r\n").ok_or(Fault::Trailer)?;
+        let line = line.strip_suffix(b"\r\n").ok_or(HttpFault::Trailer)?;
         if line.is_empty() {
-            self.state = State::Done;
+            self.state = ChunkState::Done;
             return Ok(());
         }
-        let field = Field::read(line).map_err(|_| Fault::Trailer)?;
+        let field = Field::read(line).map_err(|_| HttpFault::Trailer)?;
         let is_never = NEVER_TRAILERS.iter().any(|name| field.is(name));
-        if is_never || claims::is_disguised_framing(field.name) { Err(Fault::Trailer) } else { Ok(()) }
+        if is_never || claims::is_disguised_framing(field.name) { Err(HttpFault::Trailer) } else { Ok(()) }
     }
 }
 
@@ -174,9 +176,9 @@ impl Chunks {
 mod tests {
     use super::*;
 
-    fn whole(octets: &[u8]) -> Result<(usize, bool), Fault> {
-        let mut chunks = Chunks::default();
-        chunks.read(octets, |_| {}).map(|read| (read, chunks.is_done()))
+    fn whole(bytes: &[u8]) -> Result<(usize, bool), HttpFault> {
+        let mut chunks = ChunkedReader::default();
+        chunks.read(bytes, |_| {}).map(|read| (read, chunks.is_done()))
     }
 
     #[test]
@@ -189,10 +191,10 @@ mod tests {
         ] {
             let followed = format!("{body}GET / HTTP/1.1");
             assert_eq!(whole(followed.as_bytes()), Ok((body.len(), true)), "{body:?}");
-            let mut chunks = Chunks::default();
-            for octet in body.bytes() {
+            let mut chunks = ChunkedReader::default();
+            for byte in body.bytes() {
                 assert!(!chunks.is_done(), "{body:?}");
-                assert_eq!(chunks.read(&[octet], |_| {}), Ok(1), "{body:?}");
+                assert_eq!(chunks.read(&[byte], |_| {}), Ok(1), "{body:?}");
             }
             assert!(chunks.is_done(), "{body:?}");
         }
@@ -220,17 +222,21 @@ mod tests {
             "g\r\n",
             "1\r\na0\r\n\r\n",
         ] {
-            assert_eq!(whole(body.as_bytes()), Err(Fault::Chunk), "{body:?}");
+            assert_eq!(whole(body.as_bytes()), Err(HttpFault::Chunk), "{body:?}");
         }
         let long = format!("1;{}\r\na", "x".repeat(300));
-        assert_eq!(whole(long.as_bytes()), Err(Fault::Chunk));
+        assert_eq!(whole(long.as_bytes()), Err(HttpFault::Chunk));
     }
 
     #[test]
     fn trailers_are_fields_and_none_that_decides_anything() {
         for trailer in ["X\r\n", " X: y\r\n", "X : y\r\n", "X: y\n", "Content-Length: 5\r\n", "host: a\r\n"] {
-            assert_eq!(whole(format!("0\r\n{trailer}\r\n").as_bytes()), Err(Fault::Trailer), "{trailer:?}");
+            assert_eq!(
+                whole(format!("0\r\n{trailer}\r\n").as_bytes()),
+                Err(HttpFault::Trailer),
+                "{trailer:?}"
+            );
         }
-        assert_eq!(whole(format!("0\r\nX: {}\r\n", "y".repeat(9_000)).as_bytes()), Err(Fault::Trailer));
+        assert_eq!(whole(format!("0\r\nX: {}\r\n", "y".repeat(9_000)).as_bytes()), Err(HttpFault::Trailer));
     }
 }

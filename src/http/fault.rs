@@ -3,7 +3,7 @@
 /// A fault of a request, with the section that it offends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Fault {
+pub enum HttpFault {
     /// A line does not end in CR LF, or a CR stands alone (RFC 9112 §2.2).
     LineEnd,
     /// More empty lines before a request than robustness asks to ignore (RFC 9112 §2.2).
@@ -17,7 +17,7 @@ pub enum Fault {
     /// The target has one of the four forms for no method that may have it (RFC 9112 §3.2).
     Target,
     /// The target holds bytes that no URI may hold (RFC 3986 §2; RFC 9112 §3.2 asks for 400).
-    TargetOctets,
+    TargetBytes,
     /// The scheme is another one than `http` and `https` (RFC 9110 §4.2).
     Scheme,
     /// `CONNECT`: this is no tunnel (RFC 9110 §9.3.6).
@@ -54,7 +54,7 @@ pub enum Fault {
     HeadSize,
 }
 
-impl Fault {
+impl HttpFault {
     /// The status it is answered with.
     #[must_use]
     pub const fn status(self) -> u16 {
@@ -93,7 +93,7 @@ impl Fault {
             Self::Method => "the method is no token",
             Self::Version => "this version of HTTP is not spoken here",
             Self::Target => "the request target is no path",
-            Self::TargetOctets => "the request target holds characters that must be percent-encoded",
+            Self::TargetBytes => "the request target holds characters that must be percent-encoded",
             Self::Scheme => "the scheme of the request is neither http nor https",
             Self::Connect => "this is no tunnel",
             Self::FieldName => "a header field has no proper name",
@@ -123,14 +123,14 @@ mod tests {
 
     #[test]
     fn faults_are_told_apart() {
-        let words: HashSet<&str> = Fault::VARIANTS.iter().map(|fault| fault.as_str()).collect();
-        let sentences: HashSet<&str> = Fault::VARIANTS.iter().map(|fault| fault.sentence()).collect();
-        assert_eq!((words.len(), sentences.len()), (Fault::VARIANTS.len(), Fault::VARIANTS.len()));
+        let words: HashSet<&str> = HttpFault::VARIANTS.iter().map(|fault| fault.as_str()).collect();
+        let sentences: HashSet<&str> = HttpFault::VARIANTS.iter().map(|fault| fault.sentence()).collect();
+        assert_eq!((words.len(), sentences.len()), (HttpFault::VARIANTS.len(), HttpFault::VARIANTS.len()));
     }
 
     #[test]
     fn none_is_the_fault_of_the_server() {
-        for &fault in Fault::VARIANTS {
+        for &fault in HttpFault::VARIANTS {
             assert!((400..500).contains(&fault.status()), "{fault:?}");
             assert!(fault.status_line().starts_with(&fault.status().to_string()), "{fault:?}");
         }

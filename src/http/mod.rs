@@ -8,7 +8,7 @@ pub mod head;
 mod response;
 
 pub use body::{Body, BodyReader, push_chunk};
-pub use chunked::Chunks;
-pub use fault::Fault;
-pub use head::{RequestHead, Version};
+pub use chunked::ChunkedReader;
+pub use fault::HttpFault;
+pub use head::{HttpVersion, RequestHead};
 pub use response::{Response, ResponseWriter};

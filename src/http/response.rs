@@ -1,6 +1,6 @@
 //! Answers, and the one place that writes the head of an answer.
 
-use super::Version;
+use super::HttpVersion;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
@@ -112,7 +112,7 @@ fn capitalised(name: &str) -> &str {
     }
 }
 
-impl Version {
+impl HttpVersion {
     /// Whether a connection of this version goes on behind a message that says nothing of it (RFC 9112 §9.3).
     #[must_use]
     pub const fn goes_on(self) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! Not here: what a find means.
 
-use super::find::Hit;
+use super::find::SignHit;
 use super::scan::BuildError;
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::dfa::DFA;
@@ -10,13 +10,13 @@ use aho_corasick::{Anchored, StartKind};
 
 /// A table of all transitions: a step is one look-up.
 #[derive(Debug)]
-pub(super) struct Automaton {
+pub(super) struct TransitionTable {
     table: DFA,
     start: StateID,
     anchored: Anchored,
 }
 
-impl Automaton {
+impl TransitionTable {
     /// Finds literals anywhere, or those alone that the text begins with.
     pub(super) fn new(literals: &[&str], anchored: Anchored) -> Result<Self, BuildError> {
         let kind = if anchored.is_anchored() { StartKind::Anchored } else { StartKind::Unanchored };
@@ -34,7 +34,7 @@ impl Automaton {
 
     /// Calls `take` with every hit, in the order of their ends, the longest of one end first.
     #[inline]
-    pub(super) fn find(&self, text: &[u8], mut take: impl FnMut(Hit)) {
+    pub(super) fn find(&self, text: &[u8], mut take: impl FnMut(SignHit)) {
         let mut state = self.start;
         for (end, byte) in (1..).zip(text) {
             state = self.table.next_state(self.anchored, state, *byte);
@@ -47,7 +47,7 @@ impl Automaton {
                     let start = end - self.table.pattern_len(literal);
                     // The table of an anchored search knows literals within others, too.
                     if start == 0 || !self.anchored.is_anchored() {
-                        take(Hit::new(literal.as_usize(), start, end));
+                        take(SignHit::new(literal.as_usize(), start, end));
                     }
                 }
             }
@@ -59,23 +59,23 @@ impl Automaton {
 mod tests {
     use super::*;
 
-    fn found(literals: &[&str], header: &str) -> Vec<Hit> {
+    fn found(literals: &[&str], header: &str) -> Vec<SignHit> {
         let mut hits = Vec::new();
-        Automaton::new(literals, Anchored::No).unwrap().find(header.as_bytes(), |hit| hits.push(hit));
+        TransitionTable::new(literals, Anchored::No).unwrap().find(header.as_bytes(), |hit| hits.push(hit));
         hits
     }
 
     /// Every hit, found the slow way.
-    fn expected(literals: &[&str], header: &str) -> Vec<Hit> {
+    fn expected(literals: &[&str], header: &str) -> Vec<SignHit> {
         let lower = header.to_ascii_lowercase();
-        let mut hits: Vec<Hit> = literals
+        let mut hits: Vec<SignHit> = literals
             .iter()
             .enumerate()
             .flat_map(|(i, literal)| {
                 let literal = literal.to_ascii_lowercase();
                 let at = |start: &usize| lower.as_bytes()[*start..].starts_with(literal.as_bytes());
                 let starts: Vec<usize> = (0..lower.len()).filter(at).collect();
-                starts.into_iter().map(move |start| Hit::new(i, start, start + literal.len()))
+                starts.into_iter().map(move |start| SignHit::new(i, start, start + literal.len()))
             })
             .collect();
         hits.sort_by_key(|hit| (hit.end(), hit.start()));
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn an_anchored_search_finds_what_the_text_begins_with() {
         let mut ends = Vec::new();
-        let automaton = Automaton::new(&["ab", "abcd", "bc"], Anchored::Yes).unwrap();
+        let automaton = TransitionTable::new(&["ab", "abcd", "bc"], Anchored::Yes).unwrap();
         automaton.find(b"aBcDbcab", |hit| ends.push((hit.start(), hit.end())));
         assert_eq!(ends, [(0, 2), (0, 4)]);
     }

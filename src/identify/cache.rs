@@ -11,21 +11,21 @@ use quick_cache::{Equivalent, UnitWeighter};
 pub(super) const LONGEST: usize = 512;
 
 /// A header, and whose answers are meant.
-type Key = (u64, Box<[u8]>);
+type CacheKey = (u64, Box<[u8]>);
 
 /// The same, borrowed.
 #[derive(Hash)]
 struct KeyRef<'a>(u64, &'a [u8]);
 
-impl Equivalent<Key> for KeyRef<'_> {
-    fn equivalent(&self, (scope, header): &Key) -> bool {
+impl Equivalent<CacheKey> for KeyRef<'_> {
+    fn equivalent(&self, (scope, header): &CacheKey) -> bool {
         self.0 == *scope && *self.1 == **header
     }
 }
 
 /// Answers by scope and header.
 #[derive(Debug)]
-pub(super) struct Cache<V>(QuickCache<Key, V, UnitWeighter, DefaultHashBuilder>);
+pub(super) struct Cache<V>(QuickCache<CacheKey, V, UnitWeighter, DefaultHashBuilder>);
 
 impl<V: Clone> Cache<V> {
     pub(super) fn new(entries: usize) -> Self {

@@ -3,7 +3,7 @@
 //! Not here: the file it is read from (`config::catalogue`) and the automaton
 //! it is searched with (`scan`).
 
-use super::client::Client;
+use super::client::ClientKind;
 use super::identity::Purpose;
 use super::sign::Sign;
 use crate::robots::compared;
@@ -79,7 +79,7 @@ pub struct Crawler {
     /// Who runs it.
     pub operator: Option<Box<str>>,
     /// The kind of client.
-    pub client: Client,
+    pub client: ClientKind,
     /// What it fetches for.
     pub purpose: Purpose,
     /// What gives it away in a `User-Agent`. Empty when it cannot be told by its header.
@@ -245,7 +245,7 @@ fn is_answered_to(token: &str, others: &HashSet<String>) -> bool {
 /// and `_`; crawlers in use also have digits, dots, `!` and single spaces
 /// (`MJ12bot`, `archive.org_bot`, `Y!J`, `Sogou web spider`).
 pub fn token_is_legal(token: &str) -> bool {
-    let octet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'!' | b' ');
+    let byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'!' | b' ');
     let blank_at_end = token.starts_with(' ') || token.ends_with(' ');
     let mut letters = false;
     let mut last = 0;
@@ -253,7 +253,7 @@ pub fn token_is_legal(token: &str) -> bool {
         letters |= b.is_ascii_alphabetic();
         let doubled = b == b' ' && last == b' ';
         last = b;
-        octet(b) && !doubled
+        byte(b) && !doubled
     });
     legal && letters && !blank_at_end && token.len() <= 64
 }
@@ -266,7 +266,7 @@ mod tests {
         Crawler {
             name: name.into(),
             operator: None,
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             purpose: Purpose::Search,
             signs: vec![Sign::parse(name).unwrap()],
             framework: false,

@@ -5,24 +5,24 @@
 //! be a nameless tool, and a guard is heard before any generic sign. Pure; not
 //! here: the second opinion (`user_agent`) and the operator's own tokens.
 
-use super::client::Client;
-use super::find::{Found, Hit, Meaning};
+use super::client::ClientKind;
+use super::find::{SignFinds, SignHit, SignMeaning};
 use super::header;
 use super::identity::Basis;
 use super::scan::Scanner;
 use super::shape::shape;
-use super::words::Knowledge;
+use super::words::RecognitionData;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What our own rules say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Classification {
     /// The catalogue entry of this index.
     Entry(usize),
     /// No entry: the kind, the word that gave it away, and why.
-    Kind(Client, Option<Arc<str>>, Basis),
+    Kind(ClientKind, Option<Arc<str>>, Basis),
 }
 
 /// Where the steps that led to an answer go. Recognition drops them,
@@ -32,9 +32,9 @@ pub(super) trait Trace {
 }
 
 /// Drops every step, and costs nothing.
-pub(super) struct Silent;
+pub(super) struct NoTrace;
 
-impl Trace for Silent {
+impl Trace for NoTrace {
     fn note(&mut self, _: impl FnOnce() -> String) {}
 }
 
@@ -46,19 +46,19 @@ impl Trace for Vec<String> {
 
 /// The rules over one header and its finds.
 pub(super) struct Rules<'a> {
-    knowledge: &'a Knowledge,
+    knowledge: &'a RecognitionData,
     pub(super) scanner: &'a Scanner,
     pub(super) header: &'a [u8],
-    pub(super) found: &'a Found,
+    pub(super) found: &'a SignFinds,
     models: Option<Range<usize>>,
 }
 
 impl<'a> Rules<'a> {
     pub(super) fn new(
-        knowledge: &'a Knowledge,
+        knowledge: &'a RecognitionData,
         scanner: &'a Scanner,
         header: &'a [u8],
-        found: &'a Found,
+        found: &'a SignFinds,
     ) -> Self {
         let mut rules = Self { knowledge, scanner, header, found, models: None };
         rules.models = rules.model_zone();
@@ -86,10 +86,10 @@ impl<'a> Rules<'a> {
             || !self.found.guards.as_slice().is_empty()
     }
 
-    pub(super) fn classify(&self, trace: &mut impl Trace) -> Outcome {
+    pub(super) fn classify(&self, trace: &mut impl Trace) -> Classification {
         if header::is_blank(self.header) {
             trace.note(|| "the header is absent or says nothing".into());
-            return shape(Client::Unnamed);
+            return shape(ClientKind::Unnamed);
         }
         if let Some(zone) = &self.models {
             let models = self.header.get(zone.clone()).unwrap_or_default();
@@ -108,11 +108,11 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn by_name(&self, entry: usize, at: Hit, trace: &mut impl Trace) -> Outcome {
+    fn by_name(&self, entry: usize, at: SignHit, trace: &mut impl Trace) -> Classification {
         if self.client(entry).is_some_and(|client| self.is_app_of(client, at)) {
             trace.note(|| "beside the mark of a person's device, that is the app itself".into());
             let inside = self.found.app.is_none() && self.is_browser_shaped();
-            return shape(if inside { Client::Browser } else { Client::App });
+            return shape(if inside { ClientKind::Browser } else { ClientKind::App });
         }
         if self.is_tool(entry)
             && let Some(hit) = self.sign(trace)
@@ -122,15 +122,15 @@ impl<'a> Rules<'a> {
             trace.note(|| "a tool that calls itself a crawler is one".into());
             return self.by_sign(hit);
         }
-        Outcome::Entry(entry)
+        Classification::Entry(entry)
     }
 
     /// The catalogue entry the header names: entries that say who it is before
     /// entries that say what it was built with, then the first, then the longest.
-    fn named(&self, trace: &mut impl Trace) -> Option<(usize, Hit)> {
-        let mut best: Option<((bool, usize, usize), usize, Hit)> = None;
+    fn named(&self, trace: &mut impl Trace) -> Option<(usize, SignHit)> {
+        let mut best: Option<((bool, usize, usize), usize, SignHit)> = None;
         for &hit in self.found.named.as_slice() {
-            let Some(Meaning::Named(entry)) = self.scanner.meaning(hit) else {
+            let Some(SignMeaning::Named(entry)) = self.scanner.meaning(hit) else {
                 continue;
             };
             let entry = entry as usize;
@@ -149,12 +149,12 @@ impl<'a> Rules<'a> {
     }
 
     /// The generic sign that counts: a crawler's before a tool's, then the first.
-    fn sign(&self, trace: &mut impl Trace) -> Option<Hit> {
+    fn sign(&self, trace: &mut impl Trace) -> Option<SignHit> {
         if let Some(guard) = self.found.whole_guard {
             trace.note(|| format!("`{}` guards the header: generic signs do not count", self.quote(guard)));
             return None;
         }
-        let mut best: Option<Hit> = None;
+        let mut best: Option<SignHit> = None;
         for &hit in self.found.signs.as_slice() {
             if let Some(reason) = self.discounted(hit, false) {
                 trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
@@ -171,12 +171,12 @@ impl<'a> Rules<'a> {
     }
 
     /// Why a find does not count, if it does not.
-    fn discounted(&self, hit: Hit, named: bool) -> Option<&'static str> {
+    fn discounted(&self, hit: SignHit, named: bool) -> Option<&'static str> {
         if self.is_among_models(hit) && !self.is_product(hit, named) {
             return Some("it stands among model names");
         }
         if !named {
-            let guarded = |guard: &Hit| guard.start() <= hit.start() && hit.end() <= guard.end();
+            let guarded = |guard: &SignHit| guard.start() <= hit.start() && hit.end() <= guard.end();
             return if self.found.guards.as_slice().iter().any(guarded) {
                 Some("it is part of a word of people's headers")
             } else if self.in_link(hit) {
@@ -198,12 +198,12 @@ impl<'a> Rules<'a> {
 
     /// Whether a framework stands in the place of the version, `Googlebot/Nutch-1.7`: who runs one writes
     /// any name there. A crawler that can be proved has its operator's own software.
-    fn is_borrowed(&self, hit: Hit) -> bool {
-        let crawler = |hit: Hit| match self.scanner.meaning(hit)? {
-            Meaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
+    fn is_borrowed(&self, hit: SignHit) -> bool {
+        let crawler = |hit: SignHit| match self.scanner.meaning(hit)? {
+            SignMeaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
             _ => None,
         };
-        let framework = |other: &&Hit| crawler(**other).is_some_and(|named| named.framework);
+        let framework = |other: &&SignHit| crawler(**other).is_some_and(|named| named.framework);
         let mut frameworks = self.found.named.as_slice().iter().filter(framework);
         self.header.get(hit.end()) == Some(&b'/')
             && crawler(hit).is_some_and(|named| named.verify.is_possible())
@@ -214,7 +214,7 @@ impl<'a> Rules<'a> {
     /// version (`Storebot-Google/1.0`), or a link follows. Models have neither;
     /// `Build/` and fingerprints (`brand/name/device`) do not count, unless the
     /// catalogue knows the name.
-    fn is_product(&self, hit: Hit, named: bool) -> bool {
+    fn is_product(&self, hit: SignHit, named: bool) -> bool {
         let word = header::word_range(self.header, hit);
         if word.start.checked_sub(1).and_then(|i| self.header.get(i)) == Some(&b'/') {
             return false;
@@ -227,46 +227,46 @@ impl<'a> Rules<'a> {
         }
     }
 
-    pub(super) fn is_among_models(&self, hit: Hit) -> bool {
+    pub(super) fn is_among_models(&self, hit: SignHit) -> bool {
         self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
     }
 
-    pub(super) fn same_word(&self, one: Hit, other: Hit) -> bool {
+    pub(super) fn same_word(&self, one: SignHit, other: SignHit) -> bool {
         let word = header::word_range(self.header, one);
         word.contains(&other.start())
     }
 
-    fn in_link(&self, hit: Hit) -> bool {
+    fn in_link(&self, hit: SignHit) -> bool {
         !self.found.links.as_slice().is_empty() && header::in_url(self.header, hit)
             || !self.found.mails.as_slice().is_empty() && header::in_mail_address(self.header, hit)
     }
 
     /// Whether the sign itself is a host name or an address, and so may stand in a link.
-    fn sign_has_link(&self, hit: Hit) -> bool {
+    fn sign_has_link(&self, hit: SignHit) -> bool {
         self.scanner.sign(hit).is_some_and(|sign| sign.text().contains(['.', '@', ':']))
     }
 
-    pub(super) fn by_sign(&self, hit: Hit) -> Outcome {
-        let client = if self.is_crawler_sign(hit) { Client::Crawler } else { Client::Tool };
-        Outcome::Kind(client, header::name_at(self.header, hit), Basis::Sign)
+    pub(super) fn by_sign(&self, hit: SignHit) -> Classification {
+        let client = if self.is_crawler_sign(hit) { ClientKind::Crawler } else { ClientKind::Tool };
+        Classification::Kind(client, header::name_at(self.header, hit), Basis::Sign)
     }
 
-    pub(super) fn is_crawler_sign(&self, hit: Hit) -> bool {
-        self.scanner.meaning(hit) == Some(Meaning::CrawlerSign)
+    pub(super) fn is_crawler_sign(&self, hit: SignHit) -> bool {
+        self.scanner.meaning(hit) == Some(SignMeaning::CrawlerSign)
     }
 
-    fn client(&self, entry: usize) -> Option<Client> {
+    fn client(&self, entry: usize) -> Option<ClientKind> {
         self.knowledge.catalogue.crawlers().get(entry).map(|crawler| crawler.client)
     }
 
     /// Whether others build their crawlers with it.
     fn is_built_with(&self, entry: usize) -> bool {
         let crawler = self.knowledge.catalogue.crawlers().get(entry);
-        crawler.is_some_and(|crawler| crawler.framework || crawler.client == Client::Tool)
+        crawler.is_some_and(|crawler| crawler.framework || crawler.client == ClientKind::Tool)
     }
 
     fn is_tool(&self, entry: usize) -> bool {
-        self.client(entry) == Some(Client::Tool)
+        self.client(entry) == Some(ClientKind::Tool)
     }
 
     fn name(&self, entry: usize) -> &str {
@@ -274,7 +274,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The words of a hit, for explanations.
-    pub(super) fn quote(&self, hit: Hit) -> Cow<'_, str> {
+    pub(super) fn quote(&self, hit: SignHit) -> Cow<'_, str> {
         String::from_utf8_lossy(self.header.get(hit.start()..hit.end()).unwrap_or_default())
     }
 }
@@ -287,7 +287,7 @@ mod tests {
     use super::super::words::{Guard, Words};
     use super::*;
 
-    fn entry(name: &str, client: Client) -> Crawler {
+    fn entry(name: &str, client: ClientKind) -> Crawler {
         Crawler {
             name: name.into(),
             operator: None,
@@ -313,13 +313,13 @@ mod tests {
     fn named(header: &str) -> Option<String> {
         let sign = |written: &str| Sign::parse(written).unwrap();
         let entries = [
-            ("Alpha", Client::Crawler),
-            ("Beta", Client::Crawler),
-            ("libx", Client::Tool),
-            ("Mess", Client::Fetcher),
-            ("Works", Client::Crawler),
+            ("Alpha", ClientKind::Crawler),
+            ("Beta", ClientKind::Crawler),
+            ("libx", ClientKind::Tool),
+            ("Mess", ClientKind::Fetcher),
+            ("Works", ClientKind::Crawler),
         ];
-        let knowledge = Knowledge {
+        let knowledge = RecognitionData {
             catalogue: Catalogue::new(
                 entries.iter().map(|(name, client)| entry(name, *client)).collect(),
                 Vec::new(),
@@ -339,10 +339,10 @@ mod tests {
         let found = scanner.scan(header.as_bytes());
         let mut steps = Vec::new();
         let outcome = Rules::new(&knowledge, &scanner, header.as_bytes(), &found).classify(&mut steps);
-        assert!(!steps.is_empty() || matches!(outcome, Outcome::Kind(..)), "{header}");
+        assert!(!steps.is_empty() || matches!(outcome, Classification::Kind(..)), "{header}");
         match outcome {
-            Outcome::Entry(entry) => Some(knowledge.catalogue.crawlers()[entry].name.to_string()),
-            Outcome::Kind(_, name, _) => name.as_deref().map(str::to_owned),
+            Classification::Entry(entry) => Some(knowledge.catalogue.crawlers()[entry].name.to_string()),
+            Classification::Kind(_, name, _) => name.as_deref().map(str::to_owned),
         }
     }
 

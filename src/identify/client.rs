@@ -8,7 +8,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::EnumCount)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Client {
+pub enum ClientKind {
     /// An automated client in the sense of RFC 9309 §1.
     Crawler,
     /// A crawler that obeys only groups that name it, never the `*` group.
@@ -27,7 +27,7 @@ pub enum Client {
     Browser,
 }
 
-impl Client {
+impl ClientKind {
     /// The public word for this kind.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -73,18 +73,18 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for &client in Client::VARIANTS {
+        for &client in ClientKind::VARIANTS {
             assert_eq!(client.as_str().parse(), Ok(client));
         }
-        assert_eq!(Client::SpecialCase.as_str(), "special-case");
-        assert!("human".parse::<Client>().is_err());
+        assert_eq!(ClientKind::SpecialCase.as_str(), "special-case");
+        assert!("human".parse::<ClientKind>().is_err());
     }
 
     #[test]
     fn people_are_not_judged() {
-        let judged: Vec<_> = Client::VARIANTS.iter().filter(|c| c.is_judged()).collect();
+        let judged: Vec<_> = ClientKind::VARIANTS.iter().filter(|c| c.is_judged()).collect();
         assert_eq!(judged.len(), 6);
-        assert!(!Client::Browser.is_judged() && !Client::App.is_judged());
-        assert!(!Client::Unnamed.is_automated());
+        assert!(!ClientKind::Browser.is_judged() && !ClientKind::App.is_judged());
+        assert!(!ClientKind::Unnamed.is_automated());
     }
 }

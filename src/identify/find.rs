@@ -2,7 +2,7 @@
 
 /// What a sign stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum SignMeaning {
     /// The entry of this index in the catalogue.
     Named(u32),
     CrawlerSign,
@@ -36,13 +36,13 @@ pub(super) enum Meaning {
 /// Where a sign was found. Small, because a pass fills dozens of places; a
 /// header of at most 4,097 bytes fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Hit {
+pub(super) struct SignHit {
     sign: u32,
     start: u16,
     end: u16,
 }
 
-impl Hit {
+impl SignHit {
     #[inline]
     pub(super) fn new(sign: usize, start: usize, end: usize) -> Self {
         let narrow = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
@@ -75,20 +75,20 @@ impl Hit {
 /// with signs costs no memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hits<const N: usize> {
-    hits: [Hit; N],
+    hits: [SignHit; N],
     len: usize,
 }
 
 impl<const N: usize> Default for Hits<N> {
     fn default() -> Self {
-        Self { hits: [Hit::default(); N], len: 0 }
+        Self { hits: [SignHit::default(); N], len: 0 }
     }
 }
 
 impl<const N: usize> Hits<N> {
     /// Keeps the hit, and says whether there was room.
     #[inline]
-    pub(super) fn push(&mut self, hit: Hit) -> bool {
+    pub(super) fn push(&mut self, hit: SignHit) -> bool {
         let free = self.hits.get_mut(self.len);
         let room = free.is_some();
         if let Some(free) = free {
@@ -99,70 +99,70 @@ impl<const N: usize> Hits<N> {
     }
 
     #[inline]
-    pub(super) fn as_slice(&self) -> &[Hit] {
+    pub(super) fn as_slice(&self) -> &[SignHit] {
         self.hits.get(..self.len).unwrap_or_default()
     }
 }
 
 /// All finds of one pass.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Found {
+pub(super) struct SignFinds {
     pub(super) named: Hits<8>,
     pub(super) signs: Hits<8>,
     pub(super) guards: Hits<4>,
     pub(super) links: Hits<3>,
     pub(super) mails: Hits<3>,
     pub(super) hosts: Hits<3>,
-    pub(super) whole_guard: Option<Hit>,
-    pub(super) app: Option<Hit>,
-    pub(super) device: Option<Hit>,
-    pub(super) handheld: Option<Hit>,
-    pub(super) desktop: Option<Hit>,
-    pub(super) engine: Option<Hit>,
-    pub(super) platform: Option<Hit>,
-    pub(super) mozilla: Option<Hit>,
-    pub(super) compatible: Option<Hit>,
-    pub(super) gecko_tail: Option<Hit>,
-    pub(super) model: Option<Hit>,
-    pub(super) macintosh: Option<Hit>,
+    pub(super) whole_guard: Option<SignHit>,
+    pub(super) app: Option<SignHit>,
+    pub(super) device: Option<SignHit>,
+    pub(super) handheld: Option<SignHit>,
+    pub(super) desktop: Option<SignHit>,
+    pub(super) engine: Option<SignHit>,
+    pub(super) platform: Option<SignHit>,
+    pub(super) mozilla: Option<SignHit>,
+    pub(super) compatible: Option<SignHit>,
+    pub(super) gecko_tail: Option<SignHit>,
+    pub(super) model: Option<SignHit>,
+    pub(super) macintosh: Option<SignHit>,
 }
 
-impl Found {
+impl SignFinds {
     /// The place of a mark, for those of which the first one says it all.
     #[inline]
-    pub(super) fn mark(&mut self, meaning: Meaning) -> Option<&mut Option<Hit>> {
+    pub(super) fn mark(&mut self, meaning: SignMeaning) -> Option<&mut Option<SignHit>> {
         Some(match meaning {
-            Meaning::WholeGuard => &mut self.whole_guard,
-            Meaning::App => &mut self.app,
-            Meaning::Device => &mut self.device,
-            Meaning::Handheld => &mut self.handheld,
-            Meaning::Desktop => &mut self.desktop,
-            Meaning::Engine => &mut self.engine,
-            Meaning::Platform => &mut self.platform,
-            Meaning::Mozilla => &mut self.mozilla,
-            Meaning::Compatible => &mut self.compatible,
-            Meaning::GeckoTail => &mut self.gecko_tail,
-            Meaning::Model => &mut self.model,
-            Meaning::Macintosh => &mut self.macintosh,
-            Meaning::Named(_)
-            | Meaning::CrawlerSign
-            | Meaning::ToolSign
-            | Meaning::Guard
-            | Meaning::Link
-            | Meaning::Mail
-            | Meaning::Host => return None,
+            SignMeaning::WholeGuard => &mut self.whole_guard,
+            SignMeaning::App => &mut self.app,
+            SignMeaning::Device => &mut self.device,
+            SignMeaning::Handheld => &mut self.handheld,
+            SignMeaning::Desktop => &mut self.desktop,
+            SignMeaning::Engine => &mut self.engine,
+            SignMeaning::Platform => &mut self.platform,
+            SignMeaning::Mozilla => &mut self.mozilla,
+            SignMeaning::Compatible => &mut self.compatible,
+            SignMeaning::GeckoTail => &mut self.gecko_tail,
+            SignMeaning::Model => &mut self.model,
+            SignMeaning::Macintosh => &mut self.macintosh,
+            SignMeaning::Named(_)
+            | SignMeaning::CrawlerSign
+            | SignMeaning::ToolSign
+            | SignMeaning::Guard
+            | SignMeaning::Link
+            | SignMeaning::Mail
+            | SignMeaning::Host => return None,
         })
     }
 
     #[inline]
-    pub(super) fn record(&mut self, meaning: Meaning, hit: Hit) {
+    pub(super) fn record(&mut self, meaning: SignMeaning, hit: SignHit) {
         match meaning {
-            Meaning::Named(_) => self.named.push(hit),
-            Meaning::CrawlerSign | Meaning::ToolSign => self.signs.push(hit),
-            Meaning::Guard => self.guards.push(hit),
-            Meaning::Link => self.links.push(hit),
-            Meaning::Mail => self.mails.push(hit),
-            Meaning::Host => self.hosts.push(hit),
+            SignMeaning::Named(_) => self.named.push(hit),
+            SignMeaning::CrawlerSign | SignMeaning::ToolSign => self.signs.push(hit),
+            SignMeaning::Guard => self.guards.push(hit),
+            SignMeaning::Link => self.links.push(hit),
+            SignMeaning::Mail => self.mails.push(hit),
+            SignMeaning::Host => self.hosts.push(hit),
             mark => self.mark(mark).is_some_and(|place| place.replace(hit).is_none()),
         };
     }
@@ -175,17 +175,19 @@ mod tests {
     #[test]
     fn places_are_bounded() {
         let mut hits = Hits::<2>::default();
-        let kept: Vec<bool> = (0..3).map(|i| hits.push(Hit::new(i, i, i + 1))).collect();
+        let kept: Vec<bool> = (0..3).map(|i| hits.push(SignHit::new(i, i, i + 1))).collect();
         assert_eq!((kept, hits.as_slice().len()), (vec![true, true, false], 2));
-        assert_eq!(Hit::new(1, 2, 3).shifted(10), Hit::new(1, 12, 13));
+        assert_eq!(SignHit::new(1, 2, 3).shifted(10), SignHit::new(1, 12, 13));
     }
 
     #[test]
     fn kinds_go_to_their_places() {
-        let mut found = Found::default();
-        found.record(Meaning::Named(7), Hit::new(1, 0, 1));
-        found.record(Meaning::Engine, Hit::new(2, 0, 1));
-        assert_eq!((found.named.as_slice().len(), found.engine), (1, Some(Hit::new(2, 0, 1))));
-        assert!(found.mark(Meaning::Engine).unwrap().is_some() && found.mark(Meaning::Link).is_none());
+        let mut found = SignFinds::default();
+        found.record(SignMeaning::Named(7), SignHit::new(1, 0, 1));
+        found.record(SignMeaning::Engine, SignHit::new(2, 0, 1));
+        assert_eq!((found.named.as_slice().len(), found.engine), (1, Some(SignHit::new(2, 0, 1))));
+        assert!(
+            found.mark(SignMeaning::Engine).unwrap().is_some() && found.mark(SignMeaning::Link).is_none()
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! Works on bytes: a header that is not UTF-8 is read like any other. Not here:
 //! what a shape means (`classify`).
 
-use super::find::Hit;
+use super::find::SignHit;
 use super::identity::Identity;
 use super::sign::ends_with_ignore_case;
 use std::borrow::Cow;
@@ -107,12 +107,12 @@ fn segment(header: &[u8], at: usize) -> &[u8] {
 }
 
 /// Whether the find lies inside a link or a mail address.
-pub(super) fn in_link(header: &[u8], hit: Hit) -> bool {
+pub(super) fn in_link(header: &[u8], hit: SignHit) -> bool {
     in_url(header, hit) || in_mail_address(header, hit)
 }
 
 /// Whether the find lies inside a link.
-pub(super) fn in_url(header: &[u8], hit: Hit) -> bool {
+pub(super) fn in_url(header: &[u8], hit: SignHit) -> bool {
     let around = segment(header, hit.start());
     let bare = around.strip_prefix(b"+").unwrap_or(around);
     has_scheme(around) || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))
@@ -120,7 +120,7 @@ pub(super) fn in_url(header: &[u8], hit: Hit) -> bool {
 
 /// Whether the `://` at `link` is that of a `+http` or `+https` link, as crawlers
 /// write theirs.
-pub(super) fn is_own_link(header: &[u8], link: Hit) -> bool {
+pub(super) fn is_own_link(header: &[u8], link: SignHit) -> bool {
     let before = header.get(..link.start()).unwrap_or_default();
     [&b"+http"[..], b"+https"].iter().any(|scheme| ends_with_ignore_case(before, scheme))
 }
@@ -131,7 +131,7 @@ fn has_scheme(bytes: &[u8]) -> bool {
 }
 
 /// Whether the find lies inside a mail address.
-pub(super) fn in_mail_address(header: &[u8], hit: Hit) -> bool {
+pub(super) fn in_mail_address(header: &[u8], hit: SignHit) -> bool {
     let head = header.get(..hit.start()).unwrap_or_default();
     let tail = header.get(hit.end()..).unwrap_or_default();
     let after = tail.iter().find(|b| !is_word(**b));
@@ -141,7 +141,7 @@ pub(super) fn in_mail_address(header: &[u8], hit: Hit) -> bool {
 
 /// Whether the `.com` at `hit` ends a host name. Packages of apps turn it round
 /// (`com.example.app`), versions look like one (`1.7412.EU`).
-pub(super) fn is_host_name(header: &[u8], hit: Hit) -> bool {
+pub(super) fn is_host_name(header: &[u8], hit: SignHit) -> bool {
     let range = word_range(header, hit);
     let ends = range.end == hit.end();
     let first = header.get(range.start..hit.start()).and_then(|host| host.split(|b| *b == b'.').next());
@@ -183,7 +183,7 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// The word around the find.
-pub(super) fn word_range(header: &[u8], hit: Hit) -> Range<usize> {
+pub(super) fn word_range(header: &[u8], hit: SignHit) -> Range<usize> {
     let head = header.get(..hit.start()).unwrap_or_default();
     let start = hit.start() - head.iter().rev().take_while(|b| is_word(**b)).count();
     let tail = header.get(hit.end()..).unwrap_or_default();
@@ -192,7 +192,7 @@ pub(super) fn word_range(header: &[u8], hit: Hit) -> Range<usize> {
 
 /// The name around the find: its word, with the word before it when the find is
 /// all there is (`Cliqz Bot`, but `FooBot` alone).
-pub(super) fn name_at(header: &[u8], hit: Hit) -> Option<Arc<str>> {
+pub(super) fn name_at(header: &[u8], hit: SignHit) -> Option<Arc<str>> {
     let mut range = word_range(header, hit);
     let before = header.get(..range.start).unwrap_or_default();
     if range == (hit.start()..hit.end()) && before.ends_with(b" ") {
@@ -229,7 +229,7 @@ pub(super) fn field_from(header: &[u8], start: usize) -> &[u8] {
 
 /// Whether a path follows the host name at `hit`: `example.org/policy`, but not
 /// `example.org/1.0`.
-pub(super) fn has_path(header: &[u8], hit: Hit) -> bool {
+pub(super) fn has_path(header: &[u8], hit: SignHit) -> bool {
     let rest = header.get(hit.end()..).unwrap_or_default();
     matches!(rest, [b'/', first, ..] if first.is_ascii_alphabetic())
 }
@@ -251,9 +251,9 @@ pub(super) fn names_a_program(header: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn hit(header: &str, text: &str) -> Hit {
+    fn hit(header: &str, text: &str) -> SignHit {
         let start = header.find(text).unwrap();
-        Hit::new(0, start, start + text.len())
+        SignHit::new(0, start, start + text.len())
     }
 
     #[test]

@@ -5,14 +5,14 @@
 
 use super::cache::Cache;
 use super::catalogue::{Catalogue, Crawler};
-use super::classify::{Outcome, Rules, Silent, Trace};
-use super::client::Client;
-use super::find::Found;
+use super::classify::{Classification, NoTrace, Rules, Trace};
+use super::client::ClientKind;
+use super::find::SignFinds;
 use super::header;
 use super::identity::{Basis, Identity, Recognised};
 use super::scan::{BuildError, Scanner};
 use super::user_agent::SecondOpinion;
-use super::words::{Knowledge, Words};
+use super::words::{RecognitionData, Words};
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ const REMEMBERED: usize = 8192;
 
 /// One step that led to an answer, as a sentence for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step(String);
+pub struct IdentifyStep(String);
 
-impl Step {
+impl IdentifyStep {
     pub(super) fn new(sentence: String) -> Self {
         Self(sentence)
     }
@@ -34,7 +34,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for IdentifyStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Step {
 /// Recognises clients by their `User-Agent`.
 #[derive(Debug)]
 pub struct Identifier {
-    knowledge: Knowledge,
+    knowledge: RecognitionData,
     scanner: Scanner,
     entries: Box<[Arc<Identity>]>,
     unnamed: Arc<Identity>,
@@ -60,15 +60,15 @@ impl Identifier {
     ///
     /// # Errors
     /// When the signs make an automaton that is too large: many millions of bytes of them.
-    pub fn new(knowledge: Knowledge) -> Result<Self, BuildError> {
+    pub fn new(knowledge: RecognitionData) -> Result<Self, BuildError> {
         let scanner = Scanner::new(&knowledge)?;
         let entries = knowledge.catalogue.crawlers().iter().map(|crawler| Arc::new(of_entry(crawler)));
         let plain = |client| Arc::new(Identity::nameless(client, Basis::Shape));
         Ok(Self {
             entries: entries.collect(),
-            unnamed: plain(Client::Unnamed),
-            app: plain(Client::App),
-            browser: plain(Client::Browser),
+            unnamed: plain(ClientKind::Unnamed),
+            app: plain(ClientKind::App),
+            browser: plain(ClientKind::Browser),
             opinion: SecondOpinion::new(),
             cache: Cache::new(REMEMBERED),
             refinements: Cache::new(REMEMBERED),
@@ -83,7 +83,7 @@ impl Identifier {
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         match header::ordinary(user_agent) {
             Some([]) => Arc::clone(&self.unnamed),
-            Some(header) => self.cache.get_or_compute(0, header, || self.answer(header, &mut Silent)),
+            Some(header) => self.cache.get_or_compute(0, header, || self.answer(header, &mut NoTrace)),
             // No cache takes it.
             None => self.recognise_uncached(user_agent),
         }
@@ -93,26 +93,26 @@ impl Identifier {
     /// our own rules say. For measurements.
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         let header = &*header::prepare(user_agent);
-        let mut found = Found::default();
+        let mut found = SignFinds::default();
         self.scanner.scan_into(&mut found, header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
-        self.identity(rules.classify(&mut Silent))
+        self.identity(rules.classify(&mut NoTrace))
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
     pub fn recognise_uncached(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        self.answer(&header::prepare(user_agent), &mut Silent)
+        self.answer(&header::prepare(user_agent), &mut NoTrace)
     }
 
     /// The answer of [`Self::recognise`] with every step that led to it.
-    pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<Step>) {
+    pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<IdentifyStep>) {
         let mut steps = Vec::new();
         if user_agent.is_some_and(|bytes| bytes.len() > 2 * header::LIMIT) {
             steps.push(format!("only the first and the last {} bytes are looked at", header::LIMIT));
         }
         let identity = self.answer(&header::prepare(user_agent), &mut steps);
         steps.push(conclusion(&identity));
-        (identity, steps.into_iter().map(Step).collect())
+        (identity, steps.into_iter().map(IdentifyStep).collect())
     }
 
     /// The identity of a crawler that calls itself by this product token.
@@ -120,7 +120,7 @@ impl Identifier {
         let known = self.knowledge.catalogue.by_token(token).map(of_entry);
         Arc::new(known.unwrap_or_else(|| Identity {
             tokens: Arc::new([Box::from(token)]),
-            ..Identity::from_word(Client::Crawler, Some(token.into()), Basis::OperatorToken)
+            ..Identity::from_word(ClientKind::Crawler, Some(token.into()), Basis::OperatorToken)
         }))
     }
 
@@ -150,19 +150,19 @@ impl Identifier {
     /// Whether the header has a browser's shape and does not present itself as a
     /// crawler: no link, no address, no name after `compatible;`.
     pub(super) fn is_plain_browser(&self, header: &[u8]) -> bool {
-        let mut found = Found::default();
+        let mut found = SignFinds::default();
         self.scanner.scan_into(&mut found, header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
         rules.is_browser_shaped() && !rules.presents_itself()
     }
 
     fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
-        let mut found = Found::default();
+        let mut found = SignFinds::default();
         self.scanner.scan_into(&mut found, header);
         let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
         let outcome = rules.classify(trace);
         match &outcome {
-            Outcome::Kind(Client::Browser | Client::Unnamed, ..)
+            Classification::Kind(ClientKind::Browser | ClientKind::Unnamed, ..)
                 if self.is_crawler_to_other(header, &rules) =>
             {
                 trace.note(|| {
@@ -170,14 +170,14 @@ impl Identifier {
                 });
                 let word =
                     (!header::opens_as_browser(header)).then(|| header::name_from(header, 0)).flatten();
-                Arc::new(self.of_word(Client::Crawler, word, Basis::SecondOpinion))
+                Arc::new(self.of_word(ClientKind::Crawler, word, Basis::SecondOpinion))
             }
             _ => self.identity(outcome),
         }
     }
 
     /// A control token governs use; no header makes a crawler answer to it.
-    fn of_word(&self, client: Client, word: Option<Arc<str>>, basis: Basis) -> Identity {
+    fn of_word(&self, client: ClientKind, word: Option<Arc<str>>, basis: Basis) -> Identity {
         let control = word.as_deref().is_some_and(|word| self.catalogue().control_token(word).is_some());
         let identity = Identity::from_word(client, word, basis);
         if control { Identity { tokens: Arc::default(), ..identity } } else { identity }
@@ -189,13 +189,13 @@ impl Identifier {
         !header.is_empty() && !rules.is_guarded() && self.opinion.is_crawler(header)
     }
 
-    fn identity(&self, outcome: Outcome) -> Arc<Identity> {
+    fn identity(&self, outcome: Classification) -> Arc<Identity> {
         match outcome {
-            Outcome::Entry(entry) => Arc::clone(self.entries.get(entry).unwrap_or(&self.unnamed)),
-            Outcome::Kind(Client::Browser, None, Basis::Shape) => Arc::clone(&self.browser),
-            Outcome::Kind(Client::App, None, Basis::Shape) => Arc::clone(&self.app),
-            Outcome::Kind(Client::Unnamed, None, Basis::Shape) => Arc::clone(&self.unnamed),
-            Outcome::Kind(client, word, basis) => Arc::new(self.of_word(client, word, basis)),
+            Classification::Entry(entry) => Arc::clone(self.entries.get(entry).unwrap_or(&self.unnamed)),
+            Classification::Kind(ClientKind::Browser, None, Basis::Shape) => Arc::clone(&self.browser),
+            Classification::Kind(ClientKind::App, None, Basis::Shape) => Arc::clone(&self.app),
+            Classification::Kind(ClientKind::Unnamed, None, Basis::Shape) => Arc::clone(&self.unnamed),
+            Classification::Kind(client, word, basis) => Arc::new(self.of_word(client, word, basis)),
         }
     }
 }
@@ -247,10 +247,10 @@ mod tests {
             basis: TokenBasis::Documented,
         };
         let crawlers = vec![
-            entry("FooBot", Client::Crawler, true),
-            entry("FooBot-Image", Client::Crawler, true),
-            entry("FooAds", Client::SpecialCase, false),
-            entry("libfoo", Client::Tool, true),
+            entry("FooBot", ClientKind::Crawler, true),
+            entry("FooBot-Image", ClientKind::Crawler, true),
+            entry("FooAds", ClientKind::SpecialCase, false),
+            entry("libfoo", ClientKind::Tool, true),
         ];
         let words = Words {
             crawler_signs: vec![sign("*bot"), sign("crawl*")],
@@ -265,25 +265,25 @@ mod tests {
             compatible: vec![sign("MSIE")],
             human_words: ["chrome".into()].into(),
         };
-        Identifier::new(Knowledge { catalogue: Catalogue::new(crawlers, Vec::new()), words }).unwrap()
+        Identifier::new(RecognitionData { catalogue: Catalogue::new(crawlers, Vec::new()), words }).unwrap()
     }
 
-    fn told(header: &str) -> (Client, Option<String>) {
+    fn told(header: &str) -> (ClientKind, Option<String>) {
         let identity = identifier().recognise(Some(header.as_bytes()));
         (identity.client, identity.crawler.as_deref().map(str::to_owned))
     }
 
     #[test]
     fn names_come_first_and_the_longest_wins() {
-        assert_eq!(told("FooBot-Image/1.0"), (Client::Crawler, Some("FooBot-Image".into())));
+        assert_eq!(told("FooBot-Image/1.0"), (ClientKind::Crawler, Some("FooBot-Image".into())));
         assert_eq!(
             told("Mozilla/5.0 (compatible; fooads; +http://x/FooBot)"),
-            (Client::SpecialCase, Some("FooAds".into()))
+            (ClientKind::SpecialCase, Some("FooAds".into()))
         );
-        assert_eq!(told("BarBot (like FooBot)"), (Client::Crawler, Some("BarBot".into())));
+        assert_eq!(told("BarBot (like FooBot)"), (ClientKind::Crawler, Some("BarBot".into())));
         assert_eq!(told("libfoo/1 FooBot/2").1.as_deref(), Some("FooBot"));
-        assert_eq!(told("MyCrawler/1 libfoo/2").0, Client::Tool);
-        assert_eq!(told("My-crawler/1 libfoo/2"), (Client::Crawler, Some("My-crawler".into())));
+        assert_eq!(told("MyCrawler/1 libfoo/2").0, ClientKind::Tool);
+        assert_eq!(told("My-crawler/1 libfoo/2"), (ClientKind::Crawler, Some("My-crawler".into())));
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
             for filled in filled {
                 let named = format!("{browser} {filled} (compatible; FooBot/1.2)");
                 assert_eq!(told(&named).1.as_deref(), Some("FooBot"), "{padding}");
-                assert_eq!(told(&format!("{browser} {filled}")), (Client::Browser, None), "{padding}");
+                assert_eq!(told(&format!("{browser} {filled}")), (ClientKind::Browser, None), "{padding}");
             }
         }
     }
@@ -302,26 +302,26 @@ mod tests {
     #[test]
     fn model_names_convict_nobody() {
         let phone = "Mozilla/5.0 (Linux; Android 7.0; M bot 54) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/78 Safari/537.36";
-        assert_eq!(told(phone).0, Client::Browser);
+        assert_eq!(told(phone).0, ClientKind::Browser);
         assert_eq!(told(&format!("{phone} (compatible; FooBot/2.1)")).1.as_deref(), Some("FooBot"));
         assert_eq!(told(&phone.replace("M bot 54", "FooBot/1.0")).1.as_deref(), Some("FooBot"));
-        assert_eq!(told(&phone.replace("M bot 54", "FooBot")).0, Client::Browser);
+        assert_eq!(told(&phone.replace("M bot 54", "FooBot")).0, ClientKind::Browser);
     }
 
     #[test]
     fn shapes() {
-        assert_eq!(told("Mozilla/5.0 (Windows NT 6.1) Firefox/4"), (Client::Browser, None));
+        assert_eq!(told("Mozilla/5.0 (Windows NT 6.1) Firefox/4"), (ClientKind::Browser, None));
         assert_eq!(told("Mozilla/5.0 (compatible; Unheard; Windows)").1.as_deref(), Some("Unheard"));
-        assert_eq!(told("Mozilla/4.0 (compatible;)"), (Client::Unnamed, None));
-        assert_eq!(told("Mozilla/5.0"), (Client::Tool, None));
-        assert_eq!(told("MyShop/12 CFNetwork/1410"), (Client::App, None));
-        assert_eq!(told("NOKIA-1 MIDP-2.0"), (Client::Browser, None));
-        assert_eq!(told("unheard-of/1.0"), (Client::Tool, Some("unheard-of".into())));
-        assert_eq!(told("x (+http://x.org)").0, Client::Crawler);
-        assert_eq!(told("just some words").0, Client::Tool);
-        assert_eq!(told("t\u{e9}l\u{e9}phone \u{1f639}"), (Client::Unnamed, None));
-        assert_eq!(told(" - ").0, Client::Unnamed);
-        assert_eq!(identifier().recognise(None).client, Client::Unnamed);
+        assert_eq!(told("Mozilla/4.0 (compatible;)"), (ClientKind::Unnamed, None));
+        assert_eq!(told("Mozilla/5.0"), (ClientKind::Tool, None));
+        assert_eq!(told("MyShop/12 CFNetwork/1410"), (ClientKind::App, None));
+        assert_eq!(told("NOKIA-1 MIDP-2.0"), (ClientKind::Browser, None));
+        assert_eq!(told("unheard-of/1.0"), (ClientKind::Tool, Some("unheard-of".into())));
+        assert_eq!(told("x (+http://x.org)").0, ClientKind::Crawler);
+        assert_eq!(told("just some words").0, ClientKind::Tool);
+        assert_eq!(told("t\u{e9}l\u{e9}phone \u{1f639}"), (ClientKind::Unnamed, None));
+        assert_eq!(told(" - ").0, ClientKind::Unnamed);
+        assert_eq!(identifier().recognise(None).client, ClientKind::Unnamed);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Not here: how the answer was reached, and whether the claimed name is true.
 
-use super::client::Client;
+use super::client::ClientKind;
 use std::sync::Arc;
 use strum::VariantArray as _;
 
@@ -95,7 +95,7 @@ impl Basis {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The kind of client.
-    pub client: Client,
+    pub client: ClientKind,
     /// The catalogue's name for it; else the product word that gave it away,
     /// at most [`Identity::MAX_NAME`] bytes of printable ASCII. `None` when the
     /// header names nothing.
@@ -154,13 +154,13 @@ impl Identity {
     }
 
     /// An identity without name or tokens.
-    pub(super) fn nameless(client: Client, basis: Basis) -> Self {
+    pub(super) fn nameless(client: ClientKind, basis: Basis) -> Self {
         Self { client, crawler: None, purpose: None, tokens: Arc::default(), star: client.is_judged(), basis }
     }
 
     /// An identity that a product word of the header gives. The word is also
     /// its token when robots.txt could name it.
-    pub(super) fn from_word(client: Client, word: Option<Arc<str>>, basis: Basis) -> Self {
+    pub(super) fn from_word(client: ClientKind, word: Option<Arc<str>>, basis: Basis) -> Self {
         let tokens: Arc<[Box<str>]> = match &word {
             Some(word) if super::catalogue::token_is_legal(word) => Arc::new([Box::from(&**word)]),
             _ => Arc::default(),
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_may_be_a_person_is_audited_only() {
-        let of = |basis| Identity::from_word(Client::Crawler, Some("Comet".into()), basis);
+        let of = |basis| Identity::from_word(ClientKind::Crawler, Some("Comet".into()), basis);
         assert!(of(Basis::SecondOpinion).is_audited_only() && of(Basis::SecondOpinion).second_opinion());
         let promoted = of(Basis::OperatorTokenInBrowser);
         assert!(promoted.is_audited_only() && !promoted.second_opinion());
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn a_word_is_a_token_only_when_robots_txt_could_name_it() {
-        let bot = Identity::from_word(Client::Crawler, Some("FooBot".into()), Basis::Sign);
+        let bot = Identity::from_word(ClientKind::Crawler, Some("FooBot".into()), Basis::Sign);
         assert_eq!(&*bot.tokens, [Box::from("FooBot")]);
-        let odd = Identity::from_word(Client::Tool, Some("a/b#c".into()), Basis::Structure);
+        let odd = Identity::from_word(ClientKind::Tool, Some("a/b#c".into()), Basis::Structure);
         assert!(odd.tokens.is_empty() && odd.star);
-        assert!(!Identity::nameless(Client::Browser, Basis::Shape).star);
+        assert!(!Identity::nameless(ClientKind::Browser, Basis::Shape).star);
     }
 }

@@ -9,7 +9,7 @@
 //! Pure apart from its cache: no clock, no I/O, no log, no configuration. Not
 //! here: whether the claim is true, and what follows from it.
 //!
-//! - [`Knowledge`]: the catalogue and the word lists, as plain data.
+//! - [`RecognitionData`]: the catalogue and the word lists, as plain data.
 //! - [`Identifier`]: recognises, remembers, explains.
 //! - [`OperatorTokens`]: what a site's own robots.txt adds.
 
@@ -31,10 +31,10 @@ mod user_agent;
 mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
-pub use client::{Client, Proof};
-pub use identifier::{Identifier, Step};
+pub use client::{ClientKind, Proof};
+pub use identifier::{Identifier, IdentifyStep};
 pub use identity::{Basis, Identity, Purpose, Recognised};
 pub use operator_tokens::OperatorTokens;
 pub use scan::BuildError;
 pub use sign::{Sign, SignError};
-pub use words::{Guard, Knowledge, Words};
+pub use words::{Guard, RecognitionData, Words};

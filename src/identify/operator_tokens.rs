@@ -9,10 +9,10 @@
 //! Rebuilt when robots.txt changes; the catalogue's automaton is not.
 
 use super::catalogue::token_is_legal;
-use super::client::Client;
-use super::find::Hit;
+use super::client::ClientKind;
+use super::find::SignHit;
 use super::header;
-use super::identifier::{Identifier, Step};
+use super::identifier::{Identifier, IdentifyStep};
 use super::identity::{Basis, Identity, Recognised};
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl OperatorTokens {
         identity: &Arc<Identity>,
         user_agent: Option<&[u8]>,
         identifier: &Identifier,
-    ) -> (Arc<Identity>, Option<Step>) {
+    ) -> (Arc<Identity>, Option<IdentifyStep>) {
         let refined = self.refine(Arc::clone(identity), user_agent, identifier);
         if refined == *identity {
             return (refined, None);
@@ -124,7 +124,7 @@ impl OperatorTokens {
         } else {
             format!("robots.txt names `{names}`, which stands in product position: a crawler")
         };
-        (refined, Some(Step::new(step)))
+        (refined, Some(IdentifyStep::new(step)))
     }
 
     fn refined(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
@@ -163,7 +163,7 @@ impl OperatorTokens {
             return Arc::clone(identity);
         }
         let marks = identifier.scanner().scan(header);
-        if identity.client == Client::App && marks.app.or(marks.handheld).is_some() {
+        if identity.client == ClientKind::App && marks.app.or(marks.handheld).is_some() {
             return Arc::clone(identity);
         }
         let models = marks.model.and_then(|model| header::comment_around(header, model.start()));
@@ -180,23 +180,23 @@ impl OperatorTokens {
         } else {
             Basis::OperatorToken
         };
-        Arc::new(Identity::from_word(Client::Crawler, Some(Arc::from(&**token)), basis))
+        Arc::new(Identity::from_word(ClientKind::Crawler, Some(Arc::from(&**token)), basis))
     }
 
     /// The tokens in the header: whole words, outside links, not as likeness;
     /// longest first, then the first.
-    fn finds(&self, header: &[u8]) -> Vec<Hit> {
+    fn finds(&self, header: &[u8]) -> Vec<SignHit> {
         let Some(automaton) = &self.automaton else {
             return Vec::new();
         };
-        let whole = |hit: &Hit| {
+        let whole = |hit: &SignHit| {
             let byte =
                 |at: Option<usize>| at.and_then(|at| header.get(at)).is_some_and(u8::is_ascii_alphanumeric);
             !byte(hit.start().checked_sub(1)) && !byte(Some(hit.end()))
         };
-        let mut hits: Vec<Hit> = automaton
+        let mut hits: Vec<SignHit> = automaton
             .find_overlapping_iter(header)
-            .map(|found| Hit::new(found.pattern().as_usize(), found.start(), found.end()))
+            .map(|found| SignHit::new(found.pattern().as_usize(), found.start(), found.end()))
             .filter(whole)
             .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start()))
             .collect();
@@ -207,7 +207,7 @@ impl OperatorTokens {
 }
 
 /// `; Tok/1`, ` Tok/1.0`, or after `compatible;`.
-fn in_product_position(header: &[u8], hit: Hit) -> bool {
+fn in_product_position(header: &[u8], hit: SignHit) -> bool {
     let before = header.get(..hit.start()).unwrap_or_default();
     let opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
     let versioned = header.get(hit.end()) == Some(&b'/')
@@ -238,7 +238,7 @@ fn is_human_word(token: &str, identifier: &Identifier) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::sign::Sign;
-    use super::super::words::{Knowledge, Words};
+    use super::super::words::{RecognitionData, Words};
     use super::*;
 
     fn identifier() -> Identifier {
@@ -251,7 +251,7 @@ mod tests {
             human_words: ["silk".into()].into(),
             ..Words::default()
         };
-        Identifier::new(Knowledge { words, ..Knowledge::default() }).unwrap()
+        Identifier::new(RecognitionData { words, ..RecognitionData::default() }).unwrap()
     }
 
     fn refined(tokens: &[&str], header: &str) -> Arc<Identity> {
@@ -278,15 +278,15 @@ mod tests {
     fn a_person_is_convicted_only_by_a_product() {
         let client = |header: &str| refined(&["Foo", "Silk", "CFNetwork"], header).client;
         let windows = "Mozilla/5.0 (Windows) AppleWebKit/1";
-        assert_eq!(client(&format!("{windows} Foo/1.0")), Client::Crawler);
+        assert_eq!(client(&format!("{windows} Foo/1.0")), ClientKind::Crawler);
         for innocent in ["Foo", "Foo/beta", "Silk/1.0", "(Foo)", "x-Foo/1"] {
-            assert_eq!(client(&format!("{windows} {innocent}")), Client::Browser, "{innocent}");
+            assert_eq!(client(&format!("{windows} {innocent}")), ClientKind::Browser, "{innocent}");
         }
         let basis = |header: &str| refined(&["Foo"], header).basis;
         assert_eq!(basis(&format!("{windows} Foo/1.0")), Basis::OperatorTokenInBrowser);
         assert_eq!(basis("Foo/1 (Windows)"), Basis::OperatorToken);
-        assert_eq!(client("Foo/1 CFNetwork/1"), Client::App);
-        assert_eq!(client("Foo/1 (Windows)"), Client::Crawler);
+        assert_eq!(client("Foo/1 CFNetwork/1"), ClientKind::App);
+        assert_eq!(client("Foo/1 (Windows)"), ClientKind::Crawler);
     }
 
     #[test]

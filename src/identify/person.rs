@@ -8,16 +8,16 @@
 //! questions (`classify`) and headers that name nobody (`shape`).
 
 use super::classify::Rules;
-use super::client::Client;
-use super::find::Hit;
+use super::client::ClientKind;
+use super::find::SignHit;
 use super::header;
 
 impl Rules<'_> {
     /// The mark of an app or of a handheld, outside the word of `hit`, in a
     /// header that does not present itself as a crawler.
-    pub(super) fn app_or_handheld_beside(&self, hit: Hit) -> Option<Hit> {
+    pub(super) fn app_or_handheld_beside(&self, hit: SignHit) -> Option<SignHit> {
         let found = self.found;
-        let beside = |mark: &Hit| !self.same_word(hit, *mark);
+        let beside = |mark: &SignHit| !self.same_word(hit, *mark);
         let first = found.app.filter(beside).or_else(|| found.handheld.filter(beside));
         // Only the first mark of each kind is kept: `com.robot.app/3 (Android 14)`.
         let mark = match first {
@@ -28,7 +28,7 @@ impl Rules<'_> {
     }
 
     /// The mark of an app or of a handheld behind the word of `hit`.
-    fn mark_behind(&self, hit: Hit) -> Option<Hit> {
+    fn mark_behind(&self, hit: SignHit) -> Option<SignHit> {
         let end = header::word_range(self.header, hit).end;
         let behind = self.scanner.scan(self.header.get(end..).unwrap_or_default());
         Some(behind.app.or(behind.handheld)?.shifted(end))
@@ -50,16 +50,18 @@ impl Rules<'_> {
     /// app of the same name: `WhatsApp/2 Android/5 Device/…`, a chat program that
     /// is a browser inside (`… Mattermost/5 Electron/33 …`), a feed reader's
     /// view of a page (`… Mobile/15E148 Feedly/100`).
-    pub(super) fn is_app_of(&self, client: Client, at: Hit) -> bool {
+    pub(super) fn is_app_of(&self, client: ClientKind, at: SignHit) -> bool {
         let Some(mark) = self.app_or_handheld_beside(at) else {
             return false;
         };
         match client {
             // What people ask for: behind the header of a whole browser too.
-            Client::Fetcher if self.found.app.is_some() || at.start() > 0 => true,
-            Client::Fetcher | Client::Monitor | Client::Tool => !self.is_browser_shaped() || self.is_view(),
+            ClientKind::Fetcher if self.found.app.is_some() || at.start() > 0 => true,
+            ClientKind::Fetcher | ClientKind::Monitor | ClientKind::Tool => {
+                !self.is_browser_shaped() || self.is_view()
+            }
             // `Pinterest/0.2 CFNetwork/…` is an app, `AppleNewsBot CFNetwork/…` is none.
-            Client::Crawler => self.found.app == Some(mark) && !self.holds_crawler_sign(at),
+            ClientKind::Crawler => self.found.app == Some(mark) && !self.holds_crawler_sign(at),
             _ => false,
         }
     }
@@ -71,14 +73,14 @@ impl Rules<'_> {
         self.found.handheld.is_some() && (holds(b"; wv)") || !holds(b"Safari/"))
     }
 
-    fn holds_crawler_sign(&self, at: Hit) -> bool {
+    fn holds_crawler_sign(&self, at: SignHit) -> bool {
         let signs = self.found.signs.as_slice();
         signs.iter().any(|sign| self.is_crawler_sign(*sign) && self.same_word(at, *sign))
     }
 
     /// Whether a generic word at `hit` is one that people's headers hold too, and
     /// says nothing here; the reason, if so.
-    pub(super) fn outweighed(&self, hit: Hit) -> Option<&'static str> {
+    pub(super) fn outweighed(&self, hit: SignHit) -> Option<&'static str> {
         if self.is_crawler_sign(hit) && self.app_or_handheld_beside(hit).is_some() {
             return Some("people's apps use the word too, and no link or address supports it");
         }
@@ -100,7 +102,7 @@ impl Rules<'_> {
     /// itself: `Harvest/2.4 (Macintosh; Intel Mac OS X 14.4)`. Servers that crawl
     /// run none of these systems, or add a link.
     fn is_desktop_program(&self) -> bool {
-        let in_comment = |mark: Hit| header::comment_around(self.header, mark.start()).is_some();
+        let in_comment = |mark: SignHit| header::comment_around(self.header, mark.start()).is_some();
         !self.is_browser_shaped() && self.found.desktop.is_some_and(in_comment) && !self.presents_itself()
     }
 
@@ -117,7 +119,7 @@ impl Rules<'_> {
 
     /// Whether `hit` stands in the comment of an Internet Explorer, where
     /// toolbars and components leave their names.
-    fn is_toolbar(&self, hit: Hit) -> bool {
+    fn is_toolbar(&self, hit: SignHit) -> bool {
         let comment = || header::comment_around(self.header, hit.start());
         self.found.mozilla.is_some()
             && !self.presents_itself()
@@ -126,7 +128,7 @@ impl Rules<'_> {
 
     /// Whether the link at `hit` is only a host name, `www.example.org`, in the
     /// full header of a desktop browser: shops and schools put theirs there.
-    pub(super) fn is_bare_host_of_browser(&self, hit: Hit) -> bool {
+    pub(super) fn is_bare_host_of_browser(&self, hit: SignHit) -> bool {
         let text = |range| self.header.get::<std::ops::Range<usize>>(range).unwrap_or_default();
         let before = text(0..hit.start());
         !text(hit.start()..hit.end()).contains(&b':')
@@ -145,7 +147,7 @@ impl Rules<'_> {
     }
 
     /// Whether the word around the find is a product with a version.
-    fn has_version(&self, hit: Hit) -> bool {
+    fn has_version(&self, hit: SignHit) -> bool {
         let word = header::word_range(self.header, hit);
         let end = word.end.min(self.header.len());
         match self.header.get(end..).unwrap_or_default() {
@@ -159,7 +161,7 @@ impl Rules<'_> {
 mod tests {
     use super::super::scan::Scanner;
     use super::super::sign::Sign;
-    use super::super::words::{Knowledge, Words};
+    use super::super::words::{RecognitionData, Words};
     use super::*;
 
     /// What `ask` says about a header; the words are `*bot` and `*probe`.
@@ -175,7 +177,7 @@ mod tests {
             compatible: list(&["MSIE*"]),
             ..Words::default()
         };
-        let knowledge = Knowledge { words, ..Knowledge::default() };
+        let knowledge = RecognitionData { words, ..RecognitionData::default() };
         let scanner = Scanner::new(&knowledge).unwrap();
         let found = scanner.scan(header.as_bytes());
         ask(&Rules::new(&knowledge, &scanner, header.as_bytes(), &found))
@@ -240,21 +242,24 @@ mod tests {
         let is_app = |client, header: &str| {
             ask(header, |rules| {
                 let at = header.find("Name").unwrap();
-                rules.is_app_of(client, Hit::new(0, at, at + 4))
+                rules.is_app_of(client, SignHit::new(0, at, at + 4))
             })
         };
-        for client in [Client::Fetcher, Client::Monitor, Client::Tool] {
+        for client in [ClientKind::Fetcher, ClientKind::Monitor, ClientKind::Tool] {
             assert!(is_app(client, "Name/1 (iPhone)"));
             assert!(is_app(client, "Mozilla/5.0 (iPhone) Mobile/15E148 Name/1"));
             assert!(is_app(client, "Mozilla/5.0 (Linux; Android 9; wv) Safari/5 Name/1"));
             let whole = is_app(client, "Mozilla/5.0 (iPhone) Mobile/15E148 Safari/6 Name/1");
-            assert_eq!(whole, client == Client::Fetcher, "{client}");
+            assert_eq!(whole, client == ClientKind::Fetcher, "{client}");
             assert!(!is_app(client, "Name Mozilla/5.0 (iPhone) Mobile/15E148 Safari/6"));
             assert!(!is_app(client, "Name/1 (iPhone; http://x.org)") && !is_app(client, "Name/1"));
         }
-        assert!(is_app(Client::Crawler, "Name/1 CFNetwork/1") && !is_app(Client::Crawler, "Name/1 (iPhone)"));
-        assert!(!is_app(Client::Crawler, "Namebot/1 CFNetwork/1"));
-        assert!(!is_app(Client::SpecialCase, "Name/1 CFNetwork/1"));
+        assert!(
+            is_app(ClientKind::Crawler, "Name/1 CFNetwork/1")
+                && !is_app(ClientKind::Crawler, "Name/1 (iPhone)")
+        );
+        assert!(!is_app(ClientKind::Crawler, "Namebot/1 CFNetwork/1"));
+        assert!(!is_app(ClientKind::SpecialCase, "Name/1 CFNetwork/1"));
     }
 
     #[test]

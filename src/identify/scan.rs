@@ -4,10 +4,10 @@
 //! Not here: the search (`automaton`), and what the finds mean together
 //! (`classify`).
 
-use super::automaton::Automaton;
-use super::find::{Found, Hit, Meaning};
-use super::sign::{Bounds, Sign};
-use super::words::{Knowledge, Words};
+use super::automaton::TransitionTable;
+use super::find::{SignFinds, SignHit, SignMeaning};
+use super::sign::{LiteralBounds, Sign};
+use super::words::{RecognitionData, Words};
 use aho_corasick::Anchored;
 
 /// The automaton could not be built.
@@ -16,49 +16,49 @@ use aho_corasick::Anchored;
 pub struct BuildError;
 
 /// What the rules of `classify` look for, whatever the lists say.
-const FIXED: [(&str, Meaning); 24] = [
-    ("*mozilla/*", Meaning::Mozilla),
-    ("*.com", Meaning::Host),
-    ("*.net", Meaning::Host),
-    ("*.org", Meaning::Host),
-    ("*.io", Meaning::Host),
-    ("*.ai", Meaning::Host),
-    ("*://*", Meaning::Link),
-    ("www.*", Meaning::Link),
-    ("*compatible;*", Meaning::Compatible),
-    ("*like gecko;*", Meaning::GeckoTail),
-    ("*android*", Meaning::Model),
-    ("adr ", Meaning::Model),
-    ("*tizen*", Meaning::Model),
-    ("*kaios*", Meaning::Model),
-    ("*windows phone*", Meaning::Model),
-    ("*harmony*", Meaning::Model),
-    ("*symbian*", Meaning::Model),
-    ("*smart-tv*", Meaning::Model),
-    ("*smarttv*", Meaning::Model),
-    ("*web0s*", Meaning::Model),
-    ("*series60*", Meaning::Model),
-    ("*series40*", Meaning::Model),
-    ("*bada/*", Meaning::Model),
-    ("*(macintosh;*", Meaning::Macintosh),
+const FIXED: [(&str, SignMeaning); 24] = [
+    ("*mozilla/*", SignMeaning::Mozilla),
+    ("*.com", SignMeaning::Host),
+    ("*.net", SignMeaning::Host),
+    ("*.org", SignMeaning::Host),
+    ("*.io", SignMeaning::Host),
+    ("*.ai", SignMeaning::Host),
+    ("*://*", SignMeaning::Link),
+    ("www.*", SignMeaning::Link),
+    ("*compatible;*", SignMeaning::Compatible),
+    ("*like gecko;*", SignMeaning::GeckoTail),
+    ("*android*", SignMeaning::Model),
+    ("adr ", SignMeaning::Model),
+    ("*tizen*", SignMeaning::Model),
+    ("*kaios*", SignMeaning::Model),
+    ("*windows phone*", SignMeaning::Model),
+    ("*harmony*", SignMeaning::Model),
+    ("*symbian*", SignMeaning::Model),
+    ("*smart-tv*", SignMeaning::Model),
+    ("*smarttv*", SignMeaning::Model),
+    ("*web0s*", SignMeaning::Model),
+    ("*series60*", SignMeaning::Model),
+    ("*series40*", SignMeaning::Model),
+    ("*bada/*", SignMeaning::Model),
+    ("*(macintosh;*", SignMeaning::Macintosh),
 ];
 
 /// The signs of all lists, compiled.
 #[derive(Debug)]
 pub(super) struct Scanner {
-    automaton: Automaton,
+    automaton: TransitionTable,
     /// By the index of a hit; small, so that all of them stay near.
-    meanings: Box<[(Meaning, Bounds)]>,
+    meanings: Box<[(SignMeaning, LiteralBounds)]>,
     signs: Box<[Sign]>,
     compatible: CompatibleWords,
 }
 
 impl Scanner {
-    pub(super) fn new(knowledge: &Knowledge) -> Result<Self, BuildError> {
+    pub(super) fn new(knowledge: &RecognitionData) -> Result<Self, BuildError> {
         let all = all_signs(knowledge);
         let literals: Vec<&str> = all.iter().map(|(_, sign)| sign.text()).collect();
         Ok(Self {
-            automaton: Automaton::new(&literals, Anchored::No)?,
+            automaton: TransitionTable::new(&literals, Anchored::No)?,
             meanings: all.iter().map(|(meaning, sign)| (*meaning, sign.bounds())).collect(),
             compatible: CompatibleWords::new(&compatible_words(&knowledge.words))?,
             signs: all.into_iter().map(|(_, sign)| sign).collect(),
@@ -71,18 +71,18 @@ impl Scanner {
     }
 
     #[inline]
-    pub(super) fn meaning(&self, hit: Hit) -> Option<Meaning> {
+    pub(super) fn meaning(&self, hit: SignHit) -> Option<SignMeaning> {
         self.meanings.get(hit.sign()).map(|(meaning, _)| *meaning)
     }
 
     /// The sign behind a hit.
-    pub(super) fn sign(&self, hit: Hit) -> Option<&Sign> {
+    pub(super) fn sign(&self, hit: SignHit) -> Option<&Sign> {
         self.signs.get(hit.sign())
     }
 
     /// Finds every sign in `header`.
-    pub(super) fn scan(&self, header: &[u8]) -> Found {
-        let mut found = Found::default();
+    pub(super) fn scan(&self, header: &[u8]) -> SignFinds {
+        let mut found = SignFinds::default();
         self.scan_into(&mut found, header);
         found
     }
@@ -90,12 +90,12 @@ impl Scanner {
     /// The same, into places that are free. Moving them costs a recognition as
     /// much as a find.
     #[inline]
-    pub(super) fn scan_into(&self, found: &mut Found, header: &[u8]) {
+    pub(super) fn scan_into(&self, found: &mut SignFinds, header: &[u8]) {
         self.automaton.find(header, |hit| self.take(found, header, hit));
     }
 
     #[inline]
-    fn take(&self, found: &mut Found, header: &[u8], hit: Hit) {
+    fn take(&self, found: &mut SignFinds, header: &[u8], hit: SignHit) {
         let Some((meaning, bounds)) = self.meanings.get(hit.sign()) else {
             return;
         };
@@ -112,30 +112,30 @@ impl Scanner {
     }
 }
 
-fn all_signs(knowledge: &Knowledge) -> Vec<(Meaning, Sign)> {
+fn all_signs(knowledge: &RecognitionData) -> Vec<(SignMeaning, Sign)> {
     let words = &knowledge.words;
     let mut all = Vec::new();
     for (entry, crawler) in (0..).zip(knowledge.catalogue.crawlers()) {
-        all.extend(crawler.signs.iter().map(|sign| (Meaning::Named(entry), sign.clone())));
+        all.extend(crawler.signs.iter().map(|sign| (SignMeaning::Named(entry), sign.clone())));
     }
     for (list, meaning) in [
-        (&words.crawler_signs, Meaning::CrawlerSign),
-        (&words.tool_signs, Meaning::ToolSign),
-        (&words.app_marks, Meaning::App),
-        (&words.device_marks, Meaning::Device),
-        (&words.handhelds, Meaning::Handheld),
-        (&words.desktops, Meaning::Desktop),
-        (&words.engines, Meaning::Engine),
-        (&words.platforms, Meaning::Platform),
+        (&words.crawler_signs, SignMeaning::CrawlerSign),
+        (&words.tool_signs, SignMeaning::ToolSign),
+        (&words.app_marks, SignMeaning::App),
+        (&words.device_marks, SignMeaning::Device),
+        (&words.handhelds, SignMeaning::Handheld),
+        (&words.desktops, SignMeaning::Desktop),
+        (&words.engines, SignMeaning::Engine),
+        (&words.platforms, SignMeaning::Platform),
     ] {
         all.extend(list.iter().map(|sign| (meaning, sign.clone())));
     }
     for guard in &words.guards {
-        let meaning = if guard.whole_header { Meaning::WholeGuard } else { Meaning::Guard };
+        let meaning = if guard.whole_header { SignMeaning::WholeGuard } else { SignMeaning::Guard };
         all.push((meaning, guard.sign.clone()));
     }
     all.extend(FIXED.iter().filter_map(|(written, meaning)| Some((*meaning, Sign::parse(written).ok()?))));
-    all.push((Meaning::Mail, Sign::at_sign()));
+    all.push((SignMeaning::Mail, Sign::at_sign()));
     all
 }
 
@@ -150,14 +150,14 @@ fn compatible_words(words: &Words) -> Vec<Sign> {
 /// own: they count nowhere else, and most of them stand in every header.
 #[derive(Debug)]
 struct CompatibleWords {
-    automaton: Automaton,
+    automaton: TransitionTable,
     signs: Box<[Sign]>,
 }
 
 impl CompatibleWords {
     fn new(signs: &[Sign]) -> Result<Self, BuildError> {
         let literals: Vec<&str> = signs.iter().map(Sign::text).collect();
-        Ok(Self { automaton: Automaton::new(&literals, Anchored::Yes)?, signs: signs.into() })
+        Ok(Self { automaton: TransitionTable::new(&literals, Anchored::Yes)?, signs: signs.into() })
     }
 
     fn stands_at(&self, header: &[u8], start: usize) -> bool {
@@ -179,7 +179,7 @@ mod tests {
 
     fn scanner() -> Scanner {
         let sign = |written: &str| Sign::parse(written).unwrap();
-        let mut knowledge = Knowledge::default();
+        let mut knowledge = RecognitionData::default();
         knowledge.words.crawler_signs = vec![sign("*bot")];
         knowledge.words.platforms = vec![sign("Windows")];
         knowledge.words.compatible = vec![sign("MSIE"), sign("Win*")];
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn finds_in_either_case_and_keeps_boundaries() {
         let found = scanner().scan(b"FooBOT/1 bottle windows (+HTTP://x y@z)");
-        assert_eq!(found.signs.as_slice(), [Hit::new(found.signs.as_slice()[0].sign(), 3, 6)]);
+        assert_eq!(found.signs.as_slice(), [SignHit::new(found.signs.as_slice()[0].sign(), 3, 6)]);
         assert_eq!(found.platform.unwrap().start(), 16);
         assert_eq!(found.links.as_slice().len(), 1);
         assert_eq!(found.mails.as_slice().len(), 1);

@@ -16,12 +16,12 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sign {
     text: Box<str>,
-    bounds: Bounds,
+    bounds: LiteralBounds,
 }
 
 /// Where a literal may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Bounds {
+pub(super) struct LiteralBounds {
     opening: bool,
     left: bool,
     right: bool,
@@ -71,14 +71,14 @@ impl Sign {
         }
         match text.trim().len() {
             0 | 1 => Err(SignError::TooShort),
-            2..=120 => Ok(Self { text: text.into(), bounds: Bounds { opening, left, right } }),
+            2..=120 => Ok(Self { text: text.into(), bounds: LiteralBounds { opening, left, right } }),
             _ => Err(SignError::TooLong),
         }
     }
 
     /// The sign of a mail address, shorter than a file may write.
     pub(super) fn at_sign() -> Self {
-        Self { text: "@".into(), bounds: Bounds { opening: false, left: false, right: false } }
+        Self { text: "@".into(), bounds: LiteralBounds { opening: false, left: false, right: false } }
     }
 
     /// Whether it only stands where a product can open a header.
@@ -88,7 +88,10 @@ impl Sign {
 
     /// The same literal as a whole word, blanks at its ends dropped.
     pub(super) fn whole(&self) -> Self {
-        Self { text: self.text.trim().into(), bounds: Bounds { opening: false, left: true, right: true } }
+        Self {
+            text: self.text.trim().into(),
+            bounds: LiteralBounds { opening: false, left: true, right: true },
+        }
     }
 
     /// The literal, as written.
@@ -107,12 +110,12 @@ impl Sign {
     }
 
     #[inline]
-    pub(super) fn bounds(&self) -> Bounds {
+    pub(super) fn bounds(&self) -> LiteralBounds {
         self.bounds
     }
 }
 
-impl Bounds {
+impl LiteralBounds {
     /// Whether a literal found at `start..end` of `header` keeps them.
     #[inline]
     pub(super) fn holds(self, header: &[u8], start: usize, end: usize) -> bool {

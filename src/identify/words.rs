@@ -47,7 +47,7 @@ pub struct Words {
 
 /// All that recognition knows: crawlers by name, and the word lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Knowledge {
+pub struct RecognitionData {
     /// Crawlers by name.
     pub catalogue: super::catalogue::Catalogue,
     /// The word lists.

@@ -18,18 +18,18 @@ use std::sync::Arc;
 /// All certificates of a policy.
 #[derive(Clone, Default)]
 pub struct Certificates {
-    pairs: Vec<Pair>,
+    pairs: Vec<CertificateFiles>,
     hosts: HostTable,
 }
 
 #[derive(Clone)]
-struct Pair {
+struct CertificateFiles {
     config: CertificateConfig,
     key: Arc<CertifiedKey>,
     validity: Option<Validity>,
 }
 
-impl Pair {
+impl CertificateFiles {
     fn new(config: &CertificateConfig, key: CertifiedKey) -> Self {
         Self { config: config.clone(), validity: Validity::of(&key.cert), key: Arc::new(key) }
     }
@@ -37,7 +37,7 @@ impl Pair {
 
 /// A certificate that is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct ShownCertificate<'a> {
     /// The file it came from.
     pub file: &'a Path,
     /// The hosts it was configured for; none where its own names decide.
@@ -65,7 +65,7 @@ impl Certificates {
             let kept = former.and_then(|former| former.pairs.iter().find(|pair| pair.config == *config));
             match (read(config), kept) {
                 (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
-                (Ok(key), _) => pairs.push(Pair::new(config, key)),
+                (Ok(key), _) => pairs.push(CertificateFiles::new(config, key)),
                 (Err(error), Some(kept)) => {
                     pairs.push(kept.clone());
                     unfit.push(error.with_hint("the former certificate is shown until this is mended"));
@@ -92,20 +92,20 @@ impl Certificates {
     }
 
     /// All of them, in the order of the configuration.
-    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
-        self.pairs.iter().map(|pair| Shown {
+    pub fn shown(&self) -> impl Iterator<Item = ShownCertificate<'_>> {
+        self.pairs.iter().map(|pair| ShownCertificate {
             file: &pair.config.certificate,
             hosts: &pair.config.hosts,
             validity: pair.validity,
         })
     }
 
-    fn configured_for(&self, host: &str) -> Option<&Pair> {
+    fn configured_for(&self, host: &str) -> Option<&CertificateFiles> {
         // A pair without hosts is the table's default, and comes last here.
         self.pairs.get(self.hosts.find(host)?).filter(|pair| !pair.config.hosts.is_empty())
     }
 
-    fn naming(&self, host: &str) -> Option<&Pair> {
+    fn naming(&self, host: &str) -> Option<&CertificateFiles> {
         let name = ServerName::try_from(host).ok()?;
         self.pairs.iter().filter(|pair| pair.config.hosts.is_empty()).find(|pair| {
             let own = pair.key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
@@ -115,7 +115,7 @@ impl Certificates {
 
     /// Whether both show the same.
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let same = |(one, other): (&Pair, &Pair)| Arc::ptr_eq(&one.key, &other.key);
+        let same = |(one, other): (&CertificateFiles, &CertificateFiles)| Arc::ptr_eq(&one.key, &other.key);
         self.pairs.len() == other.pairs.len() && self.pairs.iter().zip(&other.pairs).all(same)
     }
 }
@@ -123,14 +123,14 @@ impl Certificates {
 fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
     let path = &config.certificate;
     let fault = |path: &Path, message: String| ConfigError::whole(path, message);
-    let text = octets(path, "certificate")?;
+    let text = bytes(path, "certificate")?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
         .map_err(|error| fault(path, format!("this is no certificate in PEM: {error}")))?;
     if chain.is_empty() {
         return Err(fault(path, "there is no certificate in this file; PEM is expected".to_owned()));
     }
-    let text = octets(&config.key, "key")?;
+    let text = bytes(&config.key, "key")?;
     let key = PrivateKeyDer::from_pem_slice(&text)
         .map_err(|error| fault(&config.key, format!("there is no private key in this file: {error}")))?;
     let key = rustls::crypto::ring::sign::any_supported_type(&key)
@@ -147,7 +147,7 @@ fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
     }
 }
 
-fn octets(path: &Path, what: &str) -> Result<Vec<u8>, ConfigError> {
+fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, ConfigError> {
     let read = reading::read(path, MOST_BYTES);
     read.map(|read| read.bytes)
         .map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))

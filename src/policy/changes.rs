@@ -33,7 +33,7 @@ pub struct ReloadReport {
     pub restart: Vec<&'static str>,
     /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
     /// the configuration or the catalogue keeps the whole policy.
-    pub errors: Vec<Fault>,
+    pub errors: Vec<ReportedFault>,
 }
 
 /// What a reload did to one site.
@@ -57,7 +57,7 @@ pub struct SiteChange {
 
 /// A fault as it stands in a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct ReportedFault {
     /// The file.
     pub path: String,
     /// The line, from 1.
@@ -68,7 +68,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ReportedFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.line, self.column) {
             (Some(line), Some(column)) => write!(out, "{}:{line}:{column}: {}", self.path, self.message),
@@ -77,7 +77,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl From<&ConfigError> for Fault {
+impl From<&ConfigError> for ReportedFault {
     fn from(error: &ConfigError) -> Self {
         let hint = error.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
         Self {
@@ -89,7 +89,7 @@ impl From<&ConfigError> for Fault {
     }
 }
 
-impl From<&LedgerError> for Fault {
+impl From<&LedgerError> for ReportedFault {
     fn from(error: &LedgerError) -> Self {
         Self { path: error.path().display().to_string(), line: None, column: None, message: error.reason() }
     }
@@ -139,10 +139,10 @@ fn rule_delta(old: &Robots, new: &Robots) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::Limits;
+    use crate::robots::ParseLimits;
 
     fn robots(text: &str) -> Robots {
-        Robots::parse(text.as_bytes(), &Limits::default()).robots
+        Robots::parse(text.as_bytes(), &ParseLimits::default()).robots
     }
 
     #[test]

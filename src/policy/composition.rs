@@ -5,10 +5,12 @@
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::{Policy, Site};
 use crate::config::RobotsConfig;
-use crate::decide::{SiteRules, Version};
+use crate::decide::{RobotsVersion, SiteRules};
 use crate::identify::{Catalogue, Purpose};
 use crate::record::printable;
-use crate::robots::{BlockedTokens, Composed, Finding, Limits, LineSource, Robots, Void, generated_from};
+use crate::robots::{
+    BlockedTokens, Composed, Finding, LineSource, ParseLimits, Robots, Void, generated_from,
+};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -54,10 +56,14 @@ pub(super) fn compose(
 }
 
 /// A file compiled, and what is odd about those of its lines that somebody wrote.
-pub(super) fn compiled(file: &RobotsFile, catalogue: &Catalogue, limits: Limits) -> (Version, Vec<Finding>) {
+pub(super) fn compiled(
+    file: &RobotsFile,
+    catalogue: &Catalogue,
+    limits: ParseLimits,
+) -> (RobotsVersion, Vec<Finding>) {
     let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
     parsed.compare_names(catalogue.names());
-    (Version::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
+    (RobotsVersion::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
 }
 
 /// One line of a robots.txt as it is served; field names are public API.
@@ -75,7 +81,7 @@ pub struct ServedLine {
 
 /// A site's robots.txt as it is served; field names are public API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Served {
+pub struct ServedRobots {
     /// The site.
     pub site: String,
     /// The version in force; null for a site without a file.
@@ -138,18 +144,19 @@ impl Site {
         let composed =
             compose(robots, own, policy.identifier.catalogue(), most).map_err(|(_, unfit)| unfit)?;
         let Some(file) = composed else {
-            let rules = SiteRules::new(Version::allowing_everything());
+            let rules = SiteRules::new(RobotsVersion::allowing_everything());
             return Ok(Self { rules, robots: None, findings: Arc::new([]), ..self.clone() });
         };
-        let (version, findings) = compiled(&file, policy.identifier.catalogue(), Limits { max_bytes: most });
+        let (version, findings) =
+            compiled(&file, policy.identifier.catalogue(), ParseLimits { max_bytes: most });
         let (rules, findings) = (SiteRules::new(Arc::new(version)), findings.into());
         Ok(Self { rules, robots: Some(Arc::new(file)), findings, ..self.clone() })
     }
 
     /// What it serves.
     #[must_use]
-    pub fn served(&self) -> Served {
-        Served {
+    pub fn served(&self) -> ServedRobots {
+        ServedRobots {
             site: self.config.name.clone(),
             robots_version: self.version().map(|id| id.to_string()),
             source: self.config.robots.source_word(),

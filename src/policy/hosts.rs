@@ -3,7 +3,7 @@
 use super::Site;
 use super::history::patterns;
 use crate::config::HostPattern;
-use crate::decide::{SiteRules, Version};
+use crate::decide::{RobotsVersion, SiteRules};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Hosts {
     pub(super) fn new(
         sites: &[Arc<Site>],
         others: Vec<String>,
-        mut rules: impl FnMut(&str, &Arc<Version>) -> SiteRules,
+        mut rules: impl FnMut(&str, &Arc<RobotsVersion>) -> SiteRules,
     ) -> Self {
         let mut own: HashMap<String, usize> = HashMap::new();
         for (index, site) in sites.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Hosts {
         let mut names: Vec<String> = own.keys().cloned().chain(others).collect();
         names.sort_unstable();
         names.dedup();
-        let nothing = Version::allowing_everything();
+        let nothing = RobotsVersion::allowing_everything();
         let slots: Vec<HostSlot> = names
             .into_iter()
             .map(|name| {

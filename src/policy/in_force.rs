@@ -6,14 +6,20 @@ use super::overrides::{Override, Overrides, Scope};
 use super::reload::Reloader;
 use crate::config::{Config, SiteConfig};
 use crate::enforce::{ClientModes, Mode, Modes};
-use crate::identify::{Client, Purpose};
+use crate::identify::{ClientKind, Purpose};
 use crate::record::word;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of client that can have a mode.
-const JUDGED: [Client; 6] =
-    [Client::Crawler, Client::SpecialCase, Client::Fetcher, Client::Tool, Client::Monitor, Client::Unnamed];
+const JUDGED: [ClientKind; 6] = [
+    ClientKind::Crawler,
+    ClientKind::SpecialCase,
+    ClientKind::Fetcher,
+    ClientKind::Tool,
+    ClientKind::Monitor,
+    ClientKind::Unnamed,
+];
 
 /// The modes of one site; field names are public API.
 #[derive(Clone, Debug, Serialize)]
@@ -29,12 +35,12 @@ pub struct SiteModes {
 pub struct ModeInForce {
     /// For whom.
     #[serde(flatten)]
-    pub whom: Whom,
+    pub whom: ModeScope,
     /// Which one.
     #[serde(with = "word")]
     pub mode: Mode,
     /// Who or what says so.
-    pub because: Because,
+    pub because: ModeSource,
     /// Whether it outlives a restart, where it was set by hand.
     pub persists: Option<bool>,
 }
@@ -42,7 +48,7 @@ pub struct ModeInForce {
 /// Whom a mode is for; the strongest kind first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "whom", content = "name", rename_all = "kebab-case")]
-pub enum Whom {
+pub enum ModeScope {
     /// Everybody, whatever else is set.
     Everybody,
     /// A crawler by name, in lower case.
@@ -52,7 +58,7 @@ pub enum Whom {
     Purpose(Purpose),
     /// A kind of client.
     #[serde(with = "word")]
-    Client(Client),
+    Client(ClientKind),
     /// All others at the site.
     Others,
 }
@@ -60,7 +66,7 @@ pub enum Whom {
 /// Who or what sets a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Because {
+pub enum ModeSource {
     /// `gatewayctl mode`.
     ByHand,
     /// `[crawlers.NAME]`.
@@ -108,12 +114,12 @@ pub(super) fn modes(config: &Config, site: &SiteConfig, overrides: &Overrides) -
     };
     for ModeInForce { whom, mode, .. } in in_force(config, site, overrides) {
         match whom {
-            Whom::Everybody => modes.all = Some(mode),
-            Whom::Crawler(name) => drop(modes.crawlers.insert(name, mode)),
-            Whom::Purpose(purpose) => drop(modes.purposes.insert(purpose, mode)),
+            ModeScope::Everybody => modes.all = Some(mode),
+            ModeScope::Crawler(name) => drop(modes.crawlers.insert(name, mode)),
+            ModeScope::Purpose(purpose) => drop(modes.purposes.insert(purpose, mode)),
             // Nothing but the configuration has a mode for one.
-            Whom::Client(_) => {}
-            Whom::Others => modes.site = mode,
+            ModeScope::Client(_) => {}
+            ModeScope::Others => modes.site = mode,
         }
     }
     modes
@@ -121,60 +127,60 @@ pub(super) fn modes(config: &Config, site: &SiteConfig, overrides: &Overrides) -
 
 /// Every mode that has a say at a site, the strongest first.
 fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<ModeInForce> {
-    let by_hand = ByHand { site: &site.name, overrides: overrides.in_force() };
+    let by_hand = ManualModes { site: &site.name, overrides: overrides.in_force() };
     let mut found: Vec<ModeInForce> = by_hand.everybody().into_iter().collect();
     let names: BTreeSet<&String> = config.crawlers.keys().chain(by_hand.crawlers()).collect();
     found.extend(names.into_iter().filter_map(|name| {
         let scope = |site| Scope { crawler: Some(name.clone()), site, ..Scope::default() };
-        let configured = config.crawlers.get(name).map(|mode| (*mode, Because::Crawlers));
-        by_hand.or(scope, configured, Whom::Crawler(name.clone()))
+        let configured = config.crawlers.get(name).map(|mode| (*mode, ModeSource::Crawlers));
+        by_hand.or(scope, configured, ModeScope::Crawler(name.clone()))
     }));
     let purposes: BTreeSet<Purpose> = config.purposes.keys().copied().chain(by_hand.purposes()).collect();
     found.extend(purposes.into_iter().filter_map(|purpose| {
         let scope = |site| Scope { purpose: Some(purpose), site, ..Scope::default() };
-        let configured = config.purposes.get(&purpose).map(|mode| (*mode, Because::Purposes));
-        by_hand.or(scope, configured, Whom::Purpose(purpose))
+        let configured = config.purposes.get(&purpose).map(|mode| (*mode, ModeSource::Purposes));
+        by_hand.or(scope, configured, ModeScope::Purpose(purpose))
     }));
     let defaults = ClientModes::default();
     found.extend(JUDGED.into_iter().filter_map(|client| {
         let mode = config.clients.of(client)?;
         let is_default = defaults.of(client) == Some(mode);
-        let because = if is_default { Because::Default } else { Because::Clients };
-        Some(ModeInForce { whom: Whom::Client(client), mode, because, persists: None })
+        let because = if is_default { ModeSource::Default } else { ModeSource::Clients };
+        Some(ModeInForce { whom: ModeScope::Client(client), mode, because, persists: None })
     }));
     let scope = |site| Scope { site, ..Scope::default() };
     // A mode of all sites, by hand or not, leaves a site that has one of its own.
-    let own = site.mode.map(|mode| (mode, Because::Site));
+    let own = site.mode.map(|mode| (mode, ModeSource::Site));
     let of_site = by_hand.find(&scope(Some(site.name.clone())));
     let of_all = by_hand.find(&scope(None)).filter(|_| own.is_none());
-    let written = own.unwrap_or((config.mode, Because::Global));
+    let written = own.unwrap_or((config.mode, ModeSource::Global));
     found.push(of_site.or(of_all).map_or_else(
-        || ModeInForce { whom: Whom::Others, mode: written.0, because: written.1, persists: None },
-        |set| set.in_force(Whom::Others),
+        || ModeInForce { whom: ModeScope::Others, mode: written.0, because: written.1, persists: None },
+        |set| set.in_force(ModeScope::Others),
     ));
     found
 }
 
 impl Override {
-    const fn in_force(&self, whom: Whom) -> ModeInForce {
-        ModeInForce { whom, mode: self.mode, because: Because::ByHand, persists: Some(self.persists) }
+    const fn in_force(&self, whom: ModeScope) -> ModeInForce {
+        ModeInForce { whom, mode: self.mode, because: ModeSource::ByHand, persists: Some(self.persists) }
     }
 }
 
 /// What was set by hand, as one site sees it.
-struct ByHand<'a> {
+struct ManualModes<'a> {
     site: &'a str,
     overrides: Vec<Override>,
 }
 
-impl ByHand<'_> {
+impl ManualModes<'_> {
     fn find(&self, scope: &Scope) -> Option<&Override> {
         self.overrides.iter().find(|set| set.scope == *scope)
     }
 
     fn everybody(&self) -> Option<ModeInForce> {
         let set = self.find(&Scope { all: true, ..Scope::default() })?;
-        Some(set.in_force(Whom::Everybody))
+        Some(set.in_force(ModeScope::Everybody))
     }
 
     fn here(&self) -> impl Iterator<Item = &Override> {
@@ -194,8 +200,8 @@ impl ByHand<'_> {
     fn or(
         &self,
         scope: impl Fn(Option<String>) -> Scope,
-        configured: Option<(Mode, Because)>,
-        whom: Whom,
+        configured: Option<(Mode, ModeSource)>,
+        whom: ModeScope,
     ) -> Option<ModeInForce> {
         let set = self.find(&scope(Some(self.site.to_owned()))).or_else(|| self.find(&scope(None)));
         match (set, configured) {
@@ -271,19 +277,19 @@ mod tests {
             .into_iter()
             .map(|one| (one.whom, one.mode.as_str(), one.because, one.persists))
             .collect();
-        let client = |client, mode, because| (Whom::Client(client), mode, because, None);
+        let client = |client, mode, because| (ModeScope::Client(client), mode, because, None);
         assert_eq!(
             told,
             [
-                (Whom::Everybody, "off", Because::ByHand, Some(true)),
-                (Whom::Crawler("bingbot".to_owned()), "enforce", Because::ByHand, Some(false)),
-                (Whom::Crawler("gptbot".to_owned()), "off", Because::Crawlers, None),
-                (Whom::Purpose(Purpose::AiTrain), "enforce", Because::Purposes, None),
-                client(Client::Fetcher, "audit", Because::Default),
-                client(Client::Tool, "off", Because::Clients),
-                client(Client::Monitor, "audit", Because::Default),
-                client(Client::Unnamed, "audit", Because::Default),
-                (Whom::Others, "off", Because::Site, None),
+                (ModeScope::Everybody, "off", ModeSource::ByHand, Some(true)),
+                (ModeScope::Crawler("bingbot".to_owned()), "enforce", ModeSource::ByHand, Some(false)),
+                (ModeScope::Crawler("gptbot".to_owned()), "off", ModeSource::Crawlers, None),
+                (ModeScope::Purpose(Purpose::AiTrain), "enforce", ModeSource::Purposes, None),
+                client(ClientKind::Fetcher, "audit", ModeSource::Default),
+                client(ClientKind::Tool, "off", ModeSource::Clients),
+                client(ClientKind::Monitor, "audit", ModeSource::Default),
+                client(ClientKind::Unnamed, "audit", ModeSource::Default),
+                (ModeScope::Others, "off", ModeSource::Site, None),
             ]
         );
     }

@@ -4,16 +4,16 @@
 //! `gatewayctl explain` judge through this one function.
 
 use super::{Policy, Site};
-use crate::decide::{Case, NoticeTime, Read, SiteRules, Verdict, decide};
+use crate::decide::{NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide};
 use crate::enforce::{Action, Mode, enforce};
 use crate::identify::{Identity, Proof, Recognised};
 use crate::request::RequestFacts;
-use crate::request::target::Target;
+use crate::request::target::RequestTarget;
 use std::sync::Arc;
 
 /// What the stages made of a request.
 #[derive(Clone, Debug)]
-pub struct Judged<'p> {
+pub struct JudgedRequest<'p> {
     /// Who it was.
     pub identity: Arc<Identity>,
     /// What supports that.
@@ -34,11 +34,11 @@ pub fn judge<'p>(
     site: &'p Site,
     rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
-    target: &Target<'_>,
+    target: &RequestTarget<'_>,
     proof: impl FnOnce(&Identity) -> Proof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: NoticeTime,
-) -> Judged<'p> {
+) -> JudgedRequest<'p> {
     let recognised = site.recognise(policy, facts.user_agent.as_deref());
     judge_recognised(policy, site, rules, facts, target, recognised, proof, reads, now)
 }
@@ -50,13 +50,13 @@ pub fn judge_recognised<'p>(
     site: &'p Site,
     rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
-    target: &Target<'_>,
+    target: &RequestTarget<'_>,
     recognised: Recognised,
     proof: impl FnOnce(&Identity) -> Proof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: NoticeTime,
-) -> Judged<'p> {
-    Subject { policy, site, rules, facts, target, recognised, now }.judged(proof, reads)
+) -> JudgedRequest<'p> {
+    JudgedClient { policy, site, rules, facts, target, recognised, now }.judged(proof, reads)
 }
 
 /// Judges a request as if `identity` were beyond doubt, whatever notice it had.
@@ -66,39 +66,39 @@ pub fn judge_as<'p>(
     site: &'p Site,
     rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
-    target: &Target<'_>,
+    target: &RequestTarget<'_>,
     identity: &Arc<Identity>,
     proof: Proof,
-) -> Judged<'p> {
+) -> JudgedRequest<'p> {
     let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
     let now = NoticeTime::default();
-    Subject { policy, site, rules, facts, target, recognised, now }.judged(|_| proof, |_, _| Vec::new())
+    JudgedClient { policy, site, rules, facts, target, recognised, now }.judged(|_| proof, |_, _| Vec::new())
 }
 
 /// A request whose sender is known.
-struct Subject<'p, 'a> {
+struct JudgedClient<'p, 'a> {
     policy: &'p Policy,
     site: &'p Site,
     rules: &'p SiteRules,
     facts: &'a RequestFacts<'a>,
-    target: &'a Target<'a>,
+    target: &'a RequestTarget<'a>,
     recognised: Recognised,
     now: NoticeTime,
 }
 
-impl<'p> Subject<'p, '_> {
+impl<'p> JudgedClient<'p, '_> {
     fn judged(
         self,
         proof: impl FnOnce(&Identity) -> Proof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
-    ) -> Judged<'p> {
+    ) -> JudgedRequest<'p> {
         let Self { policy, site, rules, facts, target, recognised, now } = self;
         let identity = &recognised.identity;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
         let proof = if is_judged { proof(identity) } else { Proof::Unchecked };
         let reads = if is_judged { reads(identity, proof) } else { Vec::new() };
-        let case = Case {
+        let case = VerdictInput {
             target,
             user_agent: facts.user_agent.as_deref(),
             identifier: &policy.identifier,
@@ -112,6 +112,6 @@ impl<'p> Subject<'p, '_> {
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
         let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
-        Judged { identity: recognised.identity, proof, verdict, mode, action }
+        JudgedRequest { identity: recognised.identity, proof, verdict, mode, action }
     }
 }

@@ -13,10 +13,10 @@ use super::{OriginFile, OriginFiles, Policy, Upstreams};
 use crate::config::{
     Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,
 };
-use crate::decide::{SiteRules, Version};
+use crate::decide::{RobotsVersion, SiteRules};
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
-use crate::robots::{Finding, Limits};
+use crate::robots::{Finding, ParseLimits};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub type LoadError = ConfigErrors;
 /// Every fault of every file, where the first version of a robots.txt is unfit too.
 pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
     let origins = OriginFiles::remembered(&config);
-    load(config, None, &origins, Manner { names: Names::Look, ..Manner::default() }, now)
-        .and_then(Loaded::fit)
+    load(config, None, &origins, LoadOptions { names: OriginNames::Look, ..LoadOptions::default() }, now)
+        .and_then(LoadedPolicy::fit)
 }
 
 /// Loads everything for judging only: nobody is ever forwarded, so no name is looked up.
@@ -41,23 +41,24 @@ pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
 /// As [`check`].
 pub fn trial(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
     let origins = OriginFiles::remembered(&config);
-    load(config, None, &origins, Manner { is_trial: true, ..Manner::default() }, now).and_then(Loaded::fit)
+    load(config, None, &origins, LoadOptions { is_trial: true, ..LoadOptions::default() }, now)
+        .and_then(LoadedPolicy::fit)
 }
 
 /// How a policy is loaded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Manner {
+pub(super) struct LoadOptions {
     /// Whether an empty or missing robots.txt is meant.
     pub(super) accept_empty: bool,
     /// What is done about names of origins.
-    pub(super) names: Names,
+    pub(super) names: OriginNames,
     /// Whether only questions are answered: of an origin that was never asked, by what is put beside its file.
     pub(super) is_trial: bool,
 }
 
 /// What is done about names of origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Names {
+pub(super) enum OriginNames {
     /// None is looked up.
     #[default]
     Leave,
@@ -68,12 +69,12 @@ pub(super) enum Names {
 }
 
 /// A policy, and the robots.txt files that may not come into force.
-pub(super) struct Loaded {
+pub(super) struct LoadedPolicy {
     pub(super) policy: Policy,
     pub(super) unfit: Vec<ConfigError>,
 }
 
-impl Loaded {
+impl LoadedPolicy {
     fn fit(self) -> Result<Policy, LoadError> {
         if self.unfit.is_empty() { Ok(self.policy) } else { Err(ConfigErrors(self.unfit)) }
     }
@@ -84,9 +85,9 @@ pub(super) fn load(
     config: Config,
     previous: Option<&Policy>,
     origins: &OriginFiles,
-    manner: Manner,
+    manner: LoadOptions,
     now: SystemTime,
-) -> Result<Loaded, LoadError> {
+) -> Result<LoadedPolicy, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
     let former_evidence = previous.map(|policy| &*policy.evidence);
     let evidence = Arc::new(Evidence::load(&config, identifier.catalogue(), former_evidence)?);
@@ -102,7 +103,7 @@ pub(super) fn load(
         let limit_changed =
             previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
         let catalogue = identifier.catalogue();
-        let loading = Loading {
+        let loading = LoadingSite {
             config: &config,
             catalogue,
             origins,
@@ -142,7 +143,7 @@ pub(super) fn load(
         fetch_marker: origins.marker(),
         sites,
     };
-    Ok(Loaded { policy, unfit })
+    Ok(LoadedPolicy { policy, unfit })
 }
 
 /// What recognises clients under this configuration, without the rest of a policy.
@@ -179,7 +180,7 @@ fn identifier(
 }
 
 /// One site on its way into a policy.
-struct Loading<'a> {
+struct LoadingSite<'a> {
     config: &'a Config,
     catalogue: &'a Catalogue,
     origins: &'a OriginFiles,
@@ -187,19 +188,19 @@ struct Loading<'a> {
     former: Option<&'a Site>,
     renewed: bool,
     limit_changed: bool,
-    manner: Manner,
+    manner: LoadOptions,
     now: SystemTime,
 }
 
 /// What a robots.txt on disk amounts to.
-struct Fresh {
+struct FreshRobots {
     file: Option<Arc<RobotsFile>>,
-    version: Arc<Version>,
+    version: Arc<RobotsVersion>,
     findings: Arc<[Finding]>,
     is_unknown: bool,
 }
 
-impl Loading<'_> {
+impl LoadingSite<'_> {
     /// The site and, where its robots.txt is unfit, why. An unfit file leaves the last good version in
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
@@ -216,7 +217,7 @@ impl Loading<'_> {
             return Err(error.with_hint(unfit.hint()));
         };
         let hint = unfit.hint_while_running();
-        let mut site = self.assembled(Fresh::kept(former), origin);
+        let mut site = self.assembled(FreshRobots::kept(former), origin);
         site.error = Some(format!("{}: {unfit}; {hint}", path.display()));
         Ok((site, Some(error.with_hint(hint))))
     }
@@ -227,9 +228,9 @@ impl Loading<'_> {
         let origin = Upstreams::new(&self.site.origin, self.former.map(|former| &former.origin))?;
         for server in origin.servers.iter().filter(|server| server.has_name()) {
             let asks = match self.manner.names {
-                Names::Leave => false,
-                Names::LookUnknown => server.is_unresolved(),
-                Names::Look => true,
+                OriginNames::Leave => false,
+                OriginNames::LookUnknown => server.is_unresolved(),
+                OriginNames::Look => true,
             };
             if asks && let Err(error) = server.resolve_soon() {
                 let (site, url) = (&self.site.name, &server.server.url);
@@ -281,29 +282,29 @@ impl Loading<'_> {
         }
     }
 
-    fn fresh(&self) -> Result<Fresh, UnfitPart> {
+    fn fresh(&self) -> Result<FreshRobots, UnfitPart> {
         if self.is_unknown() {
             // Who went over to the origin's file keeps the one that is served until the origin has answered.
             let former = self.former.filter(|former| !former.is_unknown);
-            return Ok(former.map_or_else(Fresh::unknown, Fresh::kept));
+            return Ok(former.map_or_else(FreshRobots::unknown, FreshRobots::kept));
         }
         let own = self.own()?;
         if let Some(former) = self.former.filter(|former| self.is_as_before(former, own.as_ref())) {
-            return Ok(Fresh::kept(former));
+            return Ok(FreshRobots::kept(former));
         }
         let composed = compose(&self.site.robots, own, self.catalogue, self.config.robots_max_size)?;
-        let Some(file) = composed else { return Ok(Fresh::absent()) };
+        let Some(file) = composed else { return Ok(FreshRobots::absent()) };
         if let Some(former) = self.former.filter(|former| former.version() == Some(file.id))
             && former.config.robots == self.site.robots
             && !former.is_unknown
             && !self.limit_changed
         {
-            return Ok(Fresh::kept(former));
+            return Ok(FreshRobots::kept(former));
         }
-        let limits = Limits { max_bytes: self.config.robots_max_size };
+        let limits = ParseLimits { max_bytes: self.config.robots_max_size };
         let (version, findings) = compiled(&file, self.catalogue, limits);
         let (file, version) = (Some(Arc::new(file)), Arc::new(version));
-        Ok(Fresh { file, version, findings: findings.into(), is_unknown: false })
+        Ok(FreshRobots { file, version, findings: findings.into(), is_unknown: false })
     }
 
     /// Whether a composed file has the parts that it was made of. Most sites are as before when one of many has another
@@ -324,7 +325,7 @@ impl Loading<'_> {
         self.manner.accept_empty || has_been_meant
     }
 
-    fn assembled(&self, fresh: Fresh, origin: Upstreams) -> Site {
+    fn assembled(&self, fresh: FreshRobots, origin: Upstreams) -> Site {
         let is_kept = self.former.filter(|former| former.version() == fresh.version.id);
         let modified = fresh.file.as_ref().and_then(|file| file.modified).filter(|time| *time < self.now);
         let version = if self.renewed { fresh.version.renewed() } else { fresh.version };
@@ -344,10 +345,10 @@ impl Loading<'_> {
     }
 }
 
-impl Fresh {
+impl FreshRobots {
     /// A site without a file: nothing is disallowed.
     fn absent() -> Self {
-        let version = Version::allowing_everything();
+        let version = RobotsVersion::allowing_everything();
         Self { file: None, version, findings: Arc::new([]), is_unknown: false }
     }
 

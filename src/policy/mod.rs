@@ -27,18 +27,18 @@ mod turn;
 mod upstream;
 mod watch;
 
-pub use certificates::{Certificates, Shown};
-pub use changes::{Fault, ReloadReport, ReloadResult, SiteChange};
-pub use composition::{NoSite, Served, ServedLine};
+pub use certificates::{Certificates, ShownCertificate};
+pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
+pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use current::{CurrentPolicy, HeldPolicy};
 pub use expiry::Validity;
-pub use history::{BindError, History, NewHosts, OriginWord, SiteNotice, take_up_reads};
+pub use history::{BindNowError, NewHosts, NoticeHistory, OriginWord, SiteNotice, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
-pub use in_force::{Because, ModeInForce, SiteModes, Whom};
-pub use judge::{Judged, judge, judge_as, judge_recognised};
+pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
+pub use judge::{JudgedRequest, judge, judge_as, judge_recognised};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
-    FETCH_MARKER, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState, Refetched, Validators,
+    CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState,
 };
 pub use overrides::{Override, Scope};
 pub use proof::{
@@ -46,12 +46,12 @@ pub use proof::{
     Refreshed, examine, refresh_regularly,
 };
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
-pub use replies::{Occasion, Replies};
+pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secret::Secret;
 pub use setting::ModeError;
 pub use site::Site;
-pub use upstream::{Failure, Upstream, Upstreams, detached};
+pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};

@@ -3,13 +3,13 @@
 //! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`setting`), and what is
 //! in force is told, meanwhile.
 
-use super::changes::{Fault, ReloadReport, ReloadResult, SiteChange};
-use super::load::{Loaded, Manner, Names, load};
+use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
+use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::restart::{is_among, waiting};
 use super::robots_file::RobotsFile;
 use super::turn::Turn;
-use super::{CurrentPolicy, History, OriginFiles, Policy, Site};
+use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};
 use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct LastReload {
     time: String,
     trigger: Trigger,
     result: ReloadResult,
-    errors: Vec<Fault>,
+    errors: Vec<ReportedFault>,
 }
 
 /// Rebuilds the policy from the files it came from.
@@ -52,20 +52,20 @@ pub struct Reloader {
     pub(super) started: Arc<Config>,
     pub(super) reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) history: Arc<History>,
+    pub(super) history: Arc<NoticeHistory>,
     pub(super) origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
     pub(super) turn: Turn,
     /// Whose turn it is to write the modes that are kept.
     pub(super) keeping: Turn,
-    known: Mutex<Known>,
-    counts: Counts,
+    known: Mutex<ReloadState>,
+    counts: ReloadAttempts,
 }
 
 /// What is known apart from the policy. Its lock is held for no longer than it takes to read or change it, and to
 /// swap the policy: neither for a file, nor for a name, nor while a policy is built.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ReloadState {
     last: Option<LastReload>,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
@@ -86,7 +86,7 @@ pub struct Busy;
 
 /// Attempts since the start, readable while one is under way.
 #[derive(Debug, Default)]
-struct Counts {
+struct ReloadAttempts {
     changed: AtomicU64,
     unchanged: AtomicU64,
     refused: AtomicU64,
@@ -105,12 +105,12 @@ pub struct ReloadCounts {
 
 impl LastReload {
     /// Everything it refused.
-    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+    pub fn faults(&self) -> impl Iterator<Item = &ReportedFault> {
         self.errors.iter()
     }
 }
 
-impl Counts {
+impl ReloadAttempts {
     fn count(&self, result: ReloadResult) {
         let counter = match result {
             ReloadResult::Changed => &self.changed,
@@ -129,7 +129,7 @@ impl Reloader {
         arguments: Arguments,
         reads: Arc<ReadBook>,
         recorder: Arc<Recorder>,
-        history: Arc<History>,
+        history: Arc<NoticeHistory>,
         origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
@@ -142,9 +142,10 @@ impl Reloader {
         if !overrides.in_force().is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
-        let known = Mutex::new(Known { told: Some(current.get()), overrides, ..Known::default() });
+        let known =
+            Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
         let (turn, keeping, started) = (Turn::default(), Turn::default(), Arc::clone(&policy.config));
-        let counts = Counts::default();
+        let counts = ReloadAttempts::default();
         let reloader = Self {
             current,
             arguments,
@@ -190,7 +191,7 @@ impl Reloader {
         self.known().unwatched = why;
     }
 
-    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, ReloadState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -198,7 +199,7 @@ impl Reloader {
     #[must_use]
     pub fn counts(&self) -> ReloadCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Counts { changed, unchanged, refused } = &self.counts;
+        let ReloadAttempts { changed, unchanged, refused } = &self.counts;
         ReloadCounts { changed: read(changed), unchanged: read(unchanged), refused: read(refused) }
     }
 
@@ -211,8 +212,8 @@ impl Reloader {
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
         let _turn = self.turn.take(PATIENCE).ok_or(Busy)?;
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin);
-        let names = if by_itself { Names::LookUnknown } else { Names::Look };
-        let (swap, errors) = self.attempt(Manner { accept_empty, names, ..Manner::default() });
+        let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
+        let (swap, errors) = self.attempt(LoadOptions { accept_empty, names, ..LoadOptions::default() });
         let report = self.report(&swap.former, &swap.current, &errors);
         self.counts.count(report.result);
         let mut known = self.known();
@@ -234,31 +235,33 @@ impl Reloader {
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
-    fn attempt(&self, manner: Manner) -> (Swap, Vec<Fault>) {
+    fn attempt(&self, manner: LoadOptions) -> (PolicySwap, Vec<ReportedFault>) {
         let (previous, now) = (self.current.get(), SystemTime::now());
         let loaded = Config::load(&self.arguments)
             .and_then(|config| load(config, Some(&previous), &self.origin_files, manner, now));
         match loaded {
-            Ok(Loaded { policy, unfit }) => {
-                let ranges: Vec<Fault> = policy.evidence.faults().iter().map(Fault::from).collect();
-                let mut errors: Vec<Fault> = unfit.iter().map(Fault::from).chain(ranges).collect();
+            Ok(LoadedPolicy { policy, unfit }) => {
+                let ranges: Vec<ReportedFault> =
+                    policy.evidence.faults().iter().map(ReportedFault::from).collect();
+                let mut errors: Vec<ReportedFault> =
+                    unfit.iter().map(ReportedFault::from).chain(ranges).collect();
                 let swap = self.adopt(policy).unwrap_or_else(|error| {
-                    errors.push(Fault::from(&error));
-                    Swap { former: Arc::clone(&previous), current: previous }
+                    errors.push(ReportedFault::from(&error));
+                    PolicySwap { former: Arc::clone(&previous), current: previous }
                 });
                 (swap, errors)
             }
             Err(ConfigErrors(errors)) => {
-                let mut faults: Vec<Fault> = errors.iter().map(Fault::from).collect();
+                let mut faults: Vec<ReportedFault> = errors.iter().map(ReportedFault::from).collect();
                 faults.extend(held_up(&previous, errors.first()));
-                (Swap { former: Arc::clone(&previous), current: previous }, faults)
+                (PolicySwap { former: Arc::clone(&previous), current: previous }, faults)
             }
         }
     }
 
     /// Puts a policy in force, if it differs from the one that is, once the ledger has what it serves. A mode that was
     /// set while it was built is in it.
-    fn adopt(&self, mut next: Policy) -> Result<Swap, LedgerError> {
+    fn adopt(&self, mut next: Policy) -> Result<PolicySwap, LedgerError> {
         let previous = self.current.get();
         self.history.adopt(&mut next, Some(&previous))?;
         // It may wait for the store. The files in force are the same after a mode was set.
@@ -267,13 +270,13 @@ impl Reloader {
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if !differs(&former, &next) {
-            return Ok(Swap { former: Arc::clone(&former), current: former });
+            return Ok(PolicySwap { former: Arc::clone(&former), current: former });
         }
         self.current.replace(next);
-        Ok(Swap { former, current: self.current.get() })
+        Ok(PolicySwap { former, current: self.current.get() })
     }
 
-    fn report(&self, previous: &Policy, current: &Policy, errors: &[Fault]) -> ReloadReport {
+    fn report(&self, previous: &Policy, current: &Policy, errors: &[ReportedFault]) -> ReloadReport {
         let changed = differs(previous, current);
         let result = match (errors.is_empty(), changed) {
             (false, _) => ReloadResult::Refused,
@@ -291,7 +294,7 @@ impl Reloader {
 }
 
 /// Each robots.txt that changed, and cannot come into force while another file holds everything up.
-fn held_up(previous: &Policy, error: Option<&ConfigError>) -> Vec<Fault> {
+fn held_up(previous: &Policy, error: Option<&ConfigError>) -> Vec<ReportedFault> {
     let Some(error) = error else { return Vec::new() };
     let changed = |site: &Arc<Site>| {
         let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;
@@ -301,13 +304,13 @@ fn held_up(previous: &Policy, error: Option<&ConfigError>) -> Vec<Fault> {
             file.id,
             error.path.display()
         );
-        Some(Fault { path: path.display().to_string(), line: None, column: None, message })
+        Some(ReportedFault { path: path.display().to_string(), line: None, column: None, message })
     };
     previous.sites().iter().filter_map(changed).collect()
 }
 
 /// The policy that was in force, and the one that is; twice the same where nothing changed.
-struct Swap {
+struct PolicySwap {
     former: Arc<Policy>,
     current: Arc<Policy>,
 }

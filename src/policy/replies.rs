@@ -10,33 +10,33 @@ use std::sync::{Mutex, PoisonError};
 /// How many are kept. With one more all are forgotten: names that clients make up have no end.
 const KEPT: usize = 64;
 
-/// The longest that is kept, in octets. A rule may be as long as a file.
+/// The longest that is kept, in bytes. A rule may be as long as a file.
 const LONGEST: usize = 1_024;
 
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<Kept, Reply>>);
+pub struct Replies(Mutex<HashMap<RememberedReply, Reply>>);
 
 /// An occasion that is remembered.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Kept {
+struct RememberedReply {
     crawler: Option<Box<str>>,
     token: Option<Box<str>>,
-    plain: Plain,
+    plain: AnonymousReply,
 }
 
 /// What a reply of one site follows from.
 #[derive(Clone, Copy, Debug)]
-pub struct Occasion<'a> {
+pub struct ReplyKey<'a> {
     crawler: Option<&'a str>,
     token: Option<&'a str>,
-    plain: Plain,
+    plain: AnonymousReply,
 }
 
 /// The same without the names. The rule follows from the version and the line, the group from those and the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Plain {
+struct AnonymousReply {
     version: Option<VersionId>,
     line: Option<u32>,
     is_borrowed: bool,
@@ -44,7 +44,7 @@ struct Plain {
     scheme: &'static str,
 }
 
-impl<'a> Occasion<'a> {
+impl<'a> ReplyKey<'a> {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
     #[must_use]
     pub fn new(
@@ -56,35 +56,35 @@ impl<'a> Occasion<'a> {
         let ruling = verdict.ruling.as_ref();
         let line = ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
         let (is_borrowed, is_json) = (verdict.allows(), prefers_json(accept));
-        let plain = Plain { version: verdict.version, line, is_borrowed, is_json, scheme };
+        let plain = AnonymousReply { version: verdict.version, line, is_borrowed, is_json, scheme };
         Self { crawler, token: ruling.map(|ruling| ruling.token), plain }
     }
 }
 
-impl Hash for Occasion<'_> {
+impl Hash for ReplyKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.crawler, self.token, self.plain).hash(state);
     }
 }
 
-impl Equivalent<Kept> for Occasion<'_> {
-    fn equivalent(&self, kept: &Kept) -> bool {
+impl Equivalent<RememberedReply> for ReplyKey<'_> {
+    fn equivalent(&self, kept: &RememberedReply) -> bool {
         self.plain == kept.plain
             && self.crawler == kept.crawler.as_deref()
             && self.token == kept.token.as_deref()
     }
 }
 
-impl Occasion<'_> {
-    fn kept(&self) -> Kept {
+impl ReplyKey<'_> {
+    fn kept(&self) -> RememberedReply {
         let Self { crawler, token, plain } = *self;
-        Kept { crawler: crawler.map(Into::into), token: token.map(Into::into), plain }
+        RememberedReply { crawler: crawler.map(Into::into), token: token.map(Into::into), plain }
     }
 }
 
 impl Replies {
     /// The reply to an occasion: as it was written before, or as `write` writes it now.
-    pub fn get_or_write(&self, occasion: Occasion<'_>, write: impl FnOnce() -> Reply) -> Reply {
+    pub fn get_or_write(&self, occasion: ReplyKey<'_>, write: impl FnOnce() -> Reply) -> Reply {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reply) = known().get(&occasion) {
             return reply.clone();
@@ -110,31 +110,31 @@ impl Clone for Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Outcome, Reason, Ruling};
-    use crate::robots::{Kind, Rule};
+    use crate::decide::{Notice, Ruling, VerdictOutcome, VerdictReason};
+    use crate::robots::{Rule, RuleKind};
     use std::cell::Cell;
 
-    fn verdict(outcome: Outcome, line: u32) -> Verdict<'static> {
+    fn verdict(outcome: VerdictOutcome, line: u32) -> Verdict<'static> {
         let rule = Rule {
-            kind: Kind::Disallow,
+            kind: RuleKind::Disallow,
             line,
             text: b"Disallow: /",
             marked: b"Disallow: /",
             pattern: b"/",
-            octets: 1,
+            bytes: 1,
         };
         let ruling = Ruling { group: vec!["*"], token: "*", rule: Some(rule) };
-        Verdict { outcome, reason: Reason::Rule, ruling: Some(ruling), version: None }
+        Verdict { outcome, reason: VerdictReason::Rule, ruling: Some(ruling), version: None }
     }
 
     #[test]
     fn another_version_and_another_token_are_other_occasions() {
         let replies = Replies::default();
-        let mut verdicts = [(); 3].map(|()| verdict(Outcome::Violation(Notice::Lapsed), 3));
+        let mut verdicts = [(); 3].map(|()| verdict(VerdictOutcome::Violation(Notice::Lapsed), 3));
         verdicts[1].version = Some(VersionId::of(b"Disallow: /"));
         verdicts[2].ruling.as_mut().unwrap().token = "a";
         for (number, verdict) in verdicts.iter().enumerate() {
-            let occasion = Occasion::new(verdict, Some("a"), "http", None);
+            let occasion = ReplyKey::new(verdict, Some("a"), "http", None);
             let told = replies.get_or_write(occasion, || reply(number.to_string()));
             assert_eq!(told.body, number.to_string());
         }
@@ -148,13 +148,13 @@ mod tests {
     fn each_occasion_is_written_once_and_has_its_own_reply() {
         let replies = Replies::default();
         let writes = Cell::new(0);
-        let (breach, json) = (Outcome::Violation(Notice::Lapsed), Some(&b"application/json"[..]));
-        let verdicts = [verdict(breach, 3), verdict(breach, 4), verdict(Outcome::Allow, 3)];
+        let (breach, json) = (VerdictOutcome::Violation(Notice::Lapsed), Some(&b"application/json"[..]));
+        let verdicts = [verdict(breach, 3), verdict(breach, 4), verdict(VerdictOutcome::Allow, 3)];
         for round in 0..2 {
             for (number, verdict) in verdicts.iter().enumerate() {
                 for crawler in [None, Some(""), Some("a"), Some("b")] {
                     for (scheme, accept) in [("http", None), ("https", None), ("http", json)] {
-                        let occasion = Occasion::new(verdict, crawler, scheme, accept);
+                        let occasion = ReplyKey::new(verdict, crawler, scheme, accept);
                         let text = format!("{number} {crawler:?} {scheme} {accept:?}");
                         let told = replies.get_or_write(occasion, || {
                             writes.set(writes.get() + 1);
@@ -172,15 +172,15 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let replies = Replies::default();
-        let verdict = verdict(Outcome::Stale(Notice::Pending), 1);
+        let verdict = verdict(VerdictOutcome::Stale(Notice::Pending), 1);
         for number in 0..2 * KEPT {
             let name = number.to_string();
-            replies.get_or_write(Occasion::new(&verdict, Some(&name), "http", None), || reply(""));
+            replies.get_or_write(ReplyKey::new(&verdict, Some(&name), "http", None), || reply(""));
             assert!(replies.0.lock().unwrap().len() <= KEPT);
         }
         let before = replies.0.lock().unwrap().len();
         let long = || reply(vec![b' '; LONGEST + 1]);
-        replies.get_or_write(Occasion::new(&verdict, Some("long"), "http", None), long);
+        replies.get_or_write(ReplyKey::new(&verdict, Some("long"), "http", None), long);
         assert_eq!(replies.0.lock().unwrap().len(), before);
     }
 }

@@ -1,12 +1,12 @@
 //! A robots.txt on disk: read, looked at, and either fit to come into force or not.
 //!
-//! Nearly every sequence of octets parses as a robots.txt, and most accidents parse as "allow
+//! Nearly every sequence of bytes parses as a robots.txt, and most accidents parse as "allow
 //! everything". So what is plainly an accident may not replace a good version.
 
-use crate::config::reading::{self, Contents};
+use crate::config::reading::{self, FileContents};
 use crate::decide::VersionId;
 use crate::record::hexadecimal;
-use crate::robots::{Composed, Limits, LineSource, Robots, Section, Ungrouped};
+use crate::robots::{Composed, LineSource, ParseLimits, Robots, Section, UngroupedRecord};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -43,10 +43,10 @@ pub enum Unfit {
     /// It cannot be read.
     #[error("cannot read the robots.txt: {0}")]
     Unreadable(io::Error),
-    /// It has no octet.
+    /// It has no byte.
     #[error("the robots.txt is empty")]
     Empty,
-    /// It holds NUL octets.
+    /// It holds NUL bytes.
     #[error("the robots.txt holds NUL bytes")]
     Nul,
     /// It is UTF-16.
@@ -66,7 +66,7 @@ pub enum Unfit {
     },
     /// A line of what is added to it is for no group.
     #[error("{0}")]
-    Ungrouped(Ungrouped),
+    Ungrouped(UngroupedRecord),
     /// The file with what is added to it has such a fault.
     #[error("the file that `additions` names: {0}")]
     Additions(Box<Self>),
@@ -126,7 +126,7 @@ impl RobotsFile {
     /// # Errors
     /// When it is missing, no regular file, unreadable or far too large.
     pub fn read(path: &Path) -> Result<Self, Unfit> {
-        let Contents { bytes, metadata } = reading::read(path, MOST_BYTES).map_err(unreadable)?;
+        let FileContents { bytes, metadata } = reading::read(path, MOST_BYTES).map_err(unreadable)?;
         Ok(Self { modified: Some(last_change(&metadata)), ..Self::of(path, bytes) })
     }
 
@@ -210,7 +210,7 @@ pub fn fitness(bytes: &[u8]) -> Result<(), Unfit> {
     if memchr::memchr(0, bytes).is_some() {
         return Err(Unfit::Nul);
     }
-    if looks_like_markup(bytes) && Robots::parse(bytes, &Limits::default()).robots.records() == 0 {
+    if looks_like_markup(bytes) && Robots::parse(bytes, &ParseLimits::default()).robots.records() == 0 {
         return Err(Unfit::Html);
     }
     Ok(())

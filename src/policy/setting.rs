@@ -1,7 +1,7 @@
 //! Setting modes while the gateway runs: at once, without reading a file, whatever a reload waits for.
 
 use super::overrides::{Override, Overrides, Scope};
-use super::reload::{Known, Reloader};
+use super::reload::{ReloadState, Reloader};
 use crate::config::reading;
 use crate::identify::Purpose;
 use std::io;
@@ -87,7 +87,7 @@ impl Reloader {
         Ok(true)
     }
 
-    fn put(&self, known: &mut Known, next: Overrides, scope: &Scope) {
+    fn put(&self, known: &mut ReloadState, next: Overrides, scope: &Scope) {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         let purpose = scope.purpose.map(Purpose::as_str);
         let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());

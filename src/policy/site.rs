@@ -5,10 +5,10 @@ use super::replies::Replies;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::SiteConfig;
-use crate::decide::{SiteRules, Version, VersionId};
+use crate::decide::{RobotsVersion, SiteRules, VersionId};
 use crate::enforce::Modes;
 use crate::identify::Recognised;
-use crate::robots::{Finding, Limits, LineSource, Robots, Severity};
+use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -54,9 +54,9 @@ impl Site {
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
     /// if" with.
     #[must_use]
-    pub fn judging_by(&self, bytes: &[u8], limits: &Limits) -> Self {
+    pub fn judging_by(&self, bytes: &[u8], limits: &ParseLimits) -> Self {
         let parsed = Robots::parse(bytes, limits);
-        let version = Version::new(Some(VersionId::of(bytes)), Arc::new(parsed.robots));
+        let version = RobotsVersion::new(Some(VersionId::of(bytes)), Arc::new(parsed.robots));
         let (rules, findings) = (SiteRules::new(Arc::new(version)), parsed.findings.into());
         Self { rules, findings, is_unknown: false, ..self.clone() }
     }

@@ -12,18 +12,18 @@ pub(super) struct Turn {
 
 /// The turn, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Taken<'a>(&'a Turn);
+pub(super) struct TakenTurn<'a>(&'a Turn);
 
 impl Turn {
     /// Takes the turn; `None` when somebody else has had it for as long as `patience`.
-    pub(super) fn take(&self, patience: Duration) -> Option<Taken<'_>> {
+    pub(super) fn take(&self, patience: Duration) -> Option<TakenTurn<'_>> {
         let waited = self.given_back.wait_timeout_while(self.state(), patience, |is_taken| *is_taken);
         let (mut is_taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if *is_taken {
             return None;
         }
         *is_taken = true;
-        Some(Taken(self))
+        Some(TakenTurn(self))
     }
 
     fn state(&self) -> MutexGuard<'_, bool> {
@@ -31,7 +31,7 @@ impl Turn {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for TakenTurn<'_> {
     fn drop(&mut self) {
         *self.0.state() = false;
         self.0.given_back.notify_one();

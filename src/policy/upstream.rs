@@ -4,7 +4,7 @@
 //! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
 
 use crate::config::{
-    Bounded, ConfigError, GivenUp, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginUrl, reading,
+    BoundedThreads, ConfigError, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginUrl, TimedOut, reading,
 };
 use arc_swap::{ArcSwap, Guard};
 use rustls::RootCertStore;
@@ -23,7 +23,7 @@ const NAME_PATIENCE: Duration = Duration::from_secs(2);
 /// How long for another name while one has not been answered.
 const NAME_BRIEF: Duration = Duration::from_millis(100);
 
-static NAMES: LazyLock<Bounded> = LazyLock::new(|| Bounded::new(NAME_PATIENCE, NAME_BRIEF));
+static NAMES: LazyLock<BoundedThreads> = LazyLock::new(|| BoundedThreads::new(NAME_PATIENCE, NAME_BRIEF));
 
 /// The servers of a site's origin.
 #[derive(Clone, Debug)]
@@ -46,12 +46,12 @@ pub struct Upstream {
     doubts: AtomicU32,
     /// Whether there is a failure, so that an answer costs one look.
     is_failing: AtomicBool,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<OriginFailures>>,
 }
 
 /// Requests that failed at a server since it last answered one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct OriginFailures {
     /// When the first of them failed.
     pub since: SystemTime,
     /// When the last of them did.
@@ -112,7 +112,7 @@ impl Upstream {
         let server = Arc::clone(self);
         NAMES
             .run(&self.server.url.authority(), move || server.resolve())
-            .unwrap_or_else(|GivenUp| Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")))
+            .unwrap_or_else(|TimedOut| Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")))
     }
 
     /// Resolves its name; the last good addresses are kept where that fails. Whether they changed.
@@ -138,7 +138,7 @@ impl Upstream {
     /// Notes that a request failed here.
     pub fn failed(&self, cause: &'static str, now: SystemTime) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        let failure = failure.get_or_insert(Failure { since: now, last: now, errors: 0, cause });
+        let failure = failure.get_or_insert(OriginFailures { since: now, last: now, errors: 0, cause });
         (failure.errors, failure.last, failure.cause) = (failure.errors.saturating_add(1), now, cause);
         self.is_failing.store(true, Ordering::Relaxed);
     }
@@ -154,7 +154,7 @@ impl Upstream {
 
     /// What failed since it last answered.
     #[must_use]
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<OriginFailures> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -336,7 +336,8 @@ mod tests {
         assert_eq!(server.failure(), None);
         server.failed("it refuses connections", at(1));
         server.failed("it does not answer in time", at(2));
-        let failure = Failure { since: at(1), last: at(2), errors: 2, cause: "it does not answer in time" };
+        let failure =
+            OriginFailures { since: at(1), last: at(2), errors: 2, cause: "it does not answer in time" };
         assert_eq!(server.failure(), Some(failure));
         server.answered();
         assert_eq!(server.failure(), None);

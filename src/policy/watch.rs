@@ -14,7 +14,7 @@ use crate::config::reading;
 use folders::Folders;
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Event, EventKind};
-use settling::{Change, Settling};
+use settling::{ChangedFiles, FileChange};
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,13 +52,15 @@ pub fn watch(reloader: &Arc<Reloader>) {
 }
 
 /// What an event says of a file; `None` when it was only read.
-fn change(event: &Event) -> Option<Change> {
+fn change(event: &Event) -> Option<FileChange> {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => Some(Change::Finished),
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => {
+            Some(FileChange::Finished)
+        }
         EventKind::Access(_) => None,
         // A new file is empty until its writer has written; a removed one may be about to return.
-        _ => Some(Change::UnderWay),
+        _ => Some(FileChange::UnderWay),
     }
 }
 
@@ -76,7 +78,7 @@ struct Watch {
     names: BTreeSet<PathBuf>,
     /// What the files looked like before they were last read. Empty at first: what changed while the
     /// gateway started is found at the first look.
-    marks: Vec<Mark>,
+    marks: Vec<WatchMark>,
     /// How often a file system had not answered before the files were last read.
     unanswered: u64,
     reloader: Weak<Reloader>,
@@ -84,9 +86,9 @@ struct Watch {
 
 /// What tells a changed file from an unchanged one without reading it; `None` for one that is missing or cannot
 /// be looked at.
-type Mark = Option<(u64, u64, i64, i64)>;
+type WatchMark = Option<(u64, u64, i64, i64)>;
 
-fn mark(path: &Path) -> Mark {
+fn mark(path: &Path) -> WatchMark {
     let owned = path.to_owned();
     let metadata = reading::touching(path, move || std::fs::metadata(owned)).ok()?.ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
@@ -102,7 +104,7 @@ fn names(file: &Path) -> Vec<PathBuf> {
 impl Watch {
     fn run(mut self, events: &Receiver<Event>) {
         self.arm();
-        let mut settling = Settling::default();
+        let mut settling = ChangedFiles::default();
         let mut next_look = Instant::now();
         loop {
             let now = Instant::now();
@@ -161,7 +163,7 @@ impl Watch {
         self.marks_now() == now
     }
 
-    fn marks_now(&self) -> Vec<Mark> {
+    fn marks_now(&self) -> Vec<WatchMark> {
         self.files().iter().map(|file| mark(file)).collect()
     }
 
@@ -206,12 +208,12 @@ mod tests {
     #[test]
     fn a_finished_save_is_told_from_an_unfinished_one() {
         let kind = |kind| change(&Event::new(kind));
-        assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), Some(Change::Finished));
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), Some(Change::Finished));
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), Some(Change::UnderWay));
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), Some(Change::UnderWay));
-        assert_eq!(kind(EventKind::Create(CreateKind::File)), Some(Change::UnderWay));
-        assert_eq!(kind(EventKind::Remove(RemoveKind::File)), Some(Change::UnderWay));
+        assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), Some(FileChange::Finished));
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), Some(FileChange::Finished));
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), Some(FileChange::UnderWay));
+        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), Some(FileChange::UnderWay));
+        assert_eq!(kind(EventKind::Create(CreateKind::File)), Some(FileChange::UnderWay));
+        assert_eq!(kind(EventKind::Remove(RemoveKind::File)), Some(FileChange::UnderWay));
         assert_eq!(kind(EventKind::Access(AccessKind::Open(AccessMode::Read))), None);
     }
 

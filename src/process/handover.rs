@@ -1,6 +1,6 @@
 //! Handing listening sockets to a successor, over a Unix socket that only our own user can open.
 //!
-//! The successor asks, gets copies of the descriptors (`SCM_RIGHTS`, `unix(7)`), and says one octet when it
+//! The successor asks, gets copies of the descriptors (`SCM_RIGHTS`, `unix(7)`), and says one byte when it
 //! serves. Until then nothing changes for the one that runs: a successor that fails has cost nothing.
 
 use rustix::cmsg_space;
@@ -105,12 +105,12 @@ impl Successor {
             Err(error) => return Err(error),
         };
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        let mut octet = [0];
+        let mut byte = [0];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received =
-            recvmsg(&stream, &mut [IoSliceMut::new(&mut octet)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-        if received.bytes == 0 || octet != [SOCKETS] {
+            recvmsg(&stream, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        if received.bytes == 0 || byte != [SOCKETS] {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let descriptors = control.drain().filter_map(|message| match message {

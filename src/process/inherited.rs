@@ -6,7 +6,7 @@
 
 use super::handover::{Successor, path_beside};
 use super::manager::kept_name;
-use super::sockets::{BindError, bind};
+use super::sockets::{SocketError, bind};
 use listenfd::ListenFd;
 use rustix::net::{Shutdown, shutdown};
 use std::io;
@@ -94,7 +94,7 @@ impl Inherited {
     ///
     /// # Errors
     /// When it has to be bound, and cannot be.
-    pub fn listen(&mut self, address: SocketAddr) -> Result<TcpListener, BindError> {
+    pub fn listen(&mut self, address: SocketAddr) -> Result<TcpListener, SocketError> {
         match self.sockets.iter().position(|(own, _)| fits(*own, address)) {
             Some(index) => Ok(self.sockets.remove(index).1),
             None => bind(address),
@@ -103,11 +103,11 @@ impl Inherited {
 
     /// Closes what nobody asked for: clients of such a socket would wait for nothing. What is left is told to
     /// the service manager and to the gateway that handed them over, once we are ready.
-    pub fn finish(self) -> Heritage {
+    pub fn finish(self) -> InheritedSockets {
         for (address, _) in &self.sockets {
             tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
         }
-        Heritage { predecessor: self.successor.map(Predecessor), held: self.held, stale: self.stale }
+        InheritedSockets { predecessor: self.successor.map(Predecessor), held: self.held, stale: self.stale }
     }
 }
 
@@ -118,7 +118,7 @@ fn fits(own: SocketAddr, address: SocketAddr) -> bool {
 
 /// What is to be told of the sockets that were there before us.
 #[derive(Debug, Default)]
-pub struct Heritage {
+pub struct InheritedSockets {
     /// The gateway that this one replaces.
     pub(crate) predecessor: Option<Predecessor>,
     /// Addresses of sockets that are the service manager's own, which need not be kept.

@@ -157,11 +157,11 @@ mod tests {
             let told = ServiceManager { socket: Some(open(&place).unwrap()), watchdog: None };
             told.ready();
             told.reloading();
-            let mut octets = [0; 256];
-            let count = manager.recv(&mut octets).unwrap();
-            assert!(octets[..count].starts_with(b"READY=1\n"));
-            let count = manager.recv(&mut octets).unwrap();
-            assert!(octets[..count].starts_with(b"RELOADING=1\nMONOTONIC_USEC="));
+            let mut bytes = [0; 256];
+            let count = manager.recv(&mut bytes).unwrap();
+            assert!(bytes[..count].starts_with(b"READY=1\n"));
+            let count = manager.recv(&mut bytes).unwrap();
+            assert!(bytes[..count].starts_with(b"RELOADING=1\nMONOTONIC_USEC="));
         }
     }
 

@@ -8,8 +8,8 @@ mod manager;
 mod signals;
 mod sockets;
 
-pub use inherited::{Heritage, InheritError, Inherited};
-pub use sockets::{BindError, ControlSocket, bind};
+pub use inherited::{InheritError, Inherited, InheritedSockets};
+pub use sockets::{ControlSocket, SocketError, bind};
 
 pub(crate) use files::open_files;
 pub use files::raise_open_files;

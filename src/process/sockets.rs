@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 /// Why a socket cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}{}", self.cause())]
-pub struct BindError {
+pub struct SocketError {
     /// The address or path.
     pub address: String,
     /// What the system said.
     pub source: io::Error,
 }
 
-impl BindError {
+impl SocketError {
     fn cause(&self) -> &'static str {
         match self.source.kind() {
             io::ErrorKind::AddrInUse => " (another process listens there)",
@@ -34,8 +34,8 @@ impl BindError {
 ///
 /// # Errors
 /// When it is taken, not ours, or needs a right this process lacks.
-pub fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
-    try_bind(address).map_err(|source| BindError { address: address.to_string(), source })
+pub fn bind(address: SocketAddr) -> Result<TcpListener, SocketError> {
+    try_bind(address).map_err(|source| SocketError { address: address.to_string(), source })
 }
 
 /// How many connections may wait to be accepted, as far as the system allows: bursts are not refused.
@@ -67,11 +67,11 @@ impl ControlSocket {
     ///
     /// # Errors
     /// When it is a file of another kind, which would be destroyed.
-    pub fn check_place(path: &Path) -> Result<(), BindError> {
+    pub fn check_place(path: &Path) -> Result<(), SocketError> {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) if !metadata.file_type().is_socket() => {
                 let source = io::ErrorKind::AlreadyExists.into();
-                Err(BindError { address: path.display().to_string(), source })
+                Err(SocketError { address: path.display().to_string(), source })
             }
             _ => Ok(()),
         }
@@ -85,8 +85,8 @@ impl ControlSocket {
     /// # Errors
     /// When another gateway answers there (`AddrInUse`), when something else than a socket is there
     /// (`AlreadyExists`), or when the folder cannot be written.
-    pub fn bind(path: &Path) -> Result<Self, BindError> {
-        Self::try_bind(path).map_err(|source| BindError { address: path.display().to_string(), source })
+    pub fn bind(path: &Path) -> Result<Self, SocketError> {
+        Self::try_bind(path).map_err(|source| SocketError { address: path.display().to_string(), source })
     }
 
     fn try_bind(path: &Path) -> io::Result<Self> {

@@ -1,6 +1,6 @@
 //! The client's side of an exchange, as an exchange needs it.
 
-use crate::http::Fault;
+use crate::http::HttpFault;
 use http::HeaderMap;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -11,7 +11,7 @@ pub enum ClientFault {
     /// It closed the connection, or takes nothing of what is sent.
     Gone,
     /// Its body has a fault.
-    Malformed(Fault),
+    Malformed(HttpFault),
     /// Its body is larger than it may be (RFC 9110 §15.5.14).
     TooLarge,
     /// Its body comes too slowly (RFC 9110 §15.5.9).
@@ -19,7 +19,7 @@ pub enum ClientFault {
 }
 
 /// A client whose request is being exchanged with an origin.
-pub trait Client: Send {
+pub trait ExchangeClient: Send {
     /// Appends the data of the request's body that has come to `out`; `true` once the body is over.
     fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>>;
 

@@ -1,6 +1,6 @@
 //! One request to an origin: which server, over which connection, and once more where that is safe.
 
-use super::client::{Client, ClientFault};
+use super::client::{ClientFault, ExchangeClient};
 use super::fault::{OriginFault, OriginFaults};
 use super::pool::{OriginConnection, OriginConnections};
 use super::relay::{Progress, Relay, RelayError, Request};
@@ -9,7 +9,7 @@ use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
 use crate::http::{Body, RequestHead};
 use crate::policy::{Site, Upstream};
 use crate::record::Totals;
-use crate::request::target::Target;
+use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ const ATTEMPTS: usize = 2;
 
 /// What has become of a request at its origin.
 #[derive(Debug)]
-pub struct Exchanged {
+pub struct ExchangeOutcome {
     /// The status of the answer, where there was one.
     pub status: Option<u16>,
     /// Bytes of the answer's body that were sent.
@@ -31,12 +31,12 @@ pub struct Exchanged {
     /// The last server that was tried.
     pub server: Option<usize>,
     /// Why it came to no end.
-    pub failure: Option<Failure>,
+    pub failure: Option<ExchangeFailure>,
 }
 
 /// Who ended an exchange before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum ExchangeFailure {
     /// The origin.
     Origin(OriginFault),
     /// The client.
@@ -52,7 +52,7 @@ pub struct Exchanger {
 }
 
 /// One request on its way to an origin.
-struct Attempt<'a> {
+struct ExchangeAttempt<'a> {
     incoming: Incoming<'a>,
     context: &'a RequestContext,
     site: &'a Site,
@@ -77,24 +77,24 @@ impl Exchanger {
 
     /// Sends a request to its origin and the answer to the client. Where there is a failure and the client was sent
     /// nothing yet, the answer is the caller's to give.
-    pub async fn exchange<C: Client>(
+    pub async fn exchange<C: ExchangeClient>(
         &self,
         incoming: Incoming<'_>,
         context: &RequestContext,
         client: &mut C,
         keeps_alive: bool,
-    ) -> Exchanged {
-        let Some(site) = context.site() else { return Exchanged::failed(OriginFault::NoAddress) };
+    ) -> ExchangeOutcome {
+        let Some(site) = context.site() else { return ExchangeOutcome::failed(OriginFault::NoAddress) };
         let timeouts = context.policy.config.timeouts;
         let mut attempt =
-            Attempt { incoming, context, site, timeouts, tried: Vec::new(), blamed: Vec::new() };
+            ExchangeAttempt { incoming, context, site, timeouts, tried: Vec::new(), blamed: Vec::new() };
         let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;
-        if let Some(Failure::Origin(fault)) = failure {
+        if let Some(ExchangeFailure::Origin(fault)) = failure {
             attempt.blame(fault);
             self.totals.origins.failed(fault as usize);
             self.faults.note(&site.config.name, fault.status(), fault.as_str());
         }
-        Exchanged {
+        ExchangeOutcome {
             status: progress.status,
             bytes: progress.sent,
             has_begun: progress.has_begun,
@@ -104,18 +104,18 @@ impl Exchanger {
         }
     }
 
-    async fn attempts<C: Client>(
+    async fn attempts<C: ExchangeClient>(
         &self,
-        attempt: &mut Attempt<'_>,
+        attempt: &mut ExchangeAttempt<'_>,
         client: &mut C,
         keeps_alive: bool,
-    ) -> (Progress, Option<Failure>) {
+    ) -> (Progress, Option<ExchangeFailure>) {
         let mut may_be_kept = true;
         loop {
             let opened = self.connect(attempt, may_be_kept).await;
             let (mut connection, server) = match opened {
                 Ok(opened) => opened,
-                Err(fault) => return (Progress::default(), Some(Failure::Origin(fault))),
+                Err(fault) => return (Progress::default(), Some(ExchangeFailure::Origin(fault))),
             };
             let head = attempt.head(&server);
             self.totals.origins.attempt();
@@ -135,10 +135,10 @@ impl Exchanger {
                 // RFC 9110 §9.2.2: what may be done twice is asked once more.
                 Err(RelayError::Dead) if is_idempotent(attempt.incoming.head.method()) => may_be_kept = false,
                 Err(RelayError::Dead) => {
-                    return (progress, Some(Failure::Origin(OriginFault::Closed)));
+                    return (progress, Some(ExchangeFailure::Origin(OriginFault::Closed)));
                 }
-                Err(RelayError::Origin(fault)) => return (progress, Some(Failure::Origin(fault))),
-                Err(RelayError::Client(fault)) => return (progress, Some(Failure::Client(fault))),
+                Err(RelayError::Origin(fault)) => return (progress, Some(ExchangeFailure::Origin(fault))),
+                Err(RelayError::Client(fault)) => return (progress, Some(ExchangeFailure::Client(fault))),
             }
         }
     }
@@ -146,7 +146,7 @@ impl Exchanger {
     /// A connection to the server whose turn it is, or to the next one where that cannot be reached.
     async fn connect(
         &self,
-        attempt: &mut Attempt<'_>,
+        attempt: &mut ExchangeAttempt<'_>,
         may_be_kept: bool,
     ) -> Result<(OriginConnection, Arc<Upstream>), OriginFault> {
         let site = attempt.site;
@@ -171,7 +171,7 @@ impl Exchanger {
     }
 }
 
-impl Attempt<'_> {
+impl ExchangeAttempt<'_> {
     fn request(&self, keeps_alive: bool) -> Request<'_> {
         let (head, own) = (self.incoming.head, self.site.config.origin.timeouts);
         Request {
@@ -194,7 +194,8 @@ impl Attempt<'_> {
     /// Whether it is for the robots.txt of an origin of which nothing is known yet: the answer is passed on unseen.
     fn is_unknown_robots(&self) -> bool {
         let target = || forwarded_target(self.incoming.head);
-        self.site.is_unknown && Target::new(&target(), self.site.config.path_parameters).is_robots_txt()
+        self.site.is_unknown
+            && RequestTarget::new(&target(), self.site.config.path_parameters).is_robots_txt()
     }
 
     fn idle(&self) -> std::time::Duration {
@@ -250,9 +251,9 @@ fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-impl Exchanged {
+impl ExchangeOutcome {
     const fn failed(fault: OriginFault) -> Self {
-        let failure = Some(Failure::Origin(fault));
+        let failure = Some(ExchangeFailure::Origin(fault));
         Self { status: None, bytes: 0, has_begun: false, keeps_alive: false, server: None, failure }
     }
 }

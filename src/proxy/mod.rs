@@ -7,9 +7,9 @@ mod origin;
 mod pool;
 mod relay;
 
-pub use client::{Client, ClientFault};
-pub use exchange::{Exchanged, Exchanger, Failure};
+pub use client::{ClientFault, ExchangeClient};
+pub use exchange::{ExchangeFailure, ExchangeOutcome, Exchanger};
 pub use fault::{OriginFault, OriginFaults};
 pub use origin::Authorities;
-pub(crate) use origin::{Fetcher, Inquiry, keep};
+pub(crate) use origin::{Fetcher, OriginInquiry, keep};
 pub use pool::OriginConnections;

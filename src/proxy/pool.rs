@@ -20,11 +20,11 @@ pub struct OriginConnections {
     connector: TransportConnector,
     authorities: Arc<Authorities>,
     most: usize,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<IdleConnection>>,
 }
 
 /// A connection that may be used again.
-struct Kept {
+struct IdleConnection {
     connection: OriginConnection,
     since: Instant,
     /// How long it may be kept.
@@ -56,7 +56,7 @@ impl OriginConnections {
     pub(super) fn take(&self, site: &Site, server: &Arc<Upstream>) -> Option<OriginConnection> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(index) = kept.iter().rposition(|kept| kept.connection.is_for(site, server)) {
-            let Kept { mut connection, since, idle } = kept.remove(index);
+            let IdleConnection { mut connection, since, idle } = kept.remove(index);
             if since.elapsed() < idle && connection.is_at_its_place() && connection.is_quiet() {
                 connection.is_kept = true;
                 return Some(connection);
@@ -91,7 +91,7 @@ impl OriginConnections {
         if kept.len() >= self.most && !kept.is_empty() {
             kept.remove(0);
         }
-        kept.push(Kept { connection, since: now, idle });
+        kept.push(IdleConnection { connection, since: now, idle });
     }
 
     /// Closes the connections that were idle for too long, or that their origins have closed.

@@ -3,9 +3,9 @@
 //! Optional, and no part of what is judged or counted. It goes through a bounded writer of its own, so that a
 //! slow disk costs lines, which are counted, and never a request.
 
+use super::bytes::{escaped_json, printable};
 use super::event::{AddressDetail, timestamp};
 use super::journal::{Journal, JournalError, JournalOptions, JournalStatus};
-use super::octets::{escaped_json, printable};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -32,7 +32,7 @@ pub enum AccessFormat {
 
 /// What there is to say of a request that is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
+pub struct AccessRecord<'a> {
     /// When it began.
     pub time: SystemTime,
     /// How long it took.
@@ -53,7 +53,7 @@ pub struct Access<'a> {
     pub host: Option<&'a [u8]>,
     /// The status that was sent; 499 where the client left before, none where another proxy answers.
     pub status: Option<u16>,
-    /// Octets of the body that were sent.
+    /// Bytes of the body that were sent.
     pub bytes: usize,
     /// As sent.
     pub referer: Option<&'a [u8]>,
@@ -71,7 +71,7 @@ pub struct Access<'a> {
 
 /// The names of the fields are public API.
 #[derive(Serialize)]
-struct Line<'a> {
+struct AccessLine<'a> {
     time: String,
     address: Option<String>,
     scheme: &'a str,
@@ -107,7 +107,7 @@ impl AccessLog {
     }
 
     /// Hands a line to the writer, or counts it as dropped. Never waits for a disk.
-    pub fn record(&self, access: &Access<'_>) {
+    pub fn record(&self, access: &AccessRecord<'_>) {
         self.lines.write(&[&match self.format {
             AccessFormat::Json => access.json(),
             AccessFormat::Combined => access.combined(),
@@ -130,9 +130,9 @@ impl AccessLog {
     }
 }
 
-impl Access<'_> {
+impl AccessRecord<'_> {
     fn json(&self) -> Vec<u8> {
-        let line = Line {
+        let line = AccessLine {
             time: timestamp(self.time),
             address: self.addresses.show(self.address).map(|address| address.to_string()),
             scheme: self.scheme,
@@ -178,15 +178,15 @@ impl Access<'_> {
     }
 }
 
-/// Writes octets so that a line stays a line and a quoted string ends where it should.
-fn escape(line: &mut String, octets: &[u8]) {
-    for octet in octets {
-        match octet {
+/// Writes bytes so that a line stays a line and a quoted string ends where it should.
+fn escape(line: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        match byte {
             b'"' | b'\\' | 0..=0x1f | 0x7f.. => {
                 // Writing to a `String` cannot fail.
-                let _ = write!(line, "\\x{octet:02X}");
+                let _ = write!(line, "\\x{byte:02X}");
             }
-            _ => line.push(char::from(*octet)),
+            _ => line.push(char::from(*byte)),
         }
     }
 }
@@ -194,10 +194,10 @@ fn escape(line: &mut String, octets: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::octets::is_harmful;
+    use crate::record::bytes::is_harmful;
 
-    fn access() -> Access<'static> {
-        Access {
+    fn access() -> AccessRecord<'static> {
+        AccessRecord {
             time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_000_000_000_500),
             duration: Duration::from_micros(1_234),
             address: "198.51.100.7".parse().ok(),
@@ -224,7 +224,7 @@ mod tests {
         let expected = "198.51.100.7 - - [09/Sep/2001:01:46:40 +0000] \"GET /a?\\x22b\\x22\\x5C HTTP/1.1\" 200 12 \
                         \"-\" \"x\\xFF\\x0Ay\"\n";
         assert_eq!(line, expected);
-        let none = Access {
+        let none = AccessRecord {
             method: None,
             target: b"\x16\x03 \"",
             version: None,
@@ -236,7 +236,7 @@ mod tests {
         assert!(line.contains("+0000] \"\\x16\\x03 \\x22\" 400 12 "), "{line}");
         let line: serde_json::Value = serde_json::from_slice(&none.json()).unwrap();
         assert!(line["method"].is_null() && line["version"].is_null() && line["fault"] == "method", "{line}");
-        let nobody = Access { addresses: AddressDetail::None, ..access() };
+        let nobody = AccessRecord { addresses: AddressDetail::None, ..access() };
         assert!(String::from_utf8(nobody.combined()).unwrap().starts_with("- - - ["));
     }
 
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn no_line_holds_what_a_terminal_obeys_or_hides() {
         let text = "/\u{202e}gnp\u{9b}31m\u{2066}\u{feff}\u{e0041}";
-        let access = Access {
+        let access = AccessRecord {
             target: text.as_bytes(),
             host: Some(text.as_bytes()),
             referer: Some(text.as_bytes()),

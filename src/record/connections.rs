@@ -19,7 +19,7 @@ pub enum ConnectionEvent {
     OverTotal,
     /// Turned away: its address has as many open as it may.
     OverAddress,
-    /// It never sent an octet, whoever lost patience first.
+    /// It never sent a byte, whoever lost patience first.
     Silent,
     /// It sent something, and never a request that could be read.
     NoRequest,

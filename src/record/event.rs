@@ -2,8 +2,8 @@
 
 use super::json::{JsonLine, key};
 use super::phrases;
-use super::rate::Sender;
-use crate::decide::{Outcome, Verdict};
+use super::rate::LineSender;
+use crate::decide::{Verdict, VerdictOutcome};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof};
 use crate::request::RequestFacts;
@@ -37,11 +37,11 @@ impl EventKind {
     /// The kind of event a verdict amounts to.
     pub fn of(verdict: &Verdict<'_>, proof: Proof) -> Self {
         match verdict.outcome {
-            Outcome::Violation(_) => Self::Violation,
-            Outcome::Stale(_) => Self::Stale,
-            Outcome::Variant => Self::Variant,
-            Outcome::Allow if proof == Proof::Contradicted && verdict.is_judged() => Self::Spoof,
-            Outcome::Allow => Self::Allowed,
+            VerdictOutcome::Violation(_) => Self::Violation,
+            VerdictOutcome::Stale(_) => Self::Stale,
+            VerdictOutcome::Variant => Self::Variant,
+            VerdictOutcome::Allow if proof == Proof::Contradicted && verdict.is_judged() => Self::Spoof,
+            VerdictOutcome::Allow => Self::Allowed,
         }
     }
 
@@ -105,10 +105,10 @@ pub struct Occurrence<'a> {
 /// is not even written once for each (`phrases`).
 #[derive(Clone, Debug)]
 pub struct Event {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Where the status stands between them.
     status: usize,
-    sender: Sender,
+    sender: LineSender,
 }
 
 impl Event {
@@ -119,34 +119,34 @@ impl Event {
 
     /// As [`Self::new`], for an event that is to be told of as `kind`.
     pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
-        let (octets, status) = written(kind, occurrence);
-        let sender = Sender::new(occurrence.identity, occurrence.facts.address);
-        Self { octets, status, sender }
+        let (bytes, status) = written(kind, occurrence);
+        let sender = LineSender::new(occurrence.identity, occurrence.facts.address);
+        Self { bytes, status, sender }
     }
 
     /// Whose lines it is one of.
-    pub(super) const fn sender(&self) -> &Sender {
+    pub(super) const fn sender(&self) -> &LineSender {
         &self.sender
     }
 
     /// The event as one JSON line, its newline included, with the status that the client was answered with; `None` when it
     /// left before.
     pub fn line(&self, status: Option<u16>) -> Vec<u8> {
-        self.pieces(Status::of(status).as_bytes()).concat()
+        self.pieces(StatusCode::of(status).as_bytes()).concat()
     }
 
     /// The same in the pieces that it is put together from.
     pub(super) fn pieces<'a>(&'a self, status: &'a [u8]) -> [&'a [u8]; 3] {
-        let (before, behind) = self.octets.split_at_checked(self.status).unwrap_or((&self.octets, &[]));
+        let (before, behind) = self.bytes.split_at_checked(self.status).unwrap_or((&self.bytes, &[]));
         [before, status, behind]
     }
 }
 
 /// A status as it is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Status([u8; 3], bool);
+pub(super) struct StatusCode([u8; 3], bool);
 
-impl Status {
+impl StatusCode {
     /// A status has three digits (RFC 9110 §15).
     pub(super) fn of(status: Option<u16>) -> Self {
         let digit = |place| b'0' + u8::try_from(status.unwrap_or_default() / place % 10).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Status {
 /// The fields in their order, and where the status is to stand.
 fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
     let Occurrence { facts, now, request_id, addresses, .. } = *occurrence;
-    let (mut line, mut cut) = (JsonLine::new(SCHEMA), Cut::default());
+    let (mut line, mut cut) = (JsonLine::new(SCHEMA), CutText::default());
     line.time(key!("time"), now);
     phrases::with(kind, occurrence, |phrases| {
         line.fields(phrases.outcome());
@@ -169,11 +169,11 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
         line.fields(phrases.client());
         line.address_or_null(key!("address"), addresses.show(facts.address));
         line.word(key!("scheme"), facts.scheme.as_str());
-        line.octets(key!("method"), cut.whole_or_start("method", facts.method.as_bytes()));
+        line.bytes(key!("method"), cut.whole_or_start("method", facts.method.as_bytes()));
         line.text(key!("host"), &facts.host);
-        line.octets(key!("target"), cut.whole_or_start("target", &facts.target));
+        line.bytes(key!("target"), cut.whole_or_start("target", &facts.target));
         let user_agent = facts.user_agent.as_deref().map(|header| cut.whole_or_start("user_agent", header));
-        line.octets_or_null(key!("user_agent"), user_agent);
+        line.bytes_or_null(key!("user_agent"), user_agent);
         match cut.names() {
             // Nearly every line is such a one.
             [] => line.fields(phrases.ruling_of_whole_fields()),
@@ -193,12 +193,12 @@ const LONGEST: usize = 2_048;
 
 /// The names of fields of which only the start is written.
 #[derive(Default)]
-struct Cut {
+struct CutText {
     names: [&'static str; 3],
     count: usize,
 }
 
-impl Cut {
+impl CutText {
     /// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
     #[inline]
     fn whole_or_start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
@@ -223,9 +223,9 @@ impl Cut {
 }
 
 /// A time in UTC, RFC 3339, to the millisecond.
-struct Instant(SystemTime);
+struct TimestampText(SystemTime);
 
-impl fmt::Display for Instant {
+impl fmt::Display for TimestampText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:.3}", Timestamp::try_from(self.0).unwrap_or(Timestamp::UNIX_EPOCH))
     }
@@ -233,15 +233,15 @@ impl fmt::Display for Instant {
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
 pub fn timestamp(time: SystemTime) -> String {
-    Instant(time).to_string()
+    TimestampText(time).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Reason;
-    use crate::identify::{Basis, Client};
-    use crate::record::octets::is_harmful;
+    use crate::decide::VerdictReason;
+    use crate::identify::{Basis, ClientKind};
+    use crate::record::bytes::is_harmful;
     use crate::request::Scheme;
     use std::borrow::Cow;
     use std::sync::Arc;
@@ -299,11 +299,15 @@ mod tests {
 
     fn event_of(facts: &RequestFacts<'_>, addresses: AddressDetail) -> Event {
         let tokens = Arc::new([]);
-        let client = Client::Tool;
+        let client = ClientKind::Tool;
         let identity =
             Identity { client, crawler: None, purpose: None, tokens, star: true, basis: Basis::Sign };
-        let verdict =
-            Verdict { outcome: Outcome::Allow, reason: Reason::NoGroup, ruling: None, version: None };
+        let verdict = Verdict {
+            outcome: VerdictOutcome::Allow,
+            reason: VerdictReason::NoGroup,
+            ruling: None,
+            version: None,
+        };
         Event::new(&Occurrence {
             facts,
             identity: &identity,
@@ -366,12 +370,12 @@ mod tests {
             assert_eq!(value["cut"], serde_json::json!(["target"]));
             assert_eq!(value["target"], text[..length], "no character is cut in two");
         }
-        let octets = vec![0xff; 30_000];
+        let bytes = vec![0xff; 30_000];
         let method = "M".repeat(5_000);
         let facts = RequestFacts {
             method: &method,
-            target: Cow::Borrowed(&octets),
-            user_agent: Some(Cow::Borrowed(&octets)),
+            target: Cow::Borrowed(&bytes),
+            user_agent: Some(Cow::Borrowed(&bytes)),
             ..facts()
         };
         let line = event_of(&facts, AddressDetail::Full).line(None);

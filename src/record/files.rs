@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Which file it is, whatever its name: its device and its number there.
-pub(super) type Inode = (u64, u64);
+pub(super) type FileId = (u64, u64);
 
 /// Makes a folder of state, and those above it, unless they are there. What is kept in it tells who visits the site: its
 /// owner may change it, its group may read it, and nobody else.
@@ -24,12 +24,12 @@ pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-pub(super) fn inode(metadata: &Metadata) -> Inode {
+pub(super) fn inode(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
 /// The file that has this name now.
-pub(super) fn inode_at(path: &Path) -> Option<Inode> {
+pub(super) fn inode_at(path: &Path) -> Option<FileId> {
     std::fs::metadata(path).ok().map(|metadata| inode(&metadata))
 }
 

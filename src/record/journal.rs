@@ -4,9 +4,9 @@
 //! dropped and counted; when the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
 //! that cannot be opened is a disk that refuses: the site is served all the same.
 
-use super::event::{Event, Status};
+use super::event::{Event, StatusCode};
 use super::files::make_folder;
-use super::lines::{Lines, Room};
+use super::lines::{LineQueue, QueueRoom};
 use super::rate::{JournalRate, RateTable};
 use super::rotation::{RotatedFile, first_line, whole_lines};
 use std::io::{self, Write as _};
@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 /// How many events may wait for the disk: a few seconds of a heavy crawl.
 const QUEUE: usize = 16_384;
 
-/// How many octets of lines may wait: targets and headers can be long.
+/// How many bytes of lines may wait: targets and headers can be long.
 const QUEUE_BYTES: usize = 64 * 1024 * 1024;
 
-/// How many octets of lines are written at once: so many lines at most are counted as dropped for the sake of one.
+/// How many bytes of lines are written at once: so many lines at most are counted as dropped for the sake of one.
 const BATCH_BYTES: u64 = 256 * 1024;
 
 /// A buffer that has grown beyond this, while the disk stood still, is given back. Lines of [`GATHERING`] take far less.
@@ -81,13 +81,13 @@ pub struct JournalStatus {
 }
 
 #[derive(Debug)]
-struct Shared {
-    lines: Lines,
+struct SharedJournal {
+    lines: LineQueue,
     dropped: AtomicU64,
     may_rotate: AtomicBool,
 }
 
-impl Shared {
+impl SharedJournal {
     fn lose(&self, count: usize) {
         self.dropped.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -97,7 +97,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Journal {
     name: &'static str,
-    shared: Arc<Shared>,
+    shared: Arc<SharedJournal>,
     rates: Option<RateTable>,
     beyond_rate: AtomicU64,
     /// When an operator is next told of those, since `opened`, in seconds.
@@ -114,11 +114,15 @@ impl Journal {
     /// When no thread can be started.
     pub fn open(options: &JournalOptions) -> Result<Self, JournalError> {
         let (finished, done) = channel();
-        let lines = Lines::new(Room { lines: QUEUE, octets: QUEUE_BYTES });
+        let lines = LineQueue::new(QueueRoom { lines: QUEUE, bytes: QUEUE_BYTES });
         let shared =
-            Arc::new(Shared { lines, dropped: AtomicU64::new(0), may_rotate: AtomicBool::new(false) });
-        let mut writer =
-            Writer { options: options.clone(), sink: None, shared: Arc::clone(&shared), failing: false };
+            Arc::new(SharedJournal { lines, dropped: AtomicU64::new(0), may_rotate: AtomicBool::new(false) });
+        let mut writer = JournalWriter {
+            options: options.clone(),
+            sink: None,
+            shared: Arc::clone(&shared),
+            failing: false,
+        };
         std::thread::Builder::new()
             .name(options.name.to_owned())
             .spawn(move || {
@@ -146,7 +150,7 @@ impl Journal {
     pub fn record(&self, event: &Event, status: Option<u16>) {
         let now = Instant::now();
         if self.rates.as_ref().is_none_or(|rates| rates.admits(event.sender(), now)) {
-            return self.write(&event.pieces(Status::of(status).as_bytes()));
+            return self.write(&event.pieces(StatusCode::of(status).as_bytes()));
         }
         self.beyond_rate.fetch_add(1, Ordering::Relaxed);
         let seconds = now.saturating_duration_since(self.opened).as_secs();
@@ -236,14 +240,14 @@ impl Sink {
     }
 }
 
-struct Writer {
+struct JournalWriter {
     options: JournalOptions,
     sink: Option<Sink>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedJournal>,
     failing: bool,
 }
 
-impl Writer {
+impl JournalWriter {
     fn run(mut self) {
         let mut empty = Vec::new();
         while let Some(mut lines) = self.shared.lines.take(empty, GATHERING) {

@@ -1,9 +1,9 @@
 //! A line of JSON, put together field by field.
 //!
-//! A serialiser looks at every octet of every name and word, though most of a line is known when the program is
+//! A serialiser looks at every byte of every name and word, though most of a line is known when the program is
 //! built. Here only what comes from outside is looked at.
 
-use super::octets::{escaped_json, shown};
+use super::bytes::{escaped_json, shown};
 use crate::decide::VersionId;
 use jiff::Timestamp;
 use std::cell::Cell;
@@ -26,43 +26,43 @@ pub(super) use key;
 /// A JSON object (RFC 8259) that is being written. Of the values nothing in it is harmful to read.
 #[derive(Debug)]
 pub(super) struct JsonLine {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl JsonLine {
     /// An object that begins with `start`: its opening bracket and first field.
     pub(super) fn new(start: &'static str) -> Self {
-        let mut octets = Vec::with_capacity(USUAL);
-        octets.extend_from_slice(start.as_bytes());
-        Self { octets }
+        let mut bytes = Vec::with_capacity(USUAL);
+        bytes.extend_from_slice(start.as_bytes());
+        Self { bytes }
     }
 
-    /// Goes on with what stands in `octets`.
-    pub(super) const fn after(octets: Vec<u8>) -> Self {
-        Self { octets }
+    /// Goes on with what stands in `bytes`.
+    pub(super) const fn after(bytes: Vec<u8>) -> Self {
+        Self { bytes }
     }
 
     /// What stands in it so far.
-    pub(super) fn into_octets(self) -> Vec<u8> {
-        self.octets
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Fields that are written already, with a comma before them.
     pub(super) fn fields(&mut self, written: &[u8]) {
-        self.octets.extend_from_slice(written);
+        self.bytes.extend_from_slice(written);
     }
 
     /// A field of no value.
     #[inline]
     pub(super) fn null(&mut self, key: &'static [u8]) {
-        self.octets.extend_from_slice(key);
-        self.octets.extend_from_slice(b"null");
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(b"null");
     }
 
     /// A word of ours: plain, as names are.
     #[inline]
     pub(super) fn word(&mut self, key: &'static [u8], word: &'static str) {
-        self.octets.extend_from_slice(key);
+        self.bytes.extend_from_slice(key);
         self.push_plain(word.as_bytes());
     }
 
@@ -78,7 +78,7 @@ impl JsonLine {
     /// Text from anywhere.
     #[inline]
     pub(super) fn text(&mut self, key: &'static [u8], text: &str) {
-        self.octets.extend_from_slice(key);
+        self.bytes.extend_from_slice(key);
         self.push_text(text);
     }
 
@@ -91,96 +91,96 @@ impl JsonLine {
         }
     }
 
-    /// Octets from anywhere, as [`shown`] shows them.
+    /// Bytes from anywhere, as [`shown`] shows them.
     #[inline]
-    pub(super) fn octets(&mut self, key: &'static [u8], octets: &[u8]) {
-        self.octets.extend_from_slice(key);
-        if is_plain(octets) {
-            self.push_plain(octets);
+    pub(super) fn bytes(&mut self, key: &'static [u8], bytes: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        if is_plain(bytes) {
+            self.push_plain(bytes);
         } else {
-            self.push_text(&shown(octets));
+            self.push_text(&shown(bytes));
         }
     }
 
-    /// As [`Self::octets`], or null.
+    /// As [`Self::bytes`], or null.
     #[inline]
-    pub(super) fn octets_or_null(&mut self, key: &'static [u8], octets: Option<&[u8]>) {
-        match octets {
-            Some(octets) => self.octets(key, octets),
+    pub(super) fn bytes_or_null(&mut self, key: &'static [u8], bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bytes(key, bytes),
             None => self.null(key),
         }
     }
 
     /// A list of texts.
     pub(super) fn texts(&mut self, key: &'static [u8], texts: &[&str]) {
-        self.octets.extend_from_slice(key);
-        self.octets.push(b'[');
+        self.bytes.extend_from_slice(key);
+        self.bytes.push(b'[');
         for (place, text) in texts.iter().enumerate() {
             if place > 0 {
-                self.octets.push(b',');
+                self.bytes.push(b',');
             }
             self.push_text(text);
         }
-        self.octets.push(b']');
+        self.bytes.push(b']');
     }
 
     /// A number, or null.
     #[inline]
     pub(super) fn number_or_null(&mut self, key: &'static [u8], number: Option<u32>) {
         let Some(number) = number else { return self.null(key) };
-        self.octets.extend_from_slice(key);
-        push_decimal(&mut self.octets, number);
+        self.bytes.extend_from_slice(key);
+        push_decimal(&mut self.bytes, number);
     }
 
     /// An address, or null.
     #[inline]
     pub(super) fn address_or_null(&mut self, key: &'static [u8], address: Option<IpAddr>) {
         let Some(IpAddr::V4(address)) = address else { return self.shown_or_null(key, address) };
-        self.octets.extend_from_slice(key);
-        for (before, octet) in b"\"...".iter().zip(address.octets()) {
-            self.octets.push(*before);
-            push_decimal(&mut self.octets, u32::from(octet));
+        self.bytes.extend_from_slice(key);
+        for (before, byte) in b"\"...".iter().zip(address.octets()) {
+            self.bytes.push(*before);
+            push_decimal(&mut self.bytes, u32::from(byte));
         }
-        self.octets.push(b'"');
+        self.bytes.push(b'"');
     }
 
     /// The id of a version, or null.
     pub(super) fn version_or_null(&mut self, key: &'static [u8], version: Option<VersionId>) {
         let Some(version) = version else { return self.null(key) };
-        self.octets.extend_from_slice(key);
+        self.bytes.extend_from_slice(key);
         self.push_plain(&version.digits());
     }
 
     /// What is displayed in plain characters, or null.
     pub(super) fn shown_or_null(&mut self, key: &'static [u8], value: Option<impl fmt::Display>) {
         let Some(value) = value else { return self.null(key) };
-        self.octets.extend_from_slice(key);
+        self.bytes.extend_from_slice(key);
         // Writing to memory cannot fail.
-        let _ = write!(self.octets, "\"{value}\"");
+        let _ = write!(self.bytes, "\"{value}\"");
     }
 
     /// A time in UTC, RFC 3339, to the millisecond.
     pub(super) fn time(&mut self, key: &'static [u8], time: SystemTime) {
-        self.octets.extend_from_slice(key);
-        push_time(&mut self.octets, time);
+        self.bytes.extend_from_slice(key);
+        push_time(&mut self.bytes, time);
     }
 
     /// The line, its newline included.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        self.octets.extend_from_slice(b"}\n");
-        self.octets
+        self.bytes.extend_from_slice(b"}\n");
+        self.bytes
     }
 
     /// How long the line is so far.
     pub(super) const fn len(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 
     #[inline]
     fn push_plain(&mut self, text: &[u8]) {
-        self.octets.push(b'"');
-        self.octets.extend_from_slice(text);
-        self.octets.push(b'"');
+        self.bytes.push(b'"');
+        self.bytes.extend_from_slice(text);
+        self.bytes.push(b'"');
     }
 
     fn push_text(&mut self, text: &str) {
@@ -189,33 +189,33 @@ impl JsonLine {
         }
         // A string has a form in JSON always.
         let quoted = serde_json::to_string(text).unwrap_or_default();
-        self.octets.extend_from_slice(escaped_json(&quoted).as_bytes());
+        self.bytes.extend_from_slice(escaped_json(&quoted).as_bytes());
     }
 }
 
-/// Whether octets are text that is itself in JSON (RFC 8259 §7) and harmless there. They are looked at eight at a time,
+/// Whether bytes are text that is itself in JSON (RFC 8259 §7) and harmless there. They are looked at eight at a time,
 /// and all of them, without a branch for each.
 fn is_plain(text: &[u8]) -> bool {
     let (words, rest) = text.as_chunks::<8>();
     let of_words = words.iter().fold(0, |found, word| found | special(*word));
-    // Of a text of a word or more the last octets are looked at again.
+    // Of a text of a word or more the last bytes are looked at again.
     let of_rest = match text.last_chunk() {
         Some(last) => special(*last),
         None => rest
             .iter()
-            .fold(0, |found, octet| found | special([*octet, b' ', b' ', b' ', b' ', b' ', b' ', b' '])),
+            .fold(0, |found, byte| found | special([*byte, b' ', b' ', b' ', b' ', b' ', b' ', b' '])),
     };
     of_words | of_rest == 0
 }
 
-/// Not 0 if one of eight octets is special, by arithmetic on all of them at once: a subtraction borrows into the high bit
-/// of each octet that is too small, and an addition carries into that of each that is too large. What goes over into the
-/// next octet does so only where this one is special already.
+/// Not 0 if one of eight bytes is special, by arithmetic on all of them at once: a subtraction borrows into the high bit
+/// of each byte that is too small, and an addition carries into that of each that is too large. What goes over into the
+/// next byte does so only where this one is special already.
 #[inline]
-const fn special(octets: [u8; 8]) -> u64 {
+const fn special(bytes: [u8; 8]) -> u64 {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = EACH << 7;
-    let word = u64::from_le_bytes(octets);
+    let word = u64::from_le_bytes(bytes);
     let control = word.wrapping_sub(EACH * 0x20) & !word;
     let beyond = word.wrapping_add(EACH) | word;
     let quote = (word ^ (EACH * 0x22)).wrapping_sub(EACH);
@@ -224,23 +224,23 @@ const fn special(octets: [u8; 8]) -> u64 {
 }
 
 /// Formatting costs several times as much.
-fn push_decimal(octets: &mut Vec<u8>, number: u32) {
+fn push_decimal(bytes: &mut Vec<u8>, number: u32) {
     if number > 9 {
-        push_decimal(octets, number / 10);
+        push_decimal(bytes, number / 10);
     }
-    octets.push(b'0' + u8::try_from(number % 10).unwrap_or_default());
+    bytes.push(b'0' + u8::try_from(number % 10).unwrap_or_default());
 }
 
 /// The second that was written last by this thread, and how: in a busy second it is the same a thousand times.
-type Second = (u64, [u8; SECOND]);
+type CachedSecond = (u64, [u8; SECOND]);
 
 /// `2026-11-20T19:58:41`
 const SECOND: usize = 19;
 
 /// Pushes a time with its quotation marks.
-fn push_time(octets: &mut Vec<u8>, time: SystemTime) {
+fn push_time(bytes: &mut Vec<u8>, time: SystemTime) {
     thread_local! {
-        static LAST: Cell<Second> = const { Cell::new((u64::MAX, [0; SECOND])) };
+        static LAST: Cell<CachedSecond> = const { Cell::new((u64::MAX, [0; SECOND])) };
     }
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let (second, mut text) = LAST.get();
@@ -248,11 +248,11 @@ fn push_time(octets: &mut Vec<u8>, time: SystemTime) {
         text = written(since.as_secs());
         LAST.set((since.as_secs(), text));
     }
-    octets.push(b'"');
-    octets.extend_from_slice(&text);
+    bytes.push(b'"');
+    bytes.extend_from_slice(&text);
     let millis = since.subsec_millis();
     let digit = |place: u32| b"0123456789".get((millis / place % 10) as usize).copied().unwrap_or(b'0');
-    octets.extend_from_slice(&[b'.', digit(100), digit(10), digit(1), b'Z', b'"']);
+    bytes.extend_from_slice(&[b'.', digit(100), digit(10), digit(1), b'Z', b'"']);
 }
 
 fn written(second: u64) -> [u8; SECOND] {
@@ -287,14 +287,14 @@ mod tests {
     }
 
     #[test]
-    fn every_octet_is_plain_or_not_wherever_it_stands() {
-        for octet in 0..=u8::MAX {
-            let expected = matches!(octet, b' '..=b'~') && !matches!(octet, b'"' | b'\\');
+    fn every_byte_is_plain_or_not_wherever_it_stands() {
+        for byte in 0..=u8::MAX {
+            let expected = matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
             for len in 1..40 {
                 for at in 0..len {
                     for others in [b' ', b'~', b'!', b'#', b'[', b']'] {
                         let mut text = vec![others; len];
-                        text[at] = octet;
+                        text[at] = byte;
                         assert_eq!(is_plain(&text), expected, "{text:?}");
                     }
                 }
@@ -311,9 +311,9 @@ mod tests {
             seconds.into_iter().flat_map(|second| [(second, 0), (second, 7), (second, 999)])
         {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second) + Duration::from_millis(milli);
-            let mut octets = Vec::new();
-            push_time(&mut octets, time);
-            assert_eq!(String::from_utf8(octets).unwrap(), format!("\"{}\"", timestamp(time)));
+            let mut bytes = Vec::new();
+            push_time(&mut bytes, time);
+            assert_eq!(String::from_utf8(bytes).unwrap(), format!("\"{}\"", timestamp(time)));
         }
     }
 }

@@ -5,11 +5,11 @@ use std::array;
 use std::time::Duration;
 
 /// The upper bounds of buckets, in nanoseconds, each with its value in seconds as Prometheus writes it.
-type Bounds = [(u64, &'static str); BEYOND];
+type BucketBounds = [(u64, &'static str); BEYOND];
 
 /// Those of judging. They begin below a judgement that is answered from the cache of identities and end where a person
 /// would begin to notice.
-static JUDGING: Bounds = [
+static JUDGING: BucketBounds = [
     (250, "2.5e-07"),
     (500, "5e-07"),
     (1_000, "1e-06"),
@@ -28,7 +28,7 @@ static JUDGING: Bounds = [
 ];
 
 /// Those of origins, from a page in memory to the usual time limit.
-static ORIGINS: Bounds = [
+static ORIGINS: BucketBounds = [
     (500_000, "0.0005"),
     (1_000_000, "0.001"),
     (2_500_000, "0.0025"),
@@ -55,7 +55,7 @@ const SUM: usize = BEYOND + 1;
 /// Durations, counted by bucket.
 #[derive(Debug)]
 pub struct Latency {
-    bounds: &'static Bounds,
+    bounds: &'static BucketBounds,
     counts: Sharded<{ SUM + 1 }>,
 }
 

@@ -1,40 +1,40 @@
 //! Lines on their way to their writer: a buffer that many threads append to and one thread takes.
 //!
-//! A line is copied once, into the very octets that are written. In a queue of lines each would be an allocation of its
+//! A line is copied once, into the very bytes that are written. In a queue of lines each would be an allocation of its
 //! own that another thread has to free. Appending never waits for a disk: what has no room is refused.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many lines may wait, and octets of them.
+/// How many lines may wait, and bytes of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct QueueRoom {
     pub(super) lines: usize,
-    pub(super) octets: usize,
+    pub(super) bytes: usize,
 }
 
 /// Lines that nobody has written yet.
 #[derive(Debug)]
-pub(super) struct Lines {
-    room: Room,
-    state: Mutex<State>,
+pub(super) struct LineQueue {
+    room: QueueRoom,
+    state: Mutex<QueueState>,
     /// Tells the writer of the first line, and of the end.
     news: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     waiting: Vec<u8>,
-    /// Lines that wait or are being written, and their octets.
+    /// Lines that wait or are being written, and their bytes.
     lines: usize,
-    octets: usize,
+    bytes: usize,
     /// Whether the writer sleeps until there is a line.
     is_idle: bool,
     is_closed: bool,
 }
 
-impl Lines {
-    pub(super) fn new(room: Room) -> Self {
+impl LineQueue {
+    pub(super) fn new(room: QueueRoom) -> Self {
         Self { room, state: Mutex::default(), news: Condvar::new() }
     }
 
@@ -42,8 +42,8 @@ impl Lines {
     pub(super) fn append(&self, pieces: &[&[u8]]) -> bool {
         let length = pieces.iter().map(|piece| piece.len()).sum();
         let mut state = self.state();
-        let octets = state.octets.saturating_add(length);
-        if state.is_closed || state.lines >= self.room.lines || octets > self.room.octets {
+        let bytes = state.bytes.saturating_add(length);
+        if state.is_closed || state.lines >= self.room.lines || bytes > self.room.bytes {
             return false;
         }
         state.waiting.reserve(length);
@@ -51,7 +51,7 @@ impl Lines {
             state.waiting.extend_from_slice(piece);
         }
         state.lines += 1;
-        state.octets = octets;
+        state.bytes = bytes;
         // A writer that is awake looks again by itself.
         let is_awaited = std::mem::take(&mut state.is_idle);
         drop(state);
@@ -66,20 +66,20 @@ impl Lines {
     pub(super) fn take(&self, empty: Vec<u8>, gathering: Duration) -> Option<Vec<u8>> {
         let mut state = self.state();
         state.is_idle = state.waiting.is_empty();
-        let has_none = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
+        let has_none = |state: &mut QueueState| state.waiting.is_empty() && !state.is_closed;
         state = self.news.wait_while(state, has_none).unwrap_or_else(PoisonError::into_inner);
         state.is_idle = false;
-        let is_open = |state: &mut State| !state.is_closed;
+        let is_open = |state: &mut QueueState| !state.is_closed;
         let gathered = self.news.wait_timeout_while(state, gathering, is_open);
         let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
         (!state.waiting.is_empty()).then(|| std::mem::replace(&mut state.waiting, empty))
     }
 
     /// Makes room again for lines that were taken, and are written or lost.
-    pub(super) fn settle(&self, lines: usize, octets: usize) {
+    pub(super) fn settle(&self, lines: usize, bytes: usize) {
         let mut state = self.state();
         state.lines = state.lines.saturating_sub(lines);
-        state.octets = state.octets.saturating_sub(octets);
+        state.bytes = state.bytes.saturating_sub(bytes);
     }
 
     /// How many lines are not written yet.
@@ -93,7 +93,7 @@ impl Lines {
         self.news.notify_one();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    const ROOM: Room = Room { lines: 1_000, octets: 64 };
+    const ROOM: QueueRoom = QueueRoom { lines: 1_000, bytes: 64 };
 
     #[test]
     fn what_has_no_room_is_refused_until_there_is_some_again() {
-        let lines = Lines::new(Room { lines: 3, ..ROOM });
+        let lines = LineQueue::new(QueueRoom { lines: 3, ..ROOM });
         assert!(lines.append(&[b"a\n"]) && lines.append(&[&[b'b'; 60]]));
-        assert!(!lines.append(&[b"ccc\n"]), "66 octets");
+        assert!(!lines.append(&[b"ccc\n"]), "66 bytes");
         assert!(lines.append(&[b"c\n"]) && !lines.append(&[b""]), "four lines");
         let taken = lines.take(Vec::new(), Duration::ZERO).unwrap();
         assert_eq!(taken.len(), 64);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn closing_leaves_what_waits_and_takes_no_more() {
-        let lines = Lines::new(ROOM);
+        let lines = LineQueue::new(ROOM);
         assert!(lines.append(&[b"a\n"]));
         lines.close();
         assert!(!lines.append(&[b"b\n"]));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_writer_misses_no_line_of_many_threads() {
-        let lines = Arc::new(Lines::new(Room { lines: usize::MAX, octets: usize::MAX }));
+        let lines = Arc::new(LineQueue::new(QueueRoom { lines: usize::MAX, bytes: usize::MAX }));
         let writer = {
             let lines = Arc::clone(&lines);
             std::thread::spawn(move || {

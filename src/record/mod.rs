@@ -7,6 +7,7 @@
 //! operator rather than a request.
 
 mod access;
+mod bytes;
 mod connections;
 mod doors;
 mod event;
@@ -17,7 +18,6 @@ mod latency;
 mod ledger;
 mod lines;
 mod network;
-mod octets;
 mod opening;
 mod operational;
 mod origins;
@@ -35,7 +35,8 @@ mod unknown_hosts;
 mod unseen;
 pub mod word;
 
-pub use access::{Access, AccessFormat, AccessLog, AccessLogOptions};
+pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord};
+pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
@@ -43,23 +44,23 @@ pub use files::make_folder;
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{
-    BeforeEntry, Change, FileDigest, LEDGER_FILE, Ledger, LedgerEntry, LedgerError, Memory, News,
-    NoticeClock, Seed, compacted, digest, file_bytes, hexadecimal,
+    BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory,
+    LedgerNews, LedgerSeed, NoticeClock, compacted, digest, file_bytes, hexadecimal,
 };
-pub use octets::{escaped_json, is_harmful, printable};
 pub use opening::at_once;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
 pub use rate::JournalRate;
-pub use reads::{ReadBook, Reader};
-pub use recorder::{CompleteRead, Recorder, Wanted};
+pub use reads::{ReadBook, ReaderId};
+pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use sights::{Sight, Sights};
 pub use store::{
-    Filter, LossReason, Missing, OTHER_PATHS, PathTotal, Point, Presence, ReadTotal, Remembered, Removed,
-    STORE_FILE, Sample, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, Stretch, Total,
-    UncleanEndStatus, UnseenReads, VersionRecord, Window, copy_store,
+    DecisionCount, Filter, LossReason, MissingSpan, OTHER_PATHS, PathTotal, PeriodCount, ReadTotal,
+    RemovedCounts, STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions, StoreReader,
+    StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, VersionRecord, Window,
+    copy_store,
 };
-pub use tally::{Decision, Losses, OTHER_CRAWLERS, PathCounts, Subject};
-pub use totals::{SiteTotals, Standing, Totals, TotalsSnapshot};
+pub use tally::{CountSubject, CountedDecision, Losses, OTHER_CRAWLERS, PathCounts};
+pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};
 pub use unknown_hosts::{UnknownHost, UnknownHosts};
 pub use unseen::Reads;

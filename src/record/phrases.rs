@@ -5,49 +5,49 @@
 
 use super::event::{EventKind, Occurrence};
 use super::json::{JsonLine, key};
-use crate::decide::{Notice, Reason, VersionId};
+use crate::decide::{Notice, VerdictReason, VersionId};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Client, Proof, Purpose};
+use crate::identify::{ClientKind, Proof, Purpose};
 use crate::robots::Rule;
 use std::cell::RefCell;
 
 /// How many sets a thread remembers. Two that want one place take turns.
 const REMEMBERED: usize = 32;
 
-/// The longest that is remembered, in octets: a rule may be as long as a file.
+/// The longest that is remembered, in bytes: a rule may be as long as a file.
 const LONGEST: usize = 4_096;
 
 /// Fields as they are written, each with a comma before it.
 #[derive(Debug)]
-pub(super) struct Phrases {
-    of: Plain,
+pub(super) struct CachedFields {
+    of: PhraseKey,
     site: Box<str>,
     crawler: Option<Box<str>>,
     token: Option<Box<str>>,
     group: Vec<Box<str>>,
     rule: Option<Box<[u8]>>,
     /// All parts, one after the other.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Where the second part begins, the third, and the fourth.
     cuts: [usize; 3],
 }
 
 /// What the fields follow from, texts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plain {
+struct PhraseKey {
     kind: EventKind,
     mode: Mode,
     action: Action,
-    client: Client,
+    client: ClientKind,
     purpose: Option<Purpose>,
     proof: Proof,
     line: Option<u32>,
-    reason: Reason,
+    reason: VerdictReason,
     version: Option<VersionId>,
     notice: Option<Notice>,
 }
 
-impl Plain {
+impl PhraseKey {
     fn new(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
         let Occurrence { identity, proof, verdict, mode, action, .. } = *occurrence;
         let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
@@ -75,11 +75,15 @@ impl Plain {
 }
 
 /// Calls `write` with the phrases of an occurrence.
-pub(super) fn with<T>(kind: EventKind, occurrence: &Occurrence<'_>, write: impl FnOnce(&Phrases) -> T) -> T {
+pub(super) fn with<T>(
+    kind: EventKind,
+    occurrence: &Occurrence<'_>,
+    write: impl FnOnce(&CachedFields) -> T,
+) -> T {
     thread_local! {
-        static KNOWN: RefCell<[Option<Phrases>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
+        static KNOWN: RefCell<[Option<CachedFields>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
     }
-    let of = Plain::new(kind, occurrence);
+    let of = PhraseKey::new(kind, occurrence);
     KNOWN.with_borrow_mut(|known| {
         let place = known.get_mut(of.place(occurrence.identity.crawler.as_deref()));
         if let Some(Some(phrases)) = &place
@@ -87,17 +91,17 @@ pub(super) fn with<T>(kind: EventKind, occurrence: &Occurrence<'_>, write: impl 
         {
             return write(phrases);
         }
-        let phrases = Phrases::new(of, occurrence);
+        let phrases = CachedFields::new(of, occurrence);
         let written = write(&phrases);
-        if let Some(place) = place.filter(|_| phrases.octets.len() <= LONGEST) {
+        if let Some(place) = place.filter(|_| phrases.bytes.len() <= LONGEST) {
             *place = Some(phrases);
         }
         written
     })
 }
 
-impl Phrases {
-    fn new(of: Plain, occurrence: &Occurrence<'_>) -> Self {
+impl CachedFields {
+    fn new(of: PhraseKey, occurrence: &Occurrence<'_>) -> Self {
         let Occurrence { identity, verdict, site, .. } = *occurrence;
         let ruling = verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
@@ -119,7 +123,7 @@ impl Phrases {
         line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
         line.number_or_null(key!("line"), of.line);
         line.text_or_null(key!("source"), rule.and_then(Rule::source));
-        line.octets_or_null(key!("rule"), rule.map(|rule| rule.text));
+        line.bytes_or_null(key!("rule"), rule.map(|rule| rule.text));
         line.word(key!("reason"), of.reason.as_str());
         line.version_or_null(key!("robots_version"), of.version);
         line.word_or_null(key!("notice"), of.notice.map(Notice::as_str));
@@ -136,13 +140,13 @@ impl Phrases {
                 .map(|token| (*token).into())
                 .collect(),
             rule: rule.map(|rule| rule.marked.into()),
-            octets: line.into_octets(),
+            bytes: line.into_bytes(),
             cuts: [client, group, cut],
         }
     }
 
     /// Whether an occurrence has all of it in common.
-    fn fit(&self, of: Plain, occurrence: &Occurrence<'_>) -> bool {
+    fn fit(&self, of: PhraseKey, occurrence: &Occurrence<'_>) -> bool {
         let ruling = occurrence.verdict.ruling.as_ref();
         let group = ruling.map_or(&[][..], |ruling| &ruling.group);
         self.of == of
@@ -157,42 +161,42 @@ impl Phrases {
     /// `event` to `action`, and the key of `status`.
     pub(super) fn outcome(&self) -> &[u8] {
         let [client, ..] = self.cuts;
-        self.octets.get(..client - "null".len()).unwrap_or_default()
+        self.bytes.get(..client - "null".len()).unwrap_or_default()
     }
 
     /// `client` to `proof`.
     pub(super) fn client(&self) -> &[u8] {
         let [client, group, _] = self.cuts;
-        self.octets.get(client..group).unwrap_or_default()
+        self.bytes.get(client..group).unwrap_or_default()
     }
 
     /// `group` to `notice`.
     pub(super) fn ruling(&self) -> &[u8] {
         let [_, group, cut] = self.cuts;
-        self.octets.get(group..cut).unwrap_or_default()
+        self.bytes.get(group..cut).unwrap_or_default()
     }
 
     /// The same, and `cut` of null.
     pub(super) fn ruling_of_whole_fields(&self) -> &[u8] {
         let [_, group, _] = self.cuts;
-        self.octets.get(group..).unwrap_or_default()
+        self.bytes.get(group..).unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Outcome, Ruling, Verdict};
+    use crate::decide::{Ruling, Verdict, VerdictOutcome};
     use crate::identify::{Basis, Identity};
     use crate::record::event::{AddressDetail, Event};
     use crate::request::{RequestFacts, Scheme};
-    use crate::robots::Kind;
+    use crate::robots::RuleKind;
     use std::borrow::Cow;
     use std::sync::Arc;
     use std::time::SystemTime;
 
     /// The line of a request that differs from others in the given texts.
-    fn line(crawler: &str, site: &str, [token, group, rule]: [&str; 3], outcome: Outcome) -> String {
+    fn line(crawler: &str, site: &str, [token, group, rule]: [&str; 3], outcome: VerdictOutcome) -> String {
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -202,13 +206,14 @@ mod tests {
             address: None,
         };
         let (crawler, tokens) = (Some(crawler.into()), Arc::new([]));
-        let client = Client::Crawler;
+        let client = ClientKind::Crawler;
         let identity =
             Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue };
         let text = rule.as_bytes();
-        let rule = Some(Rule { kind: Kind::Disallow, line: 3, text, marked: text, pattern: b"/", octets: 1 });
+        let rule =
+            Some(Rule { kind: RuleKind::Disallow, line: 3, text, marked: text, pattern: b"/", bytes: 1 });
         let ruling = Some(Ruling { group: vec![group], token, rule });
-        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version: None };
+        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version: None };
         let event = Event::new(&Occurrence {
             facts: &facts,
             identity: &identity,
@@ -227,8 +232,11 @@ mod tests {
     #[test]
     fn what_is_remembered_is_told_of_nobody_else() {
         let long = "Disallow: /".to_owned() + &"x".repeat(LONGEST);
-        let outcomes =
-            [Outcome::Violation(Notice::Read), Outcome::Violation(Notice::Lapsed), Outcome::Variant];
+        let outcomes = [
+            VerdictOutcome::Violation(Notice::Read),
+            VerdictOutcome::Violation(Notice::Lapsed),
+            VerdictOutcome::Variant,
+        ];
         for _ in 0..2 {
             for outcome in outcomes {
                 for [crawler, site] in [["a", "s"], ["b", "s"], ["a", "t"]] {
@@ -245,10 +253,10 @@ mod tests {
                         let [token, group, rule] = texts;
                         assert_eq!((&told["token"], &told["group"][0]), (&token.into(), &group.into()));
                         assert_eq!(told["rule"], rule);
-                        let is_violation = matches!(outcome, Outcome::Violation(_));
+                        let is_violation = matches!(outcome, VerdictOutcome::Violation(_));
                         assert_eq!(told["event"], if is_violation { "violation" } else { "variant" });
                         let notice = match outcome {
-                            Outcome::Violation(notice) => Some(notice.as_str()),
+                            VerdictOutcome::Violation(notice) => Some(notice.as_str()),
                             _ => None,
                         };
                         assert_eq!(told["notice"].as_str(), notice);

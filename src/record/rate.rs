@@ -5,7 +5,7 @@
 
 use super::network::NetworkId;
 use super::tally::is_known;
-use crate::identify::{Client, Identity};
+use crate::identify::{ClientKind, Identity};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
@@ -23,14 +23,14 @@ pub struct JournalRate {
 
 /// Who has a line written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Sender {
-    client: Client,
+pub(super) struct LineSender {
+    client: ClientKind,
     /// `None` for a name that a client made up: it could make up another for each line.
     crawler: Option<Arc<str>>,
     network: NetworkId,
 }
 
-impl Sender {
+impl LineSender {
     pub(super) fn new(identity: &Identity, address: Option<IpAddr>) -> Self {
         let crawler = identity.crawler.clone().filter(|_| is_known(identity));
         Self { client: identity.client, crawler, network: NetworkId::of(address) }
@@ -50,22 +50,22 @@ const PLACES: usize = 8;
 
 /// One sender: its hash, and when it will have had as many lines as it may by then, in nanoseconds since the start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct RateSlot {
     sender: u64,
     paid_until: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Set {
-    places: [Place; PLACES],
+struct RateSet {
+    places: [RateSlot; PLACES],
     /// For all that found no place.
-    others: Place,
+    others: RateSlot,
 }
 
-impl Set {
-    fn place(&mut self, sender: u64, now: u64) -> &mut Place {
-        let known = |place: &Place| place.sender == sender;
-        let free = |place: &Place| place.paid_until <= now;
+impl RateSet {
+    fn place(&mut self, sender: u64, now: u64) -> &mut RateSlot {
+        let known = |place: &RateSlot| place.sender == sender;
+        let free = |place: &RateSlot| place.paid_until <= now;
         let at = self.places.iter().position(known).or_else(|| self.places.iter().position(free));
         match at.and_then(|at| self.places.get_mut(at)) {
             Some(place) => {
@@ -85,7 +85,7 @@ pub(super) struct RateTable {
     line: u64,
     period: u64,
     state: DefaultHashBuilder,
-    sets: Box<[Mutex<Set>]>,
+    sets: Box<[Mutex<RateSet>]>,
 }
 
 impl RateTable {
@@ -102,7 +102,7 @@ impl RateTable {
     }
 
     /// Whether the sender may have one more line now.
-    pub(super) fn admits(&self, sender: &Sender, now: Instant) -> bool {
+    pub(super) fn admits(&self, sender: &LineSender, now: Instant) -> bool {
         let hash = self.state.hash_one(sender);
         let now = u64::try_from(now.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX);
         let at = usize::try_from(hash).unwrap_or_default() % SETS;
@@ -124,13 +124,13 @@ mod tests {
 
     const RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(1) };
 
-    fn sender(crawler: &str, network: u8) -> Sender {
+    fn sender(crawler: &str, network: u8) -> LineSender {
         let network = NetworkId::of(Some(IpAddr::from([192, 0, network, 1])));
-        Sender { client: Client::Crawler, crawler: Some(crawler.into()), network }
+        LineSender { client: ClientKind::Crawler, crawler: Some(crawler.into()), network }
     }
 
     /// How many of `count` lines at once are admitted.
-    fn admitted(table: &RateTable, sender: &Sender, count: usize, now: Instant) -> usize {
+    fn admitted(table: &RateTable, sender: &LineSender, count: usize, now: Instant) -> usize {
         (0..count).filter(|_| table.admits(sender, now)).count()
     }
 

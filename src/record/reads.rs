@@ -7,7 +7,7 @@ use super::sights::Sights;
 use super::store::{OTHER_PATHS, ReadTotal};
 use super::tally::OTHER_CRAWLERS;
 use crate::decide::{NoticeTime, Read, RulesId, VersionId};
-use crate::identify::{Client, Identity, Proof};
+use crate::identify::{ClientKind, Identity, Proof};
 use crate::request::address::Network;
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -24,15 +24,15 @@ const READS_PER_READER: usize = 32;
 /// Who a read counts for: the same crawler on the same host with the same proof and, while nothing
 /// proves who it is, only in the same network. The host may move from site to site.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reader<'a> {
+pub struct ReaderId<'a> {
     host: Cow<'a, str>,
-    client: Client,
+    client: ClientKind,
     crawler: Option<Cow<'a, str>>,
     proof: Proof,
     network: Option<Network>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ReaderId<'a> {
     /// The reader that a request of `identity` to `host` belongs to.
     #[must_use]
     pub fn new(host: &'a str, identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
@@ -52,9 +52,9 @@ impl<'a> Reader<'a> {
 
     /// The same, to keep.
     #[must_use]
-    pub fn into_owned(self) -> Reader<'static> {
+    pub fn into_owned(self) -> ReaderId<'static> {
         let owned = |name: Cow<'_, str>| Cow::Owned(name.into_owned());
-        Reader {
+        ReaderId {
             host: owned(self.host),
             crawler: self.crawler.map(owned),
             client: self.client,
@@ -94,12 +94,12 @@ impl<'a> Reader<'a> {
 
 /// The reads of one reader, and when the last of all was: that may have been a further one of what it had read last.
 #[derive(Debug, Default)]
-struct History {
+struct ReadHistory {
     reads: Vec<Read>,
     last: NoticeTime,
 }
 
-impl History {
+impl ReadHistory {
     /// A further read of what it has read already adds nothing, unless a version was replaced in between.
     fn note(&mut self, read: Read) {
         self.last = self.last.max(read.at);
@@ -122,19 +122,19 @@ impl History {
 
 /// Asked for each judged request; its hasher is seeded, and several times as fast as the standard library's. How many
 /// readers there are is bounded.
-type Readers = HashMap<Reader<'static>, History>;
+type ReaderMap = HashMap<ReaderId<'static>, ReadHistory>;
 
 /// The reads of all hosts.
 #[derive(Debug, Default)]
 pub struct ReadBook {
-    readers: Mutex<Readers>,
+    readers: Mutex<ReaderMap>,
     /// Through which other proxies they come.
     pub sights: Sights,
 }
 
 impl ReadBook {
     /// Notes a read.
-    pub fn note(&self, reader: Reader<'_>, read: Read) {
+    pub fn note(&self, reader: ReaderId<'_>, read: Read) {
         let reader = reader.into_owned();
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() >= READERS && !readers.contains_key(&reader) {
@@ -150,7 +150,7 @@ impl ReadBook {
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| read.sequence);
         for read in reads {
-            let Some(reader) = Reader::remembered(read).map(Reader::into_owned) else { continue };
+            let Some(reader) = ReaderId::remembered(read).map(ReaderId::into_owned) else { continue };
             let Some(rules) = read.rules.or_else(|| rules(read.version)) else { continue };
             if readers.len() >= READERS && !readers.contains_key(&reader) {
                 continue;
@@ -162,10 +162,10 @@ impl ReadBook {
     /// What `reader` has read, oldest first; a version that it read again without a change in between the first time and
     /// the last.
     #[must_use]
-    pub fn of(&self, reader: &Reader<'_>) -> Vec<Read> {
+    pub fn of(&self, reader: &ReaderId<'_>) -> Vec<Read> {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let readers: &HashMap<Reader<'_>, History> = &readers;
-        readers.get(reader).map_or_else(Vec::new, History::all)
+        let readers: &HashMap<ReaderId<'_>, ReadHistory> = &readers;
+        readers.get(reader).map_or_else(Vec::new, ReadHistory::all)
     }
 
     /// How many different crawlers have read these rules on hosts for which `is_host` holds. Fetchers, tools and the
@@ -173,10 +173,10 @@ impl ReadBook {
     #[must_use]
     pub fn readers_of(&self, rules: RulesId, is_host: impl Fn(&str) -> bool) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_read = |history: &History| history.reads.iter().any(|read| read.rules == rules);
+        let has_read = |history: &ReadHistory| history.reads.iter().any(|read| read.rules == rules);
         // Who borrows a name has not read anything in it.
-        let is_crawler = |reader: &Reader<'_>| {
-            matches!(reader.client, Client::Crawler | Client::SpecialCase)
+        let is_crawler = |reader: &ReaderId<'_>| {
+            matches!(reader.client, ClientKind::Crawler | ClientKind::SpecialCase)
                 && reader.proof != Proof::Contradicted
         };
         let crawlers: HashSet<Option<&str>> = readers
@@ -189,7 +189,7 @@ impl ReadBook {
 }
 
 /// Makes room for many newcomers at once, so that the search is paid for rarely.
-fn forget_oldest(readers: &mut Readers) {
+fn forget_oldest(readers: &mut ReaderMap) {
     let mut times: Vec<NoticeTime> = readers.values().map(|history| history.last).collect();
     let quarter = times.len() / 4;
     let (_, bound, _) = times.select_nth_unstable(quarter);
@@ -200,24 +200,24 @@ fn forget_oldest(readers: &mut Readers) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Version;
+    use crate::decide::RobotsVersion;
     use crate::identify::Basis;
     use std::sync::Arc;
     use std::time::Duration;
 
-    fn identity(client: Client, crawler: &str) -> Identity {
+    fn identity(client: ClientKind, crawler: &str) -> Identity {
         let (crawler, tokens) = (Some(crawler.into()), Arc::new([]));
         Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue }
     }
 
-    fn reader(crawler: &str, proof: Proof, address: &str) -> Reader<'static> {
-        let identity = identity(Client::Crawler, crawler);
-        Reader::new("example.org", &identity, proof, address.parse().ok()).into_owned()
+    fn reader(crawler: &str, proof: Proof, address: &str) -> ReaderId<'static> {
+        let identity = identity(ClientKind::Crawler, crawler);
+        ReaderId::new("example.org", &identity, proof, address.parse().ok()).into_owned()
     }
 
     /// A read of what allows everything.
     fn read(sequence: u64, second: u64) -> Read {
-        let rules = Version::allowing_everything().rules;
+        let rules = RobotsVersion::allowing_everything().rules;
         Read { rules, sequence, at: NoticeTime(Duration::from_secs(second)) }
     }
 
@@ -260,8 +260,8 @@ mod tests {
             book.note(reader("GPTBot", Proof::Unchecked, address), read(1, 10));
         }
         book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), read(1, 10));
-        let tool = identity(Client::Tool, "curl");
-        book.note(Reader::new("example.org", &tool, Proof::Unchecked, None), read(1, 10));
+        let tool = identity(ClientKind::Tool, "curl");
+        book.note(ReaderId::new("example.org", &tool, Proof::Unchecked, None), read(1, 10));
         let rules = read(1, 10).rules;
         assert_eq!(book.readers_of(rules, |host| host == "example.org"), 2);
         assert_eq!(book.readers_of(rules, |_| false), 0);

@@ -4,11 +4,11 @@
 
 use super::event::{AddressDetail, Event, EventKind, Occurrence};
 use super::network::NetworkId;
-use super::reads::Reader;
-use super::store::{Message, StoreFile, StoreOptions, StoreStatus, Writer, spawn};
+use super::reads::ReaderId;
+use super::store::{Message, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn};
 use super::tally::{
-    Decision, DecisionRef, Entry, InForce, KeptEvent, ReadKey, Seen, SeenRead, Subject, SubjectRef, Tally,
-    is_known, micros,
+    CountSubject, CountedDecision, CountedRequest, DecisionRef, InForce, KeptEvent, ReadKey, SeenInstants,
+    SeenRead, SubjectRef, Tally, is_known, micros,
 };
 use crate::decide::{Read, VersionId};
 use crate::identify::Identity;
@@ -34,10 +34,10 @@ pub struct Recorder {
 
 /// An event that is wanted in full, once the request is over.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    subject: Subject,
+pub struct FullEvent {
+    subject: CountSubject,
     is_known: bool,
-    decision: Decision,
+    decision: CountedDecision,
     at: i64,
     network: NetworkId,
 }
@@ -50,7 +50,7 @@ pub struct CompleteRead<'a> {
     /// Who read.
     pub identity: &'a Identity,
     /// Whom it counts for.
-    pub reader: &'a Reader<'a>,
+    pub reader: &'a ReaderId<'a>,
     /// Which version.
     pub version: VersionId,
     /// When that came into force.
@@ -71,7 +71,7 @@ impl Recorder {
     /// When the system gives no thread.
     pub fn start(options: &StoreOptions) -> io::Result<Self> {
         let tally = Arc::new(Tally::default());
-        let writer = Writer::new(StoreFile::new(options.path.clone()), options.clone());
+        let writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
         let (status, begun) = (writer.status(), writer.begun());
         let (messages, thread) = spawn(writer, Arc::clone(&tally))?;
         Ok(Self { tally, status, begun, messages, writer: Mutex::new(Some(thread)) })
@@ -80,15 +80,15 @@ impl Recorder {
     /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
     /// [`Self::keep`] when its request is over.
     #[must_use]
-    pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<Wanted> {
+    pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<FullEvent> {
         let subject = SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof);
         let decision = DecisionRef::of(occurrence, kind);
         let (is_known, at) = (is_known(occurrence.identity), micros(occurrence.now));
         let target = &occurrence.facts.target;
         let network = NetworkId::of(occurrence.facts.address);
-        let is_wanted = self.tally.count(Entry { subject, is_known, decision, target, at, network });
+        let is_wanted = self.tally.count(CountedRequest { subject, is_known, decision, target, at, network });
         let may_be_kept = occurrence.addresses != AddressDetail::None;
-        is_wanted.then(|| Wanted {
+        is_wanted.then(|| FullEvent {
             subject: (&subject).into(),
             is_known,
             decision: (&decision).into(),
@@ -98,8 +98,8 @@ impl Recorder {
     }
 
     /// Keeps an event in full, with the status that it came to.
-    pub fn keep(&self, wanted: Wanted, event: &Event, status: Option<u16>) {
-        let Wanted { subject, is_known, decision, at, network } = wanted;
+    pub fn keep(&self, wanted: FullEvent, event: &Event, status: Option<u16>) {
+        let FullEvent { subject, is_known, decision, at, network } = wanted;
         let event = KeptEvent { decision, at, line: event.line(status).into(), network };
         self.tally.keep(subject.borrowed(), is_known, event);
     }
@@ -118,7 +118,7 @@ impl Recorder {
         };
         let time = micros(read.time);
         let at = i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX);
-        let seen = SeenRead { seen: Seen { first: time, last: time, count: 1 }, at };
+        let seen = SeenRead { seen: SeenInstants { first: time, last: time, count: 1 }, at };
         self.tally.read(subject, is_known(read.identity), key, seen);
     }
 

@@ -4,7 +4,7 @@
 //! it. So its size and its inode are asked for before each batch, and a file that was renamed is left for the
 //! one that is there now.
 
-use super::files::{Inode, beside, inode};
+use super::files::{FileId, beside, inode};
 use super::opening::at_once;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
@@ -25,7 +25,7 @@ pub(super) struct RotatedFile {
     max_bytes: u64,
     keep: usize,
     file: File,
-    inode: Inode,
+    inode: FileId,
     length: u64,
     /// Whether the file may end in the middle of a line, after a write that failed.
     torn: bool,
@@ -36,7 +36,7 @@ impl RotatedFile {
     pub(super) fn open(path: &Path, max_bytes: u64, keep: usize) -> io::Result<Self> {
         let file = append(path)?;
         let metadata = file.metadata()?;
-        let torn = metadata.len() > 0 && last_octet(path)? != b'\n';
+        let torn = metadata.len() > 0 && last_byte(path)? != b'\n';
         let (inode, length) = (inode(&metadata), metadata.len());
         Ok(Self { path: path.to_owned(), max_bytes, keep, file, inode, length, torn })
     }
@@ -138,7 +138,7 @@ fn write_all(file: &mut impl io::Write, bytes: &[u8]) -> (usize, io::Result<()>)
     (count, Ok(()))
 }
 
-/// How many octets of `lines` are whole lines that fit into `room`.
+/// How many bytes of `lines` are whole lines that fit into `room`.
 pub(super) fn whole_lines(lines: &[u8], room: u64) -> usize {
     let room = usize::try_from(room).unwrap_or(usize::MAX).min(lines.len());
     let within = lines.get(..room).unwrap_or_default();
@@ -150,13 +150,13 @@ pub(super) fn first_line(lines: &[u8]) -> usize {
     memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1)
 }
 
-fn last_octet(path: &Path) -> io::Result<u8> {
+fn last_byte(path: &Path) -> io::Result<u8> {
     let mut file = File::open(path)?;
     file.seek(io::SeekFrom::End(-1))?;
-    let mut octet = [0];
-    file.read_exact(&mut octet)?;
-    let [octet] = octet;
-    Ok(octet)
+    let mut byte = [0];
+    file.read_exact(&mut byte)?;
+    let [byte] = byte;
+    Ok(byte)
 }
 
 fn append(path: &Path) -> io::Result<File> {

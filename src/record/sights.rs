@@ -56,16 +56,16 @@ struct Line<'a> {
     last: u64,
 }
 
-type Hosts = HashMap<Box<str>, Sight>;
+type SeenHosts = HashMap<Box<str>, Sight>;
 
 /// The sights of all hosts.
 #[derive(Debug, Default)]
 pub struct Sights {
-    hosts: Mutex<Hosts>,
+    hosts: Mutex<SeenHosts>,
 }
 
 impl Sights {
-    fn hosts(&self) -> MutexGuard<'_, Hosts> {
+    fn hosts(&self) -> MutexGuard<'_, SeenHosts> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,7 +134,7 @@ impl Sights {
 }
 
 /// Adds a host; where there is no room, half of the others go, those that were seen longest ago.
-fn add(hosts: &mut Hosts, host: Box<str>, sight: Sight) {
+fn add(hosts: &mut SeenHosts, host: Box<str>, sight: Sight) {
     if hosts.len() >= HOSTS && !hosts.contains_key(&host) {
         let mut times: Vec<NoticeTime> = hosts.values().map(|sight| sight.last).collect();
         let middle = times.len() / 2;

@@ -1,6 +1,6 @@
 //! The store: what was counted, who read which version, and the versions themselves, in one file of `SQLite`.
 //!
-//! Only this folder names the database. Writing is [`Writer`]'s, one thread that takes batches from the tally
+//! Only this folder names the database. Writing is [`StoreWriter`]'s, one thread that takes batches from the tally
 //! and that no request ever waits for; reading is [`StoreReader`]'s. Two processes may write one store at
 //! once, as during an upgrade. What the store promises:
 //!
@@ -32,17 +32,17 @@ mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
-pub use losses::{LossReason, Missing};
+pub use losses::{LossReason, MissingSpan};
 pub use reader::{
-    Filter, PathTotal, Point, Presence, ReadTotal, Remembered, Removed, Sample, StoreReader, Stretch, Total,
-    VersionRecord, Window,
+    DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,
+    StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
 };
 pub use unseen::UnseenReads;
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::{StoreStatus, UncleanEndStatus};
 
 pub(super) use open::StoreFile;
-pub(super) use writer::{Message, Writer, spawn};
+pub(super) use writer::{Message, StoreWriter, spawn};
 
 use housekeeping::Keep;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub struct StoreOptions {
     pub path: PathBuf,
     /// How long counts, events, reads and former versions are kept.
     pub retention: Duration,
-    /// How large the file may become, in octets; the oldest details go first.
+    /// How large the file may become, in bytes; the oldest details go first.
     pub max_bytes: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A request takes one lock for the time of three look-ups. The writer takes everything that was counted
 //! in one sweep over the shards, so every request is in exactly one batch. What is counted, and what
-//! happens when there is no room, stands with [`Batch`].
+//! happens when there is no room, stands with [`CountBatch`].
 
 mod account;
 mod batch;
@@ -13,15 +13,17 @@ mod strangers;
 mod subject;
 
 pub use account::PathCounts;
-pub use decision::Decision;
+pub use decision::CountedDecision;
 pub use room::Losses;
-pub use subject::{OTHER_CRAWLERS, Subject};
+pub use subject::{CountSubject, OTHER_CRAWLERS};
 
-pub(super) use account::{Account, KeptEvent, PathDays, Period, ReadKey, Seen, SeenRead, Uses};
-pub(super) use batch::{Batch, Entry, InForce};
+pub(super) use account::{
+    KeptEvent, PathDays, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses,
+};
+pub(super) use batch::{CountBatch, CountedRequest, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};
-pub(super) use room::Bounds;
+pub(super) use room::BatchLimits;
 pub(super) use strangers::Strangers;
 pub(super) use subject::{SubjectRef, is_known};
 
@@ -34,7 +36,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SHARDS: usize = 16;
 
 /// What may wait in memory for a disk that does not answer, in all: some tens of megabytes.
-pub(super) const WAITING: Bounds = Bounds {
+pub(super) const WAITING: BatchLimits = BatchLimits {
     rollups: 131_072,
     paths: 131_072,
     strangers: 16_384,
@@ -44,7 +46,7 @@ pub(super) const WAITING: Bounds = Bounds {
 };
 
 /// The same for one shard.
-const SHARE: Bounds = Bounds {
+const SHARE: BatchLimits = BatchLimits {
     rollups: WAITING.rollups / SHARDS,
     paths: WAITING.paths / SHARDS,
     strangers: WAITING.strangers / SHARDS,
@@ -56,8 +58,8 @@ const SHARE: Bounds = Bounds {
 /// Counts of the running process that are not written yet.
 #[derive(Debug)]
 pub(super) struct Tally {
-    first: Mutex<Batch>,
-    others: Box<[Mutex<Batch>]>,
+    first: Mutex<CountBatch>,
+    others: Box<[Mutex<CountBatch>]>,
     state: DefaultHashBuilder,
     unseen: UnseenNotes,
     ledger_entry: AtomicU64,
@@ -65,7 +67,7 @@ pub(super) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        let shard = || Mutex::new(Batch::new(SHARE));
+        let shard = || Mutex::new(CountBatch::new(SHARE));
         Self {
             first: shard(),
             others: (1..SHARDS).map(|_| shard()).collect(),
@@ -78,7 +80,7 @@ impl Default for Tally {
 
 impl Tally {
     /// Counts one judged request; `true` when its event is wanted in full.
-    pub(super) fn count(&self, entry: Entry<'_>) -> bool {
+    pub(super) fn count(&self, entry: CountedRequest<'_>) -> bool {
         self.shard(entry.subject).count(&entry)
     }
 
@@ -98,9 +100,9 @@ impl Tally {
     }
 
     /// Takes all that was counted.
-    pub(super) fn take(&self) -> Batch {
-        let part = |shard: &Mutex<Batch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut whole = Batch::of(self.shards().map(part).collect(), WAITING);
+    pub(super) fn take(&self) -> CountBatch {
+        let part = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut whole = CountBatch::of(self.shards().map(part).collect(), WAITING);
         whole.unseen = self.unseen.take();
         whole.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
         whole
@@ -119,16 +121,16 @@ impl Tally {
 
     /// What did not fit since the last [`Self::take`].
     pub(super) fn losses(&self) -> Losses {
-        let of = |shard: &Mutex<Batch>| shard.lock().unwrap_or_else(PoisonError::into_inner).losses();
+        let of = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).losses();
         self.shards().map(of).fold(Losses::default(), Losses::plus)
     }
 
-    fn shards(&self) -> impl Iterator<Item = &Mutex<Batch>> {
+    fn shards(&self) -> impl Iterator<Item = &Mutex<CountBatch>> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
     /// The top bits of the hash choose the shard; the maps inside hash with keys of their own.
-    fn shard(&self, subject: SubjectRef<'_>) -> MutexGuard<'_, Batch> {
+    fn shard(&self, subject: SubjectRef<'_>) -> MutexGuard<'_, CountBatch> {
         let hash = self.state.hash_one(subject);
         let at = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
         let shard = self.others.get(at).unwrap_or(&self.first);
@@ -139,15 +141,15 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Outcome, Reason, Verdict};
+    use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
     use crate::enforce::Action;
-    use crate::identify::{Client, Proof};
+    use crate::identify::{ClientKind, Proof};
     use crate::record::network::NetworkId;
 
     fn subject(crawler: &str) -> SubjectRef<'_> {
         SubjectRef {
             site: "example.org",
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             crawler: Some(crawler),
             purpose: None,
             proof: Proof::Unchecked,
@@ -155,9 +157,13 @@ mod tests {
     }
 
     fn count(tally: &Tally, crawler: &str, target: &str, at: i64) {
-        let verdict =
-            Verdict { outcome: Outcome::Allow, reason: Reason::NoRule, ruling: None, version: None };
-        tally.count(Entry {
+        let verdict = Verdict {
+            outcome: VerdictOutcome::Allow,
+            reason: VerdictReason::NoRule,
+            ruling: None,
+            version: None,
+        };
+        tally.count(CountedRequest {
             subject: subject(crawler),
             is_known: true,
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),

@@ -10,7 +10,7 @@ use super::origins::OriginTotals;
 use super::sharded::Sharded;
 use super::unknown_hosts::{UnknownHost, UnknownHosts};
 use crate::enforce::Action;
-use crate::identify::{Client, Proof};
+use crate::identify::{ClientKind, Proof};
 use arc_swap::ArcSwap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use strum::{EnumCount as _, VariantArray as _};
 
 /// What a request that reached a site turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RequestClass {
     /// It was judged, and this came of it.
     Judged(EventKind, Action),
     /// Robots.txt does not speak to it: a person's client, an exempt address, a mode that is off.
@@ -30,7 +30,7 @@ pub enum Standing {
     RobotsTxt(u16),
 }
 
-impl Standing {
+impl RequestClass {
     /// Every word for a verdict, in the order of the counters.
     pub const VERDICTS: [&str; 7] =
         ["allowed", "violation", "stale", "variant", "spoof", "not-judged", "robots-txt"];
@@ -51,40 +51,40 @@ impl Standing {
 /// The statuses that `/robots.txt` is answered with.
 const ROBOTS_STATUSES: [u16; 4] = [200, 304, 404, 405];
 
-const VERDICTS: usize = Standing::VERDICTS.len();
+const VERDICTS: usize = RequestClass::VERDICTS.len();
 
 /// Counters of one site.
 #[derive(Debug, Default)]
 pub struct SiteTotals {
-    verdicts: Sharded<{ Client::COUNT * VERDICTS }>,
-    refusals: Sharded<{ Client::COUNT }>,
+    verdicts: Sharded<{ ClientKind::COUNT * VERDICTS }>,
+    refusals: Sharded<{ ClientKind::COUNT }>,
     proofs: Sharded<{ Proof::COUNT }>,
     robots: Sharded<{ ROBOTS_STATUSES.len() }>,
 }
 
 impl SiteTotals {
-    fn count(&self, client: Client, proof: Proof, standing: Standing) {
+    fn count(&self, client: ClientKind, proof: Proof, standing: RequestClass) {
         self.verdicts.add(client as usize * VERDICTS + standing.index(), 1);
         match standing {
-            Standing::Judged(_, action) => {
+            RequestClass::Judged(_, action) => {
                 self.proofs.add(proof as usize, 1);
                 if action == Action::Refuse {
                     self.refusals.add(client as usize, 1);
                 }
             }
-            Standing::RobotsTxt(status) => {
+            RequestClass::RobotsTxt(status) => {
                 let index = ROBOTS_STATUSES.iter().position(|known| *known == status);
                 self.robots.add(index.unwrap_or(ROBOTS_STATUSES.len()), 1);
             }
-            Standing::NotJudged => {}
+            RequestClass::NotJudged => {}
         }
     }
 
-    /// Requests by client and verdict, a word of [`Standing::VERDICTS`]. Clients that are never judged have
+    /// Requests by client and verdict, a word of [`RequestClass::VERDICTS`]. Clients that are never judged have
     /// no verdicts but two.
-    pub fn verdicts(&self) -> impl Iterator<Item = (Client, &'static str, u64)> {
-        let words = || Standing::VERDICTS.into_iter().enumerate();
-        Client::VARIANTS.iter().copied().flat_map(move |client| {
+    pub fn verdicts(&self) -> impl Iterator<Item = (ClientKind, &'static str, u64)> {
+        let words = || RequestClass::VERDICTS.into_iter().enumerate();
+        ClientKind::VARIANTS.iter().copied().flat_map(move |client| {
             let spoken_of = words().filter(move |(index, _)| client.is_judged() || *index >= 5);
             spoken_of.map(move |(index, word)| {
                 (client, word, self.verdicts.get(client as usize * VERDICTS + index))
@@ -93,8 +93,8 @@ impl SiteTotals {
     }
 
     /// Refusals by client, for those that can be refused.
-    pub fn refusals(&self) -> impl Iterator<Item = (Client, u64)> {
-        let judged = Client::VARIANTS.iter().copied().filter(|client| client.is_judged());
+    pub fn refusals(&self) -> impl Iterator<Item = (ClientKind, u64)> {
+        let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
         judged.map(|client| (client, self.refusals.get(client as usize)))
     }
 
@@ -109,7 +109,7 @@ impl SiteTotals {
     }
 
     fn of_verdict(&self, wanted: usize) -> u64 {
-        (0..Client::COUNT).map(|client| self.verdicts.get(client * VERDICTS + wanted)).sum()
+        (0..ClientKind::COUNT).map(|client| self.verdicts.get(client * VERDICTS + wanted)).sum()
     }
 }
 
@@ -182,7 +182,7 @@ impl Totals {
     }
 
     /// Counts what a request to `site`, a name of the configuration, turned out to be.
-    pub fn count(&self, site: &str, client: Client, proof: Proof, standing: Standing) {
+    pub fn count(&self, site: &str, client: ClientKind, proof: Proof, standing: RequestClass) {
         if let Some(counters) = self.sites.load().get(site) {
             return counters.count(client, proof, standing);
         }
@@ -258,8 +258,8 @@ impl Totals {
 mod tests {
     use super::*;
 
-    fn judged(totals: &Totals, site: &str, client: Client, kind: EventKind, action: Action) {
-        totals.count(site, client, Proof::Unchecked, Standing::Judged(kind, action));
+    fn judged(totals: &Totals, site: &str, client: ClientKind, kind: EventKind, action: Action) {
+        totals.count(site, client, Proof::Unchecked, RequestClass::Judged(kind, action));
     }
 
     #[test]
@@ -273,10 +273,10 @@ mod tests {
             (EventKind::Spoof, Action::Forward),
             (EventKind::Allowed, Action::Forward),
         ] {
-            judged(&totals, "a", Client::Crawler, kind, action);
+            judged(&totals, "a", ClientKind::Crawler, kind, action);
         }
-        totals.count("a", Client::Browser, Proof::Unchecked, Standing::NotJudged);
-        totals.count("a", Client::Browser, Proof::Unchecked, Standing::RobotsTxt(304));
+        totals.count("a", ClientKind::Browser, Proof::Unchecked, RequestClass::NotJudged);
+        totals.count("a", ClientKind::Browser, Proof::Unchecked, RequestClass::RobotsTxt(304));
         let counts = totals.snapshot();
         assert_eq!((counts.judged, counts.violations, counts.stale), (6, 2, 1));
         assert_eq!((counts.variants, counts.spoofed, counts.refused), (1, 1, 2));
@@ -288,16 +288,16 @@ mod tests {
         for kind in
             [EventKind::Violation, EventKind::Stale, EventKind::Variant, EventKind::Spoof, EventKind::Allowed]
         {
-            let index = Standing::Judged(kind, Action::Forward).index();
-            assert_eq!(kind.as_str(), Standing::VERDICTS[index]);
+            let index = RequestClass::Judged(kind, Action::Forward).index();
+            assert_eq!(kind.as_str(), RequestClass::VERDICTS[index]);
         }
-        assert_eq!(Standing::VERDICTS[Standing::NotJudged.index()], "not-judged");
-        assert_eq!(Standing::VERDICTS[Standing::RobotsTxt(200).index()], "robots-txt");
+        assert_eq!(RequestClass::VERDICTS[RequestClass::NotJudged.index()], "not-judged");
+        assert_eq!(RequestClass::VERDICTS[RequestClass::RobotsTxt(200).index()], "robots-txt");
     }
 
     #[test]
     fn clients_stand_in_the_order_of_their_numbers() {
-        for (number, client) in Client::VARIANTS.iter().copied().enumerate() {
+        for (number, client) in ClientKind::VARIANTS.iter().copied().enumerate() {
             assert_eq!(client as usize, number);
         }
     }
@@ -310,7 +310,7 @@ mod tests {
                 scope.spawn(|| {
                     for number in 0..400 {
                         let site = ["a", "b", "c", "d"][number % 4];
-                        judged(&totals, site, Client::Tool, EventKind::Violation, Action::Refuse);
+                        judged(&totals, site, ClientKind::Tool, EventKind::Violation, Action::Refuse);
                     }
                 });
             }
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(sites.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
         for site in sites.values() {
             let found: Vec<_> = site.verdicts().filter(|(.., count)| *count > 0).collect();
-            assert_eq!(found, [(Client::Tool, "violation", 800)]);
+            assert_eq!(found, [(ClientKind::Tool, "violation", 800)]);
             assert_eq!(site.refusals().map(|(_, count)| count).sum::<u64>(), 800);
             assert_eq!(site.proofs().collect::<Vec<_>>()[2], (Proof::Unchecked, 800));
         }
@@ -331,7 +331,7 @@ mod tests {
         let words: Vec<_> = totals
             .site("a")
             .verdicts()
-            .filter(|(client, ..)| *client == Client::Browser)
+            .filter(|(client, ..)| *client == ClientKind::Browser)
             .map(|(_, word, _)| word)
             .collect();
         assert_eq!(words, ["not-judged", "robots-txt"]);

@@ -2,8 +2,8 @@
 //!
 //! Clients can make up any number of them, so few are kept, and each only while it is asked for.
 
+use super::bytes::printable;
 use super::event::timestamp;
-use super::octets::printable;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,16 +23,16 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// Hosts that are no site's.
 #[derive(Debug, Default)]
-pub struct UnknownHosts(Mutex<Kept>);
+pub struct UnknownHosts(Mutex<HostCounts>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    hosts: BTreeMap<Box<str>, Asked>,
+struct HostCounts {
+    hosts: BTreeMap<Box<str>, HostRequests>,
     told: Option<SystemTime>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct HostRequests {
     count: u64,
     first: SystemTime,
     last: SystemTime,
@@ -56,7 +56,7 @@ impl UnknownHosts {
     /// Counts a request for `host`; how many there were, where a line of the log is due for it.
     pub fn note(&self, host: &str, now: SystemTime) -> Option<u64> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { hosts, told } = &mut *kept;
+        let HostCounts { hosts, told } = &mut *kept;
         let name: String = host.chars().take(LONGEST).collect();
         let since = |then: SystemTime| now.duration_since(then).unwrap_or_default();
         if !hosts.contains_key(&*name) && hosts.len() >= MOST {
@@ -67,7 +67,7 @@ impl UnknownHosts {
             }
             hosts.remove(&oldest);
         }
-        let new = Asked { count: 0, first: now, last: now, is_told: false };
+        let new = HostRequests { count: 0, first: now, last: now, is_told: false };
         let asked = hosts.entry(name.into()).or_insert(new);
         (asked.count, asked.last) = (asked.count + 1, now);
         let is_quiet = told.is_some_and(|told| since(told) < QUIET);

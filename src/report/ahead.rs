@@ -1,7 +1,7 @@
 //! Requests that are dated later than they are reported: a gateway's clock was ahead.
 
 use super::headline::{amount, grouped};
-use super::question::Question;
+use super::question::ReportQuestion;
 use crate::record::{StoreError, StoreReader, Window, timestamp};
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ const SLACK: Duration = Duration::from_secs(60);
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ahead {
+pub(super) struct ClockAhead {
     /// In the stores.
     pub(super) requests: u64,
     /// Within the report's window.
@@ -19,18 +19,18 @@ pub(super) struct Ahead {
     last: Option<SystemTime>,
 }
 
-impl Ahead {
+impl ClockAhead {
     pub(super) fn add(
         &mut self,
         store: &StoreReader,
-        question: &Question,
+        question: &ReportQuestion,
         window: &Window,
     ) -> Result<(), StoreError> {
         let Some(from) = question.now.and_then(|now| now.checked_add(SLACK)) else { return Ok(()) };
         if store.span()?.is_none_or(|span| span.to <= from) {
             return Ok(());
         }
-        for (to, sum) in [(Question::open_end(), &mut self.requests), (window.to, &mut self.counted)] {
+        for (to, sum) in [(ReportQuestion::open_end(), &mut self.requests), (window.to, &mut self.counted)] {
             for total in store.totals(&Window { from, to }, &question.filter())? {
                 *sum += total.count;
                 self.last = self.last.max(Some(total.last));

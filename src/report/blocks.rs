@@ -1,9 +1,9 @@
 //! What generated lines met, and which lines would stop those that took most and that robots.txt does not mention.
 
-use super::entry::Entry;
-use super::question::Known;
-use crate::identify::{Client, Proof, Purpose};
-use crate::record::Subject;
+use super::entry::ReportEntry;
+use super::question::CatalogueView;
+use crate::identify::{ClientKind, Proof, Purpose};
+use crate::record::CountSubject;
 use crate::robots::{Robots, compared, unmarked};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ pub struct Blocked {
 }
 
 /// What generated lines met, most first. What only borrows a name is not counted against it.
-pub(super) fn blocked(entries: &[Entry]) -> Vec<Blocked> {
+pub(super) fn blocked(entries: &[ReportEntry]) -> Vec<Blocked> {
     let mut found: HashMap<(&str, Option<&str>), u64> = HashMap::new();
     for entry in entries.iter().filter(|entry| entry.proof != Proof::Contradicted) {
         for rule in &entry.rules {
@@ -67,13 +67,13 @@ pub struct Proposal {
 /// For each site, the crawlers that took most and that its robots.txt does not name. Search engines are left out: to stop
 /// them is to be found no more. So are names that somebody borrows, since lines stop only those who read them.
 pub(super) fn proposals(
-    entries: &[Entry],
+    entries: &[ReportEntry],
     files: &HashMap<Box<str>, Robots>,
-    known: &Known,
+    known: &CatalogueView,
 ) -> Vec<Proposal> {
     let mut all: HashMap<&str, u64> = HashMap::new();
-    let mut taken: HashMap<(&str, &str), (&Entry, u64)> = HashMap::new();
-    for entry in entries.iter().filter(|entry| entry.client == Client::Crawler) {
+    let mut taken: HashMap<(&str, &str), (&ReportEntry, u64)> = HashMap::new();
+    for entry in entries.iter().filter(|entry| entry.client == ClientKind::Crawler) {
         *all.entry(&entry.site).or_default() += entry.requests;
         let Some(name) = entry.crawler.as_deref().filter(|_| entry.proof != Proof::Contradicted) else {
             continue;
@@ -83,8 +83,8 @@ pub(super) fn proposals(
     }
     let mut proposals: Vec<Proposal> = Vec::new();
     for ((site, name), (entry, requests)) in taken {
-        let Entry { client, purpose, proof, .. } = *entry;
-        let subject = Subject { site: site.into(), client, crawler: Some(name.into()), purpose, proof };
+        let ReportEntry { client, purpose, proof, .. } = *entry;
+        let subject = CountSubject { site: site.into(), client, crawler: Some(name.into()), purpose, proof };
         let (tokens, _) = known.tokens(&subject);
         let is_named = files.get(site).is_some_and(|robots| robots.group(&tokens, false).is_some());
         let is_many = requests * 100 >= all.get(site).copied().unwrap_or_default() * LEAST_SHARE;

@@ -1,21 +1,21 @@
 //! What one crawler can be held to: its elements, what it read, and events in full.
 
-use super::question::Question;
-use super::{Entry, ReadOf, Report};
+use super::question::ReportQuestion;
+use super::{ReadOf, Report, ReportEntry};
 use crate::decide::VersionId;
-use crate::record::{Sample, StoreError, StoreReader, VersionRecord, Window};
+use crate::record::{SampleEvent, StoreError, StoreReader, VersionRecord, Window};
 use std::time::SystemTime;
 
 /// The case of one crawler.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
+pub struct CrawlerCase {
     /// The report on this crawler alone.
     pub report: Report,
     /// The versions of robots.txt at its sites that were in force within the window, by the time at which
     /// they first were.
     pub versions: Vec<CaseVersion>,
     /// Its events in full, as far as they are kept, oldest first.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<SampleEvent>,
 }
 
 /// One version of a site's robots.txt: equal bytes are one version, however often and at however many gateways
@@ -29,24 +29,24 @@ pub struct CaseVersion {
     /// What the digest begins with: the version's name.
     pub id: Option<VersionId>,
     /// When it was in force, oldest first, none touching the next; only those that the window touches.
-    pub periods: Vec<Period>,
+    pub periods: Vec<VersionPeriod>,
 }
 
 /// A stretch of time in which a version was in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period {
+pub struct VersionPeriod {
     /// When it began.
     pub from: SystemTime,
     /// When another version took its place; `None` while none has.
     pub until: Option<SystemTime>,
 }
 
-impl Case {
+impl CrawlerCase {
     /// Reads the case of `question.crawler` from all `stores`.
     ///
     /// # Errors
     /// When a store cannot be read.
-    pub fn of(stores: &[StoreReader], question: &Question) -> Result<Self, StoreError> {
+    pub fn of(stores: &[StoreReader], question: &ReportQuestion) -> Result<Self, StoreError> {
         let report = Report::of(stores, question)?;
         let window = report.window();
         let (mut records, mut samples) = (Vec::new(), Vec::new());
@@ -60,7 +60,7 @@ impl Case {
     }
 
     /// The versions at the site of an element.
-    pub fn versions_of(&self, entry: &Entry) -> impl Iterator<Item = &CaseVersion> {
+    pub fn versions_of(&self, entry: &ReportEntry) -> impl Iterator<Item = &CaseVersion> {
         self.versions.iter().filter(|version| version.site == entry.site)
     }
 }
@@ -75,8 +75,10 @@ fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion
     for record in records.into_iter().filter(is_within) {
         let VersionRecord { site, sha256, id, from, until, .. } = record;
         match found.iter_mut().find(|version| version.site == site && version.sha256 == sha256) {
-            Some(version) => version.add(Period { from, until }),
-            None => found.push(CaseVersion { site, sha256, id, periods: vec![Period { from, until }] }),
+            Some(version) => version.add(VersionPeriod { from, until }),
+            None => {
+                found.push(CaseVersion { site, sha256, id, periods: vec![VersionPeriod { from, until }] });
+            }
         }
     }
     found
@@ -84,7 +86,7 @@ fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion
 
 impl CaseVersion {
     /// Adds a period that begins no earlier than any before.
-    fn add(&mut self, period: Period) {
+    fn add(&mut self, period: VersionPeriod) {
         match self.periods.last_mut() {
             Some(last) if last.until.is_none_or(|until| until >= period.from) => {
                 last.until = last.until.zip(period.until).map(|(one, other)| one.max(other));
@@ -94,7 +96,7 @@ impl CaseVersion {
     }
 }
 
-impl Entry {
+impl ReportEntry {
     /// Its reads by version, oldest first: equal bytes are one, whenever they were in force.
     pub fn reads_by_version(&self) -> Vec<ReadOf> {
         let mut found: Vec<ReadOf> = Vec::new();
@@ -122,7 +124,7 @@ mod tests {
 
     fn record(bytes: &[u8], from: u64, until: Option<u64>) -> VersionRecord {
         let mut sha256 = [0; 32];
-        sha256.iter_mut().zip(bytes).for_each(|(digit, octet)| *digit = *octet);
+        sha256.iter_mut().zip(bytes).for_each(|(digit, byte)| *digit = *byte);
         let (id, until) = (Some(VersionId::of(bytes)), until.map(at));
         VersionRecord {
             row: 1,
@@ -153,10 +155,12 @@ mod tests {
             let of = found.iter().filter(|version| version.id == Some(VersionId::of(bytes)));
             of.map(|version| version.periods.as_slice()).collect()
         };
-        let (early, late) =
-            (Period { from: at(10), until: Some(at(201)) }, Period { from: at(299), until: None });
+        let (early, late) = (
+            VersionPeriod { from: at(10), until: Some(at(201)) },
+            VersionPeriod { from: at(299), until: None },
+        );
         assert_eq!(periods(b"one"), [[early, late].as_slice()]);
-        assert_eq!(periods(b"two"), [[Period { from: at(200), until: Some(at(300)) }].as_slice()]);
+        assert_eq!(periods(b"two"), [[VersionPeriod { from: at(200), until: Some(at(300)) }].as_slice()]);
         assert_eq!(found.len(), 2, "{found:?}");
     }
 }

@@ -32,7 +32,7 @@ impl Conduct {
 
 /// What the word rests on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(super) struct ConductFacts {
     /// All requests that were judged in the window.
     pub(super) requests: u64,
     /// All violations in the window.
@@ -49,14 +49,18 @@ pub(super) struct Facts {
     pub(super) reads_may_be_missing: bool,
 }
 
-pub(super) const fn conduct(facts: &Facts) -> Conduct {
+pub(super) const fn conduct(facts: &ConductFacts) -> Conduct {
     match *facts {
-        Facts { proof: Proof::Contradicted, .. } | Facts { requests: 0, .. } => Conduct::Unknown,
-        Facts { violations: 0, .. } => Conduct::Obeyed,
-        Facts { is_rest: true, .. } => Conduct::Unknown,
-        Facts { after_read: 1.., .. } => Conduct::Ignored,
-        Facts { a_read_was_seen: true, .. } | Facts { reads_may_be_missing: true, .. } => Conduct::Unknown,
-        Facts { .. } => Conduct::NoReadSeen,
+        ConductFacts { proof: Proof::Contradicted, .. } | ConductFacts { requests: 0, .. } => {
+            Conduct::Unknown
+        }
+        ConductFacts { violations: 0, .. } => Conduct::Obeyed,
+        ConductFacts { is_rest: true, .. } => Conduct::Unknown,
+        ConductFacts { after_read: 1.., .. } => Conduct::Ignored,
+        ConductFacts { a_read_was_seen: true, .. } | ConductFacts { reads_may_be_missing: true, .. } => {
+            Conduct::Unknown
+        }
+        ConductFacts { .. } => Conduct::NoReadSeen,
     }
 }
 
@@ -64,7 +68,7 @@ pub(super) const fn conduct(facts: &Facts) -> Conduct {
 mod tests {
     use super::*;
 
-    const LAPSED: Facts = Facts {
+    const LAPSED: ConductFacts = ConductFacts {
         requests: 9,
         violations: 3,
         after_read: 0,
@@ -76,18 +80,18 @@ mod tests {
 
     #[test]
     fn one_is_convicted_by_its_own_read_alone() {
-        assert_eq!(conduct(&Facts { after_read: 1, ..LAPSED }), Conduct::Ignored);
-        let many = Facts { after_read: 1, is_rest: true, ..LAPSED };
+        assert_eq!(conduct(&ConductFacts { after_read: 1, ..LAPSED }), Conduct::Ignored);
+        let many = ConductFacts { after_read: 1, is_rest: true, ..LAPSED };
         assert_eq!(conduct(&many), Conduct::Unknown, "whoever read was perhaps not who came");
-        assert_eq!(conduct(&Facts { a_read_was_seen: true, ..LAPSED }), Conduct::Unknown);
+        assert_eq!(conduct(&ConductFacts { a_read_was_seen: true, ..LAPSED }), Conduct::Unknown);
     }
 
     #[test]
     fn that_no_read_was_seen_is_said_only_where_it_would_have_been_seen() {
         assert_eq!(conduct(&LAPSED), Conduct::NoReadSeen);
-        assert_eq!(conduct(&Facts { reads_may_be_missing: true, ..LAPSED }), Conduct::Unknown);
+        assert_eq!(conduct(&ConductFacts { reads_may_be_missing: true, ..LAPSED }), Conduct::Unknown);
         assert_eq!(
-            conduct(&Facts { after_read: 3, reads_may_be_missing: true, ..LAPSED }),
+            conduct(&ConductFacts { after_read: 3, reads_may_be_missing: true, ..LAPSED }),
             Conduct::Ignored,
             "a read that was seen was seen"
         );
@@ -95,18 +99,18 @@ mod tests {
 
     #[test]
     fn who_breaks_no_rule_obeyed() {
-        let never_read = Facts { violations: 0, reads_may_be_missing: true, ..LAPSED };
+        let never_read = ConductFacts { violations: 0, reads_may_be_missing: true, ..LAPSED };
         assert_eq!(conduct(&never_read), Conduct::Obeyed);
-        assert_eq!(conduct(&Facts { is_rest: true, ..never_read }), Conduct::Obeyed);
+        assert_eq!(conduct(&ConductFacts { is_rest: true, ..never_read }), Conduct::Obeyed);
     }
 
     #[test]
     fn nothing_is_said_of_a_borrowed_name_nor_of_who_was_not_judged() {
         for violations in [0, 3] {
-            let borrowed = Facts { violations, proof: Proof::Contradicted, ..LAPSED };
+            let borrowed = ConductFacts { violations, proof: Proof::Contradicted, ..LAPSED };
             assert_eq!(conduct(&borrowed), Conduct::Unknown, "{violations}");
         }
-        let reader = Facts { requests: 0, violations: 0, a_read_was_seen: true, ..LAPSED };
+        let reader = ConductFacts { requests: 0, violations: 0, a_read_was_seen: true, ..LAPSED };
         assert_eq!(conduct(&reader), Conduct::Unknown);
     }
 }

@@ -1,44 +1,44 @@
 //! The course of a window: violations by crawler over time, for charts.
 
 use super::Report;
-use super::question::Question;
-use crate::identify::{Client, Proof};
-use crate::record::{EventKind, Point, StoreError, StoreReader};
+use super::question::ReportQuestion;
+use crate::identify::{ClientKind, Proof};
+use crate::record::{EventKind, StoreError, StoreReader, TimelinePoint};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// Violations of crawlers under their own names, by stretch of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct ViolationTimeline {
     /// Where the stretches begin, without a gap. What the store keeps by hour or day only lies in one stretch
     /// as a whole.
     pub starts: Vec<SystemTime>,
     /// How long a stretch is.
     pub step: Duration,
     /// One for each of the crawlers with the most violations, the most first.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<TimelineCurve>,
 }
 
 /// One line of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Curve {
+pub struct TimelineCurve {
     /// The crawler; `None` for all others together, which come last.
     pub crawler: Option<Box<str>>,
     /// As many as there are starts.
     pub counts: Vec<u64>,
 }
 
-/// Violations that were counted elsewhere than in a store, for [`Course::of_series`].
+/// Violations that were counted elsewhere than in a store, for [`ViolationTimeline::of_series`].
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// How long the stretches are at whose starts the points stand.
     pub grain: Duration,
     /// The counts. What is no violation of a crawler under its own name is left out.
-    pub points: Vec<Point>,
+    pub points: Vec<TimelinePoint>,
 }
 
-impl Course {
+impl ViolationTimeline {
     /// The course of `report`'s window, in at most `stretches` stretches, of its `curves` worst crawlers and
     /// the others together.
     ///
@@ -46,7 +46,7 @@ impl Course {
     /// When a store cannot be read.
     pub fn of(
         stores: &[StoreReader],
-        question: &Question,
+        question: &ReportQuestion,
         report: &Report,
         stretches: u32,
         curves: usize,
@@ -68,12 +68,12 @@ impl Course {
         Self::in_steps(&series.points, report, step(report, series.grain, stretches), curves)
     }
 
-    fn in_steps(points: &[Point], report: &Report, step: Duration, curves: usize) -> Self {
+    fn in_steps(points: &[TimelinePoint], report: &Report, step: Duration, curves: usize) -> Self {
         let (first, count) = grid(report, step);
         let mut sums: BTreeMap<Box<str>, Vec<u64>> = BTreeMap::new();
         for point in points {
             let subject = &point.subject;
-            let is_crawler = matches!(subject.client, Client::Crawler | Client::SpecialCase);
+            let is_crawler = matches!(subject.client, ClientKind::Crawler | ClientKind::SpecialCase);
             if !is_crawler || subject.proof == Proof::Contradicted || point.kind != EventKind::Violation {
                 continue;
             }
@@ -91,9 +91,9 @@ impl Course {
 }
 
 /// The worst `curves`, and the rest as one.
-fn worst(sums: BTreeMap<Box<str>, Vec<u64>>, curves: usize, count: usize) -> Vec<Curve> {
-    let mut found: Vec<Curve> =
-        sums.into_iter().map(|(name, counts)| Curve { crawler: Some(name), counts }).collect();
+fn worst(sums: BTreeMap<Box<str>, Vec<u64>>, curves: usize, count: usize) -> Vec<TimelineCurve> {
+    let mut found: Vec<TimelineCurve> =
+        sums.into_iter().map(|(name, counts)| TimelineCurve { crawler: Some(name), counts }).collect();
     found.sort_by_key(|curve| Reverse(curve.counts.iter().sum::<u64>()));
     let rest = found.split_off(curves.min(found.len()));
     if !rest.is_empty() {
@@ -101,7 +101,7 @@ fn worst(sums: BTreeMap<Box<str>, Vec<u64>>, curves: usize, count: usize) -> Vec
         for curve in rest {
             counts.iter_mut().zip(&curve.counts).for_each(|(sum, count)| *sum += count);
         }
-        found.push(Curve { crawler: None, counts });
+        found.push(TimelineCurve { crawler: None, counts });
     }
     found
 }

@@ -2,9 +2,9 @@
 //! enforced by nothing here; breaking it is no violation.
 
 use super::pace::Pace;
-use super::question::Known;
-use crate::record::{Subject, VersionRecord};
-use crate::robots::{Limits, Robots};
+use super::question::CatalogueView;
+use crate::record::{CountSubject, VersionRecord};
+use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -20,15 +20,15 @@ pub struct CrawlDelay {
 
 /// The robots.txt of every site.
 #[derive(Debug, Default)]
-pub(super) struct Files(HashMap<Box<str>, Robots>);
+pub(super) struct SiteFiles(HashMap<Box<str>, Robots>);
 
-impl Files {
+impl SiteFiles {
     /// Compiles the versions in force, one of each site.
     pub(super) fn new<'a>(in_force: impl Iterator<Item = &'a VersionRecord>) -> Self {
         let file = |version: &VersionRecord| {
             let bytes = version.bytes.as_deref()?;
             // A limit that is too small would lose a group; what the gateway itself read is not known here.
-            let limits = Limits { max_bytes: bytes.len() };
+            let limits = ParseLimits { max_bytes: bytes.len() };
             Some((version.site.clone(), Robots::parse(bytes, &limits).robots))
         };
         Self(in_force.filter_map(file).collect())
@@ -39,7 +39,7 @@ impl Files {
         &self.0
     }
 
-    pub(super) fn delay(&self, subject: &Subject, known: &Known, pace: &Pace) -> CrawlDelay {
+    pub(super) fn delay(&self, subject: &CountSubject, known: &CatalogueView, pace: &Pace) -> CrawlDelay {
         let (tokens, star) = known.tokens(subject);
         let group = self.0.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
         let declared = group.and_then(|group| group.crawl_delay());

@@ -4,8 +4,8 @@ use super::conduct::Conduct;
 use super::delay::CrawlDelay;
 use super::optional_time;
 use crate::decide::VersionId;
-use crate::identify::{Client, Proof, Purpose};
-use crate::record::{Decision, EventKind, PathCounts, word};
+use crate::identify::{ClientKind, Proof, Purpose};
+use crate::record::{CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -14,14 +14,14 @@ use std::time::SystemTime;
 
 /// What one crawler did at one site, as far as one proof goes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct ReportEntry {
     /// The site.
     pub site: Box<str>,
     /// The crawler's name; `None` of clients that give none.
     pub crawler: Option<Box<str>>,
     /// What kind of client it is.
     #[serde(with = "word")]
-    pub client: Client,
+    pub client: ClientKind,
     /// What it fetches for, where the catalogue knows.
     #[serde(with = "word::optional")]
     pub purpose: Option<Purpose>,
@@ -93,7 +93,7 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleCount {
     /// Kind, action, notice, group and text; line and version are those of the version in which it was met last.
-    pub decision: Arc<Decision>,
+    pub decision: Arc<CountedDecision>,
     /// How many requests.
     pub count: u64,
     /// The same by version, the one in which it was met last first.
@@ -136,11 +136,11 @@ pub struct ReadOf {
     pub count: u64,
 }
 
-impl Entry {
+impl ReportEntry {
     /// Whether it is a crawler in the sense of RFC 9309 §1: fetchers, tools, monitors and clients without a
     /// name are none.
     pub const fn is_crawler(&self) -> bool {
-        matches!(self.client, Client::Crawler | Client::SpecialCase)
+        matches!(self.client, ClientKind::Crawler | ClientKind::SpecialCase)
     }
 
     /// Whether it bears the name of a crawler that it is not.

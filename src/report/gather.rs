@@ -1,23 +1,23 @@
 //! Reading the stores and adding them up, subject by subject.
 
-use super::ahead::Ahead;
+use super::ahead::ClockAhead;
 use super::blocks::{Proposal, proposals};
-use super::conduct::{Conduct, Facts, conduct};
-use super::counted::Counted;
-use super::delay::Files;
-use super::entry::{Entry, PathCount, ReadOf};
-use super::kin::Kin;
+use super::conduct::{Conduct, ConductFacts, conduct};
+use super::counted::WindowCounts;
+use super::delay::SiteFiles;
+use super::entry::{PathCount, ReadOf, ReportEntry};
+use super::kin::NameReads;
 use super::missing::{self, MissingCounts};
 use super::pace::Pace;
-use super::question::Question;
-use super::rules::{Met, rules};
+use super::question::ReportQuestion;
+use super::rules::{DecisionTimes, rules};
 use super::unseen::{self, PartialReads};
 use crate::decide::Notice;
 use crate::enforce::Action;
-use crate::identify::{Client, Proof, Purpose};
+use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    Decision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Presence, ReadTotal,
-    StoreError, StoreReader, Stretch, Subject, Total, VersionRecord, Window,
+    CountSubject, CountedDecision, DecisionCount, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts,
+    PathTotal, PeriodCount, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -27,17 +27,17 @@ use std::time::SystemTime;
 /// What one element stands for. A name that was a crawler's and becomes a tool's has two. Upper and lower
 /// case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct ElementKey {
     site: Box<str>,
     /// In lower case.
     crawler: Option<Box<str>>,
-    client: Client,
+    client: ClientKind,
     proof: Proof,
 }
 
-impl From<&Subject> for Key {
-    fn from(subject: &Subject) -> Self {
-        let Subject { site, client, crawler, proof, .. } = subject;
+impl From<&CountSubject> for ElementKey {
+    fn from(subject: &CountSubject) -> Self {
+        let CountSubject { site, client, crawler, proof, .. } = subject;
         let crawler = crawler.as_deref().map(|name| name.to_ascii_lowercase().into());
         Self { site: site.clone(), crawler, client: *client, proof: *proof }
     }
@@ -45,11 +45,11 @@ impl From<&Subject> for Key {
 
 /// All that the stores tell of one key.
 #[derive(Debug, Default)]
-struct Account {
+struct GatheredActivity {
     purpose: Option<Purpose>,
     /// How its name was written, with the requests that wrote it so.
     spellings: BTreeMap<Box<str>, u64>,
-    totals: HashMap<Arc<Decision>, Met>,
+    totals: HashMap<Arc<CountedDecision>, DecisionTimes>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
     pace: Pace,
@@ -61,21 +61,21 @@ struct Account {
 /// Everything that was asked for, added up.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    accounts: BTreeMap<Key, Account>,
+    accounts: BTreeMap<ElementKey, GatheredActivity>,
     /// Reads by anyone at the sites in question.
-    kin: Kin,
-    files: Files,
+    kin: NameReads,
+    files: SiteFiles,
     pub(super) lost: Losses,
     pub(super) losses: Vec<MissingCounts>,
     pub(super) details_removed: u64,
     pub(super) unseen: Vec<PartialReads>,
-    pub(super) ahead: Ahead,
+    pub(super) ahead: ClockAhead,
 }
 
 /// Reads all stores.
 pub(super) fn gather(
     stores: &[StoreReader],
-    question: &Question,
+    question: &ReportQuestion,
     window: &Window,
 ) -> Result<Gathered, StoreError> {
     let mut gathered = Gathered::empty();
@@ -90,13 +90,13 @@ pub(super) fn gather(
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
     }
-    gathered.files = Files::new(in_force(&versions, window.to).into_values());
+    gathered.files = SiteFiles::new(in_force(&versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
     Ok(gathered)
 }
 
 /// Adds up what was counted elsewhere.
-pub(super) fn add_up(counted: Counted, question: &Question, window: &Window) -> Gathered {
+pub(super) fn add_up(counted: WindowCounts, question: &ReportQuestion, window: &Window) -> Gathered {
     let mut gathered = Gathered::empty();
     gathered.presence(counted.presence);
     gathered.totals(counted.totals);
@@ -110,7 +110,7 @@ pub(super) fn add_up(counted: Counted, question: &Question, window: &Window) -> 
         let account = gathered.account(subject);
         account.other_fetch = account.other_fetch.max(Some(*last));
     }
-    gathered.files = Files::new(in_force(&counted.versions, window.to).into_values());
+    gathered.files = SiteFiles::new(in_force(&counted.versions, window.to).into_values());
     gathered.accounts.retain(|_, account| account.is_of(window));
     gathered
 }
@@ -138,20 +138,20 @@ impl Gathered {
     fn empty() -> Self {
         Self {
             accounts: BTreeMap::new(),
-            kin: Kin::default(),
-            files: Files::default(),
+            kin: NameReads::default(),
+            files: SiteFiles::default(),
             lost: Losses::default(),
             losses: Vec::new(),
             details_removed: 0,
             unseen: Vec::new(),
-            ahead: Ahead::default(),
+            ahead: ClockAhead::default(),
         }
     }
 
     fn counts(
         &mut self,
         store: &StoreReader,
-        question: &Question,
+        question: &ReportQuestion,
         window: &Window,
         top: usize,
     ) -> Result<(), StoreError> {
@@ -163,7 +163,7 @@ impl Gathered {
         Ok(())
     }
 
-    fn presence(&mut self, found: Vec<Presence>) {
+    fn presence(&mut self, found: Vec<SeenSpan>) {
         for presence in found {
             let seen = &mut self.account(&presence.subject).seen;
             *seen = Some(seen.map_or((presence.first, presence.last), |(first, last)| {
@@ -172,13 +172,13 @@ impl Gathered {
         }
     }
 
-    fn totals(&mut self, found: Vec<Total>) {
+    fn totals(&mut self, found: Vec<DecisionCount>) {
         for total in found {
             let account = self.account(&total.subject);
             if let Some(name) = total.subject.crawler.as_deref() {
                 *account.spellings.entry(name.into()).or_default() += total.count;
             }
-            let met = Met { count: total.count, first: total.first, last: total.last };
+            let met = DecisionTimes { count: total.count, first: total.first, last: total.last };
             account.totals.entry(total.decision).and_modify(|known| known.add(met)).or_insert(met);
         }
     }
@@ -189,7 +189,7 @@ impl Gathered {
         }
     }
 
-    fn pace(&mut self, found: &[Stretch]) {
+    fn pace(&mut self, found: &[PeriodCount]) {
         for stretch in found {
             self.account(&stretch.subject).pace.add(stretch);
         }
@@ -204,8 +204,8 @@ impl Gathered {
         Ok(())
     }
 
-    fn account(&mut self, subject: &Subject) -> &mut Account {
-        let account = self.accounts.entry(Key::from(subject)).or_default();
+    fn account(&mut self, subject: &CountSubject) -> &mut GatheredActivity {
+        let account = self.accounts.entry(ElementKey::from(subject)).or_default();
         account.purpose = account.purpose.or(subject.purpose);
         if let Some(name) = subject.crawler.as_ref().filter(|name| !account.spellings.contains_key(*name)) {
             account.spellings.insert(name.clone(), 0);
@@ -214,7 +214,7 @@ impl Gathered {
     }
 
     /// What began before the window's end: later reads are no part of its story.
-    fn take_reads(&mut self, reads: Vec<ReadTotal>, question: &Question, window: &Window) {
+    fn take_reads(&mut self, reads: Vec<ReadTotal>, question: &ReportQuestion, window: &Window) {
         let wanted = question.crawler.as_deref();
         for read in reads.into_iter().filter(|read| read.first < window.to) {
             self.kin.note(&read);
@@ -229,9 +229,9 @@ impl Gathered {
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
-    pub(super) fn entries(mut self, question: &Question) -> (Vec<Entry>, Vec<Proposal>) {
+    pub(super) fn entries(mut self, question: &ReportQuestion) -> (Vec<ReportEntry>, Vec<Proposal>) {
         let accounts = std::mem::take(&mut self.accounts);
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<ReportEntry> =
             accounts.into_iter().map(|(key, account)| self.entry(key, account, question)).collect();
         entries.sort_by_key(|entry| {
             let deeds = (entry.violations_after_read, entry.violations, entry.requests);
@@ -241,7 +241,12 @@ impl Gathered {
         (entries, proposals)
     }
 
-    fn entry(&self, mut key: Key, mut account: Account, question: &Question) -> Entry {
+    fn entry(
+        &self,
+        mut key: ElementKey,
+        mut account: GatheredActivity,
+        question: &ReportQuestion,
+    ) -> ReportEntry {
         key.crawler = account.spelling();
         let subject = key.subject(account.purpose);
         let requests = account.sum(|_| true);
@@ -249,7 +254,7 @@ impl Gathered {
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
         let kin_read = self.kin.read(&subject, &question.known);
         let violated = account.violated();
-        let facts = Facts {
+        let facts = ConductFacts {
             requests,
             violations,
             after_read,
@@ -260,7 +265,7 @@ impl Gathered {
         };
         let reads_of = account.reads_of();
         let last = account.reads.iter().max_by_key(|read| read.last);
-        Entry {
+        ReportEntry {
             conduct: if account.is_hypothetical { Conduct::Hypothetical } else { conduct(&facts) },
             requests,
             reads: reads_of.iter().map(|read| read.count).sum(),
@@ -292,14 +297,14 @@ impl Gathered {
     }
 }
 
-impl Key {
-    fn subject(&self, purpose: Option<Purpose>) -> Subject {
+impl ElementKey {
+    fn subject(&self, purpose: Option<Purpose>) -> CountSubject {
         let Self { site, crawler, client, proof } = self.clone();
-        Subject { site, client, crawler, purpose, proof }
+        CountSubject { site, client, crawler, purpose, proof }
     }
 }
 
-impl Account {
+impl GatheredActivity {
     /// Whether anything of it was within the window: a request, or the first or last read of a version.
     fn is_of(&self, window: &Window) -> bool {
         let within = |time: SystemTime| window.from <= time && time < window.to;
@@ -312,14 +317,14 @@ impl Account {
         most.map(|(name, _)| name.clone())
     }
 
-    fn sum(&self, admits: impl Fn(&Decision) -> bool) -> u64 {
+    fn sum(&self, admits: impl Fn(&CountedDecision) -> bool) -> u64 {
         self.totals.iter().filter(|(decision, _)| admits(decision)).map(|(_, met)| met.count).sum()
     }
 
     /// When the first and the last violation came. Nobody broke a rule before it was first seen, whatever the minute
     /// begins with.
     fn violated(&self) -> Option<(SystemTime, SystemTime)> {
-        let is_violation = |decision: &Decision| decision.kind == EventKind::Violation;
+        let is_violation = |decision: &CountedDecision| decision.kind == EventKind::Violation;
         let mut met = self.totals.iter().filter(|(decision, _)| is_violation(decision)).map(|(_, met)| *met);
         let mut all = met.next()?;
         met.for_each(|met| all.add(met));

@@ -5,7 +5,7 @@
 //! network.
 
 use super::conduct::Conduct;
-use super::{Entry, Report, missing, unseen};
+use super::{Report, ReportEntry, missing, unseen};
 use crate::identify::Proof;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,12 +40,12 @@ pub struct Summary {
 
 /// A number of violations, and how many of them came with a confirmed name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Share {
+struct ConfirmedShare {
     all: u64,
     confirmed: u64,
 }
 
-impl Share {
+impl ConfirmedShare {
     fn add(&mut self, count: u64, proof: Proof) {
         self.all += count;
         self.confirmed += if proof == Proof::Confirmed { count } else { 0 };
@@ -54,20 +54,20 @@ impl Share {
 
 /// What one name did at all sites.
 #[derive(Clone, Copy, Debug, Default)]
-struct Deeds<'a> {
+struct NameTotals<'a> {
     /// As most requests of one element wrote it, and how many these are.
     name: (u64, &'a str),
-    violations: Share,
-    after_read: Share,
+    violations: ConfirmedShare,
+    after_read: ConfirmedShare,
     /// Requests that rules disallow which were not published, as far as is known.
-    disallowed: Share,
+    disallowed: ConfirmedShare,
     ignored: bool,
     /// It broke rules somewhere, and it cannot be said whether it knew them.
     unknown: bool,
 }
 
-impl<'a> Deeds<'a> {
-    fn add(&mut self, entry: &'a Entry) {
+impl<'a> NameTotals<'a> {
+    fn add(&mut self, entry: &'a ReportEntry) {
         self.name = self.name.max((entry.requests, entry.name()));
         if entry.is_hypothetical() {
             return self.disallowed.add(entry.violations, entry.proof);
@@ -86,10 +86,12 @@ impl<'a> Deeds<'a> {
     /// Only where no read was seen at any site is that said of the name.
     const fn conduct(&self) -> Conduct {
         match *self {
-            Self { violations: Share { all: 0, .. }, disallowed: Share { all: 1.., .. }, .. } => {
-                Conduct::Hypothetical
-            }
-            Self { violations: Share { all: 0, .. }, .. } => Conduct::Obeyed,
+            Self {
+                violations: ConfirmedShare { all: 0, .. },
+                disallowed: ConfirmedShare { all: 1.., .. },
+                ..
+            } => Conduct::Hypothetical,
+            Self { violations: ConfirmedShare { all: 0, .. }, .. } => Conduct::Obeyed,
             Self { ignored: true, .. } => Conduct::Ignored,
             Self { unknown: true, .. } => Conduct::Unknown,
             Self { .. } => Conduct::NoReadSeen,
@@ -100,8 +102,8 @@ impl<'a> Deeds<'a> {
 impl Summary {
     pub(super) fn of(report: &Report) -> Self {
         // Upper and lower case are one (RFC 9309 §2.2.1).
-        let mut names: BTreeMap<String, Deeds<'_>> = BTreeMap::new();
-        let (mut summary, mut rest) = (Self::default(), Deeds::default());
+        let mut names: BTreeMap<String, NameTotals<'_>> = BTreeMap::new();
+        let (mut summary, mut rest) = (Self::default(), NameTotals::default());
         // Who only read robots.txt neither obeyed nor broke it: no request of theirs was judged.
         for entry in report.named().filter(|entry| entry.requests > 0) {
             summary.add(entry);
@@ -111,7 +113,7 @@ impl Summary {
                 names.entry(entry.name().to_ascii_lowercase()).or_default().add(entry);
             }
         }
-        let names: Vec<Deeds<'_>> = names.into_values().collect();
+        let names: Vec<NameTotals<'_>> = names.into_values().collect();
         let are = |conduct| names.iter().filter(|deeds| deeds.conduct() == conduct).count();
         summary.crawlers = names.len();
         summary.ignoring = are(Conduct::Ignored);
@@ -137,7 +139,7 @@ impl Summary {
         summary
     }
 
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &ReportEntry) {
         self.requests += entry.requests;
         self.violations += entry.violations;
         self.stale += entry.stale;
@@ -148,7 +150,7 @@ impl Summary {
 
 /// The sentence on crawlers that are told by name, of which `ignoring` broke rules they had read and `unread`
 /// broke rules without a read being seen.
-fn headline(names: &[Deeds<'_>], ignoring: usize, unread: usize) -> String {
+fn headline(names: &[NameTotals<'_>], ignoring: usize, unread: usize) -> String {
     let violating = names.iter().filter(|deeds| deeds.violations.all > 0).count();
     let unknown = violating - ignoring - unread;
     let of_all = |count: usize| match names.len() {
@@ -192,7 +194,7 @@ fn headline(names: &[Deeds<'_>], ignoring: usize, unread: usize) -> String {
 }
 
 /// The same where nobody can have broken anything: what the rules would have meant, and for whom.
-fn hypothetical(names: &[Deeds<'_>], disallowed: usize) -> String {
+fn hypothetical(names: &[NameTotals<'_>], disallowed: usize) -> String {
     let all = grouped(names.len() as u64);
     match (disallowed, names.len()) {
         (_, 0) => "no crawler was seen".to_owned(),
@@ -211,7 +213,7 @@ fn hypothetical(names: &[Deeds<'_>], disallowed: usize) -> String {
 }
 
 /// Whom nobody can tell apart are not counted, and not compared with those that are.
-fn of_rest(rest: &Deeds<'_>, crawlers: usize) -> String {
+fn of_rest(rest: &NameTotals<'_>, crawlers: usize) -> String {
     let others = if crawlers == 0 { "" } else { "others " };
     if let count @ 1.. = rest.disallowed.all {
         return format!("; and {} of {others}names beyond 1,000 a day", amount(count, "request", "requests"));
@@ -232,11 +234,11 @@ fn times(count: u64) -> String {
 }
 
 /// Who did it most, how often, and how many of these requests are known to be its own.
-fn worst(names: &[Deeds<'_>], share: impl Fn(&Deeds<'_>) -> Share) -> String {
+fn worst(names: &[NameTotals<'_>], share: impl Fn(&NameTotals<'_>) -> ConfirmedShare) -> String {
     let Some(worst) = names.iter().max_by_key(|deeds| (share(deeds).all, Reverse(deeds.name.1))) else {
         return String::new();
     };
-    let Share { all, confirmed } = share(worst);
+    let ConfirmedShare { all, confirmed } = share(worst);
     let proof = match confirmed {
         1 if all == 1 => "confirmed".to_owned(),
         0 if all == 1 => "not confirmed".to_owned(),
@@ -272,7 +274,7 @@ fn caveats(report: &Report) -> Vec<String> {
             found.push(format!("{} {what}", amount(count, one, many)));
         }
     }
-    let borrowed: BTreeSet<&str> = report.borrowed().map(Entry::name).collect();
+    let borrowed: BTreeSet<&str> = report.borrowed().map(ReportEntry::name).collect();
     if !borrowed.is_empty() {
         let requests = report.borrowed().map(|entry| entry.requests).sum();
         found.push(format!(

@@ -4,20 +4,20 @@
 //! that read stands under its name as `unchecked` and the requests that follow as `confirmed`. Some crawlers
 //! fetch by a copy that another one read. Such a read excuses, and convicts nobody.
 
-use super::question::Known;
-use crate::identify::{Client, Proof};
-use crate::record::{OTHER_CRAWLERS, ReadTotal, Subject};
+use super::question::CatalogueView;
+use crate::identify::{ClientKind, Proof};
+use crate::record::{CountSubject, OTHER_CRAWLERS, ReadTotal};
 use std::collections::HashMap;
 use std::time::SystemTime;
 
 /// Who reads under one name, and when last.
-type Readers = HashMap<(Client, Proof), SystemTime>;
+type NameReaders = HashMap<(ClientKind, Proof), SystemTime>;
 
 /// All reads, by site and by name in lower case.
 #[derive(Debug, Default)]
-pub(super) struct Kin(HashMap<Box<str>, HashMap<String, Readers>>);
+pub(super) struct NameReads(HashMap<Box<str>, HashMap<String, NameReaders>>);
 
-impl Kin {
+impl NameReads {
     pub(super) fn note(&mut self, read: &ReadTotal) {
         let reader = &read.subject;
         let Some(name) = reader.crawler.as_deref().filter(|_| reader.proof != Proof::Contradicted) else {
@@ -31,7 +31,7 @@ impl Kin {
     /// The last read at the site by another subject that may be the same crawler: its name with another
     /// proof, one that shares its cache or, for a name of its own making, the rest of many such names.
     /// `None` for whoever borrows a name.
-    pub(super) fn read(&self, subject: &Subject, known: &Known) -> Option<SystemTime> {
+    pub(super) fn read(&self, subject: &CountSubject, known: &CatalogueView) -> Option<SystemTime> {
         if subject.proof == Proof::Contradicted {
             return None;
         }
@@ -53,16 +53,16 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, UNIX_EPOCH};
 
-    fn subject(site: &str, name: &str, proof: Proof) -> Subject {
-        let (client, crawler) = (Client::Crawler, Some(name.into()));
-        Subject { site: site.into(), client, crawler, purpose: None, proof }
+    fn subject(site: &str, name: &str, proof: Proof) -> CountSubject {
+        let (client, crawler) = (ClientKind::Crawler, Some(name.into()));
+        CountSubject { site: site.into(), client, crawler, purpose: None, proof }
     }
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    fn read(subject: Subject, seconds: u64) -> ReadTotal {
+    fn read(subject: CountSubject, seconds: u64) -> ReadTotal {
         ReadTotal {
             rules: None,
             sequence: 1,
@@ -78,11 +78,11 @@ mod tests {
         }
     }
 
-    fn known() -> Known {
+    fn known() -> CatalogueView {
         let crawler = |name: &str, shares: &[&str]| Crawler {
             name: name.into(),
             operator: None,
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             purpose: Purpose::Search,
             signs: Vec::new(),
             framework: false,
@@ -101,12 +101,12 @@ mod tests {
             crawler("News", &["main"]),
             crawler("Other", &[]),
         ];
-        Known::of(&Catalogue::new(crawlers, Vec::new()))
+        CatalogueView::of(&Catalogue::new(crawlers, Vec::new()))
     }
 
     #[test]
     fn a_read_excuses_its_namesake_and_who_shares_its_cache() {
-        let mut kin = Kin::default();
+        let mut kin = NameReads::default();
         kin.note(&read(subject("a", "Image", Proof::Unchecked), 7));
         let of = |site: &str, name: &str, proof| kin.read(&subject(site, name, proof), &known());
         assert_eq!(of("a", "image", Proof::Confirmed), Some(at(7)), "its proof came later");
@@ -120,14 +120,14 @@ mod tests {
 
     #[test]
     fn who_borrows_a_name_reads_for_nobody() {
-        let mut kin = Kin::default();
+        let mut kin = NameReads::default();
         kin.note(&read(subject("a", "Main", Proof::Contradicted), 7));
         assert_eq!(kin.read(&subject("a", "Main", Proof::Confirmed), &known()), None);
     }
 
     #[test]
     fn a_name_of_its_own_making_may_be_among_the_rest() {
-        let mut kin = Kin::default();
+        let mut kin = NameReads::default();
         kin.note(&read(subject("a", OTHER_CRAWLERS, Proof::Unchecked), 7));
         assert_eq!(kin.read(&subject("a", "madeupbot", Proof::Unchecked), &known()), Some(at(7)));
         assert_eq!(kin.read(&subject("a", "Main", Proof::Unchecked), &known()), None);

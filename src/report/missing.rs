@@ -2,7 +2,7 @@
 
 use super::headline::amount;
 use super::time;
-use crate::record::{LossReason, Missing, Window, timestamp};
+use crate::record::{LossReason, MissingSpan, Window, timestamp};
 use serde::Serialize;
 use std::time::SystemTime;
 
@@ -22,8 +22,8 @@ pub struct MissingCounts {
 }
 
 /// Adds what one store lacks to what others do, as far as it is of the time.
-pub(super) fn add(all: &mut Vec<MissingCounts>, found: Vec<Missing>, window: &Window) {
-    for Missing { reason, from, to, requests } in found {
+pub(super) fn add(all: &mut Vec<MissingCounts>, found: Vec<MissingSpan>, window: &Window) {
+    for MissingSpan { reason, from, to, requests } in found {
         let (from, to) = (from.max(window.from), to.min(window.to));
         let same = all.iter_mut().find(|known| known.reason == reason);
         match same.and_then(|known| Some((known.requests.zip(requests)?, known))) {

@@ -2,8 +2,8 @@
 //! they had read them.
 //!
 //! [`Report::of`] reads stores and nothing else: no clock, no network, no file but theirs. It is data; the
-//! shapes of it (table, JSON, CSV, a page) are made elsewhere. [`Course`] is the same over time, for charts,
-//! and [`Case`] is what one crawler can be held to.
+//! shapes of it (table, JSON, CSV, a page) are made elsewhere. [`ViolationTimeline`] is the same over time, for charts,
+//! and [`CrawlerCase`] is what one crawler can be held to.
 //!
 //! Two kinds of time appear. Counts are of the window that the report names as `from` and `to`, which
 //! begins and ends where the store's roll-ups do, so they are exact. Reads of robots.txt reach back over
@@ -33,15 +33,15 @@ mod unseen;
 mod window;
 
 pub use blocks::{Blocked, Proposal, spoken};
-pub use case::{Case, CaseVersion, Period};
+pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
 pub use conduct::Conduct;
-pub use counted::Counted;
-pub use course::{Course, Curve, Series};
+pub use counted::WindowCounts;
+pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use delay::CrawlDelay;
-pub use entry::{Entry, PathCount, ReadOf, RuleCount, RuleVersion};
+pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
 pub use headline::{Summary, amount, grouped};
 pub use missing::MissingCounts;
-pub use question::{Known, Question};
+pub use question::{CatalogueView, ReportQuestion};
 pub use unseen::PartialReads;
 
 pub use crate::record::Reads;
@@ -79,7 +79,7 @@ pub struct Report {
     pub notes: Vec<String>,
     /// One element for each site, crawler and proof: who broke rules they had read first, then by
     /// violations, then by requests; borrowed names last.
-    pub crawlers: Vec<Entry>,
+    pub crawlers: Vec<ReportEntry>,
     /// What generated lines of robots.txt disallow, by purpose and crawler, most first.
     pub blocked: Vec<Blocked>,
     /// For crawlers that took most and that robots.txt does not name, the lines that would stop them.
@@ -88,7 +88,7 @@ pub struct Report {
     #[serde(skip)]
     pub details_removed: u64,
     #[serde(skip)]
-    ahead: ahead::Ahead,
+    ahead: ahead::ClockAhead,
 }
 
 impl Report {
@@ -96,18 +96,18 @@ impl Report {
     ///
     /// # Errors
     /// When a store cannot be read.
-    pub fn of(stores: &[StoreReader], question: &Question) -> Result<Self, StoreError> {
+    pub fn of(stores: &[StoreReader], question: &ReportQuestion) -> Result<Self, StoreError> {
         let window = window::common(stores, question)?;
         let gathered = gather::gather(stores, question, &window)?;
         Ok(Self::made_of(gathered, question, window))
     }
 
     /// Adds up what was counted elsewhere, of exactly this `window`.
-    pub fn of_counts(counted: Counted, question: &Question, window: Window) -> Self {
+    pub fn of_counts(counted: WindowCounts, question: &ReportQuestion, window: Window) -> Self {
         Self::made_of(gather::add_up(counted, question, &window), question, window)
     }
 
-    fn made_of(gathered: gather::Gathered, question: &Question, window: Window) -> Self {
+    fn made_of(gathered: gather::Gathered, question: &ReportQuestion, window: Window) -> Self {
         let Losses { details_dropped, reads_lost, .. } = gathered.lost;
         let (partial_reads, losses) = (gathered.unseen.clone(), gathered.losses.clone());
         let counts_lost = losses.iter().filter_map(|loss| loss.requests).sum();
@@ -146,23 +146,23 @@ impl Report {
     }
 
     /// Crawlers under their own name: what headline and totals are about.
-    pub fn named(&self) -> impl Iterator<Item = &Entry> {
+    pub fn named(&self) -> impl Iterator<Item = &ReportEntry> {
         self.crawlers.iter().filter(|entry| entry.is_crawler() && !entry.is_borrowed())
     }
 
     /// Traffic under the name of a crawler that it does not come from. It counts against nobody.
-    pub fn borrowed(&self) -> impl Iterator<Item = &Entry> {
+    pub fn borrowed(&self) -> impl Iterator<Item = &ReportEntry> {
         self.crawlers.iter().filter(|entry| entry.is_crawler() && entry.is_borrowed())
     }
 
     /// Fetchers, tools, monitors and clients without a name: outside headline and totals.
-    pub fn others(&self) -> impl Iterator<Item = &Entry> {
+    pub fn others(&self) -> impl Iterator<Item = &ReportEntry> {
         self.crawlers.iter().filter(|entry| !entry.is_crawler())
     }
 
     /// Whether some of it is of rules that were not published when the requests came, as far as is known.
     pub fn is_hypothetical(&self) -> bool {
-        self.crawlers.iter().any(Entry::is_hypothetical)
+        self.crawlers.iter().any(ReportEntry::is_hypothetical)
     }
 
     /// The answer to "who breaks my rules?", and the totals of [`Self::named`].

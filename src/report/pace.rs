@@ -4,7 +4,7 @@
 //! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
-use crate::record::Stretch;
+use crate::record::PeriodCount;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
@@ -36,7 +36,7 @@ impl Spread {
 
 impl Pace {
     /// Adds the requests of a stretch of time, of whichever store.
-    pub(super) fn add(&mut self, stretch: &Stretch) {
+    pub(super) fn add(&mut self, stretch: &PeriodCount) {
         let start = stretch.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         *self.0.entry((start, Reverse(stretch.length.as_secs()))).or_default() += stretch.count;
     }

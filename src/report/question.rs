@@ -1,7 +1,7 @@
 //! What a report is asked.
 
-use crate::identify::{Catalogue, Client, Purpose};
-use crate::record::{Filter, Subject};
+use crate::identify::{Catalogue, ClientKind, Purpose};
+use crate::record::{CountSubject, Filter};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ const YEAR_9999: u64 = 253_370_764_800;
 
 /// What a report is about.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct ReportQuestion {
     /// From when. The window is widened to where the store's roll-ups begin.
     pub from: SystemTime,
     /// Until when, not included; widened likewise. What is later than `now` is part of the answer only as far as
@@ -27,12 +27,12 @@ pub struct Question {
     /// How many targets of each element are told by name; the rest is `(other)`.
     pub top: usize,
     /// What the catalogue knows: tokens, and who shares a cache with whom.
-    pub known: Known,
+    pub known: CatalogueView,
 }
 
 /// What a report needs of the catalogue.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct CatalogueView {
     /// By name in lower case.
     crawlers: HashMap<String, KnownCrawler>,
 }
@@ -45,7 +45,7 @@ struct KnownCrawler {
     shares: HashSet<String>,
 }
 
-impl Known {
+impl CatalogueView {
     /// Takes from the catalogue what a report needs.
     pub fn of(catalogue: &Catalogue) -> Self {
         let mut pairs: HashMap<String, HashSet<String>> = HashMap::new();
@@ -76,12 +76,12 @@ impl Known {
     }
 
     /// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).
-    pub(super) fn tokens(&self, subject: &Subject) -> (Vec<Box<str>>, bool) {
+    pub(super) fn tokens(&self, subject: &CountSubject) -> (Vec<Box<str>>, bool) {
         let name = subject.crawler.as_deref();
         if let Some(known) = name.and_then(|name| self.crawlers.get(&name.to_ascii_lowercase())) {
             return (known.tokens.clone(), known.star);
         }
-        let star = matches!(subject.client, Client::Crawler | Client::Tool | Client::Unnamed);
+        let star = matches!(subject.client, ClientKind::Crawler | ClientKind::Tool | ClientKind::Unnamed);
         (name.map(Into::into).into_iter().collect(), star)
     }
 }
@@ -100,7 +100,7 @@ fn reached(name: &str, pairs: &HashMap<String, HashSet<String>>) -> HashSet<Stri
     found
 }
 
-impl Question {
+impl ReportQuestion {
     /// The end of a question that asks for everything, also for what a clock that was ahead has dated later than now.
     pub fn open_end() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(YEAR_9999)

@@ -6,7 +6,7 @@
 use super::entry::{RuleCount, RuleVersion};
 use crate::decide::Notice;
 use crate::enforce::Action;
-use crate::record::{Decision, EventKind};
+use crate::record::{CountedDecision, EventKind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use std::time::SystemTime;
 
 /// How often something was decided, and when first and last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Met {
+pub(super) struct DecisionTimes {
     pub(super) count: u64,
     pub(super) first: SystemTime,
     pub(super) last: SystemTime,
 }
 
-impl Met {
+impl DecisionTimes {
     pub(super) fn add(&mut self, other: Self) {
         self.count += other.count;
         (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
@@ -28,17 +28,17 @@ impl Met {
 }
 
 /// What makes two decisions one row.
-type Row<'a> = (EventKind, Action, Option<Notice>, &'a [Box<str>], Option<&'a str>);
+type RuleRow<'a> = (EventKind, Action, Option<Notice>, &'a [Box<str>], Option<&'a str>);
 
-fn row(decision: &Decision) -> Row<'_> {
-    let Decision { kind, action, notice, group, rule, .. } = decision;
+fn row(decision: &CountedDecision) -> RuleRow<'_> {
+    let CountedDecision { kind, action, notice, group, rule, .. } = decision;
     (*kind, *action, *notice, group, rule.as_deref())
 }
 
 /// The rows of what violations, stale requests and variants rest on, the most frequent first.
-pub(super) fn rules(totals: &HashMap<Arc<Decision>, Met>) -> Vec<RuleCount> {
+pub(super) fn rules(totals: &HashMap<Arc<CountedDecision>, DecisionTimes>) -> Vec<RuleCount> {
     let is_told = |kind| matches!(kind, EventKind::Violation | EventKind::Stale | EventKind::Variant);
-    let mut told: Vec<(&Arc<Decision>, Met)> = totals
+    let mut told: Vec<(&Arc<CountedDecision>, DecisionTimes)> = totals
         .iter()
         .filter(|(decision, _)| is_told(decision.kind))
         .map(|(decision, met)| (decision, *met))
@@ -47,7 +47,7 @@ pub(super) fn rules(totals: &HashMap<Arc<Decision>, Met>) -> Vec<RuleCount> {
     told.sort_by_key(|(decision, met)| {
         (Reverse(met.last), Reverse(met.count), decision.version, decision.line)
     });
-    let mut rows: HashMap<Row<'_>, RuleCount> = HashMap::new();
+    let mut rows: HashMap<RuleRow<'_>, RuleCount> = HashMap::new();
     for (decision, met) in told {
         let version = RuleVersion { version: decision.version, line: decision.line, count: met.count };
         let first = || RuleCount { decision: Arc::clone(decision), count: 0, versions: Vec::new() };

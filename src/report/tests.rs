@@ -4,14 +4,16 @@ mod losses;
 mod words;
 
 use super::*;
-use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason, Ruling, Verdict, Version, VersionId};
+use crate::decide::{
+    Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
+};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Basis, Client, Identity, Proof};
+use crate::identify::{Basis, ClientKind, Identity, Proof};
 use crate::record::{
-    AddressDetail, CompleteRead, Event, EventKind, Occurrence, Reader, Recorder, STORE_FILE, StoreOptions,
+    AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder, STORE_FILE, StoreOptions,
 };
 use crate::request::{RequestFacts, Scheme};
-use crate::robots::{Kind, Rule};
+use crate::robots::{Rule, RuleKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -30,14 +32,14 @@ fn noon() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_800_014_400)
 }
 
-fn identity(client: Client, name: &str) -> Identity {
+fn identity(client: ClientKind, name: &str) -> Identity {
     let (crawler, tokens) = (Some(name.into()), Arc::new([]));
     Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue }
 }
 
 /// What fair notice makes of a read is not the report's affair.
 fn some_read() -> Read {
-    Read { rules: Version::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
+    Read { rules: RobotsVersion::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
 }
 
 impl Scene {
@@ -50,7 +52,7 @@ impl Scene {
         Self { folder, recorder }
     }
 
-    fn request(&self, who: &Identity, proof: Proof, target: &str, outcome: Outcome, at: SystemTime) {
+    fn request(&self, who: &Identity, proof: Proof, target: &str, outcome: VerdictOutcome, at: SystemTime) {
         self.request_by((ROBOTS, 2), who, proof, target, outcome, at);
     }
 
@@ -61,20 +63,20 @@ impl Scene {
         who: &Identity,
         proof: Proof,
         target: &str,
-        outcome: Outcome,
+        outcome: VerdictOutcome,
         at: SystemTime,
     ) {
         let rule = Rule {
-            kind: Kind::Disallow,
+            kind: RuleKind::Disallow,
             line,
             text: b"Disallow: /x",
             marked: b"Disallow: /x",
             pattern: b"/x",
-            octets: 2,
+            bytes: 2,
         };
         let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(version));
-        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
+        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -101,7 +103,7 @@ impl Scene {
     }
 
     fn read(&self, who: &Identity, proof: Proof, at: SystemTime) {
-        let reader = Reader::new("a", who, proof, "198.51.100.7".parse().ok());
+        let reader = ReaderId::new("a", who, proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
             site: "a",
             identity: who,
@@ -119,14 +121,14 @@ impl Scene {
         vec![StoreReader::open(&self.folder.path().join(STORE_FILE)).unwrap()]
     }
 
-    fn report(&self, question: &Question) -> Report {
+    fn report(&self, question: &ReportQuestion) -> Report {
         Report::of(&self.stores(), question).unwrap()
     }
 }
 
-fn question() -> Question {
+fn question() -> ReportQuestion {
     let (from, to) = (noon(), noon() + DAY);
-    Question {
+    ReportQuestion {
         from,
         to,
         now: None,
@@ -134,25 +136,25 @@ fn question() -> Question {
         crawler: None,
         purpose: None,
         top: 3,
-        known: Known::default(),
+        known: CatalogueView::default(),
     }
 }
 
-fn entry<'a>(report: &'a Report, name: &str, proof: Proof) -> &'a Entry {
+fn entry<'a>(report: &'a Report, name: &str, proof: Proof) -> &'a ReportEntry {
     report.crawlers.iter().find(|entry| entry.name() == name && entry.proof == proof).unwrap()
 }
 
 #[test]
 fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
     let scene = Scene::new();
-    let (bot, tool) = (identity(Client::Crawler, "Onebot"), identity(Client::Tool, "curl"));
-    let (read, lapsed) = (Outcome::Violation(Notice::Read), Outcome::Violation(Notice::Lapsed));
+    let (bot, tool) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Tool, "curl"));
+    let (read, lapsed) = (VerdictOutcome::Violation(Notice::Read), VerdictOutcome::Violation(Notice::Lapsed));
     scene.read(&bot, Proof::Contradicted, noon());
     for number in 0..5 {
         let at = noon() + Duration::from_secs(number);
         scene.request(&bot, Proof::Contradicted, "/x", read, at);
         scene.request(&tool, Proof::Unchecked, "/x", lapsed, at);
-        scene.request(&bot, Proof::Confirmed, "/y", Outcome::Allow, at);
+        scene.request(&bot, Proof::Confirmed, "/y", VerdictOutcome::Allow, at);
     }
     let report = scene.report(&question());
     let summary = report.summary();
@@ -171,8 +173,8 @@ fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
 #[test]
 fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
     let scene = Scene::new();
-    let lapsed = Outcome::Violation(Notice::Lapsed);
-    let (bot, other) = (identity(Client::Crawler, "Onebot"), identity(Client::Crawler, "Twobot"));
+    let lapsed = VerdictOutcome::Violation(Notice::Lapsed);
+    let (bot, other) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Crawler, "Twobot"));
     scene.read(&bot, Proof::Unchecked, noon());
     scene.request(&bot, Proof::Confirmed, "/x", lapsed, noon());
     scene.request(&other, Proof::Confirmed, "/x", lapsed, noon());
@@ -192,11 +194,11 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
 #[test]
 fn a_read_after_the_window_neither_excuses_nor_convicts() {
     let scene = Scene::new();
-    let (late, both) = (identity(Client::Crawler, "Latebot"), identity(Client::Crawler, "Bothbot"));
+    let (late, both) = (identity(ClientKind::Crawler, "Latebot"), identity(ClientKind::Crawler, "Bothbot"));
     let after = noon() + DAY * 3;
     scene.read(&both, Proof::Unchecked, noon());
     for bot in [&late, &both] {
-        scene.request(bot, Proof::Unchecked, "/x", Outcome::Violation(Notice::Lapsed), noon());
+        scene.request(bot, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Lapsed), noon());
         scene.read(bot, Proof::Unchecked, after);
     }
     // Under another proof it is the same name's, and would excuse.
@@ -207,17 +209,17 @@ fn a_read_after_the_window_neither_excuses_nor_convicts() {
     assert_eq!((found.kin_read, found.last_seen), (None, Some(after)), "last seen is of all that is kept");
     let found = entry(&report, "Bothbot", Proof::Unchecked);
     assert_eq!((found.conduct, found.reads, found.last_read), (Conduct::Unknown, 2, Some(after)));
-    let whole = scene.report(&Question { to: after + DAY, ..question() });
+    let whole = scene.report(&ReportQuestion { to: after + DAY, ..question() });
     assert_eq!(entry(&whole, "Latebot", Proof::Unchecked).conduct, Conduct::Unknown);
 }
 
 #[test]
 fn targets_beyond_the_top_are_told_together() {
     let scene = Scene::new();
-    let bot = identity(Client::Crawler, "Onebot");
+    let bot = identity(ClientKind::Crawler, "Onebot");
     for number in 0..10 {
         for _ in 0..=number {
-            scene.request(&bot, Proof::Unchecked, &format!("/{number}"), Outcome::Allow, noon());
+            scene.request(&bot, Proof::Unchecked, &format!("/{number}"), VerdictOutcome::Allow, noon());
         }
     }
     let report = scene.report(&question());
@@ -229,17 +231,17 @@ fn targets_beyond_the_top_are_told_together() {
 #[test]
 fn targets_are_told_by_violations_and_then_by_requests() {
     let scene = Scene::new();
-    let bot = identity(Client::Crawler, "Onebot");
+    let bot = identity(ClientKind::Crawler, "Onebot");
     for (target, allowed, violations) in [("/much", 9, 0), ("/some", 5, 0), ("/worst", 0, 3), ("/x", 4, 1)] {
         for _ in 0..allowed {
-            scene.request(&bot, Proof::Unchecked, target, Outcome::Allow, noon());
+            scene.request(&bot, Proof::Unchecked, target, VerdictOutcome::Allow, noon());
         }
         for _ in 0..violations {
-            scene.request(&bot, Proof::Unchecked, target, Outcome::Violation(Notice::Lapsed), noon());
+            scene.request(&bot, Proof::Unchecked, target, VerdictOutcome::Violation(Notice::Lapsed), noon());
         }
     }
     let told = |top| -> Vec<(String, u64, u64)> {
-        let report = scene.report(&Question { top, ..question() });
+        let report = scene.report(&ReportQuestion { top, ..question() });
         let paths = entry(&report, "Onebot", Proof::Unchecked).paths.iter();
         paths.map(|path| (path.target.clone(), path.counts.violations, path.counts.requests())).collect()
     };
@@ -257,9 +259,9 @@ fn targets_are_told_by_violations_and_then_by_requests() {
 #[test]
 fn a_rule_has_one_row_over_its_versions() {
     let scene = Scene::new();
-    let bot = identity(Client::Crawler, "Onebot");
+    let bot = identity(ClientKind::Crawler, "Onebot");
     let edited = [b"# a comment\n", ROBOTS].concat();
-    let lapsed = Outcome::Violation(Notice::Lapsed);
+    let lapsed = VerdictOutcome::Violation(Notice::Lapsed);
     for (version, line, hour, count) in [(ROBOTS, 2, 1, 5), (&edited[..], 3, 2, 2), (&edited[..], 3, 3, 1)] {
         for _ in 0..count {
             let at = noon() + Duration::from_secs(hour * 3_600);
@@ -267,7 +269,7 @@ fn a_rule_has_one_row_over_its_versions() {
         }
     }
     // Another way to meet it is another row.
-    scene.request(&bot, Proof::Unchecked, "/x", Outcome::Violation(Notice::Read), noon());
+    scene.request(&bot, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Read), noon());
     let report = scene.report(&question());
     let rules = &entry(&report, "Onebot", Proof::Unchecked).rules;
     let (old, new) = (Some(VersionId::of(ROBOTS)), Some(VersionId::of(&edited)));
@@ -283,15 +285,19 @@ fn a_rule_has_one_row_over_its_versions() {
 #[test]
 fn the_first_and_the_last_violation_have_their_times() {
     let scene = Scene::new();
-    let (bot, tame) = (identity(Client::Crawler, "Onebot"), identity(Client::Crawler, "Tamebot"));
+    let (bot, tame) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Crawler, "Tamebot"));
     let at = |seconds: u64| noon() + Duration::from_secs(seconds);
-    let lapsed = Outcome::Violation(Notice::Lapsed);
-    for (seconds, outcome) in
-        [(5, Outcome::Allow), (62, lapsed), (700, lapsed), (7_205, lapsed), (9_000, Outcome::Allow)]
-    {
+    let lapsed = VerdictOutcome::Violation(Notice::Lapsed);
+    for (seconds, outcome) in [
+        (5, VerdictOutcome::Allow),
+        (62, lapsed),
+        (700, lapsed),
+        (7_205, lapsed),
+        (9_000, VerdictOutcome::Allow),
+    ] {
         scene.request(&bot, Proof::Unchecked, "/x", outcome, at(seconds));
     }
-    scene.request(&tame, Proof::Unchecked, "/y", Outcome::Allow, at(5));
+    scene.request(&tame, Proof::Unchecked, "/y", VerdictOutcome::Allow, at(5));
     let report = scene.report(&question());
     let times = |name| {
         let entry = entry(&report, name, Proof::Unchecked);
@@ -313,7 +319,13 @@ fn the_pace_is_told_beside_what_was_asked_for() {
     for name in ["Slowbot", "Anybot"] {
         for number in 0..120 {
             let at = noon() + Duration::from_secs(number * 2);
-            scene.request(&identity(Client::Crawler, name), Proof::Unchecked, "/y", Outcome::Allow, at);
+            scene.request(
+                &identity(ClientKind::Crawler, name),
+                Proof::Unchecked,
+                "/y",
+                VerdictOutcome::Allow,
+                at,
+            );
         }
     }
     let report = scene.report(&question());
@@ -322,19 +334,19 @@ fn the_pace_is_told_beside_what_was_asked_for() {
         assert_eq!(delay.declared, Some(declared), "{name}");
         assert!((1.9..2.1).contains(&delay.observed.unwrap()), "{delay:?}");
     }
-    let before = Question { from: noon() - DAY * 3, to: noon() - DAY * 2, ..question() };
+    let before = ReportQuestion { from: noon() - DAY * 3, to: noon() - DAY * 2, ..question() };
     assert!(scene.report(&before).crawlers.is_empty());
 }
 
 #[test]
 fn the_pace_over_several_stores_is_that_of_one_crawler() {
     let scenes = [Scene::new(), Scene::new(), Scene::new()];
-    let bot = identity(Client::Crawler, "Anybot");
+    let bot = identity(ClientKind::Crawler, "Anybot");
     for number in 0..180 {
         let at = noon() + Duration::from_secs(number * 10);
         // A balancer in front of three gateways gives each of them every third request.
         let scene = &scenes[usize::try_from(number % 3).unwrap()];
-        scene.request(&bot, Proof::Unchecked, "/y", Outcome::Allow, at);
+        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
     }
     let stores: Vec<StoreReader> = scenes.iter().flat_map(Scene::stores).collect();
     let report = Report::of(&stores, &question()).unwrap();
@@ -346,18 +358,18 @@ fn the_pace_over_several_stores_is_that_of_one_crawler() {
 fn the_course_adds_up_to_the_violations() {
     let scene = Scene::new();
     for number in 0..40_u64 {
-        let bot = identity(Client::Crawler, &format!("Bot{}", number % 4));
+        let bot = identity(ClientKind::Crawler, &format!("Bot{}", number % 4));
         let at = noon() + Duration::from_secs(number * number * 30);
         for _ in 0..=number % 4 {
-            scene.request(&bot, Proof::Unchecked, "/x", Outcome::Violation(Notice::Lapsed), at);
+            scene.request(&bot, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Lapsed), at);
         }
-        scene.request(&bot, Proof::Contradicted, "/x", Outcome::Violation(Notice::Lapsed), at);
-        scene.request(&bot, Proof::Unchecked, "/y", Outcome::Allow, at);
+        scene.request(&bot, Proof::Contradicted, "/x", VerdictOutcome::Violation(Notice::Lapsed), at);
+        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
     }
     let (stores, question) = (scene.stores(), question());
     let report = Report::of(&stores, &question).unwrap();
     for stretches in [2, 10, 48, 300] {
-        let course = Course::of(&stores, &question, &report, stretches, 2).unwrap();
+        let course = ViolationTimeline::of(&stores, &question, &report, stretches, 2).unwrap();
         assert!(course.starts.len() <= stretches as usize, "{} of {stretches}", course.starts.len());
         let names: Vec<_> = course.curves.iter().map(|curve| curve.crawler.as_deref()).collect();
         assert_eq!(names, [Some("Bot3"), Some("Bot2"), None]);
@@ -370,13 +382,13 @@ fn the_course_adds_up_to_the_violations() {
 #[test]
 fn a_case_holds_what_was_seen_and_nobody_elses() {
     let scene = Scene::new();
-    let (bot, other) = (identity(Client::Crawler, "Onebot"), identity(Client::Crawler, "Twobot"));
+    let (bot, other) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Crawler, "Twobot"));
     scene.read(&bot, Proof::Unchecked, noon());
     for who in [&bot, &other] {
-        scene.request(who, Proof::Unchecked, "/x", Outcome::Violation(Notice::Read), noon() + DAY / 2);
+        scene.request(who, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Read), noon() + DAY / 2);
     }
-    let asked = Question { crawler: Some("ONEBOT".to_owned()), ..question() };
-    let case = Case::of(&scene.stores(), &asked).unwrap();
+    let asked = ReportQuestion { crawler: Some("ONEBOT".to_owned()), ..question() };
+    let case = CrawlerCase::of(&scene.stores(), &asked).unwrap();
     assert_eq!(case.report.crawlers.len(), 1);
     assert_eq!(case.report.crawlers[0].conduct, Conduct::Ignored);
     assert_eq!(case.samples.len(), 1);

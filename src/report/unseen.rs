@@ -1,6 +1,6 @@
 //! Where reads of robots.txt may have gone unseen, and how that is said.
 
-use super::question::Question;
+use super::question::ReportQuestion;
 use super::time;
 use crate::record::UnseenReads;
 use serde::{Serialize, Serializer};
@@ -26,7 +26,7 @@ pub struct PartialReads {
 }
 
 /// Adds what one store knows to what others do.
-pub(super) fn add(all: &mut Vec<PartialReads>, found: Vec<UnseenReads>, question: &Question) {
+pub(super) fn add(all: &mut Vec<PartialReads>, found: Vec<UnseenReads>, question: &ReportQuestion) {
     let wanted = |site: &str| question.site.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(site));
     for UnseenReads { site, reason, from, to } in found {
         if !site.is_empty() && !wanted(&site) {

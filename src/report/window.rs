@@ -1,6 +1,6 @@
 //! One window for several stores.
 
-use super::question::Question;
+use super::question::ReportQuestion;
 use crate::record::{StoreError, StoreReader, Window};
 
 /// How often the window may have to be widened: minutes to hours, hours to days, and once to see that
@@ -9,7 +9,7 @@ const ROUNDS: usize = 4;
 
 /// The narrowest window around the question that begins and ends where the roll-ups of every store do. It ends now, or
 /// where the question does, or after what is dated latest.
-pub(super) fn common(stores: &[StoreReader], question: &Question) -> Result<Window, StoreError> {
+pub(super) fn common(stores: &[StoreReader], question: &ReportQuestion) -> Result<Window, StoreError> {
     let mut to = question.to;
     if let Some(now) = question.now.filter(|now| *now < to) {
         let mut last = now;

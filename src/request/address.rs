@@ -65,7 +65,7 @@ impl FromStr for Network {
         let address: IpAddr = address.parse().map_err(|_| error())?;
         let widest = if address.is_ipv4() { 32 } else { 128 };
         let prefix: u8 = match prefix {
-            Some(digits) if digits.bytes().all(|octet| octet.is_ascii_digit()) => {
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().map_err(|_| error())?
             }
             Some(_) => return Err(error()),
@@ -82,9 +82,9 @@ impl FromStr for Network {
 
 /// A list of networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Networks(Vec<Network>);
+pub struct NetworkList(Vec<Network>);
 
-impl Networks {
+impl NetworkList {
     /// Whether any network of the list contains `address`.
     pub fn contain(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
@@ -96,7 +96,7 @@ impl Networks {
     }
 }
 
-impl FromIterator<Network> for Networks {
+impl FromIterator<Network> for NetworkList {
     fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
         Self(networks.into_iter().collect())
     }
@@ -108,8 +108,8 @@ impl FromIterator<Network> for Networks {
 ///
 /// `forwarded_for` yields the header's lines in order. The list is walked from its right end, since
 /// each proxy appends the address it saw; everything left of the first untrusted hop is only a claim
-/// of that hop. The lines are octets, since a client may write anything before what a proxy appends.
-pub fn client_address<'a, L>(peer: IpAddr, trusted: &Networks, forwarded_for: L) -> Option<IpAddr>
+/// of that hop. The lines are bytes, since a client may write anything before what a proxy appends.
+pub fn client_address<'a, L>(peer: IpAddr, trusted: &NetworkList, forwarded_for: L) -> Option<IpAddr>
 where
     L: IntoIterator<Item = &'a [u8]>,
     L::IntoIter: DoubleEndedIterator,
@@ -118,7 +118,7 @@ where
     if !trusted.contain(client) {
         return Some(client);
     }
-    let hops = forwarded_for.into_iter().rev().flat_map(|line| line.rsplit(|octet| *octet == b','));
+    let hops = forwarded_for.into_iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
     for hop in hops {
         client = hop_address(hop.trim_ascii())?;
         if !trusted.contain(client) {

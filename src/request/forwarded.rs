@@ -53,7 +53,7 @@ fn parameter(element: &[u8], name: &str) -> Option<Vec<u8>> {
         return None;
     }
     match value {
-        [b'"', inner @ .., b'"'] => Some(inner.iter().copied().filter(|octet| *octet != b'\\').collect()),
+        [b'"', inner @ .., b'"'] => Some(inner.iter().copied().filter(|byte| *byte != b'\\').collect()),
         _ => Some(value.to_vec()),
     }
 }
@@ -61,12 +61,12 @@ fn parameter(element: &[u8], name: &str) -> Option<Vec<u8>> {
 /// Splits at `mark` outside of quoted strings (RFC 9110 §5.6.4).
 fn split(line: &[u8], mark: u8) -> Vec<&[u8]> {
     let (mut parts, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
-    for (at, octet) in line.iter().enumerate() {
-        match octet {
+    for (at, byte) in line.iter().enumerate() {
+        match byte {
             _ if escaped => escaped = false,
             b'\\' if quoted => escaped = true,
             b'"' => quoted = !quoted,
-            octet if *octet == mark && !quoted => {
+            byte if *byte == mark && !quoted => {
                 parts.push(line.get(start..at).unwrap_or_default());
                 start = at + 1;
             }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub fn normalise(host: &str) -> Cow<'_, str> {
     let name = without_port(host);
     let name = name.strip_suffix('.').unwrap_or(name);
-    if name.bytes().any(|octet| octet.is_ascii_uppercase()) {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Cow::Owned(name.to_ascii_lowercase())
     } else {
         Cow::Borrowed(name)

@@ -1,4 +1,4 @@
-//! The header of the PROXY protocol, versions 1 and 2 (`proxy-protocol.txt` of `HAProxy`): octets → who
+//! The header of the PROXY protocol, versions 1 and 2 (`proxy-protocol.txt` of `HAProxy`): bytes → who
 //! connected to the proxy.
 //!
 //! A pure parser over what has arrived so far; reading a socket, and knowing whether the proxy may be
@@ -7,22 +7,22 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// The longest header that is read: version 1 has 107 octets at most (§2.1), and of version 2 this leaves
+/// The longest header that is read: version 1 has 107 bytes at most (§2.1), and of version 2 this leaves
 /// far more room for TLVs than proxies use.
 pub const LONGEST: usize = 4_096;
 
 /// The longest line of version 1, its end included (§2.1).
 const LONGEST_LINE: usize = 107;
 
-/// The first octets of version 2 (§2.2).
+/// The first bytes of version 2 (§2.2).
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// Version, command, family and length follow the signature.
 const FIXED: usize = 16;
 
-/// What the octets amount to.
+/// What the bytes amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ProxyHeaderProgress {
     /// A header so far, and not yet a whole one.
     Incomplete,
     /// A whole header.
@@ -34,39 +34,39 @@ pub enum Progress {
 /// A whole header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its length in octets; what follows is the client's.
+    /// Its length in bytes; what follows is the client's.
     pub length: usize,
     /// Who connected to the proxy. `None` where the proxy speaks for itself (`LOCAL`, a health check) or
     /// does not know (`UNKNOWN`, a Unix socket): then whoever opened the connection is the client.
     pub client: Option<SocketAddr>,
 }
 
-/// Reads the header at the beginning of `octets`.
-pub fn parse(octets: &[u8]) -> Progress {
-    let version_2 = octets.len().min(SIGNATURE.len());
-    if octets.get(..version_2) == SIGNATURE.get(..version_2) {
-        return if version_2 < SIGNATURE.len() { Progress::Incomplete } else { binary(octets) };
+/// Reads the header at the beginning of `bytes`.
+pub fn parse(bytes: &[u8]) -> ProxyHeaderProgress {
+    let version_2 = bytes.len().min(SIGNATURE.len());
+    if bytes.get(..version_2) == SIGNATURE.get(..version_2) {
+        return if version_2 < SIGNATURE.len() { ProxyHeaderProgress::Incomplete } else { binary(bytes) };
     }
-    text(octets)
+    text(bytes)
 }
 
 /// Version 1: `PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\n`.
-fn text(octets: &[u8]) -> Progress {
+fn text(bytes: &[u8]) -> ProxyHeaderProgress {
     const WORD: &[u8] = b"PROXY ";
-    let common = octets.len().min(WORD.len());
-    if octets.get(..common) != WORD.get(..common) {
-        return Progress::Malformed;
+    let common = bytes.len().min(WORD.len());
+    if bytes.get(..common) != WORD.get(..common) {
+        return ProxyHeaderProgress::Malformed;
     }
-    let window = octets.get(..octets.len().min(LONGEST_LINE)).unwrap_or_default();
+    let window = bytes.get(..bytes.len().min(LONGEST_LINE)).unwrap_or_default();
     let Some(end) = window.windows(2).position(|pair| pair == b"\r\n") else {
-        let is_over = octets.len() >= LONGEST_LINE;
-        return if is_over { Progress::Malformed } else { Progress::Incomplete };
+        let is_over = bytes.len() >= LONGEST_LINE;
+        return if is_over { ProxyHeaderProgress::Malformed } else { ProxyHeaderProgress::Incomplete };
     };
     let line = window.get(WORD.len()..end).and_then(|line| std::str::from_utf8(line).ok());
     let length = end + 2;
     match line.ok_or(Malformed).and_then(line_client) {
-        Ok(client) => Progress::Complete(Header { length, client }),
-        Err(Malformed) => Progress::Malformed,
+        Ok(client) => ProxyHeaderProgress::Complete(Header { length, client }),
+        Err(Malformed) => ProxyHeaderProgress::Malformed,
     }
 }
 
@@ -102,37 +102,38 @@ fn pair<A: FromStr + Into<IpAddr>>(source: &str, destination: &str) -> Option<Ip
 
 /// A decimal number without sign and leading zeros (§2.1).
 fn port(text: &str) -> Option<u16> {
-    let is_plain =
-        text.bytes().all(|octet| octet.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
 /// Version 2.
-fn binary(octets: &[u8]) -> Progress {
-    let Some(fixed) = octets.get(..FIXED) else { return Progress::Incomplete };
-    let &[.., version_and_command, family, high, low] = fixed else { return Progress::Malformed };
+fn binary(bytes: &[u8]) -> ProxyHeaderProgress {
+    let Some(fixed) = bytes.get(..FIXED) else { return ProxyHeaderProgress::Incomplete };
+    let &[.., version_and_command, family, high, low] = fixed else { return ProxyHeaderProgress::Malformed };
     let length = FIXED + usize::from(u16::from_be_bytes([high, low]));
     if version_and_command >> 4 != 2 || length > LONGEST {
-        return Progress::Malformed;
+        return ProxyHeaderProgress::Malformed;
     }
     let command = version_and_command & 0x0f;
-    let Some(block) = octets.get(FIXED..length) else { return Progress::Incomplete };
+    let Some(block) = bytes.get(FIXED..length) else { return ProxyHeaderProgress::Incomplete };
     let client = match (command, family) {
         (1, 0x11) => address_block::<4>(block),
         (1, 0x21) => address_block::<16>(block),
         // LOCAL is the proxy's own connection, whatever else it says (§2.2); AF_UNSPEC and AF_UNIX carry no
         // address that could be a client's.
-        (0, _) | (1, 0x00 | 0x31 | 0x32) => return Progress::Complete(Header { length, client: None }),
+        (0, _) | (1, 0x00 | 0x31 | 0x32) => {
+            return ProxyHeaderProgress::Complete(Header { length, client: None });
+        }
         // Datagrams do not arrive over a stream, and other values are not assigned.
         _ => None,
     };
     match client {
-        Some(_) => Progress::Complete(Header { length, client }),
-        None => Progress::Malformed,
+        Some(_) => ProxyHeaderProgress::Complete(Header { length, client }),
+        None => ProxyHeaderProgress::Malformed,
     }
 }
 
-/// Source and destination address of `N` octets each, then source and destination port.
+/// Source and destination address of `N` bytes each, then source and destination port.
 fn address_block<const N: usize>(block: &[u8]) -> Option<SocketAddr>
 where
     IpAddr: From<[u8; N]>,
@@ -147,9 +148,9 @@ where
 mod tests {
     use super::*;
 
-    fn client(octets: &[u8]) -> Option<SocketAddr> {
-        match parse(octets) {
-            Progress::Complete(header) => header.client,
+    fn client(bytes: &[u8]) -> Option<SocketAddr> {
+        match parse(bytes) {
+            ProxyHeaderProgress::Complete(header) => header.client,
             other => panic!("{other:?}"),
         }
     }
@@ -163,7 +164,7 @@ mod tests {
     fn version_1_names_the_client() {
         let line = b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\nGET / HTTP/1.1\r\n";
         assert_eq!(client(line), Some("192.0.2.1:56324".parse().unwrap()));
-        assert!(matches!(parse(line), Progress::Complete(Header { length: 45, .. })));
+        assert!(matches!(parse(line), ProxyHeaderProgress::Complete(Header { length: 45, .. })));
         let line = b"PROXY TCP6 2001:db8::1 2001:db8::2 1 65535\r\n";
         assert_eq!(client(line), Some("[2001:db8::1]:1".parse().unwrap()));
         assert_eq!(client(b"PROXY UNKNOWN\r\n"), None);
@@ -203,12 +204,16 @@ mod tests {
             b"\r\n\r\n\0\r\nQUIT\n\x11\x11\0\x0c............",
             b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff",
         ];
-        for octets in cases {
-            assert_eq!(parse(octets), Progress::Malformed, "{}", octets.escape_ascii());
+        for bytes in cases {
+            assert_eq!(parse(bytes), ProxyHeaderProgress::Malformed, "{}", bytes.escape_ascii());
         }
-        assert_eq!(parse(&version_2(0x21, 0x11, &[0; 11])), Progress::Malformed, "a short block");
-        assert_eq!(parse(&version_2(0x21, 0x12, &[0; 12])), Progress::Malformed, "a datagram");
-        assert_eq!(parse(&version_2(0x22, 0x11, &[0; 12])), Progress::Malformed, "an unknown command");
+        assert_eq!(parse(&version_2(0x21, 0x11, &[0; 11])), ProxyHeaderProgress::Malformed, "a short block");
+        assert_eq!(parse(&version_2(0x21, 0x12, &[0; 12])), ProxyHeaderProgress::Malformed, "a datagram");
+        assert_eq!(
+            parse(&version_2(0x22, 0x11, &[0; 12])),
+            ProxyHeaderProgress::Malformed,
+            "an unknown command"
+        );
     }
 
     #[test]
@@ -219,9 +224,11 @@ mod tests {
         ];
         for header in headers {
             for end in 0..header.len() {
-                assert_eq!(parse(&header[..end]), Progress::Incomplete, "{end}");
+                assert_eq!(parse(&header[..end]), ProxyHeaderProgress::Incomplete, "{end}");
             }
-            assert!(matches!(parse(header), Progress::Complete(whole) if whole.length == header.len()));
+            assert!(
+                matches!(parse(header), ProxyHeaderProgress::Complete(whole) if whole.length == header.len())
+            );
         }
     }
 
@@ -240,19 +247,21 @@ mod tests {
             usize::try_from(state % u64::try_from(below).unwrap()).unwrap()
         };
         for round in 0..100_000 {
-            let mut octets = seeds[round % seeds.len()].to_vec();
+            let mut bytes = seeds[round % seeds.len()].to_vec();
             for _ in 0..=next(4) {
-                let (place, octet) = (next(octets.len()), next(256));
-                octets[place] = u8::try_from(octet).unwrap();
+                let (place, byte) = (next(bytes.len()), next(256));
+                bytes[place] = u8::try_from(byte).unwrap();
             }
-            octets.truncate(1 + next(octets.len()));
-            match parse(&octets) {
-                Progress::Complete(header) => {
-                    assert_eq!(parse(&octets[..header.length]), Progress::Complete(header));
-                    assert_eq!(parse(&octets[..header.length - 1]), Progress::Incomplete);
+            bytes.truncate(1 + next(bytes.len()));
+            match parse(&bytes) {
+                ProxyHeaderProgress::Complete(header) => {
+                    assert_eq!(parse(&bytes[..header.length]), ProxyHeaderProgress::Complete(header));
+                    assert_eq!(parse(&bytes[..header.length - 1]), ProxyHeaderProgress::Incomplete);
                 }
-                Progress::Incomplete => assert_eq!(parse(&octets[..octets.len() / 2]), Progress::Incomplete),
-                Progress::Malformed => {}
+                ProxyHeaderProgress::Incomplete => {
+                    assert_eq!(parse(&bytes[..bytes.len() / 2]), ProxyHeaderProgress::Incomplete);
+                }
+                ProxyHeaderProgress::Malformed => {}
             }
         }
     }

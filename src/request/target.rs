@@ -1,8 +1,8 @@
 //! Which path of a request is judged.
 //!
-//! RFC 9309 §2.2.2 compares octets of the path and query. Between the octets a client sends and the
+//! RFC 9309 §2.2.2 compares bytes of the path and query. Between the bytes a client sends and the
 //! page an origin serves stand conventions that are no part of that standard: dot segments, merged
-//! slashes, an encoded slash that the origin decodes, an escape that it decodes twice. [`Target`] holds
+//! slashes, an encoded slash that the origin decodes, an escape that it decodes twice. [`RequestTarget`] holds
 //! the path *as any URL parser reads it*, which is judged, and finds the paths *as origins may read it*,
 //! which may not reach a disallowed page unseen. The request itself is forwarded as it came.
 
@@ -28,7 +28,7 @@ pub enum PathParameters {
 
 /// A request target in the forms it is judged in.
 #[derive(Clone, Debug)]
-pub struct Target<'a> {
+pub struct RequestTarget<'a> {
     sent: &'a [u8],
     parameters: PathParameters,
     /// Whether the path has one reading only.
@@ -46,7 +46,7 @@ const ROBOTS_TXT: &[u8] = b"/robots.txt";
 /// What lies below it proves control of the host to a certificate authority (RFC 8555 §8.3).
 const ACME_CHALLENGE: &[u8] = b"/.well-known/acme-challenge/";
 
-impl<'a> Target<'a> {
+impl<'a> RequestTarget<'a> {
     /// Reads `sent`, an origin-form target (see [`origin_form`]).
     pub fn new(sent: &'a [u8], parameters: PathParameters) -> Self {
         let is_plain = is_plain(sent, parameters);
@@ -113,15 +113,15 @@ pub fn origin_form(sent: &[u8]) -> Option<Cow<'_, [u8]>> {
         return None;
     }
     let rest = sent.get(scheme_end + 3..)?;
-    match rest.iter().position(|octet| matches!(octet, b'/' | b'?')) {
+    match rest.iter().position(|byte| matches!(byte, b'/' | b'?')) {
         Some(start) if rest.get(start) == Some(&b'/') => rest.get(start..).map(Cow::Borrowed),
         Some(start) => Some(Cow::Owned([b"/", rest.get(start..)?].concat())),
         None => Some(Cow::Borrowed(b"/")),
     }
 }
 
-fn before(octets: &[u8], end: u8) -> &[u8] {
-    memchr::memchr(end, octets).and_then(|at| octets.get(..at)).unwrap_or(octets)
+fn before(bytes: &[u8], end: u8) -> &[u8] {
+    memchr::memchr(end, bytes).and_then(|at| bytes.get(..at)).unwrap_or(bytes)
 }
 
 fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
@@ -143,15 +143,15 @@ fn resolve_dots(target: &[u8]) -> Cow<'_, [u8]> {
 fn names_robots_txt(target: &[u8]) -> bool {
     let mut path = target;
     for expected in ROBOTS_TXT {
-        let (octet, rest) = match path {
-            [b'%', high, low, rest @ ..] => match hex_octet(*high, *low) {
-                Some(octet) => (octet, rest),
+        let (byte, rest) = match path {
+            [b'%', high, low, rest @ ..] => match hex_byte(*high, *low) {
+                Some(byte) => (byte, rest),
                 None => return false,
             },
-            [octet, rest @ ..] => (*octet, rest),
+            [byte, rest @ ..] => (*byte, rest),
             [] => return false,
         };
-        if octet != *expected {
+        if byte != *expected {
             return false;
         }
         path = rest;
@@ -159,8 +159,8 @@ fn names_robots_txt(target: &[u8]) -> bool {
     matches!(path, [] | [b'?', ..])
 }
 
-fn hex_octet(high: u8, low: u8) -> Option<u8> {
-    let digit = |octet: u8| char::from(octet).to_digit(16);
+fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
@@ -169,12 +169,12 @@ mod tests {
     use super::*;
 
     fn judged(sent: &str) -> String {
-        let target = Target::new(sent.as_bytes(), PathParameters::Keep);
+        let target = RequestTarget::new(sent.as_bytes(), PathParameters::Keep);
         String::from_utf8(target.judged().to_vec()).unwrap()
     }
 
     fn readings(sent: &str, parameters: PathParameters) -> Vec<String> {
-        let target = Target::new(sent.as_bytes(), parameters);
+        let target = RequestTarget::new(sent.as_bytes(), parameters);
         assert!(!target.has_more_readings(), "{sent}");
         target.readings().map(|path| String::from_utf8(path.to_vec()).unwrap()).collect()
     }
@@ -209,9 +209,9 @@ mod tests {
 
     #[test]
     fn a_plain_path_has_one_reading_in_full() {
-        let octets = *b"/./;%\\a?";
-        for number in 0..octets.len().pow(5) {
-            let place = |at: u32| octets[number / octets.len().pow(at) % octets.len()];
+        let bytes = *b"/./;%\\a?";
+        for number in 0..bytes.len().pow(5) {
+            let place = |at: u32| bytes[number / bytes.len().pow(at) % bytes.len()];
             let sent: Vec<u8> = std::iter::once(b'/').chain((0..5).map(place)).collect();
             for parameters in [PathParameters::Keep, PathParameters::Drop] {
                 if is_plain(&sent, parameters) {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn merging_before_and_after_the_dots_are_two_readings() {
-        let target = Target::new(b"/x/y//..//../private", PathParameters::Keep);
+        let target = RequestTarget::new(b"/x/y//..//../private", PathParameters::Keep);
         assert_eq!(target.judged(), b"/x/y/private");
         assert!(kept("/x/y//..//../private").contains(&"/private".to_owned()));
         assert!(kept("/private/x//../..").contains(&"/".to_owned()));
@@ -329,7 +329,8 @@ mod tests {
 
     #[test]
     fn there_are_as_many_readings_as_are_followed_and_no_more() {
-        let has_more = |sent: &str| Target::new(sent.as_bytes(), PathParameters::Keep).has_more_readings();
+        let has_more =
+            |sent: &str| RequestTarget::new(sent.as_bytes(), PathParameters::Keep).has_more_readings();
         // One path for each authority, and one more with slashes merged.
         let deep = |depth: usize| format!("/{}x", "/a".repeat(depth).replace('/', "//"));
         assert!(!has_more(&deep(5)));
@@ -352,7 +353,7 @@ mod tests {
     #[test]
     fn a_challenge_is_one_segment_as_sent() {
         let is_challenge =
-            |sent: &str| Target::new(sent.as_bytes(), PathParameters::Keep).is_acme_challenge();
+            |sent: &str| RequestTarget::new(sent.as_bytes(), PathParameters::Keep).is_acme_challenge();
         assert!(is_challenge("/.well-known/acme-challenge/aZ09-_"));
         for rest in ["", "a/", "a/b", "a?b", "a.b", "a%2e", "a\\b", "../account", "../../account", "a;b"] {
             assert!(!is_challenge(&format!("/.well-known/acme-challenge/{rest}")), "{rest}");
@@ -378,12 +379,12 @@ mod tests {
             "/robots.txt/.",
             "/a%2f..%5crobots.txt",
         ] {
-            assert!(Target::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
+            assert!(RequestTarget::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
         }
         for sent in
             ["/ROBOTS.TXT", "/robots.txt/", "/robots.txtx", "/robots.tx", "/a/robots.txt", "/?/robots.txt"]
         {
-            assert!(!Target::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
+            assert!(!RequestTarget::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
         }
     }
 

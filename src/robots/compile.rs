@@ -6,13 +6,13 @@
 //! parts apart, so that memory and time stay in proportion to the file, and a decision about them
 //! searches one part after the other.
 
-use super::index::{Choice, Entry, Index, Shadow};
+use super::index::{Choice, Index, IndexedRule, Shadow};
 use super::naming::GroupList;
-use super::parse::Block;
+use super::parse::GroupBlock;
 use super::pattern::{Texts, index};
 use super::rule::RuleRecord;
 use super::symbol;
-use super::target::Target;
+use super::target::ComparableTarget;
 
 /// How often the rules of a file may be combined, all in all.
 const COPIES: usize = 8;
@@ -20,7 +20,7 @@ const COPIES: usize = 8;
 /// Work of combining that any file may cause.
 const SPARE: usize = 4096 * RULE;
 
-/// What a rule costs beside its octets: they, and with them its pieces, are looked at each time it is
+/// What a rule costs beside its bytes: they, and with them its pieces, are looked at each time it is
 /// compiled.
 const RULE: usize = 64;
 
@@ -28,14 +28,14 @@ const RULE: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compiled {
     index: Index,
-    groups: Vec<Parts>,
+    groups: Vec<CompiledGroup>,
     /// The sets of every group, one group after the other.
     sets: Vec<u32>,
 }
 
 /// What decides for one group.
 #[derive(Clone, Copy, Debug, Default)]
-struct Parts {
+struct CompiledGroup {
     /// First and last of its sets.
     start: u32,
     end: u32,
@@ -46,13 +46,13 @@ struct Parts {
 impl Compiled {
     pub(super) fn new(
         groups: &GroupList,
-        blocks: &[Block],
+        blocks: &[GroupBlock],
         records: &[RuleRecord],
-        entries: &[Option<Entry>],
+        entries: &[Option<IndexedRule>],
         texts: Texts<'_>,
     ) -> (Self, Shadow) {
         let mut shadow = Shadow::default();
-        let mut compiled = Self { groups: vec![Parts::default(); groups.len()], ..Self::default() };
+        let mut compiled = Self { groups: vec![CompiledGroup::default(); groups.len()], ..Self::default() };
         let mut apart: Vec<Option<u32>> = vec![None; blocks.len()];
         let mut budget = work(records) * COPIES + SPARE;
         // Groups of the most parts gain the most from being combined.
@@ -83,7 +83,7 @@ impl Compiled {
             let end = index(compiled.sets.len());
             let reach = compiled.sets(start, end).map(|set| compiled.index.reach(set)).max().unwrap_or(0);
             if let Some(slot) = compiled.groups.get_mut(group as usize) {
-                *slot = Parts { start, end, reach };
+                *slot = CompiledGroup { start, end, reach };
             }
         }
         (compiled, shadow)
@@ -96,8 +96,8 @@ impl Compiled {
     /// The position of the rule that decides about `target` for `group`.
     pub(super) fn search(&self, group: u32, texts: Texts<'_>, target: &[u8]) -> Option<u32> {
         let parts = self.groups.get(group as usize)?;
-        symbol::with_symbols(target, parts.reach, |octets| {
-            let target = Target::new(octets);
+        symbol::with_symbols(target, parts.reach, |bytes| {
+            let target = ComparableTarget::new(bytes);
             let sets = self.sets(parts.start, parts.end);
             let best = sets.map(|set| self.index.search(set, texts, &target)).max().unwrap_or_default();
             self.settle(texts, &target, best).rule()
@@ -105,7 +105,7 @@ impl Compiled {
     }
 
     /// The better of `best` and the best of the rules that were put off on `target`.
-    pub(super) fn settle(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+    pub(super) fn settle(&self, texts: Texts<'_>, target: &ComparableTarget<'_>, best: Choice) -> Choice {
         self.index.settle(texts, target, best)
     }
 
@@ -115,7 +115,7 @@ impl Compiled {
     }
 }
 
-/// What compiling `records` once costs, in octets or what costs as much.
+/// What compiling `records` once costs, in bytes or what costs as much.
 fn work(records: &[RuleRecord]) -> usize {
     records.iter().map(|record| (record.end - record.value) as usize + RULE).sum()
 }

@@ -4,7 +4,7 @@
 //! 9309 §2.2). So each part is closed before the next begins. Groups of one token are combined all the same (§2.2.1),
 //! which is why an owner's own `Allow` is stronger than a generated `Disallow: /`.
 
-use super::line::{self, Content, Lines, Name, Record};
+use super::line::{self, Content, PhysicalLines, Record, RecordName};
 use std::fmt;
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ pub struct Section {
 
 /// The tokens to be shut out for one purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct PurposeBlock {
     /// The purpose.
     pub purpose: Box<str>,
     /// Product tokens.
@@ -75,12 +75,12 @@ pub struct Composed {
 /// A record that stands before the first user-agent line of what is added: behind another part it would belong to the
 /// last group of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ungrouped {
+pub struct UngroupedRecord {
     /// Its line in what is added.
     pub line: u32,
 }
 
-impl fmt::Display for Ungrouped {
+impl fmt::Display for UngroupedRecord {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
@@ -95,10 +95,10 @@ impl Composed {
     ///
     /// # Errors
     /// When a record of `additions` is for no group.
-    pub fn new(own: &[u8], additions: &[u8], blocks: &[Block]) -> Result<Self, Ungrouped> {
+    pub fn new(own: &[u8], additions: &[u8], blocks: &[PurposeBlock]) -> Result<Self, UngroupedRecord> {
         let additions = additions.get(line::byte_order_mark(additions)..).unwrap_or_default();
         if let Some(line) = ungrouped(additions) {
-            return Err(Ungrouped { line });
+            return Err(UngroupedRecord { line });
         }
         let mut composed = Self::default();
         composed.part(own, LineSource::Own);
@@ -138,7 +138,7 @@ impl Composed {
     }
 }
 
-fn generated(block: &Block) -> Vec<u8> {
+fn generated(block: &PurposeBlock) -> Vec<u8> {
     let mark = String::from_utf8_lossy(MARK);
     let mut text =
         format!("#{} block {}: generated from the catalogue\n", &mark[2..mark.len() - 1], block.purpose);
@@ -150,15 +150,15 @@ fn generated(block: &Block) -> Vec<u8> {
 }
 
 fn count(bytes: &[u8]) -> u32 {
-    u32::try_from(Lines::new(bytes, 0).count()).unwrap_or(u32::MAX)
+    u32::try_from(PhysicalLines::new(bytes, 0).count()).unwrap_or(u32::MAX)
 }
 
 /// Whether a crawler may take what follows into the last group: a rule ends its names only for those that read it, and
 /// not all read one that is misspelt.
 fn is_naming(bytes: &[u8]) -> bool {
     let ends = |record: &Record<'_>| match record.name {
-        Name::UserAgent => Some(false),
-        Name::Allow | Name::Disallow if record.colon && !record.misspelt => Some(true),
+        RecordName::UserAgent => Some(false),
+        RecordName::Allow | RecordName::Disallow if record.colon && !record.misspelt => Some(true),
         _ => None,
     };
     records(bytes).filter_map(|(_, record)| ends(&record)).last() == Some(false)
@@ -166,16 +166,24 @@ fn is_naming(bytes: &[u8]) -> bool {
 
 /// The line of a record of a group that stands before any user-agent line.
 fn ungrouped(bytes: &[u8]) -> Option<u32> {
-    let of_group =
-        |name| !matches!(name, Name::Sitemap | Name::Host | Name::Noindex | Name::Foreign | Name::Unknown);
+    let of_group = |name| {
+        !matches!(
+            name,
+            RecordName::Sitemap
+                | RecordName::Host
+                | RecordName::Noindex
+                | RecordName::Foreign
+                | RecordName::Unknown
+        )
+    };
     records(bytes)
         .find(|(_, record)| of_group(record.name))
-        .filter(|(_, record)| record.name != Name::UserAgent)
+        .filter(|(_, record)| record.name != RecordName::UserAgent)
         .map(|found| found.0)
 }
 
 fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, Record<'_>)> {
-    Lines::new(bytes, line::byte_order_mark(bytes)).filter_map(|line| match line.content {
+    PhysicalLines::new(bytes, line::byte_order_mark(bytes)).filter_map(|line| match line.content {
         Content::Record(record) => Some((line.number, record)),
         Content::Empty | Content::Junk(..) => None,
     })
@@ -205,11 +213,11 @@ pub fn unmarked(noted: &str) -> (&str, Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::{FindingKind, Limits, Parsed, Robots};
+    use crate::robots::{FindingKind, ParseLimits, Parsed, Robots};
 
-    fn block(tokens: &[&str]) -> Vec<Block> {
+    fn block(tokens: &[&str]) -> Vec<PurposeBlock> {
         let tokens = tokens.iter().map(|token| Box::from(*token)).collect();
-        vec![Block { purpose: "ai-train".into(), tokens }]
+        vec![PurposeBlock { purpose: "ai-train".into(), tokens }]
     }
 
     fn composed(own: &str, additions: &str, tokens: &[&str]) -> Composed {
@@ -217,11 +225,11 @@ mod tests {
     }
 
     fn parsed(file: &Composed) -> Parsed {
-        Robots::parse_composed(&file.bytes, generated_from(&file.sections), &Limits::default())
+        Robots::parse_composed(&file.bytes, generated_from(&file.sections), &ParseLimits::default())
     }
 
     fn allows(file: &[u8], token: &str, path: &str) -> bool {
-        Robots::parse(file, &Limits::default()).robots.judge(&[token], true, path.as_bytes()).allow
+        Robots::parse(file, &ParseLimits::default()).robots.judge(&[token], true, path.as_bytes()).allow
     }
 
     #[test]

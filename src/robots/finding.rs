@@ -38,7 +38,7 @@ pub enum FindingKind {
     ByteOrderMark,
     /// A product token that is only ever used in robots.txt, never in a request.
     ControlToken,
-    /// A `#` right after an octet of a path pattern: the rest is a comment (section 2.2 grammar).
+    /// A `#` right after a byte of a path pattern: the rest is a comment (section 2.2 grammar).
     CommentInPattern,
     /// A `Crawl-delay` that is not a number of seconds.
     CrawlDelay,
@@ -66,9 +66,9 @@ pub enum FindingKind {
     MoreFindings,
     /// A `Noindex` record, which no crawler heeds.
     NoindexRecord,
-    /// A NUL octet; the rest of its line is ignored.
+    /// A NUL byte; the rest of its line is ignored.
     NulOctet,
-    /// Octets that are not UTF-8 (section 2.3: the file must be UTF-8).
+    /// Bytes that are not UTF-8 (section 2.3: the file must be UTF-8).
     NotUtf8,
     /// A rule for a kind of file that ends in `$`: with a query behind it the file is let through.
     QueryPasses,
@@ -86,7 +86,7 @@ pub enum FindingKind {
     SitemapsSkipped,
     /// `Disallow: /` for `*` in a file that seems to be that of a staging site.
     StagingFile,
-    /// The value of a user-agent line has octets outside the product token grammar.
+    /// The value of a user-agent line has bytes outside the product token grammar.
     TokenCut,
     /// The file is larger than the parsing limit, or than the 500 KiB that every crawler must read
     /// (section 2.5).
@@ -192,7 +192,7 @@ impl FindingKind {
 pub struct Finding {
     /// Line, counted from 1; `CR LF` ends one line.
     pub line: u32,
-    /// Column, counted in octets from 1.
+    /// Column, counted in bytes from 1.
     pub column: u32,
     /// How much it matters.
     pub severity: Severity,
@@ -204,7 +204,7 @@ pub struct Finding {
     pub(super) meant: Option<Box<str>>,
 }
 
-/// Octets of a value that a message shows at most.
+/// Bytes of a value that a message shows at most.
 const SHOWN: usize = 60;
 
 /// Appends a letter; by its number where it would not be seen.
@@ -220,7 +220,7 @@ impl Finding {
     pub(super) fn new(kind: FindingKind, line: u32, column: u32, detail: &[u8]) -> Self {
         let shown = detail.get(..SHOWN).unwrap_or(detail);
         let mut text = String::from_utf8_lossy(shown).into_owned();
-        if !text.bytes().all(|octet| octet.is_ascii_graphic() || octet == b' ') {
+        if !text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
             text = text.chars().fold(String::new(), visible);
         }
         if shown.len() < detail.len() {
@@ -230,7 +230,7 @@ impl Finding {
         Self { line, column, severity: kind.severity(), kind, detail, other: None, meant: None }
     }
 
-    /// The octets in question, or a number, as text; empty where the kind says it all.
+    /// The bytes in question, or a number, as text; empty where the kind says it all.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail

@@ -1,9 +1,9 @@
 //! A group as a crawler sees it: everything in the file that names one of its tokens.
 
-use super::line::Name;
-use super::parse::{self, Agent, Extra};
-use super::rule::Kind;
-use super::{Judgement, Reason, Robots, Rule};
+use super::line::RecordName;
+use super::parse::{self, ParsedRecord, UserAgentLine};
+use super::rule::RuleKind;
+use super::{Judgement, JudgementReason, Robots, Rule};
 use super::{symbol, usage};
 use std::collections::HashSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fmt;
 /// The rules and records that apply to one product token, combined from every place in the file
 /// that names it (RFC 9309 section 2.2.1).
 #[derive(Clone, Copy)]
-pub struct Group<'r> {
+pub struct RuleGroup<'r> {
     robots: &'r Robots,
     number: u32,
     /// The name that selected it; none for `*`.
@@ -20,7 +20,7 @@ pub struct Group<'r> {
     block: Option<u32>,
 }
 
-impl<'r> Group<'r> {
+impl<'r> RuleGroup<'r> {
     pub(super) const fn new(robots: &'r Robots, number: u32, name: Option<u32>) -> Self {
         Self { robots, number, name, block: None }
     }
@@ -58,7 +58,12 @@ impl<'r> Group<'r> {
     #[must_use]
     pub fn judge(&self, target: &[u8]) -> Judgement<'r> {
         if target == b"/robots.txt" {
-            return Judgement { allow: true, reason: Reason::RobotsTxt, group: Some(*self), rule: None };
+            return Judgement {
+                allow: true,
+                reason: JudgementReason::RobotsTxt,
+                group: Some(*self),
+                rule: None,
+            };
         }
         self.decide(target)
     }
@@ -67,11 +72,16 @@ impl<'r> Group<'r> {
         let robots = self.robots;
         let found = robots.compiled.search(self.number, robots.texts(), target);
         let Some(record) = found.and_then(|at| robots.rules.get(at as usize)) else {
-            return Judgement { allow: true, reason: Reason::NoRule, group: Some(*self), rule: None };
+            return Judgement {
+                allow: true,
+                reason: JudgementReason::NoRule,
+                group: Some(*self),
+                rule: None,
+            };
         };
         let group = Some(Self { block: Some(record.block), ..*self });
         let rule = Some(record.view(&robots.source));
-        Judgement { allow: record.kind == Kind::Allow, reason: Reason::Rule, group, rule }
+        Judgement { allow: record.kind == RuleKind::Allow, reason: JudgementReason::Rule, group, rule }
     }
 
     /// The rules of the group, in the order of the file.
@@ -87,14 +97,14 @@ impl<'r> Group<'r> {
     /// The first `Crawl-delay` of the group, in seconds. Not part of RFC 9309.
     #[must_use]
     pub fn crawl_delay(&self) -> Option<f64> {
-        self.extras(Name::CrawlDelay).find_map(|extra| parse::seconds(extra.value(&self.robots.source)))
+        self.extras(RecordName::CrawlDelay).find_map(|extra| parse::seconds(extra.value(&self.robots.source)))
     }
 
     /// The first `Content-Signal` of the group, else the first that stands before any group.
     #[must_use]
     pub fn content_signal(&self) -> Option<&'r str> {
-        let own = self.extras(Name::ContentSignal).next();
-        let before = || self.robots.extras(Name::ContentSignal).find(|extra| extra.block.is_none());
+        let own = self.extras(RecordName::ContentSignal).next();
+        let before = || self.robots.extras(RecordName::ContentSignal).find(|extra| extra.block.is_none());
         own.or_else(before).map(|extra| super::readable(extra.value(&self.robots.source)))
     }
 
@@ -109,15 +119,16 @@ impl<'r> Group<'r> {
         symbol::with_symbols(target, usize::MAX, find).map(super::readable)
     }
 
-    fn extras(&self, name: Name) -> impl Iterator<Item = &'r Extra> + use<'r> {
+    fn extras(&self, name: RecordName) -> impl Iterator<Item = &'r ParsedRecord> + use<'r> {
         let blocks = self.robots.naming.blocks(self.number);
-        let here =
-            move |extra: &&Extra| extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok());
+        let here = move |extra: &&ParsedRecord| {
+            extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok())
+        };
         self.robots.extras(name).filter(here)
     }
 }
 
-impl fmt::Debug for Group<'_> {
+impl fmt::Debug for RuleGroup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Group")
             .field("id", &self.number)
@@ -131,7 +142,7 @@ impl fmt::Debug for Group<'_> {
 #[derive(Clone, Debug)]
 pub struct Values<'r> {
     pub(super) source: &'r [u8],
-    pub(super) agents: std::slice::Iter<'r, Agent>,
+    pub(super) agents: std::slice::Iter<'r, UserAgentLine>,
 }
 
 impl<'r> Values<'r> {

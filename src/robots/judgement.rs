@@ -1,11 +1,11 @@
 //! The answer to one question: may this crawler fetch this target?
 
-use super::{Group, Rule};
+use super::{Rule, RuleGroup};
 
 /// Why a target is allowed or disallowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Reason {
+pub enum JudgementReason {
     /// A rule decided (RFC 9309 section 2.2.2).
     Rule,
     /// The group has no rule that matches: allowed (section 2.2.2).
@@ -16,7 +16,7 @@ pub enum Reason {
     RobotsTxt,
 }
 
-impl Reason {
+impl JudgementReason {
     /// `rule`, `no-rule`, `no-group` or `robots-txt`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -30,10 +30,10 @@ pub struct Judgement<'r> {
     /// Whether the target may be fetched.
     pub allow: bool,
     /// Why.
-    pub reason: Reason,
-    /// The group that applies. Where a rule decided, its [`Group::tokens`] are those of the part of
+    pub reason: JudgementReason,
+    /// The group that applies. Where a rule decided, its [`RuleGroup::tokens`] are those of the part of
     /// the file in which the rule stands, so that they agree with the rule's line.
-    pub group: Option<Group<'r>>,
-    /// The rule that decided, when the reason is [`Reason::Rule`].
+    pub group: Option<RuleGroup<'r>>,
+    /// The rule that decided, when the reason is [`JudgementReason::Rule`].
     pub rule: Option<Rule<'r>>,
 }

@@ -3,12 +3,12 @@
 //! Knows line ends, comments and the names of records (RFC 9309 section 2.2, ABNF, and section
 //! 2.2.4 for other records). Knows nothing of groups.
 
-use super::octets::{self, Traits, is_blank};
+use super::bytes::{self, ByteTraits, is_blank};
 use memchr::{memchr, memchr2};
 
 /// The record names this engine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum RecordName {
     UserAgent,
     Allow,
     Disallow,
@@ -27,7 +27,7 @@ pub(super) enum Name {
 /// One line that is a record: name and value, without comment and outer blanks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'b> {
-    pub(super) name: Name,
+    pub(super) name: RecordName,
     /// The name as written.
     pub(super) key: &'b [u8],
     pub(super) value: &'b [u8],
@@ -35,8 +35,8 @@ pub(super) struct Record<'b> {
     pub(super) start: usize,
     pub(super) value_start: usize,
     pub(super) end: usize,
-    /// What kinds of octets the value holds.
-    pub(super) traits: Traits,
+    /// What kinds of bytes the value holds.
+    pub(super) traits: ByteTraits,
     pub(super) misspelt: bool,
     pub(super) colon: bool,
     /// A comment starts right after the value, and with no blank of its own.
@@ -47,17 +47,17 @@ pub(super) struct Record<'b> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content<'b> {
     Empty,
-    /// Not empty, not a record; with the offset of its first octet.
+    /// Not empty, not a record; with the offset of its first byte.
     Junk(&'b [u8], usize),
     Record(Record<'b>),
 }
 
 /// One physical line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'b> {
+pub(super) struct PhysicalLine<'b> {
     /// Counted from 1.
     pub(super) number: u32,
-    /// Offset of its first octet.
+    /// Offset of its first byte.
     pub(super) start: usize,
     /// Offset of its first NUL, where it has one before any comment.
     pub(super) nul: Option<usize>,
@@ -66,23 +66,23 @@ pub(super) struct Line<'b> {
 
 /// Iterates over the lines of a file; `CR`, `LF` and `CR LF` all end one.
 #[derive(Clone)]
-pub(super) struct Lines<'b> {
+pub(super) struct PhysicalLines<'b> {
     bytes: &'b [u8],
     at: usize,
     number: u32,
 }
 
-impl<'b> Lines<'b> {
+impl<'b> PhysicalLines<'b> {
     /// `at` is where the first line starts, after a byte order mark.
     pub(super) const fn new(bytes: &'b [u8], at: usize) -> Self {
         Self { bytes, at, number: 0 }
     }
 }
 
-impl<'b> Iterator for Lines<'b> {
-    type Item = Line<'b>;
+impl<'b> Iterator for PhysicalLines<'b> {
+    type Item = PhysicalLine<'b>;
 
-    fn next(&mut self) -> Option<Line<'b>> {
+    fn next(&mut self) -> Option<PhysicalLine<'b>> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let start = self.at;
         let length = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
@@ -95,7 +95,7 @@ impl<'b> Iterator for Lines<'b> {
         self.at += length + end;
         self.number = self.number.saturating_add(1);
         let (nul, content) = content(line, start);
-        Some(Line { number: self.number, start, nul, content })
+        Some(PhysicalLine { number: self.number, start, nul, content })
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) fn whole_lines(bytes: &[u8], limit: usize) -> &[u8] {
     let Some(head) = bytes.get(..limit).filter(|head| head.len() < bytes.len()) else {
         return bytes;
     };
-    // The octet after the limit may be the line end that makes the last line whole.
+    // The byte after the limit may be the line end that makes the last line whole.
     if matches!(bytes.get(limit), Some(b'\n' | b'\r')) {
         return head;
     }
@@ -159,15 +159,15 @@ fn with_colon<'b>(key: &'b [u8], rest: &'b [u8], start: usize) -> (Option<usize>
     let after = start + key.len() + 1;
     let lead = rest.iter().take_while(|&&b| is_blank(b)).count();
     let mut value = rest.get(lead..).unwrap_or_default();
-    let mut traits = octets::traits(value);
+    let mut traits = bytes::traits(value);
     let (mut nul, mut cut) = (None, false);
-    if traits.has(Traits::CUT | Traits::BLANK) {
+    if traits.has(ByteTraits::CUT | ByteTraits::BLANK) {
         let (found, text) = uncommented(value);
         nul = found.map(|nul| after + lead + nul);
         let comment = value.get(text.len() + 1).filter(|_| found.is_none());
         value = trim(text).0;
         cut = comment.is_some_and(|&next| !is_blank(next)) && !value.is_empty() && value.len() == text.len();
-        traits = octets::traits(value);
+        traits = bytes::traits(value);
     }
     let (text, key_lead) = trim(key);
     if text.is_empty() {
@@ -206,13 +206,13 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
     let (name, misspelt) = name(key);
     if value.is_empty()
         || value.iter().any(|&b| is_blank(b))
-        || matches!(name, Name::Unknown | Name::Foreign | Name::Noindex)
+        || matches!(name, RecordName::Unknown | RecordName::Foreign | RecordName::Noindex)
     {
         return Content::Junk(text, start);
     }
     let value_start = start + first + lead;
     let end = value_start + value.len();
-    let traits = octets::traits(value);
+    let traits = bytes::traits(value);
     Content::Record(Record {
         name,
         key,
@@ -229,30 +229,30 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
 
 /// Names compare without regard to ASCII case. The misspellings are those that Google's parser
 /// accepts, no others: a file is tested against that parser by its owner.
-fn name(key: &[u8]) -> (Name, bool) {
-    const EXACT: [(&[u8], Name); 9] = [
-        (b"disallow", Name::Disallow),
-        (b"allow", Name::Allow),
-        (b"user-agent", Name::UserAgent),
-        (b"sitemap", Name::Sitemap),
-        (b"crawl-delay", Name::CrawlDelay),
-        (b"host", Name::Host),
-        (b"content-signal", Name::ContentSignal),
-        (b"content-usage", Name::ContentUsage),
-        (b"noindex", Name::Noindex),
+fn name(key: &[u8]) -> (RecordName, bool) {
+    const EXACT: [(&[u8], RecordName); 9] = [
+        (b"disallow", RecordName::Disallow),
+        (b"allow", RecordName::Allow),
+        (b"user-agent", RecordName::UserAgent),
+        (b"sitemap", RecordName::Sitemap),
+        (b"crawl-delay", RecordName::CrawlDelay),
+        (b"host", RecordName::Host),
+        (b"content-signal", RecordName::ContentSignal),
+        (b"content-usage", RecordName::ContentUsage),
+        (b"noindex", RecordName::Noindex),
     ];
-    const MISSPELT: [(&[u8], Name); 7] = [
-        (b"dissallow", Name::Disallow),
-        (b"dissalow", Name::Disallow),
-        (b"disalow", Name::Disallow),
-        (b"diasllow", Name::Disallow),
-        (b"disallaw", Name::Disallow),
-        (b"useragent", Name::UserAgent),
-        (b"user agent", Name::UserAgent),
+    const MISSPELT: [(&[u8], RecordName); 7] = [
+        (b"dissallow", RecordName::Disallow),
+        (b"dissalow", RecordName::Disallow),
+        (b"disalow", RecordName::Disallow),
+        (b"diasllow", RecordName::Disallow),
+        (b"disallaw", RecordName::Disallow),
+        (b"useragent", RecordName::UserAgent),
+        (b"user agent", RecordName::UserAgent),
     ];
     const FOREIGN: [&[u8]; 6] =
         [b"clean-param", b"request-rate", b"visit-time", b"license", b"indexnow", b"content-access"];
-    let find = |list: &[(&[u8], Name)]| {
+    let find = |list: &[(&[u8], RecordName)]| {
         list.iter().find(|(text, _)| text.eq_ignore_ascii_case(key)).map(|&(_, name)| name)
     };
     if let Some(name) = find(&EXACT) {
@@ -260,18 +260,18 @@ fn name(key: &[u8]) -> (Name, bool) {
     } else if let Some(name) = find(&MISSPELT) {
         (name, true)
     } else if FOREIGN.iter().any(|text| text.eq_ignore_ascii_case(key)) {
-        (Name::Foreign, false)
+        (RecordName::Foreign, false)
     } else {
-        (Name::Unknown, false)
+        (RecordName::Unknown, false)
     }
 }
 
 /// Whether the file is a web page: it starts with a tag, which no record does.
 pub(super) fn is_html(bytes: &[u8]) -> bool {
     let text = bytes.get(byte_order_mark(bytes)..).unwrap_or_default();
-    let mut octets = text.iter().skip_while(|&&b| is_blank(b) || b == b'\n' || b == b'\r');
-    let tag = octets.next() == Some(&b'<');
-    tag && octets.next().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'!' || b == b'?')
+    let mut bytes = text.iter().skip_while(|&&b| is_blank(b) || b == b'\n' || b == b'\r');
+    let tag = bytes.next() == Some(&b'<');
+    tag && bytes.next().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'!' || b == b'?')
 }
 
 /// Whether `bytes` is text in UTF-16, told by its byte order mark or by its NULs.
@@ -290,9 +290,9 @@ fn alternates(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn records(file: &str) -> Vec<(u32, Name, &str)> {
+    fn records(file: &str) -> Vec<(u32, RecordName, &str)> {
         let text = |bytes| std::str::from_utf8(bytes).unwrap();
-        Lines::new(file.as_bytes(), 0)
+        PhysicalLines::new(file.as_bytes(), 0)
             .filter_map(|line| match line.content {
                 Content::Record(record) => Some((line.number, record.name, text(record.value))),
                 Content::Empty | Content::Junk(..) => None,
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn names_compare_without_case_and_whole() {
-        use Name::{Allow, CrawlDelay, Disallow, Unknown, UserAgent};
+        use RecordName::{Allow, CrawlDelay, Disallow, Unknown, UserAgent};
         for (key, name) in [
             ("USER-AGENT", UserAgent),
             ("User Agent", UserAgent),
@@ -325,16 +325,16 @@ mod tests {
 
     #[test]
     fn values_lose_blanks_and_comments() {
-        assert_eq!(records(" \tallow \t: \t/a b \t# c:d"), [(1, Name::Allow, "/a b")]);
-        assert_eq!(records("allow:#x"), [(1, Name::Allow, "")]);
-        assert_eq!(records("allow: /a\0b"), [(1, Name::Allow, "/a")]);
+        assert_eq!(records(" \tallow \t: \t/a b \t# c:d"), [(1, RecordName::Allow, "/a b")]);
+        assert_eq!(records("allow:#x"), [(1, RecordName::Allow, "")]);
+        assert_eq!(records("allow: /a\0b"), [(1, RecordName::Allow, "/a")]);
         assert_eq!(records("al#low: /a"), []);
         assert_eq!(records(": /a"), []);
     }
 
     #[test]
     fn a_colon_may_be_missing_between_two_words() {
-        assert_eq!(records("disallow\t/a"), [(1, Name::Disallow, "/a")]);
+        assert_eq!(records("disallow\t/a"), [(1, RecordName::Disallow, "/a")]);
         assert_eq!(records("disallow /a /b"), []);
         assert_eq!(records("disallow"), []);
         assert_eq!(records("hello world"), []);
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn offsets_are_those_of_the_file() {
         for file in ["x\n  Disallow :  /a  # c", "x\nDisallow /a"] {
-            let line = Lines::new(file.as_bytes(), 0).nth(1).unwrap();
+            let line = PhysicalLines::new(file.as_bytes(), 0).nth(1).unwrap();
             let Content::Record(record) = line.content else { panic!("{line:?}") };
             assert_eq!(&file[record.value_start..record.end], "/a");
             assert!(file[record.start..].starts_with("Disallow"));

@@ -3,21 +3,21 @@
 //! Runs once, after compiling; changes nothing.
 
 use super::finding::{FindingKind, Severity};
-use super::index::{Entry, Shadow};
-use super::line::{self, Lines};
+use super::index::{IndexedRule, Shadow};
+use super::line::{self, PhysicalLines};
 use super::mistakes;
 use super::parse::Findings;
 use super::pattern::index;
-use super::rule::{Kind, RuleRecord};
+use super::rule::{RuleKind, RuleRecord};
 use super::token::{self, Named};
-use super::{Group, LEAST_LIMIT, Robots};
+use super::{LEAST_LIMIT, Robots, RuleGroup};
 use std::collections::{HashMap, HashSet};
 
-/// What a file's sitemaps may cost to judge, in rules with `*` and octets. Sitemaps beyond are not
+/// What a file's sitemaps may cost to judge, in rules with `*` and bytes. Sitemaps beyond are not
 /// judged: some tens of thousands of them would take seconds.
 const SITEMAP_WORK: usize = 1 << 23;
 
-/// What one sitemap costs for each octet of its path, and beside that.
+/// What one sitemap costs for each byte of its path, and beside that.
 const SITEMAP_COST: usize = 16;
 
 /// Adds the findings of a file of which `robots` holds what was read, and `rest` is what was not.
@@ -25,7 +25,7 @@ const SITEMAP_COST: usize = 16;
 pub(super) fn add(
     robots: &Robots,
     rest: &[u8],
-    entries: &[Option<Entry>],
+    entries: &[Option<IndexedRule>],
     shadow: &Shadow,
     findings: &mut Findings,
 ) {
@@ -65,7 +65,7 @@ fn encoding(robots: &Robots, findings: &mut Findings) {
 /// Section 2.5: what stands beyond the limit is ignored, and what stands beyond 500 KiB may be ignored
 /// by others. Line ends alone are no loss.
 fn too_large(robots: &Robots, rest: &[u8], findings: &mut Findings) {
-    let blank = |bytes: &[u8]| bytes.iter().all(|&octet| matches!(octet, b'\n' | b'\r'));
+    let blank = |bytes: &[u8]| bytes.iter().all(|&byte| matches!(byte, b'\n' | b'\r'));
     let (severity, read) = if !blank(rest) {
         (FindingKind::TooLarge.severity(), robots.source.len())
     } else if robots.source.get(LEAST_LIMIT..).is_some_and(|beyond| !blank(beyond)) {
@@ -79,7 +79,8 @@ fn too_large(robots: &Robots, rest: &[u8], findings: &mut Findings) {
 
 /// Line and column of an offset.
 fn place(source: &[u8], offset: usize) -> (u32, u32) {
-    let lines = Lines::new(source, line::byte_order_mark(source)).take_while(|line| line.start <= offset);
+    let lines =
+        PhysicalLines::new(source, line::byte_order_mark(source)).take_while(|line| line.start <= offset);
     lines.last().map_or((1, 1), |line| (line.number, index(offset - line.start + 1)))
 }
 
@@ -113,13 +114,13 @@ fn disallow_all(robots: &Robots, findings: &mut Findings) {
     let blocks = robots.naming.blocks(everyone).iter().filter_map(|&block| robots.blocks.get(block as usize));
     let rules = || {
         let ranges = blocks.clone().map(|block| block.rules.start as usize..block.rules.end as usize);
-        ranges.filter_map(|range| robots.rules.get(range)).flatten().filter(|rule| rule.octets > 0)
+        ranges.filter_map(|range| robots.rules.get(range)).flatten().filter(|rule| rule.bytes > 0)
     };
     let all = rules().filter(|rule| is_everything(rule.view(&robots.source).pattern));
     // Of equal ones the first decides.
     let best = all.min_by_key(|rule| std::cmp::Reverse(rule.rank()));
-    let Some(all) = best.filter(|rule| rule.kind == Kind::Disallow) else { return };
-    let except = rules().find(|rule| rule.kind == Kind::Allow && rule.rank() > all.rank());
+    let Some(all) = best.filter(|rule| rule.kind == RuleKind::Disallow) else { return };
+    let except = rules().find(|rule| rule.kind == RuleKind::Allow && rule.rank() > all.rank());
     let (text, column) = (all.view(&robots.source).text, column(robots, all.start));
     let staging = if except.is_none() { mistakes::staging_line(robots) } else { None };
     if let Some(about) = staging {
@@ -151,7 +152,7 @@ fn overridden_blocks(robots: &Robots, findings: &mut Findings) {
 /// ends the path.
 pub(super) fn is_everything(pattern: &[u8]) -> bool {
     let open = pattern.strip_suffix(b"$").filter(|body| body.ends_with(b"*")).unwrap_or(pattern);
-    let mut literal = open.iter().filter(|&&octet| octet != b'*');
+    let mut literal = open.iter().filter(|&&byte| byte != b'*');
     matches!((literal.next(), literal.next()), (None | Some(b'/'), None))
 }
 
@@ -182,7 +183,7 @@ fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings:
 /// The same pattern with `*` twice in one part of the file; literals are compared by the index.
 fn same_pattern(
     robots: &Robots,
-    entries: &[Option<Entry>],
+    entries: &[Option<IndexedRule>],
     seen: &mut HashSet<u32>,
     findings: &mut Findings,
 ) {
@@ -208,7 +209,7 @@ fn same_pattern(
 
 /// The rules with `*` that may be the same as another one: all but those that are surely different,
 /// which are nearly all. In the order of the file.
-fn alike(robots: &Robots, entries: &[Option<Entry>]) -> Vec<u32> {
+fn alike(robots: &Robots, entries: &[Option<IndexedRule>]) -> Vec<u32> {
     let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
     let wild = wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0);
     let mut prints: Vec<(u64, u32)> =
@@ -230,14 +231,14 @@ fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &
 
 /// Whether the file shuts crawlers out of its own sitemaps. The file does not say which host it is for
 /// but by a `Host` record: where it has one, sitemaps of other hosts are left alone.
-fn sitemaps(robots: &Robots, entries: &[Option<Entry>], findings: &mut Findings) {
+fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings) {
     let Some(everyone) = robots.naming.everyone() else { return };
     let wild = entries.iter().flatten().filter(|entry| entry.pattern.pieces.1 > 0).count();
-    let everyone = Group::new(robots, everyone, None);
+    let everyone = RuleGroup::new(robots, everyone, None);
     let own = robots.hosts().next().map(host);
     let mut left = SITEMAP_WORK;
     let mut known: HashMap<&[u8], bool> = HashMap::new();
-    for extra in robots.extras(line::Name::Sitemap) {
+    for extra in robots.extras(line::RecordName::Sitemap) {
         let value = extra.value(&robots.source);
         let Some((place, path)) = split(value) else { continue };
         if own.is_some_and(|own| !own.eq_ignore_ascii_case(place)) {
@@ -271,7 +272,7 @@ fn split(uri: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The host of a `Host` record, which may be a URI.
 pub(super) fn host(value: &[u8]) -> &[u8] {
     let rest = memchr::memmem::find(value, b"://").and_then(|at| value.get(at + 3..)).unwrap_or(value);
-    rest.split(|&octet| octet == b'/').next().unwrap_or_default()
+    rest.split(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
 /// The column of an offset, counted from the line's start.

@@ -3,16 +3,16 @@
 //! Leftmost search of one piece after the other is exact: if a piece can be placed at all, its
 //! first place leaves the most room for the rest. There is nothing to go back to.
 
-use super::pattern::{Piece, Span, Texts};
-use super::target::Target;
+use super::pattern::{PatternPiece, TextSpan, Texts};
+use super::target::ComparableTarget;
 use memchr::{memchr, memmem};
 
 /// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`.
 pub(super) fn follows(
     texts: Texts<'_>,
-    pieces: &[Piece],
+    pieces: &[PatternPiece],
     anchored: bool,
-    target: &Target<'_>,
+    target: &ComparableTarget<'_>,
     from: usize,
 ) -> bool {
     let Some((last, middle)) = pieces.split_last() else { return true };
@@ -21,12 +21,18 @@ pub(super) fn follows(
         let end = ending(texts, *last, target);
         return end.is_some_and(|limit| all(texts, middle, target, from, limit).is_some());
     }
-    all(texts, pieces, target, from, target.octets().len()).is_some()
+    all(texts, pieces, target, from, target.bytes().len()).is_some()
 }
 
 /// The end of the last of `pieces`, each at the first place after the one before, within
 /// `from..limit`.
-fn all(texts: Texts<'_>, pieces: &[Piece], target: &Target<'_>, from: usize, limit: usize) -> Option<usize> {
+fn all(
+    texts: Texts<'_>,
+    pieces: &[PatternPiece],
+    target: &ComparableTarget<'_>,
+    from: usize,
+    limit: usize,
+) -> Option<usize> {
     let end = pieces.iter().try_fold(from, |at, piece| {
         let end = find(texts, *piece, target, at, limit);
         target.spend(end.unwrap_or(limit).saturating_sub(at) + STEP);
@@ -36,13 +42,13 @@ fn all(texts: Texts<'_>, pieces: &[Piece], target: &Target<'_>, from: usize, lim
 }
 
 /// Where the anchored last piece starts, if the target ends with it.
-pub(super) fn ending(texts: Texts<'_>, piece: Piece, sought: &Target<'_>) -> Option<usize> {
-    let target = sought.octets();
+pub(super) fn ending(texts: Texts<'_>, piece: PatternPiece, sought: &ComparableTarget<'_>) -> Option<usize> {
+    let target = sought.bytes();
     if piece.text == piece.in_query {
         let text = texts.get(piece.text);
         return target.ends_with(text).then(|| target.len() - text.len());
     }
-    let start = |span: Span| target.ends_with(texts.get(span)).then(|| target.len() - span.len());
+    let start = |span: TextSpan| target.ends_with(texts.get(span)).then(|| target.len() - span.len());
     let query = sought.query();
     let exact = start(piece.text).filter(|&at| stands(texts, piece.text, at, query));
     // The reading within the query is never longer, so it starts no earlier.
@@ -50,8 +56,14 @@ pub(super) fn ending(texts: Texts<'_>, piece: Piece, sought: &Target<'_>) -> Opt
 }
 
 /// The end of the first place of `piece` within `from..limit`.
-fn find(texts: Texts<'_>, piece: Piece, sought: &Target<'_>, from: usize, limit: usize) -> Option<usize> {
-    let target = sought.octets();
+fn find(
+    texts: Texts<'_>,
+    piece: PatternPiece,
+    sought: &ComparableTarget<'_>,
+    from: usize,
+    limit: usize,
+) -> Option<usize> {
+    let target = sought.bytes();
     let window = target.get(from..limit)?;
     let text = texts.get(piece.text);
     if piece.text == piece.in_query {
@@ -72,22 +84,22 @@ fn find(texts: Texts<'_>, piece: Piece, sought: &Target<'_>, from: usize, limit:
 }
 
 /// Whether the path reading of a piece may stand at `at`: before the query, or across its start.
-fn stands(texts: Texts<'_>, text: Span, at: usize, query: usize) -> bool {
+fn stands(texts: Texts<'_>, text: TextSpan, at: usize, query: usize) -> bool {
     match memchr(b'?', texts.get(text)) {
         Some(mark) => at + mark == query,
         None => at + text.len() <= query,
     }
 }
 
-/// What it costs to look for a piece, beside the octets that are looked at.
+/// What it costs to look for a piece, beside the bytes that are looked at.
 const STEP: usize = 16;
 
-/// Octets at the end of a long piece that are looked for first.
+/// Bytes at the end of a long piece that are looked for first.
 const TAIL: usize = 16;
 
 fn search(window: &[u8], text: &[u8]) -> Option<usize> {
     match text {
-        [octet] => memchr(*octet, window),
+        [byte] => memchr(*byte, window),
         // A short search is many times faster, and mostly there is nothing to find.
         [.., _] if text.len() > 2 * TAIL => {
             let lead = text.len() - TAIL;
@@ -100,19 +112,25 @@ fn search(window: &[u8], text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::octets;
-    use super::super::pattern::Pool;
+    use super::super::bytes;
+    use super::super::pattern::PatternPool;
     use super::super::symbol;
     use super::*;
 
     fn matches(raw: &str, target: &str) -> bool {
-        let mut pool = Pool::new(raw.as_bytes());
-        let pattern = pool.add_raw(raw.as_bytes(), 0, octets::traits(raw.as_bytes()));
+        let mut pool = PatternPool::new(raw.as_bytes());
+        let pattern = pool.add_raw(raw.as_bytes(), 0, bytes::traits(raw.as_bytes()));
         let texts = pool.texts();
         let prefix = texts.get(pattern.prefix);
         symbol::with_symbols(target.as_bytes(), usize::MAX, |target| {
             target.starts_with(prefix)
-                && follows(texts, texts.pieces(pattern), pattern.anchored, &Target::new(target), prefix.len())
+                && follows(
+                    texts,
+                    texts.pieces(pattern),
+                    pattern.anchored,
+                    &ComparableTarget::new(target),
+                    prefix.len(),
+                )
         })
     }
 

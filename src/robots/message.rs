@@ -11,9 +11,9 @@ impl fmt::Display for Finding {
             FindingKind::ByteOrderMark => f.write_str("the file starts with a byte order mark"),
             FindingKind::Html => f.write_str("this is HTML, not robots.txt"),
             FindingKind::MoreFindings => write!(f, "{d} further findings are not shown"),
-            FindingKind::NulOctet => f.write_str("a NUL octet; the rest of the line is ignored"),
+            FindingKind::NulOctet => f.write_str("a NUL byte; the rest of the line is ignored"),
             FindingKind::NotUtf8 => {
-                f.write_str("the file is not UTF-8 from here; its octets are matched as they are")
+                f.write_str("the file is not UTF-8 from here; its bytes are matched as they are")
             }
             FindingKind::TooLarge if self.severity == Severity::Note => {
                 write!(f, "crawlers may ignore the rest of the file: they must read {d} bytes, no more")

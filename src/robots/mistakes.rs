@@ -2,9 +2,9 @@
 //! names of crawlers that are nearly right.
 
 use super::finding::{Finding, FindingKind};
-use super::line::Name;
+use super::line::RecordName;
 use super::parse::Findings;
-use super::rule::{Kind, RuleRecord};
+use super::rule::{RuleKind, RuleRecord};
 use super::token::{self, Named};
 use super::{Parsed, Robots, lint};
 use std::collections::{HashMap, HashSet};
@@ -45,7 +45,7 @@ pub(super) fn staging_line(robots: &Robots) -> Option<u32> {
         host.split(|&b| b == b'.').any(|label| LABELS.iter().any(|known| known.eq_ignore_ascii_case(label)))
     };
     let of_host = robots.extras.iter().filter(|extra| match extra.name {
-        Name::Host | Name::Sitemap => is_staging(lint::host(extra.value(&robots.source))),
+        RecordName::Host | RecordName::Sitemap => is_staging(lint::host(extra.value(&robots.source))),
         _ => false,
     });
     comments.chain(of_host.map(|extra| extra.line)).min()
@@ -54,7 +54,7 @@ pub(super) fn staging_line(robots: &Robots) -> Option<u32> {
 /// Rules such as `Disallow: /*.pdf$`: `$` is the end of path and query, so `/x.pdf?y` is allowed.
 pub(super) fn query_passes(robots: &Robots, findings: &mut Findings) {
     let pattern = |rule: &RuleRecord| rule.view(&robots.source).pattern;
-    let rules = || robots.rules.iter().filter(|rule| rule.kind == Kind::Disallow && rule.octets > 0);
+    let rules = || robots.rules.iter().filter(|rule| rule.kind == RuleKind::Disallow && rule.bytes > 0);
     let mut ended = rules().filter(|rule| is_of_files(pattern(rule))).peekable();
     if ended.peek().is_none() {
         return;

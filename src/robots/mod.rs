@@ -3,7 +3,7 @@
 //! [`Robots::parse`] reads a file once for all crawlers. [`Robots::judge`] takes the product tokens
 //! of a crawler and a request target and says whether the target may be fetched, by which rule, and
 //! on which line it stands. There is no I/O and no clock, and no allocation per decision but for a
-//! target of more than 8 KiB that has encoded octets.
+//! target of more than 8 KiB that has encoded bytes.
 //!
 //! Whatever the number of rules, a decision about an ordinary file takes about as long as reading the
 //! target. Whatever the file, it takes no longer than reading a few times the target and once the
@@ -16,24 +16,24 @@
 //!
 //! - Percent-encoding never makes a difference, except that an encoded `/`, `?`, `&` or `=` is not
 //!   its raw form; in the query `/` and `?` are plain data (section 2.2.2, figure 4).
-//! - `$` is special only as the last octet of a pattern (section 2.2.3).
+//! - `$` is special only as the last byte of a pattern (section 2.2.3).
 //! - A pattern that starts neither with `/` nor `*`, or holds a blank, matches nothing (grammar).
-//! - A user-agent value is compared as a whole, and cut at its first octet that is no letter, `-`
+//! - A user-agent value is compared as a whole, and cut at its first byte that is no letter, `-`
 //!   or `_` (section 2.2.1).
 //! - Seven common misspellings and a forgotten colon are read as intended (section 2.2.4).
 //! - `/robots.txt` itself is always allowed (section 2.2.2).
 //!
 //! # Bound
 //!
-//! Let a target have *n* octets, and the patterns of the file *N* octets in all. A decision takes
+//! Let a target have *n* bytes, and the patterns of the file *N* bytes in all. A decision takes
 //! *O*(*n* (log *N* + √*N* / 64) + *N*) steps and allocates nothing after the first of its kind on a
-//! thread. The reason: rules are tried one by one only until 8 *n* + 32 KiB octets of target were
+//! thread. The reason: rules are tried one by one only until 8 *n* + 32 KiB bytes of target were
 //! read for them; whatever rules are left are then tried together in one pass over the target, in
 //! which each piece of each pattern is taken up once. Nothing is ever tried twice, whatever the file
 //! holds, and there is no product of *n* and *N*. For a file of 500 KiB made to be slow and a target
 //! of 8 KiB that is one to three milliseconds; a test searches for worse.
 //!
-//! Parsing takes time and memory in proportion to the file; the pass needs 13 bytes for each octet
+//! Parsing takes time and memory in proportion to the file; the pass needs 13 bytes for each byte
 //! between the `*` of patterns, in files where those are more than 32 KiB (or when a decision first
 //! asks for it).
 //!
@@ -42,17 +42,18 @@
 //! Parse, decide, explain:
 //!
 //! ```
-//! use robots_gateway::robots::{Limits, Reason, Robots};
+//! use robots_gateway::robots::{JudgementReason, ParseLimits, Robots};
 //!
 //! let file = b"User-agent: FooBot\nDisallow: /private/\nAllow: /private/press/\n";
-//! let robots = Robots::parse(file, &Limits::default()).robots;
+//! let robots = Robots::parse(file, &ParseLimits::default()).robots;
 //! let judgement = robots.judge(&["FooBot-News", "FooBot"], true, b"/private/x?y=1");
 //! assert!(!judgement.allow);
-//! assert_eq!(judgement.reason, Reason::Rule);
+//! assert_eq!(judgement.reason, JudgementReason::Rule);
 //! assert_eq!(judgement.rule.map(|rule| (rule.line, rule.text)), Some((2, &b"Disallow: /private/"[..])));
 //! assert_eq!(judgement.group.map(|group| group.matched()), Some("FooBot"));
 //! ```
 
+mod bytes;
 mod compile;
 mod compose;
 mod finding;
@@ -65,7 +66,6 @@ mod matcher;
 mod message;
 mod mistakes;
 mod naming;
-mod octets;
 mod parse;
 mod pattern;
 mod rule;
@@ -75,20 +75,20 @@ mod token;
 mod usage;
 
 pub use compose::{
-    Block as BlockedTokens, Composed, LineSource, Section, Ungrouped, generated_from, unmarked,
+    Composed, LineSource, PurposeBlock as BlockedTokens, Section, UngroupedRecord, generated_from, unmarked,
 };
 pub use finding::{Finding, FindingKind, Severity};
-pub use group::{Group, Values};
-pub use judgement::{Judgement, Reason};
-pub use rule::{Kind, Rule};
+pub use group::{RuleGroup, Values};
+pub use judgement::{Judgement, JudgementReason};
+pub use rule::{Rule, RuleKind};
 pub use token::cut as compared;
 
 use compile::Compiled;
-use index::Entry;
-use line::Name;
+use index::IndexedRule;
+use line::RecordName;
 use naming::Naming;
-use parse::{Agent, Block, Draft, Extra};
-use pattern::{Piece, Pool, Texts};
+use parse::{GroupBlock, ParsedFile, ParsedRecord, UserAgentLine};
+use pattern::{PatternPiece, PatternPool, Texts};
 use rule::RuleRecord;
 use std::collections::HashSet;
 use std::fmt;
@@ -102,13 +102,13 @@ const GREATEST_LIMIT: usize = 256 * 1024 * 1024;
 
 /// Bounds on parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ParseLimits {
     /// How much of a file is read, in bytes. Values below [`LEAST_LIMIT`] are raised to it; values
     /// above 256 MiB are lowered to that.
     pub max_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ParseLimits {
     fn default() -> Self {
         Self { max_bytes: LEAST_LIMIT }
     }
@@ -140,15 +140,15 @@ pub struct Parsed {
 #[derive(Clone)]
 pub struct Robots {
     source: Box<[u8]>,
-    blocks: Vec<Block>,
-    agents: Vec<Agent>,
+    blocks: Vec<GroupBlock>,
+    agents: Vec<UserAgentLine>,
     rules: Vec<RuleRecord>,
-    extras: Vec<Extra>,
+    extras: Vec<ParsedRecord>,
     records: usize,
     generated_from: u32,
     naming: Naming,
     rewritten: Box<[u8]>,
-    pieces: Box<[Piece]>,
+    pieces: Box<[PatternPiece]>,
     compiled: Compiled,
     usages: Vec<Usage>,
 }
@@ -167,23 +167,23 @@ impl Robots {
     ///
     /// Beyond `limits.max_bytes` the file is ignored, never in the middle of a line (section 2.5).
     #[must_use]
-    pub fn parse(bytes: &[u8], limits: &Limits) -> Parsed {
+    pub fn parse(bytes: &[u8], limits: &ParseLimits) -> Parsed {
         Self::parse_composed(bytes, u32::MAX, limits)
     }
 
     /// The same of a file whose lines from `generated_from` on are of [`Composed`]'s making: their marks are believed,
     /// and nothing about them is odd.
     #[must_use]
-    pub fn parse_composed(bytes: &[u8], generated_from: u32, limits: &Limits) -> Parsed {
+    pub fn parse_composed(bytes: &[u8], generated_from: u32, limits: &ParseLimits) -> Parsed {
         let limit = limits.max_bytes.clamp(LEAST_LIMIT, GREATEST_LIMIT);
         let source: Box<[u8]> = line::whole_lines(bytes, limit).into();
-        let Draft { blocks, agents, rules, extras, records, mut findings } =
+        let ParsedFile { blocks, agents, rules, extras, records, mut findings } =
             parse::parse(&source, generated_from);
         let naming = Naming::new(&source, &blocks, &agents);
-        let mut pool = Pool::new(&source);
+        let mut pool = PatternPool::new(&source);
         // Each rule is taken apart once, however many groups it belongs to.
-        let entries: Vec<Option<Entry>> =
-            rules.iter().zip(0..).map(|(rule, at)| Entry::new(*rule, at, &mut pool)).collect();
+        let entries: Vec<Option<IndexedRule>> =
+            rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
         let (mut compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
         let usages = usage::compile(&extras, &source, &mut pool);
         compiled.finish(pool.texts());
@@ -209,11 +209,11 @@ impl Robots {
 
     /// The group of the first of `tokens` that has one, else the `*` group when `star` is set
     /// (section 2.2.1). Tokens compare as a whole and without regard to ASCII case.
-    pub fn group<T: AsRef<str>>(&self, tokens: &[T], star: bool) -> Option<Group<'_>> {
+    pub fn group<T: AsRef<str>>(&self, tokens: &[T], star: bool) -> Option<RuleGroup<'_>> {
         let named = tokens.iter().find_map(|token| self.naming.find(&self.source, token.as_ref().as_bytes()));
         match named {
-            Some((group, name)) => Some(Group::new(self, group, Some(name))),
-            None => self.naming.everyone().filter(|_| star).map(|group| Group::new(self, group, None)),
+            Some((group, name)) => Some(RuleGroup::new(self, group, Some(name))),
+            None => self.naming.everyone().filter(|_| star).map(|group| RuleGroup::new(self, group, None)),
         }
     }
 
@@ -224,11 +224,12 @@ impl Robots {
     pub fn judge<T: AsRef<str>>(&self, tokens: &[T], star: bool, target: &[u8]) -> Judgement<'_> {
         let group = self.group(tokens, star);
         if target == b"/robots.txt" {
-            return Judgement { allow: true, reason: Reason::RobotsTxt, group, rule: None };
+            return Judgement { allow: true, reason: JudgementReason::RobotsTxt, group, rule: None };
         }
-        group.map_or(Judgement { allow: true, reason: Reason::NoGroup, group: None, rule: None }, |group| {
-            group.decide(target)
-        })
+        group.map_or(
+            Judgement { allow: true, reason: JudgementReason::NoGroup, group: None, rule: None },
+            |group| group.decide(target),
+        )
     }
 
     /// Every product token the file names, without `*`, in the order and spelling of its first
@@ -260,12 +261,12 @@ impl Robots {
 
     /// The values of the sitemap records, in the order of the file (section 2.2.4).
     pub fn sitemaps(&self) -> impl Iterator<Item = &[u8]> {
-        self.extras(Name::Sitemap).map(|extra| extra.value(&self.source))
+        self.extras(RecordName::Sitemap).map(|extra| extra.value(&self.source))
     }
 
     /// The values of the `Host` records, in the order of the file.
     pub fn hosts(&self) -> impl Iterator<Item = &[u8]> {
-        self.extras(Name::Host).map(|extra| extra.value(&self.source))
+        self.extras(RecordName::Host).map(|extra| extra.value(&self.source))
     }
 
     /// Every allow and disallow line of every group, in the order of the file, with the user-agent
@@ -280,7 +281,7 @@ impl Robots {
             let token = self.values(rule.block).next()?;
             let stronger = |other: &Rule<'_>| {
                 let is_harmless = matches!(other.pattern, b"/robots.txt" | b"/robots.txt$");
-                other.kind == Kind::Allow && other.octets > 0 && !is_harmless
+                other.kind == RuleKind::Allow && other.bytes > 0 && !is_harmless
             };
             let group = self.group(&[token], false)?;
             let rules = || group.rules().filter(stronger);
@@ -297,7 +298,7 @@ impl Robots {
         Texts { source: &self.source, rewritten: &self.rewritten, pieces: &self.pieces }
     }
 
-    fn extras(&self, name: Name) -> impl Iterator<Item = &Extra> {
+    fn extras(&self, name: RecordName) -> impl Iterator<Item = &ParsedRecord> {
         self.extras.iter().filter(move |extra| extra.name == name)
     }
 
@@ -313,7 +314,7 @@ impl Robots {
 
 /// The lines of a file, without their ends; `CR`, `LF` and `CR LF` all end one.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let spans = line::Lines::new(bytes, 0).map(|line| line.start);
+    let spans = line::PhysicalLines::new(bytes, 0).map(|line| line.start);
     let ends = spans.clone().skip(1).chain([bytes.len()]);
     spans.zip(ends).map(|(start, end)| {
         let line = bytes.get(start..end).unwrap_or_default();
@@ -339,7 +340,7 @@ mod tests {
     #[test]
     fn a_file_is_shared_between_threads() {
         fn is_shared<T: Send + Sync + fmt::Debug>(_: &T) {}
-        let parsed = Robots::parse(b"User-agent: *\nDisallow: /x\n", &Limits::default());
+        let parsed = Robots::parse(b"User-agent: *\nDisallow: /x\n", &ParseLimits::default());
         is_shared(&parsed);
         is_shared(&parsed.robots.judge(&["a"], true, b"/x"));
         assert_eq!(format!("{:?}", parsed.robots), "Robots { bytes: 27, groups: 1, rules: 1, .. }");

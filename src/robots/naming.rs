@@ -1,7 +1,7 @@
 //! Which group a product token selects (RFC 9309 section 2.2.1): names without regard to case,
 //! and groups that name the same token combined into one.
 
-use super::parse::{Agent, Block};
+use super::parse::{GroupBlock, UserAgentLine};
 use super::pattern::index;
 use super::token::{self, Named};
 use std::cmp::Ordering;
@@ -9,15 +9,15 @@ use std::collections::HashMap;
 
 /// A product token of the file and the group it selects.
 #[derive(Clone, Copy, Debug)]
-struct Name {
+struct NamedGroup {
     /// Where its first mention stands in the file.
     start: u32,
     end: u32,
     group: u32,
 }
 
-impl Name {
-    fn octets(self, source: &[u8]) -> &[u8] {
+impl NamedGroup {
+    fn bytes(self, source: &[u8]) -> &[u8] {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
@@ -26,7 +26,7 @@ impl Name {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Naming {
     /// In the order of their first mention.
-    names: Vec<Name>,
+    names: Vec<NamedGroup>,
     /// Positions in `names` by [`token::key`], then by the whole name in lower case.
     sorted: Vec<(u64, u32)>,
     everyone: Option<u32>,
@@ -43,7 +43,7 @@ struct Mention<'b> {
 }
 
 impl Naming {
-    pub(super) fn new(source: &[u8], blocks: &[Block], agents: &[Agent]) -> Self {
+    pub(super) fn new(source: &[u8], blocks: &[GroupBlock], agents: &[UserAgentLine]) -> Self {
         let mut everyone = Vec::new();
         let mut mentions = Vec::with_capacity(agents.len());
         for (block, number) in blocks.iter().zip(0..) {
@@ -69,7 +69,7 @@ impl Naming {
     fn combine(everyone: &[u32], mentions: &[Mention<'_>]) -> Self {
         let mut groups = Groups::default();
         let everyone = (!everyone.is_empty()).then(|| groups.of(everyone));
-        let mut entries: Vec<(u64, Name)> = Vec::with_capacity(mentions.len());
+        let mut entries: Vec<(u64, NamedGroup)> = Vec::with_capacity(mentions.len());
         let mut blocks = Vec::new();
         for run in mentions.chunk_by(|a, b| a.key == b.key && compare(a.name, b.name) == Ordering::Equal) {
             blocks.clear();
@@ -79,12 +79,12 @@ impl Naming {
             let group = groups.of(&blocks);
             if let Some(first) = run.first() {
                 let end = first.start + index(first.name.len());
-                entries.push((first.key, Name { start: first.start, end, group }));
+                entries.push((first.key, NamedGroup { start: first.start, end, group }));
             }
         }
         let mut order: Vec<u32> = (0..index(entries.len())).collect();
         let entry = |at: u32| entries.get(at as usize).map(|entry| entry.1);
-        // A value as written comes before its cut form, which starts at the same octet.
+        // A value as written comes before its cut form, which starts at the same byte.
         order.sort_by_key(|&at| entry(at).map(|name| (name.start, std::cmp::Reverse(name.end))));
         let mut sorted: Vec<(u64, u32)> = entries.iter().map(|entry| (entry.0, 0)).collect();
         for (&at, place) in order.iter().zip(0..) {
@@ -103,8 +103,8 @@ impl Naming {
         let same =
             self.sorted.get(first..).filter(|rest| rest.first().is_some_and(|&(other, _)| other == key))?;
         let same = same.get(..same.partition_point(|&(other, _)| other == key))?;
-        let octets = |at: u32| self.names.get(at as usize).map_or(&[][..], |name| name.octets(source));
-        let (_, at) = *same.get(same.binary_search_by(|&(_, at)| compare(octets(at), name)).ok()?)?;
+        let bytes = |at: u32| self.names.get(at as usize).map_or(&[][..], |name| name.bytes(source));
+        let (_, at) = *same.get(same.binary_search_by(|&(_, at)| compare(bytes(at), name)).ok()?)?;
         Some((self.names.get(at as usize)?.group, at))
     }
 
@@ -113,16 +113,16 @@ impl Naming {
     }
 
     pub(super) fn text<'s>(&self, source: &'s [u8], at: u32) -> &'s str {
-        self.names.get(at as usize).map_or("", |name| super::readable(name.octets(source)))
+        self.names.get(at as usize).map_or("", |name| super::readable(name.bytes(source)))
     }
 
     pub(super) fn names<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = &'s str> {
-        self.names.iter().map(|name| super::readable(name.octets(source)))
+        self.names.iter().map(|name| super::readable(name.bytes(source)))
     }
 
     /// The names with the groups that are theirs.
     pub(super) fn names_by_group<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = (u32, &'s str)> {
-        self.names.iter().map(|name| (name.group, super::readable(name.octets(source))))
+        self.names.iter().map(|name| (name.group, super::readable(name.bytes(source))))
     }
 
     /// Whether any group combines several blocks.
@@ -194,7 +194,7 @@ impl Groups {
 }
 
 fn compare(a: &[u8], b: &[u8]) -> Ordering {
-    let lower = |octet: &u8| octet.to_ascii_lowercase();
+    let lower = |byte: &u8| byte.to_ascii_lowercase();
     a.iter().map(lower).cmp(b.iter().map(lower))
 }
 

@@ -5,22 +5,22 @@
 //! found in `lint`.
 
 use super::finding::{Finding, FindingKind, Severity};
-use super::line::{self, Content, Line, Lines, Name, Record};
-use super::pattern::{self, Shape, index};
-use super::rule::{Kind, RuleRecord};
+use super::line::{self, Content, PhysicalLine, PhysicalLines, Record, RecordName};
+use super::pattern::{self, PatternShape, index};
+use super::rule::{RuleKind, RuleRecord};
 use std::collections::HashSet;
 use std::ops::Range;
 
 /// The user-agent lines and rules between two points where a group begins.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(super) struct GroupBlock {
     pub(super) agents: Range<u32>,
     pub(super) rules: Range<u32>,
 }
 
 /// One user-agent line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Agent {
+pub(super) struct UserAgentLine {
     pub(super) line: u32,
     pub(super) start: u32,
     pub(super) end: u32,
@@ -30,8 +30,8 @@ pub(super) struct Agent {
 
 /// A record that is no rule: kept as data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extra {
-    pub(super) name: Name,
+pub(super) struct ParsedRecord {
+    pub(super) name: RecordName,
     pub(super) line: u32,
     pub(super) start: u32,
     pub(super) end: u32,
@@ -39,13 +39,13 @@ pub(super) struct Extra {
     pub(super) block: Option<u32>,
 }
 
-impl Agent {
+impl UserAgentLine {
     pub(super) fn value(self, source: &[u8]) -> &[u8] {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-impl Extra {
+impl ParsedRecord {
     pub(super) fn value(self, source: &[u8]) -> &[u8] {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
@@ -53,16 +53,16 @@ impl Extra {
 
 /// Everything one pass over the file yields.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) blocks: Vec<Block>,
-    pub(super) agents: Vec<Agent>,
+pub(super) struct ParsedFile {
+    pub(super) blocks: Vec<GroupBlock>,
+    pub(super) agents: Vec<UserAgentLine>,
     pub(super) rules: Vec<RuleRecord>,
-    pub(super) extras: Vec<Extra>,
+    pub(super) extras: Vec<ParsedRecord>,
     pub(super) records: usize,
     pub(super) findings: Findings,
 }
 
-impl Draft {
+impl ParsedFile {
     const fn new(generated_from: u32) -> Self {
         Self {
             blocks: Vec::new(),
@@ -149,9 +149,9 @@ impl Findings {
 }
 
 /// Reads `source`, which holds whole lines, those from `generated_from` on of our own making.
-pub(super) fn parse(source: &[u8], generated_from: u32) -> Draft {
+pub(super) fn parse(source: &[u8], generated_from: u32) -> ParsedFile {
     let mut parser = Parser {
-        draft: Draft::new(generated_from),
+        draft: ParsedFile::new(generated_from),
         naming: false,
         has_noindex: false,
         named: HashSet::new(),
@@ -160,14 +160,14 @@ pub(super) fn parse(source: &[u8], generated_from: u32) -> Draft {
     if mark > 0 {
         parser.draft.findings.add(FindingKind::ByteOrderMark, 1, 1, b"");
     }
-    for line in Lines::new(source, mark) {
+    for line in PhysicalLines::new(source, mark) {
         parser.line(line);
     }
     parser.draft
 }
 
 struct Parser<'s> {
-    draft: Draft,
+    draft: ParsedFile,
     /// The last line that belongs to a group was a user-agent line.
     naming: bool,
     /// Whether a `Noindex` was told of.
@@ -177,7 +177,7 @@ struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    fn line(&mut self, line: Line<'s>) {
+    fn line(&mut self, line: PhysicalLine<'s>) {
         let column = |at: usize| index(at - line.start + 1);
         if let Some(nul) = line.nul {
             self.draft.findings.add(FindingKind::NulOctet, line.number, column(nul), b"");
@@ -199,15 +199,15 @@ impl<'s> Parser<'s> {
         if !record.colon {
             findings.add(FindingKind::MissingColon, line, column(record.start), record.key);
         }
-        if record.name == Name::Unknown {
+        if record.name == RecordName::Unknown {
             findings.add(FindingKind::UnknownRecord, line, column(record.start), record.key);
             return;
         }
         self.draft.records += 1;
         match record.name {
-            Name::UserAgent => self.agent(record, line, column(record.value_start)),
-            Name::Allow => self.rule(Kind::Allow, record, line, column),
-            Name::Disallow => self.rule(Kind::Disallow, record, line, column),
+            RecordName::UserAgent => self.agent(record, line, column(record.value_start)),
+            RecordName::Allow => self.rule(RuleKind::Allow, record, line, column),
+            RecordName::Disallow => self.rule(RuleKind::Disallow, record, line, column),
             _ => self.extra(record, line, column(record.value_start)),
         }
     }
@@ -216,13 +216,13 @@ impl<'s> Parser<'s> {
         if !self.naming {
             let agents = index(self.draft.agents.len());
             let rules = index(self.draft.rules.len());
-            self.draft.blocks.push(Block { agents: agents..agents, rules: rules..rules });
+            self.draft.blocks.push(GroupBlock { agents: agents..agents, rules: rules..rules });
             self.naming = true;
             self.named.clear();
         }
         let is_again = !self.named.insert(super::readable(record.value));
         let (start, end) = (index(record.value_start), index(record.end));
-        self.draft.agents.push(Agent { line, start, end, is_again });
+        self.draft.agents.push(UserAgentLine { line, start, end, is_again });
         if let Some(block) = self.draft.blocks.last_mut() {
             block.agents.end = index(self.draft.agents.len());
         }
@@ -231,7 +231,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn rule(&mut self, kind: Kind, record: Record<'_>, line: u32, column: impl Fn(usize) -> u32) {
+    fn rule(&mut self, kind: RuleKind, record: Record<'_>, line: u32, column: impl Fn(usize) -> u32) {
         self.naming = false;
         let Some(block) = self.draft.blocks.len().checked_sub(1) else {
             self.draft.findings.add(FindingKind::RuleOutsideGroup, line, column(record.start), record.value);
@@ -239,11 +239,11 @@ impl<'s> Parser<'s> {
         };
         let shape = pattern::shape(record.value, record.traits);
         let odd = match shape {
-            Shape::Blank => Some(FindingKind::BlankInPattern),
-            Shape::Unrooted => Some(FindingKind::UnmatchableRule),
-            Shape::Usable if record.cut => Some(FindingKind::CommentInPattern),
-            Shape::Usable if pattern::has_dot_segment(record.value) => Some(FindingKind::DotSegment),
-            Shape::Empty | Shape::Usable => None,
+            PatternShape::Blank => Some(FindingKind::BlankInPattern),
+            PatternShape::Unrooted => Some(FindingKind::UnmatchableRule),
+            PatternShape::Usable if record.cut => Some(FindingKind::CommentInPattern),
+            PatternShape::Usable if pattern::has_dot_segment(record.value) => Some(FindingKind::DotSegment),
+            PatternShape::Empty | PatternShape::Usable => None,
         };
         if let Some(odd) = odd {
             self.draft.findings.add(odd, line, column(record.value_start), record.value);
@@ -257,7 +257,11 @@ impl<'s> Parser<'s> {
             block: index(block),
             traits: record.traits,
             is_generated: line >= self.draft.findings.generated_from,
-            octets: if shape == Shape::Usable { pattern::weight(record.value, record.traits) } else { 0 },
+            bytes: if shape == PatternShape::Usable {
+                pattern::weight(record.value, record.traits)
+            } else {
+                0
+            },
         });
         if let Some(block) = self.draft.blocks.last_mut() {
             block.rules.end = index(self.draft.rules.len());
@@ -267,12 +271,14 @@ impl<'s> Parser<'s> {
     fn extra(&mut self, record: Record<'_>, line: u32, column: u32) {
         let block = self.draft.blocks.len().checked_sub(1).map(index);
         let (start, end) = (index(record.value_start), index(record.end));
-        self.draft.extras.push(Extra { name: record.name, line, start, end, block });
+        self.draft.extras.push(ParsedRecord { name: record.name, line, start, end, block });
         let odd = match record.name {
-            Name::CrawlDelay if seconds(record.value).is_none() => FindingKind::CrawlDelay,
-            Name::Sitemap if !is_absolute(record.value) => FindingKind::RelativeSitemap,
-            Name::Noindex if !std::mem::replace(&mut self.has_noindex, true) => FindingKind::NoindexRecord,
-            Name::Host => FindingKind::HostRecord,
+            RecordName::CrawlDelay if seconds(record.value).is_none() => FindingKind::CrawlDelay,
+            RecordName::Sitemap if !is_absolute(record.value) => FindingKind::RelativeSitemap,
+            RecordName::Noindex if !std::mem::replace(&mut self.has_noindex, true) => {
+                FindingKind::NoindexRecord
+            }
+            RecordName::Host => FindingKind::HostRecord,
             _ => return,
         };
         self.draft.findings.add(odd, line, column, record.value);
@@ -284,7 +290,7 @@ fn is_absolute(value: &[u8]) -> bool {
     let Some(scheme) = memchr::memmem::find(value, b"://") else { return false };
     let (scheme, rest) = (value.get(..scheme), value.get(scheme + 3..));
     scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.iter().all(u8::is_ascii_alphanumeric))
-        && rest.and_then(|rest| rest.first()).is_some_and(|&octet| octet != b'/')
+        && rest.and_then(|rest| rest.first()).is_some_and(|&byte| byte != b'/')
 }
 
 /// The value of a `Crawl-delay` in seconds.

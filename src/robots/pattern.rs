@@ -3,19 +3,19 @@
 //!
 //! This is the form the index is built from. It does no matching.
 
-use super::octets::Traits;
+use super::bytes::ByteTraits;
 use super::rule::RuleRecord;
-use super::symbol::{self, Octet};
+use super::symbol::{self, PathByte};
 use memchr::memchr;
 
 /// A range of [`Texts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TextSpan {
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-impl Span {
+impl TextSpan {
     pub(super) const fn len(self) -> usize {
         (self.end - self.start) as usize
     }
@@ -27,12 +27,12 @@ impl Span {
 
 /// One literal between two `*` (or after the last).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct PatternPiece {
     /// The piece as it stands in a path; from its first raw `?` on, as it stands in a query.
-    pub(super) text: Span,
+    pub(super) text: TextSpan,
     /// The piece as it stands within a query. The same span, unless the piece holds an encoded `/`
     /// or `?` that a query would treat as plain data.
-    pub(super) in_query: Span,
+    pub(super) in_query: TextSpan,
 }
 
 /// What spans and pattern refer to. Nearly every literal is the same in comparable form as in the
@@ -41,11 +41,11 @@ pub(super) struct Piece {
 pub(super) struct Texts<'r> {
     pub(super) source: &'r [u8],
     pub(super) rewritten: &'r [u8],
-    pub(super) pieces: &'r [Piece],
+    pub(super) pieces: &'r [PatternPiece],
 }
 
 impl<'r> Texts<'r> {
-    pub(super) fn get(self, span: Span) -> &'r [u8] {
+    pub(super) fn get(self, span: TextSpan) -> &'r [u8] {
         let (start, end) = (span.start as usize, span.end as usize);
         let size = self.source.len();
         let text = match start.checked_sub(size) {
@@ -55,7 +55,7 @@ impl<'r> Texts<'r> {
         text.unwrap_or_default()
     }
 
-    pub(super) fn pieces(self, pattern: Pattern) -> &'r [Piece] {
+    pub(super) fn pieces(self, pattern: Pattern) -> &'r [PatternPiece] {
         let (first, count) = pattern.pieces;
         self.pieces.get(first as usize..(first + count) as usize).unwrap_or_default()
     }
@@ -65,7 +65,7 @@ impl<'r> Texts<'r> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pattern {
     /// What the target must start with, in comparable form.
-    pub(super) prefix: Span,
+    pub(super) prefix: TextSpan,
     /// First of its pieces, and how many.
     pub(super) pieces: (u32, u32),
     /// The match must end at the end of the target.
@@ -74,7 +74,7 @@ pub(super) struct Pattern {
 
 /// Whether a pattern can match anything, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum PatternShape {
     /// An empty pattern matches no path (section 2.2: `empty-pattern`).
     Empty,
     /// A blank is outside the grammar of `path-pattern`.
@@ -84,37 +84,37 @@ pub(super) enum Shape {
     Usable,
 }
 
-pub(super) fn shape(raw: &[u8], traits: Traits) -> Shape {
+pub(super) fn shape(raw: &[u8], traits: ByteTraits) -> PatternShape {
     match raw.first() {
-        None => Shape::Empty,
-        Some(_) if traits.has(Traits::BLANK) => Shape::Blank,
-        Some(b'/' | b'*') => Shape::Usable,
-        Some(_) => Shape::Unrooted,
+        None => PatternShape::Empty,
+        Some(_) if traits.has(ByteTraits::BLANK) => PatternShape::Blank,
+        Some(b'/' | b'*') => PatternShape::Usable,
+        Some(_) => PatternShape::Unrooted,
     }
 }
 
-/// What the pattern counts for in "the match that has the most octets" (section 2.2.2): its octets
-/// as written, where an octet beyond ASCII counts as its encoded form, and an encoded unreserved
+/// What the pattern counts for in "the match that has the most bytes" (section 2.2.2): its bytes
+/// as written, where a byte beyond ASCII counts as its encoded form, and an encoded unreserved
 /// character (RFC 3986 section 2.3) as the character.
-pub(super) fn weight(raw: &[u8], traits: Traits) -> u32 {
-    if !traits.has(Traits::PERCENT | Traits::BEYOND_ASCII) {
+pub(super) fn weight(raw: &[u8], traits: ByteTraits) -> u32 {
+    if !traits.has(ByteTraits::PERCENT | ByteTraits::BEYOND_ASCII) {
         return index(raw.len());
     }
-    let beyond = raw.iter().filter(|octet| !octet.is_ascii()).count();
-    let encoded = memchr::memchr_iter(b'%', raw).filter_map(|at| Octet::split(raw.get(at..)?));
-    let unreserved = encoded.filter(|(octet, _)| octet.encoded && octet.is_unreserved()).count();
+    let beyond = raw.iter().filter(|byte| !byte.is_ascii()).count();
+    let encoded = memchr::memchr_iter(b'%', raw).filter_map(|at| PathByte::split(raw.get(at..)?));
+    let unreserved = encoded.filter(|(byte, _)| byte.encoded && byte.is_unreserved()).count();
     index(raw.len() + 2 * beyond - 2 * unreserved)
 }
 
 /// Takes patterns of one file apart and collects what its [`Texts`] need.
 #[derive(Clone, Debug)]
-pub(super) struct Pool<'s> {
+pub(super) struct PatternPool<'s> {
     source: &'s [u8],
     pub(super) rewritten: Vec<u8>,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<PatternPiece>,
 }
 
-impl<'s> Pool<'s> {
+impl<'s> PatternPool<'s> {
     pub(super) const fn new(source: &'s [u8]) -> Self {
         Self { source, rewritten: Vec::new(), pieces: Vec::new() }
     }
@@ -131,18 +131,18 @@ impl<'s> Pool<'s> {
     }
 
     /// Takes the usable pattern `raw` apart, which stands at `at` in the source. Section 2.2.3: `*`
-    /// is any number of octets wherever it stands, `$` ends the pattern only as its last octet.
-    pub(super) fn add_raw(&mut self, raw: &[u8], at: usize, traits: Traits) -> Pattern {
+    /// is any number of bytes wherever it stands, `$` ends the pattern only as its last byte.
+    pub(super) fn add_raw(&mut self, raw: &[u8], at: usize, traits: ByteTraits) -> Pattern {
         let (body, dollar) = match raw.split_last() {
             Some((b'$', body)) => (body, true),
             _ => (raw, false),
         };
         let first = self.pieces.len();
-        let rewrite = traits.has(Traits::PERCENT | Traits::WIDE);
-        let literal = if traits.has(Traits::STAR) { memchr(b'*', body) } else { None };
+        let rewrite = traits.has(ByteTraits::PERCENT | ByteTraits::WIDE);
+        let literal = if traits.has(ByteTraits::STAR) { memchr(b'*', body) } else { None };
         let mut query = false;
         let head = body.get(..literal.unwrap_or(body.len())).unwrap_or_default();
-        let prefix = if rewrite { self.write(head, &mut query) } else { Span::from(at, head.len()) };
+        let prefix = if rewrite { self.write(head, &mut query) } else { TextSpan::from(at, head.len()) };
         let mut open = false;
         if let Some(tail) = literal.and_then(|star| body.get(star + 1..)) {
             open = body.ends_with(b"*");
@@ -159,8 +159,8 @@ impl<'s> Pool<'s> {
         let mut start = 0;
         for end in memchr::memchr_iter(b'*', tail).chain(std::iter::once(tail.len())) {
             if end > start {
-                let text = Span::from(at + start, end - start);
-                self.pieces.push(Piece { text, in_query: text });
+                let text = TextSpan::from(at + start, end - start);
+                self.pieces.push(PatternPiece { text, in_query: text });
             }
             start = end + 1;
         }
@@ -178,12 +178,12 @@ impl<'s> Pool<'s> {
                     in_query = whole;
                 }
             }
-            self.pieces.push(Piece { text, in_query });
+            self.pieces.push(PatternPiece { text, in_query });
         }
     }
 
     /// Comparable form where `*query` says whether the query has begun, and is kept up to date.
-    fn write(&mut self, raw: &[u8], query: &mut bool) -> Span {
+    fn write(&mut self, raw: &[u8], query: &mut bool) -> TextSpan {
         let start = self.rewritten.len();
         let mut rest = raw;
         while !rest.is_empty() {
@@ -192,12 +192,12 @@ impl<'s> Pool<'s> {
             self.rewritten.extend_from_slice(run);
             *query |= run.contains(&b'?');
             rest = tail;
-            if let Some((octet, tail)) = Octet::split(rest) {
-                symbol::push(&mut self.rewritten, octet, *query);
+            if let Some((byte, tail)) = PathByte::split(rest) {
+                symbol::push(&mut self.rewritten, byte, *query);
                 rest = tail;
             }
         }
-        Span::from(self.source.len() + start, self.rewritten.len() - start)
+        TextSpan::from(self.source.len() + start, self.rewritten.len() - start)
     }
 }
 
@@ -210,10 +210,10 @@ pub(super) fn has_dot_segment(raw: &[u8]) -> bool {
         return false;
     }
     // What follows a `*` may stand in the query.
-    let path = raw.iter().take_while(|&&octet| !matches!(octet, b'*' | b'?')).count();
+    let path = raw.iter().take_while(|&&byte| !matches!(byte, b'*' | b'?')).count();
     let (path, rest) = raw.split_at_checked(path).unwrap_or((raw, &[]));
     let ends = path.strip_suffix(b"$").filter(|_| rest.is_empty());
-    let mut segments = ends.unwrap_or(path).split(|&octet| octet == b'/');
+    let mut segments = ends.unwrap_or(path).split(|&byte| byte == b'/');
     // More may follow the last segment, unless the path ends there.
     let last = segments.next_back().filter(|_| ends.is_some() || rest.starts_with(b"?"));
     segments.chain(last).any(is_dots)
@@ -222,7 +222,7 @@ pub(super) fn has_dot_segment(raw: &[u8]) -> bool {
 fn is_dots(segment: &[u8]) -> bool {
     let mut rest = segment;
     let mut dots = 0;
-    while let Some((_, tail)) = Octet::split(rest).filter(|(octet, _)| octet.value == b'.') {
+    while let Some((_, tail)) = PathByte::split(rest).filter(|(byte, _)| byte.value == b'.') {
         dots += 1;
         rest = tail;
     }
@@ -231,8 +231,8 @@ fn is_dots(segment: &[u8]) -> bool {
 
 fn has_marked_separator(raw: &[u8]) -> bool {
     let mut rest = raw;
-    while let Some((octet, tail)) = Octet::split(rest) {
-        if octet.is_marked_separator() {
+    while let Some((byte, tail)) = PathByte::split(rest) {
+        if byte.is_marked_separator() {
             return true;
         }
         rest = tail;
@@ -248,20 +248,20 @@ pub(super) fn index(value: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::octets;
+    use crate::robots::bytes;
 
     fn weight(raw: &[u8]) -> u32 {
-        super::weight(raw, octets::traits(raw))
+        super::weight(raw, bytes::traits(raw))
     }
 
-    fn shape(raw: &[u8]) -> Shape {
-        super::shape(raw, octets::traits(raw))
+    fn shape(raw: &[u8]) -> PatternShape {
+        super::shape(raw, bytes::traits(raw))
     }
 
     fn parts(raw: &str) -> (Vec<String>, bool) {
-        let mut pool = Pool::new(raw.as_bytes());
-        let pattern = pool.add_raw(raw.as_bytes(), 0, octets::traits(raw.as_bytes()));
-        let text = |span: Span| String::from_utf8_lossy(pool.texts().get(span)).into_owned();
+        let mut pool = PatternPool::new(raw.as_bytes());
+        let pattern = pool.add_raw(raw.as_bytes(), 0, bytes::traits(raw.as_bytes()));
+        let text = |span: TextSpan| String::from_utf8_lossy(pool.texts().get(span)).into_owned();
         let pieces = pool.texts().pieces(pattern);
         let all = std::iter::once(pattern.prefix).chain(pieces.iter().map(|piece| piece.text));
         (all.map(text).collect(), pattern.anchored)
@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn only_pieces_that_may_meet_the_query_have_a_second_reading() {
         let count = |raw: &str| {
-            let mut pool = Pool::new(raw.as_bytes());
-            pool.add_raw(raw.as_bytes(), 0, octets::traits(raw.as_bytes()));
+            let mut pool = PatternPool::new(raw.as_bytes());
+            pool.add_raw(raw.as_bytes(), 0, bytes::traits(raw.as_bytes()));
             pool.pieces.iter().filter(|piece| piece.text != piece.in_query).count()
         };
         assert_eq!(count("/a*b"), 0);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn weight_counts_octets_of_the_rule_as_written() {
+    fn weight_counts_bytes_of_the_rule_as_written() {
         assert_eq!(weight(b"/ab*$"), 5);
         assert_eq!(weight(b"/%61%3A"), 5);
         assert_eq!(weight("/é".as_bytes()), 7);
@@ -321,10 +321,10 @@ mod tests {
 
     #[test]
     fn shapes() {
-        assert_eq!(shape(b""), Shape::Empty);
-        assert_eq!(shape(b"/a b"), Shape::Blank);
-        assert_eq!(shape(b"a"), Shape::Unrooted);
-        assert_eq!(shape(b"$"), Shape::Unrooted);
-        assert_eq!(shape(b"*.gif"), Shape::Usable);
+        assert_eq!(shape(b""), PatternShape::Empty);
+        assert_eq!(shape(b"/a b"), PatternShape::Blank);
+        assert_eq!(shape(b"a"), PatternShape::Unrooted);
+        assert_eq!(shape(b"$"), PatternShape::Unrooted);
+        assert_eq!(shape(b"*.gif"), PatternShape::Usable);
     }
 }

@@ -1,19 +1,19 @@
 //! A rule of a file as its owner wrote it.
 
+use super::bytes::ByteTraits;
 use super::compose;
-use super::octets::Traits;
 
 /// What a rule says about the paths it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub enum Kind {
+pub enum RuleKind {
     /// The paths may be fetched.
     Allow,
     /// The paths may not be fetched.
     Disallow,
 }
 
-impl Kind {
+impl RuleKind {
     /// `allow` or `disallow`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -25,7 +25,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'r> {
     /// Allow or disallow.
-    pub kind: Kind,
+    pub kind: RuleKind,
     /// Its line, counted from 1.
     pub line: u32,
     /// The line as written, without comment and outer blanks: `Disallow: /x`.
@@ -35,8 +35,8 @@ pub struct Rule<'r> {
     /// The path pattern as written; empty for an empty rule.
     pub pattern: &'r [u8],
     /// What the pattern counts for when the most specific match is chosen (RFC 9309 section 2.2.2),
-    /// in octets; 0 when the rule can match nothing.
-    pub octets: u32,
+    /// in bytes; 0 when the rule can match nothing.
+    pub bytes: u32,
 }
 
 impl<'r> Rule<'r> {
@@ -50,14 +50,14 @@ impl<'r> Rule<'r> {
 /// A rule as the file keeps it: places in the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleRecord {
-    pub(super) kind: Kind,
+    pub(super) kind: RuleKind,
     pub(super) line: u32,
     pub(super) start: u32,
     pub(super) value: u32,
     pub(super) end: u32,
     pub(super) block: u32,
-    pub(super) octets: u32,
-    pub(super) traits: Traits,
+    pub(super) bytes: u32,
+    pub(super) traits: ByteTraits,
     pub(super) is_generated: bool,
 }
 
@@ -73,13 +73,13 @@ impl RuleRecord {
             text: cut(self.start),
             marked: source.get(marked).unwrap_or_default(),
             pattern: cut(self.value),
-            octets: self.octets,
+            bytes: self.bytes,
         }
     }
 
-    /// Orders matching rules: most octets first, then allow before disallow (section 2.2.2).
+    /// Orders matching rules: most bytes first, then allow before disallow (section 2.2.2).
     /// 0 is below every rule that can match.
     pub(super) const fn rank(self) -> u32 {
-        self.octets << 1 | matches!(self.kind, Kind::Allow) as u32
+        self.bytes << 1 | matches!(self.kind, RuleKind::Allow) as u32
     }
 }

@@ -1,28 +1,28 @@
 //! The comparable form of paths: what RFC 9309 section 2.2.2 calls percent-encoded or decoded
 //! "prior to comparison".
 //!
-//! A path is a row of *symbols*. A symbol is one octet after decoding `%XX` once, and a mark when
+//! A path is a row of *symbols*. A symbol is one byte after decoding `%XX` once, and a mark when
 //! a delimiter (`/ ? & =`) was encoded: figure 4 of section 2.2.2 keeps an encoded delimiter apart
-//! from a raw one. For every other octet the encoding makes no difference. In the query, that is
+//! from a raw one. For every other byte the encoding makes no difference. In the query, that is
 //! after the first raw `?`, `/` and `?` are plain data, and the mark is dropped for them too.
 //!
-//! Symbols are written as bytes, so that ordinary byte search works on them. Octets up to `F7`
+//! Symbols are written as bytes, so that ordinary byte search works on them. Bytes up to `F7`
 //! stand for themselves. The others never occur in UTF-8, and together with the four marked
 //! delimiters they become two bytes: a lead byte (`FE`, `FF`) that starts no other symbol, and a
 //! trail byte (`F8`…`FD`) that starts none at all. A search can therefore never match half a symbol.
 
-/// First octet that needs two bytes.
+/// First byte that needs two bytes.
 pub(super) const WIDE: u8 = 0xF8;
 
-/// One octet of a path as written, decoded.
+/// One byte of a path as written, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Octet {
+pub(super) struct PathByte {
     pub(super) value: u8,
     pub(super) encoded: bool,
 }
 
-impl Octet {
-    /// The octet that `raw` starts with, and what follows it. A `%` without two hexadecimal digits
+impl PathByte {
+    /// The byte that `raw` starts with, and what follows it. A `%` without two hexadecimal digits
     /// stands for itself.
     pub(super) fn split(raw: &[u8]) -> Option<(Self, &[u8])> {
         match raw {
@@ -35,8 +35,8 @@ impl Octet {
         }
     }
 
-    pub(super) const fn is_raw(self, octet: u8) -> bool {
-        !self.encoded && self.value == octet
+    pub(super) const fn is_raw(self, byte: u8) -> bool {
+        !self.encoded && self.value == byte
     }
 
     /// Whether this symbol differs between path and query.
@@ -75,8 +75,8 @@ const fn hex(digit: u8) -> Option<u8> {
 }
 
 /// Appends the symbol to `out`.
-pub(super) fn push(out: &mut Vec<u8>, octet: Octet, query: bool) {
-    let (bytes, wide) = octet.symbol(query);
+pub(super) fn push(out: &mut Vec<u8>, byte: PathByte, query: bool) {
+    let (bytes, wide) = byte.symbol(query);
     out.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
 }
 
@@ -86,29 +86,29 @@ fn is_plain(raw: &[u8]) -> bool {
     if !blocks.all(|block| block.try_into().is_ok_and(|block: &[u8; 16]| is_plain_block(block))) {
         return false;
     }
-    // The rest is looked at together with octets before it, so that it makes a block too.
+    // The rest is looked at together with bytes before it, so that it makes a block too.
     match (raw.last_chunk::<16>(), raw.first_chunk::<8>(), raw.last_chunk::<8>()) {
         (Some(last), ..) => is_plain_block(last),
         (None, Some(first), Some(last)) => is_plain_block(first) && is_plain_block(last),
-        _ => raw.iter().all(|&octet| octet != b'%' && octet < WIDE),
+        _ => raw.iter().all(|&byte| byte != b'%' && byte < WIDE),
     }
 }
 
-/// Without branches, so that all octets are compared at once.
+/// Without branches, so that all bytes are compared at once.
 fn is_plain_block<const N: usize>(block: &[u8; N]) -> bool {
-    block.iter().fold(0, |odd, &octet| odd | u8::from(octet == b'%') | u8::from(octet >= WIDE)) == 0
+    block.iter().fold(0, |odd, &byte| odd | u8::from(byte == b'%') | u8::from(byte >= WIDE)) == 0
 }
 
 /// Calls `work` with the comparable form of `target`, or with a part from its start that is at
 /// least `reach` bytes long where the whole is longer.
 ///
-/// Allocates only for a target of more than 8 KiB that has encoded octets within `reach`.
+/// Allocates only for a target of more than 8 KiB that has encoded bytes within `reach`.
 pub(super) fn with_symbols<R>(target: &[u8], reach: usize, work: impl FnOnce(&[u8]) -> R) -> R {
     let head = target.get(..reach).unwrap_or(target);
     if is_plain(head) {
         return work(head);
     }
-    // A raw octet may become two bytes, and one symbol may overshoot `reach` by one.
+    // A raw byte may become two bytes, and one symbol may overshoot `reach` by one.
     match target.len().saturating_mul(2).min(reach.saturating_add(1)) {
         0..=512 => work(fill(&mut [0; 512], target, reach)),
         513..=2048 => work(fill(&mut [0; 2048], target, reach)),
@@ -131,10 +131,10 @@ fn fill<'b>(buffer: &'b mut [u8], target: &[u8], reach: usize) -> &'b [u8] {
         (length, rest) = (length + run.len(), tail);
         // As many as a block has stand before the next one is looked for.
         for _ in 0..RUN {
-            let octet = Octet::split(rest).filter(|_| length < reach);
-            let Some((octet, tail)) = octet else { return buffer.get(..length).unwrap_or_default() };
-            let (bytes, wide) = octet.symbol(query);
-            query |= octet.is_raw(b'?');
+            let byte = PathByte::split(rest).filter(|_| length < reach);
+            let Some((byte, tail)) = byte else { return buffer.get(..length).unwrap_or_default() };
+            let (bytes, wide) = byte.symbol(query);
+            query |= byte.is_raw(b'?');
             match buffer.get_mut(length..length + 1 + usize::from(wide)) {
                 Some([slot]) => *slot = bytes[0],
                 Some(slots) => slots.copy_from_slice(&bytes),
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn encoding_makes_no_difference_but_for_delimiters() {
-        for octet in 0..=255_u8 {
-            let raw = [b'/', octet];
-            let encoded = format!("/%{octet:02x}").into_bytes();
+        for byte in 0..=255_u8 {
+            let raw = [b'/', byte];
+            let encoded = format!("/%{byte:02x}").into_bytes();
             let same = form(&raw) == form(&encoded);
-            assert_eq!(same, !b"/?&=".contains(&octet), "{octet:02x}");
+            assert_eq!(same, !b"/?&=".contains(&byte), "{byte:02x}");
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_what_their_octets_are() {
+    fn runs_are_what_their_bytes_are() {
         let pieces: [&[u8]; 8] = [
             b"abcdefghijklmnopqrstuvwxyz/",
             b"%20",
@@ -219,9 +219,9 @@ mod tests {
             let piece = |at: u32| pieces[number / pieces.len().pow(at) % pieces.len()];
             let target = [piece(0), piece(1), piece(2), piece(3)].concat();
             let (mut expected, mut rest, mut query) = (Vec::new(), &*target, false);
-            while let Some((octet, tail)) = Octet::split(rest) {
-                push(&mut expected, octet, query);
-                query |= octet.is_raw(b'?');
+            while let Some((byte, tail)) = PathByte::split(rest) {
+                push(&mut expected, byte, query);
+                query |= byte.is_raw(b'?');
                 rest = tail;
             }
             assert_eq!(form(&target), expected, "{}", target.escape_ascii());

@@ -7,41 +7,41 @@ use super::index::Deferred;
 use memchr::memchr;
 use std::cell::{Cell, OnceCell};
 
-/// Octets of its own that a search may read again and again for one rule after the other, beside
+/// Bytes of its own that a search may read again and again for one rule after the other, beside
 /// [`SPARE`].
 const PASSES: usize = 8;
 
-/// Octets that any search may read for one rule after the other. None when fuzzing, so that small
+/// Bytes that any search may read for one rule after the other. None when fuzzing, so that small
 /// files reach what lies beyond.
 const SPARE: usize = if cfg!(fuzzing) { 0 } else { 32 * 1024 };
 
 /// A target in comparable form.
-pub(super) struct Target<'t> {
-    octets: &'t [u8],
+pub(super) struct ComparableTarget<'t> {
+    bytes: &'t [u8],
     query: OnceCell<usize>,
-    /// Octets that may yet be read before rules are put off.
+    /// Bytes that may yet be read before rules are put off.
     left: Cell<usize>,
     pub(super) deferred: Deferred,
 }
 
-impl<'t> Target<'t> {
-    pub(super) fn new(octets: &'t [u8]) -> Self {
-        let left = Cell::new(octets.len() * PASSES + SPARE);
-        Self { octets, query: OnceCell::new(), left, deferred: Deferred::default() }
+impl<'t> ComparableTarget<'t> {
+    pub(super) fn new(bytes: &'t [u8]) -> Self {
+        let left = Cell::new(bytes.len() * PASSES + SPARE);
+        Self { bytes, query: OnceCell::new(), left, deferred: Deferred::default() }
     }
 
-    pub(super) const fn octets(&self) -> &'t [u8] {
-        self.octets
+    pub(super) const fn bytes(&self) -> &'t [u8] {
+        self.bytes
     }
 
     /// Offset of the `?` that starts the query, or the length where there is none.
     pub(super) fn query(&self) -> usize {
-        *self.query.get_or_init(|| memchr(b'?', self.octets).unwrap_or(self.octets.len()))
+        *self.query.get_or_init(|| memchr(b'?', self.bytes).unwrap_or(self.bytes.len()))
     }
 
-    /// Says that `octets` of it were read for one rule, or for one table of rules.
-    pub(super) fn spend(&self, octets: usize) {
-        self.left.set(self.left.get().saturating_sub(octets));
+    /// Says that `bytes` of it were read for one rule, or for one table of rules.
+    pub(super) fn spend(&self, bytes: usize) {
+        self.left.set(self.left.get().saturating_sub(bytes));
     }
 
     /// Whether rules are no longer to be tried one by one.
@@ -56,13 +56,13 @@ mod tests {
 
     #[test]
     fn the_query_starts_at_the_first_question_mark() {
-        assert_eq!(Target::new(b"/a?b?c").query(), 2);
-        assert_eq!(Target::new(b"/a").query(), 2);
+        assert_eq!(ComparableTarget::new(b"/a?b?c").query(), 2);
+        assert_eq!(ComparableTarget::new(b"/a").query(), 2);
     }
 
     #[test]
     fn a_target_is_read_so_often_and_no_more() {
-        let target = Target::new(b"/abc");
+        let target = ComparableTarget::new(b"/abc");
         for _ in 0..PASSES {
             target.spend(4);
         }

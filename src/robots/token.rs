@@ -1,11 +1,11 @@
 //! Product tokens: what a user-agent line names (RFC 9309 section 2.2.1).
 //!
-//! The value is compared as a whole, and also cut at the first octet outside the grammar, as
+//! The value is compared as a whole, and also cut at the first byte outside the grammar, as
 //! section 2.3.1.5 suggests and Google's parser does. For tokens that follow the grammar both are
 //! the same as the cut alone; the whole value makes `AI2Bot` or `panscient.com` work.
 
+use super::bytes::is_blank;
 use super::finding::FindingKind;
-use super::octets::is_blank;
 
 /// What one user-agent line names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ fn is_name(value: &[u8]) -> bool {
     telling && !value.contains(&b'*') && std::str::from_utf8(value).is_ok()
 }
 
-const fn in_grammar(octet: u8) -> bool {
-    octet.is_ascii_alphabetic() || matches!(octet, b'-' | b'_')
+const fn in_grammar(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')
 }
 
 /// Tokens that steer what a crawler does with pages and are sent by none.
@@ -90,7 +90,7 @@ pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
 }
 
 /// The part of a user-agent value that is compared by crawlers which follow the grammar to the letter:
-/// `*`, or what stands before the first octet outside it.
+/// `*`, or what stands before the first byte outside it.
 #[must_use]
 pub fn cut(value: &str) -> &str {
     match named(value.as_bytes()) {
@@ -111,13 +111,13 @@ pub(super) fn advice(value: &[u8]) -> &'static str {
     }
 }
 
-const fn in_name(octet: u8) -> bool {
-    in_grammar(octet) || octet.is_ascii_digit() || octet == b'.'
+const fn in_name(byte: u8) -> bool {
+    in_grammar(byte) || byte.is_ascii_digit() || byte == b'.'
 }
 
-/// Orders tokens without regard to ASCII case: the first eight octets, lower-cased, as a number.
+/// Orders tokens without regard to ASCII case: the first eight bytes, lower-cased, as a number.
 pub(super) fn key(name: &[u8]) -> u64 {
-    let fold = |key: u64, octet: u8| key << 8 | u64::from(octet.to_ascii_lowercase());
+    let fold = |key: u64, byte: u8| key << 8 | u64::from(byte.to_ascii_lowercase());
     let head = name.iter().take(8).copied().fold(0, fold);
     let missing = 8 - name.len().min(8);
     if missing == 8 { 0 } else { head << (8 * missing) }

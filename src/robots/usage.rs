@@ -3,13 +3,13 @@
 //! Not part of RFC 9309: the record is specified by the IETF's AIPREF drafts, which take paths and
 //! the most specific match from RFC 9309 section 2.2.2.
 
+use super::bytes::{self, is_blank};
 use super::compile::Compiled;
-use super::index::{Choice, Entry};
-use super::line::Name;
-use super::octets::{self, is_blank};
-use super::parse::Extra;
-use super::pattern::{self, Pattern, Pool, Shape, Texts, index};
-use super::target::Target;
+use super::index::{Choice, IndexedRule};
+use super::line::RecordName;
+use super::parse::ParsedRecord;
+use super::pattern::{self, Pattern, PatternPool, PatternShape, Texts, index};
+use super::target::ComparableTarget;
 
 /// One preference of a group.
 #[derive(Clone, Copy, Debug)]
@@ -17,28 +17,29 @@ pub(super) struct Usage {
     block: u32,
     /// The paths it is for; none for all of them.
     pattern: Option<Pattern>,
-    octets: u32,
+    bytes: u32,
     start: u32,
     end: u32,
 }
 
 /// The usable preferences of a file, in its order. Those before the first group are nobody's.
-pub(super) fn compile(extras: &[Extra], source: &[u8], pool: &mut Pool<'_>) -> Vec<Usage> {
-    let usages = extras.iter().filter(|extra| extra.name == Name::ContentUsage);
+pub(super) fn compile(extras: &[ParsedRecord], source: &[u8], pool: &mut PatternPool<'_>) -> Vec<Usage> {
+    let usages = extras.iter().filter(|extra| extra.name == RecordName::ContentUsage);
     usages.filter_map(|extra| usage(*extra, extra.value(source), pool)).collect()
 }
 
-fn usage(extra: Extra, value: &[u8], pool: &mut Pool<'_>) -> Option<Usage> {
+fn usage(extra: ParsedRecord, value: &[u8], pool: &mut PatternPool<'_>) -> Option<Usage> {
     let block = extra.block?;
-    let mut usage = Usage { block, pattern: None, octets: 0, start: extra.start, end: extra.end };
+    let mut usage = Usage { block, pattern: None, bytes: 0, start: extra.start, end: extra.end };
     if matches!(value.first(), Some(b'/' | b'*')) {
         let path = value.iter().take_while(|&&b| !is_blank(b)).count();
-        let raw =
-            value.get(..path).filter(|raw| pattern::shape(raw, octets::traits(raw)) == Shape::Usable)?;
-        let traits = octets::traits(raw);
+        let raw = value
+            .get(..path)
+            .filter(|raw| pattern::shape(raw, bytes::traits(raw)) == PatternShape::Usable)?;
+        let traits = bytes::traits(raw);
         let blanks = value.iter().skip(path).take_while(|&&b| is_blank(b)).count();
         usage.start += index(path + blanks);
-        usage.octets = pattern::weight(raw, traits);
+        usage.bytes = pattern::weight(raw, traits);
         usage.pattern = Some(pool.add_raw(raw, extra.start as usize, traits));
     }
     (usage.start < usage.end).then_some(usage)
@@ -53,17 +54,17 @@ pub(super) fn find<'r>(
     texts: Texts<'r>,
     target: &[u8],
 ) -> Option<&'r [u8]> {
-    let target = Target::new(target);
+    let target = ComparableTarget::new(target);
     let mut best = Choice::NONE;
     for &block in blocks {
         let first = usages.partition_point(|usage| usage.block < block);
         let here = usages.iter().zip(0..).skip(first).take_while(|(usage, _)| usage.block == block);
         for (usage, at) in here {
             // A rank is greater than 1.
-            let choice = Choice::new(usage.octets + 2, at);
+            let choice = Choice::new(usage.bytes + 2, at);
             best = match usage.pattern {
                 None => best.max(choice),
-                Some(pattern) => Entry { choice, pattern }.try_on(texts, &target, best),
+                Some(pattern) => IndexedRule { choice, pattern }.try_on(texts, &target, best),
             };
         }
     }
@@ -82,7 +83,7 @@ mod tests {
         let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=n\n\
                      content-usage: /p\tb=y\ncontent-usage: /q\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
         let extras = parse::parse(file, u32::MAX).extras;
-        let mut pool = Pool::new(file);
+        let mut pool = PatternPool::new(file);
         let usages = compile(&extras, file, &mut pool);
         let compiled = Compiled::default();
         let find = |blocks: &[u32], target: &[u8]| find(&usages, blocks, &compiled, pool.texts(), target);

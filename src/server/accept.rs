@@ -1,7 +1,7 @@
 //! Accept loops: each owns its socket from the first moment, and gives what it accepts to a worker.
 
 use super::front::Front;
-use super::workers::Crew;
+use super::workers::WorkerPool;
 use std::io;
 use std::net::{self, SocketAddr};
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub(super) struct Connections {
 }
 
 /// One open connection; closing it is dropping this.
-pub(super) struct Open(Arc<Connections>);
+pub(super) struct OpenConnection(Arc<Connections>);
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Release);
         self.0.closed.notify_waiters();
@@ -44,9 +44,9 @@ impl Drop for Open {
 }
 
 impl Connections {
-    pub(super) fn open(self: &Arc<Self>) -> Open {
+    pub(super) fn open(self: &Arc<Self>) -> OpenConnection {
         self.open.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(self))
+        OpenConnection(Arc::clone(self))
     }
 
     /// Waits until no connection is open.
@@ -65,7 +65,7 @@ impl Connections {
 /// the socket is closed then. The connections go on until the crew is told.
 pub(super) async fn accept(
     listener: Listener,
-    crew: Crew,
+    crew: WorkerPool,
     fronts: Vec<Arc<Front>>,
     mut shutdown: watch::Receiver<bool>,
     connections: Arc<Connections>,
@@ -97,7 +97,7 @@ pub(super) async fn accept(
 }
 
 /// Has `newcomer` served by whose turn it is.
-fn give(newcomer: Newcomer, crew: &Crew, fronts: &[Arc<Front>], open: Open) {
+fn give(newcomer: IncomingConnection, crew: &WorkerPool, fronts: &[Arc<Front>], open: OpenConnection) {
     let Some(share) = crew.share() else { return };
     let Some(front) = fronts.get(share.index).map(Arc::clone) else { return };
     // Without a place it is closed at once: a word would cost what there is too little of.
@@ -105,7 +105,7 @@ fn give(newcomer: Newcomer, crew: &Crew, fronts: &[Arc<Front>], open: Open) {
     let newcomer = if share.stays() { Ok(newcomer) } else { newcomer.leave() };
     let (runtime, shutdown) = (share.runtime().clone(), share.stopped());
     runtime.spawn(async move {
-        match newcomer.and_then(Newcomer::arrive) {
+        match newcomer.and_then(IncomingConnection::arrive) {
             Ok(accepted) => front.serve(accepted, permit, shutdown).await,
             Err(error) => tracing::warn!("cannot wait for an accepted connection: {error}"),
         }
@@ -113,26 +113,26 @@ fn give(newcomer: Newcomer, crew: &Crew, fronts: &[Arc<Front>], open: Open) {
     });
 }
 
-async fn next(listener: &Listener) -> io::Result<Newcomer> {
+async fn next(listener: &Listener) -> io::Result<IncomingConnection> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, peer) = listener.accept().await?;
             // A client that is gone already cannot be told; whoever reads from it will notice, too.
             let _ = stream.set_nodelay(true);
-            Ok(Newcomer::Here(Accepted::Tcp(stream, peer)))
+            Ok(IncomingConnection::Here(Accepted::Tcp(stream, peer)))
         }
-        Listener::Unix(listener) => Ok(Newcomer::Here(Accepted::Unix(listener.accept().await?.0))),
+        Listener::Unix(listener) => Ok(IncomingConnection::Here(Accepted::Unix(listener.accept().await?.0))),
     }
 }
 
 /// A connection on its way to whoever serves it.
-enum Newcomer {
+enum IncomingConnection {
     Here(Accepted),
     /// For another thread, which will wait for it in its own runtime.
     Leaving(net::TcpStream, SocketAddr),
 }
 
-impl Newcomer {
+impl IncomingConnection {
     /// Takes the connection out of this thread's runtime. Those of Unix sockets are served where they are accepted.
     fn leave(self) -> io::Result<Self> {
         match self {

@@ -1,9 +1,9 @@
 //! How many connections are open, in total and by address, and whether one more may be.
 
-use super::http2::{Requester, Requests};
-use crate::config::Limits;
+use super::http2::{RequestPlaces, Requester};
+use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
-use crate::request::address::{Network, Networks};
+use crate::request::address::{Network, NetworkList};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,23 +14,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) const SHARDS: usize = 16;
 
 /// One client: an address, or the /64 that one subscriber of IPv6 usually has to himself.
-pub(super) type Client = Network;
+pub(super) type ClientNetwork = Network;
 
 /// Which part of a table of addresses a client is in.
-pub(super) fn shard_of(client: Client) -> usize {
-    let octet = match client.address() {
-        IpAddr::V4(address) => address.octets().iter().fold(0, |sum: u8, octet| sum.wrapping_add(*octet)),
-        IpAddr::V6(address) => address.octets().iter().fold(0, |sum: u8, octet| sum.wrapping_add(*octet)),
+pub(super) fn shard_of(client: ClientNetwork) -> usize {
+    let byte = match client.address() {
+        IpAddr::V4(address) => address.octets().iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte)),
+        IpAddr::V6(address) => address.octets().iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte)),
     };
-    usize::from(octet) % SHARDS
+    usize::from(byte) % SHARDS
 }
 
 /// The connections that are open.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     open: AtomicUsize,
-    by_address: [Mutex<HashMap<Client, usize>>; SHARDS],
-    requests: Arc<Requests>,
+    by_address: [Mutex<HashMap<ClientNetwork, usize>>; SHARDS],
+    requests: Arc<RequestPlaces>,
     pub(super) totals: Arc<ConnectionTotals>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Admission {
 #[derive(Debug)]
 pub(super) struct Permit {
     admission: Arc<Admission>,
-    client: Option<Client>,
+    client: Option<ClientNetwork>,
 }
 
 impl Admission {
@@ -48,7 +48,7 @@ impl Admission {
 
     /// A place for one more connection, not yet counted for any address; `None`, and counted, when there is
     /// none.
-    pub(super) fn enter(self: &Arc<Self>, limits: &Limits) -> Option<Permit> {
+    pub(super) fn enter(self: &Arc<Self>, limits: &ConnectionLimits) -> Option<Permit> {
         self.totals.count(ConnectionEvent::Accepted);
         let before = self.open.fetch_add(1, Ordering::Relaxed);
         // From here on the permit sees to it that the count goes down again.
@@ -60,11 +60,11 @@ impl Admission {
         Some(permit)
     }
 
-    fn is_crowded(&self, limits: &Limits) -> bool {
+    fn is_crowded(&self, limits: &ConnectionLimits) -> bool {
         self.open.load(Ordering::Relaxed) > limits.connections / 4 * 3
     }
 
-    fn shard(&self, client: Client) -> Option<&Mutex<HashMap<Client, usize>>> {
+    fn shard(&self, client: ClientNetwork) -> Option<&Mutex<HashMap<ClientNetwork, usize>>> {
         self.by_address.get(shard_of(client))
     }
 }
@@ -73,7 +73,12 @@ impl Permit {
     /// Counts the connection for the address of its client; `false`, and counted, when that has as many as
     /// it may. Trusted proxies have no limit of their own: behind one address of theirs are all clients,
     /// and they are the ones to count them.
-    pub(super) fn claim(&mut self, address: IpAddr, limits: &Limits, trusted: &Networks) -> bool {
+    pub(super) fn claim(
+        &mut self,
+        address: IpAddr,
+        limits: &ConnectionLimits,
+        trusted: &NetworkList,
+    ) -> bool {
         if trusted.contain(address) {
             return true;
         }
@@ -98,7 +103,7 @@ impl Permit {
     }
 
     /// Whether so many connections are open that idle ones should make room.
-    pub(super) fn is_crowded(&self, limits: &Limits) -> bool {
+    pub(super) fn is_crowded(&self, limits: &ConnectionLimits) -> bool {
         self.admission.is_crowded(limits)
     }
 
@@ -131,10 +136,10 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
 
-    fn limits(connections: usize, per_address: usize) -> Limits {
+    fn limits(connections: usize, per_address: usize) -> ConnectionLimits {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let limits = Config::load(&arguments).unwrap().limits;
-        Limits { connections, connections_per_address: per_address, ..limits }
+        ConnectionLimits { connections, connections_per_address: per_address, ..limits }
     }
 
     #[test]

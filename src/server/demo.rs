@@ -3,7 +3,7 @@
 use super::pages::Pages;
 use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig, ModeValue};
 use crate::enforce::Mode;
-use crate::process::{BindError, bind};
+use crate::process::{SocketError, bind};
 use http::{Request, Response, StatusCode};
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -35,7 +35,7 @@ const BROWSER: &str =
 pub enum DemoError {
     /// The loopback has no free port.
     #[error(transparent)]
-    Bind(#[from] BindError),
+    Bind(#[from] SocketError),
     /// The sample cannot be written.
     #[error("{}: cannot write the sample", _0.display())]
     Sample(PathBuf, #[source] io::Error),
@@ -57,7 +57,7 @@ impl DemoOrigin {
         let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).map_err(DemoError::Bind)?;
         let address = listener
             .local_addr()
-            .map_err(|source| DemoError::Bind(BindError { address: "127.0.0.1:0".to_owned(), source }))?;
+            .map_err(|source| DemoError::Bind(SocketError { address: "127.0.0.1:0".to_owned(), source }))?;
         let folder = own_folder()?;
         let robots = folder.join("robots.txt");
         std::fs::write(&robots, SAMPLE).map_err(|error| DemoError::Sample(robots.clone(), error))?;

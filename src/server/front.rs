@@ -2,15 +2,15 @@
 
 use super::accept::Accepted;
 use super::admission::{Admission, Permit};
-use super::connection::{Connection, Lifetime, Opened, Service, Site};
+use super::connection::{Http1Connection, Lifetime, NewConnection, Service, WorkerContext};
 use super::http2;
 use super::preamble;
-use super::room::Room;
-use crate::config::{Config, Limits};
+use super::room::ConnectionRoom;
+use crate::config::{Config, ConnectionLimits};
 use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
 use crate::record::ConnectionEvent;
-use crate::request::address::Networks;
+use crate::request::address::NetworkList;
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
@@ -28,7 +28,7 @@ pub(super) struct Front {
     pub(super) service: Service,
     pub(super) current: Arc<CurrentPolicy>,
     pub(super) admission: Arc<Admission>,
-    pub(super) room: Room,
+    pub(super) room: ConnectionRoom,
     /// Whether connections begin with a header of the PROXY protocol.
     pub(super) proxy_protocol: bool,
     /// Whether fields are believed of proxies that such a header names.
@@ -38,7 +38,7 @@ pub(super) struct Front {
 }
 
 /// Whose connection it is.
-struct Introduced {
+struct PeerConnection {
     stream: TcpStream,
     client: SocketAddr,
     /// Bytes that were read behind the header of the PROXY protocol.
@@ -49,9 +49,9 @@ struct Introduced {
 }
 
 /// A connection over TLS, by what is spoken there.
-enum Encrypted {
-    Http1(Box<Connection<TlsStream<L4Stream>>>, ConnectionInfo),
-    Http2(Arc<Site>, Box<Opened<TlsStream<L4Stream>>>, ConnectionInfo),
+enum TlsConnection {
+    Http1(Box<Http1Connection<TlsStream<L4Stream>>>, ConnectionInfo),
+    Http2(Arc<WorkerContext>, Box<NewConnection<TlsStream<L4Stream>>>, ConnectionInfo),
 }
 
 /// How a listener ends TLS.
@@ -88,23 +88,30 @@ impl Front {
             }
             Accepted::Tcp(stream, peer) => match Box::pin(self.encrypted(stream, peer, permit)).await {
                 None => {}
-                Some(Encrypted::Http1(connection, info)) => {
+                Some(TlsConnection::Http1(connection, info)) => {
                     connection.serve(&self.service, info, lifetime).await;
                 }
-                Some(Encrypted::Http2(site, opened, info)) => {
+                Some(TlsConnection::Http2(site, opened, info)) => {
                     Box::pin(http2::serve(&site, *opened, info, lifetime)).await;
                 }
             },
         }
     }
 
-    fn unix(&self, stream: UnixStream, permit: Permit) -> Box<Connection<UnixStream>> {
+    fn unix(&self, stream: UnixStream, permit: Permit) -> Box<Http1Connection<UnixStream>> {
         let config = &self.current.get().config;
         let (limits, timeouts) = (self.limits(config), config.timeouts);
-        Connection::new(Opened { stream, socket: None, first: Vec::new(), permit, limits, timeouts })
+        Http1Connection::new(NewConnection {
+            stream,
+            socket: None,
+            first: Vec::new(),
+            permit,
+            limits,
+            timeouts,
+        })
     }
 
-    fn limits(&self, config: &Config) -> Limits {
+    fn limits(&self, config: &Config) -> ConnectionLimits {
         match self.service {
             Service::Site(_) => self.room.bound(config.limits),
             Service::Doors(_) => self.room.of_asking(config.limits),
@@ -117,7 +124,7 @@ impl Front {
         stream: TcpStream,
         peer: SocketAddr,
         permit: Permit,
-    ) -> Option<(Box<Connection<TcpStream>>, ConnectionInfo)> {
+    ) -> Option<(Box<Http1Connection<TcpStream>>, ConnectionInfo)> {
         let config = Arc::clone(&self.current.get().config);
         // Who may not ask holds no place either.
         if let Service::Doors(site) = &self.service
@@ -126,19 +133,19 @@ impl Front {
             site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
             return None;
         }
-        let Introduced { stream, client, first, permit, may_relay } =
+        let PeerConnection { stream, client, first, permit, may_relay } =
             self.introduced(stream, peer, permit, &config).await?;
         let socket = Some(stream.as_raw_fd());
         let (limits, timeouts) = (self.limits(&config), config.timeouts);
-        let opened = Opened { stream, socket, first, permit, limits, timeouts };
+        let opened = NewConnection { stream, socket, first, permit, limits, timeouts };
         let is_asking = matches!(self.service, Service::Doors(_));
         let info = ConnectionInfo::new(Some(client.ip()), false, may_relay);
-        Some((Connection::new(opened), ConnectionInfo { is_asking, ..info }))
+        Some((Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
     }
 
-    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<Encrypted> {
+    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<TlsConnection> {
         let config = Arc::clone(&self.current.get().config);
-        let Introduced { stream, client, first, permit, may_relay } =
+        let PeerConnection { stream, client, first, permit, may_relay } =
             self.introduced(stream, peer, permit, &config).await?;
         let socket = stream.as_raw_fd();
         let mut stream = L4Stream::from(stream);
@@ -156,10 +163,11 @@ impl Front {
         let info = ConnectionInfo::new(Some(client.ip()), true, may_relay);
         let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let (limits, timeouts) = (self.limits(&config), config.timeouts);
-        let opened = Opened { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
+        let opened =
+            NewConnection { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
         Some(match &self.service {
-            Service::Site(site) if is_http2 => Encrypted::Http2(Arc::clone(site), Box::new(opened), info),
-            _ => Encrypted::Http1(Connection::new(opened), info),
+            Service::Site(site) if is_http2 => TlsConnection::Http2(Arc::clone(site), Box::new(opened), info),
+            _ => TlsConnection::Http1(Http1Connection::new(opened), info),
         })
     }
 
@@ -170,7 +178,7 @@ impl Front {
         peer: SocketAddr,
         mut permit: Permit,
         config: &Config,
-    ) -> Option<Introduced> {
+    ) -> Option<PeerConnection> {
         if let Service::Doors(site) = &self.service
             && !config.trusted_proxies.contain(peer.ip())
         {
@@ -196,9 +204,9 @@ impl Front {
             // Whoever passes bytes on writes no fields: all that come are of those behind it.
             may_relay = named.is_some() && self.believe_named_proxies;
         }
-        let nobody = Networks::default();
+        let nobody = NetworkList::default();
         let trusted = if may_relay || client == peer { &config.trusted_proxies } else { &nobody };
         let is_in = permit.claim(client.ip(), &self.limits(config), trusted);
-        is_in.then_some(Introduced { stream, client, first, permit, may_relay })
+        is_in.then_some(PeerConnection { stream, client, first, permit, may_relay })
     }
 }

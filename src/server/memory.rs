@@ -1,8 +1,8 @@
 //! Connections that come from memory: for tests and fuzzers of what a client may send. The daemon serves none.
 
 use super::admission::Admission;
-use super::connection::{Connection, Lifetime, Opened, Service};
-use super::room::Room;
+use super::connection::{Http1Connection, Lifetime, NewConnection, Service};
+use super::room::ConnectionRoom;
 use super::services::services;
 use crate::gateway::{ConnectionInfo, Gateway};
 use std::fmt;
@@ -24,7 +24,7 @@ impl MemoryServer {
     /// One that asks `gateway`; `None` where it has nothing to serve.
     #[must_use]
     pub fn new(gateway: Gateway) -> Option<Self> {
-        let site = services(&gateway, &Arc::default(), Room::new(None, 0, 1, false), 1).pop()?;
+        let site = services(&gateway, &Arc::default(), ConnectionRoom::new(None, 0, 1, false), 1).pop()?;
         let admission = Arc::new(Admission::new(Arc::clone(&gateway.connections)));
         Some(Self { gateway, service: Service::Site(site), admission, running: watch::Sender::new(false) })
     }
@@ -36,10 +36,10 @@ impl MemoryServer {
             (config.limits, config.timeouts)
         };
         let Some(permit) = self.admission.enter(&limits) else { return };
-        let opened = Opened { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
+        let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
         let lifetime = Lifetime { stopping: self.running.subscribe(), closing: self.running.subscribe() };
         let info = ConnectionInfo::new(Some(client), false, true);
-        Connection::new(opened).serve(&self.service, info, lifetime).await;
+        Http1Connection::new(opened).serve(&self.service, info, lifetime).await;
     }
 }
 

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-type Answer = dyn Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync;
+type PageAnswer = dyn Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync;
 
 /// Answers a request without a body worth reading.
 #[derive(Clone)]
-pub struct Pages(Arc<Answer>);
+pub struct Pages(Arc<PageAnswer>);
 
 impl Pages {
     /// Pages that `answer` gives.

@@ -1,6 +1,6 @@
 //! Reads the header of the PROXY protocol off a connection, and leaves what follows for the next reader.
 
-use crate::request::proxy_protocol::{LONGEST, Progress, parse};
+use crate::request::proxy_protocol::{LONGEST, ProxyHeaderProgress, parse};
 use std::net::SocketAddr;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -17,13 +17,13 @@ pub(super) async fn read(stream: &mut TcpStream) -> Result<(Option<SocketAddr>, 
     let mut bytes = Vec::with_capacity(PIECE);
     loop {
         match parse(&bytes) {
-            Progress::Complete(header) => {
+            ProxyHeaderProgress::Complete(header) => {
                 return Ok((header.client, bytes.split_off(header.length.min(bytes.len()))));
             }
-            Progress::Malformed => return Err(()),
+            ProxyHeaderProgress::Malformed => return Err(()),
             // `parse` takes nothing for a beginning that is longer; this does not depend on it.
-            Progress::Incomplete if bytes.len() > LONGEST + PIECE => return Err(()),
-            Progress::Incomplete => {}
+            ProxyHeaderProgress::Incomplete if bytes.len() > LONGEST + PIECE => return Err(()),
+            ProxyHeaderProgress::Incomplete => {}
         }
         bytes.reserve(PIECE);
         let mut piece = [0; PIECE];

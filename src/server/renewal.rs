@@ -3,7 +3,7 @@
 //! A request has its worker take the policy in force, and let go of the one before. A worker without requests would hold
 //! that for as long as it has none, with its rules and the keys of its certificates.
 
-use super::workers::Crew;
+use super::workers::WorkerPool;
 use crate::policy::CurrentPolicy;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(1);
 
 /// Has all workers take each policy that comes into force.
-pub(super) async fn renew(current: Arc<CurrentPolicy>, crew: Crew) {
+pub(super) async fn renew(current: Arc<CurrentPolicy>, crew: WorkerPool) {
     let mut known = current.get().generation;
     loop {
         tokio::time::sleep(SOON).await;
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::enforce::Mode;
-    use crate::policy::{History, Override, Reloader, Scope, check};
+    use crate::policy::{NoticeHistory, Override, Reloader, Scope, check};
     use crate::record::{ReadBook, Recorder};
     use std::time::SystemTime;
 
@@ -40,14 +40,14 @@ mod tests {
         let arguments = Arguments { origin, state_dir, ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let recorder = Arc::new(Recorder::start(&config.store).unwrap());
-        let history = Arc::new(History::open(&config));
+        let history = Arc::new(NoticeHistory::open(&config));
         let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
         let reads = Arc::new(ReadBook::default());
         let reloader = {
             let origins = Arc::new(crate::policy::OriginFiles::open(&current.get().config));
             Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder), history, origins)
         };
-        let _renewing = tokio::spawn(renew(Arc::clone(&current), Crew::here()));
+        let _renewing = tokio::spawn(renew(Arc::clone(&current), WorkerPool::here()));
         tokio::task::yield_now().await;
 
         drop(current.held());

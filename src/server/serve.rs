@@ -2,22 +2,22 @@
 
 use super::accept::{Connections, Listener, accept};
 use super::admission::Admission;
-use super::connection::Site;
+use super::connection::WorkerContext;
 use super::demo::DemoOrigin;
 use super::front::Front;
 use super::pages::Pages;
 use super::renewal::renew;
-use super::room::Room;
-use super::services::{Ends, Logs, services};
-use super::workers::{Crew, Workers};
+use super::room::ConnectionRoom;
+use super::services::{ConnectionBounds, Logs, services};
+use super::workers::{WorkerPool, Workers};
 use crate::config::{Config, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
 use crate::process::{
-    BindError, ControlSocket, Handover, Heritage, Predecessor, ServiceManager, Signals, Stop, bind,
+    ControlSocket, Handover, InheritedSockets, Predecessor, ServiceManager, Signals, SocketError, Stop, bind,
     open_files, path_beside, raise_open_files,
 };
-use crate::proxy::{Authorities, Fetcher, Inquiry, keep as keep_origins};
+use crate::proxy::{Authorities, Fetcher, OriginInquiry, keep as keep_origins};
 use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -42,7 +42,7 @@ pub struct Server {
     /// Its sockets, and what is spoken there.
     pub listeners: Vec<(TcpListener, ListenerConfig)>,
     /// What is to be told of sockets that were there before.
-    pub heritage: Heritage,
+    pub heritage: InheritedSockets,
     /// Where the admin listener is wanted, and its pages.
     pub admin: Option<(SocketAddr, Pages)>,
     /// Where the control socket is wanted, and its pages.
@@ -65,7 +65,7 @@ impl Server {
         workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
     }
 
-    async fn serve(self, crew: Crew, mut signals: Signals) -> io::Result<()> {
+    async fn serve(self, crew: WorkerPool, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
         let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
         let (connections, authorities) = <(Arc<Connections>, Arc<Authorities>)>::default();
@@ -74,11 +74,11 @@ impl Server {
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
         // What hosts were given before decides whom the first request may refuse.
-        let mut inquiry = Inquiry::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
+        let mut inquiry = OriginInquiry::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         inquiry.once().await;
         tokio::spawn(inquiry.go_on(stopped.clone()));
         let room = room(&current.get().config, crew.len(), self.demo.is_some());
-        let ends = Ends::new(room, Arc::clone(&self.gateway.connections));
+        let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
         let services = services(&self.gateway, &authorities, room, crew.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
         let admission = Arc::new(Admission::new(Arc::clone(&self.gateway.connections)));
@@ -140,12 +140,12 @@ fn tell_listening(listener: &TcpListener, config: &ListenerConfig) -> io::Result
 }
 
 /// The room for connections; where that is less than the configuration asks for, the operator is told.
-fn room(config: &Config, workers: usize, is_demo: bool) -> Room {
+fn room(config: &Config, workers: usize, is_demo: bool) -> ConnectionRoom {
     let (limits, is_asked) = (&config.limits, config.authorize.is_some());
     let open = open_files();
-    let needed = Room::needed(limits, open, workers, is_asked);
+    let needed = ConnectionRoom::needed(limits, open, workers, is_asked);
     let open_files = raise_open_files(needed as u64);
-    let room = Room::new(open_files, open, workers, is_asked);
+    let room = ConnectionRoom::new(open_files, open, workers, is_asked);
     // The one visitor of a demonstration needs few.
     if room.missing(limits) > 0 && !is_demo {
         let connections = room.bound(*limits).connections;
@@ -167,7 +167,7 @@ const SWEEP: Duration = Duration::from_secs(5);
 const LARGE: usize = 4 << 20;
 
 /// Closes connections to origins that are not needed any more, and gives memory back.
-async fn sweep(sites: Vec<Arc<Site>>, mut stopped: watch::Receiver<bool>) {
+async fn sweep(sites: Vec<Arc<WorkerContext>>, mut stopped: watch::Receiver<bool>) {
     while pause(SWEEP, &mut stopped).await {
         for site in &sites {
             site.exchanger.sweep();
@@ -189,7 +189,7 @@ fn show(demo: &DemoOrigin, front: Front, stopped: watch::Receiver<bool>) -> io::
 fn keep(
     manager: &ServiceManager,
     listeners: &[(TcpListener, ListenerConfig)],
-    heritage: &Heritage,
+    heritage: &InheritedSockets,
 ) -> io::Result<()> {
     for (listener, _) in listeners {
         let address = listener.local_addr()?;
@@ -203,8 +203,8 @@ fn keep(
 
 /// Lets what is open come to its end.
 async fn drain(
-    services: &[Arc<Site>],
-    ends: &Ends,
+    services: &[Arc<WorkerContext>],
+    ends: &ConnectionBounds,
     stop: Stop,
     connections: &Connections,
     grace: Duration,
@@ -232,19 +232,23 @@ async fn wait(connections: &Connections, grace: Duration, signals: &mut Signals)
 }
 
 /// Ends when a successor serves, and never where none comes; its process, where that is known.
-async fn succeeded(handed: tokio::task::JoinHandle<Option<Heir>>) -> Option<u32> {
+async fn succeeded(handed: tokio::task::JoinHandle<Option<NextProcess>>) -> Option<u32> {
     match handed.await {
-        Ok(Some(Heir(process))) => process,
+        Ok(Some(NextProcess(process))) => process,
         _ => std::future::pending().await,
     }
 }
 
 /// The process that has taken over, where it is known.
-struct Heir(Option<u32>);
+struct NextProcess(Option<u32>);
 
 /// Hands over the sockets to a successor that asks; `None` when the gateway stops first. Their copies go
 /// either way: while one is open, clients would connect and wait for nobody.
-async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiver<bool>) -> Option<Heir> {
+async fn hand_over(
+    handover: Handover,
+    path: PathBuf,
+    mut stopped: watch::Receiver<bool>,
+) -> Option<NextProcess> {
     // Another gateway may hold it, whose successor we are; the control socket tells of any other reason.
     let socket = loop {
         match ControlSocket::bind(&path) {
@@ -263,7 +267,7 @@ async fn hand_over(handover: Handover, path: PathBuf, mut stopped: watch::Receiv
         }
     };
     let heir = tokio::select! {
-        process = handed => Some(Heir(process)),
+        process = handed => Some(NextProcess(process)),
         _ = stopped.wait_for(|stop| *stop) => None,
     };
     socket.close();
@@ -281,7 +285,7 @@ async fn pause(time: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
 /// Serves the control socket. While another gateway holds it, as during an upgrade, it is asked for again,
 /// and journal and access log are that gateway's to rotate.
 async fn control(
-    first: Result<ControlSocket, BindError>,
+    first: Result<ControlSocket, SocketError>,
     path: PathBuf,
     front: Front,
     logs: Logs,
@@ -304,7 +308,7 @@ async fn control(
 }
 
 async fn admin(
-    first: Result<TcpListener, BindError>,
+    first: Result<TcpListener, SocketError>,
     address: SocketAddr,
     front: Front,
     mut stopped: watch::Receiver<bool>,
@@ -322,7 +326,7 @@ async fn admin(
 
 /// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
 async fn show_pages(listener: Listener, front: Front, stopped: watch::Receiver<bool>) {
-    let crew = Crew::here();
+    let crew = WorkerPool::here();
     accept(listener, crew.clone(), vec![Arc::new(front)], stopped, Arc::default()).await;
     crew.stop();
 }
@@ -330,8 +334,8 @@ async fn show_pages(listener: Listener, front: Front, stopped: watch::Receiver<b
 /// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What
 /// only serves the operator does not keep the site from being served.
 async fn sooner_or_later<T>(
-    first: Result<T, BindError>,
-    again: impl Fn() -> Result<T, BindError>,
+    first: Result<T, SocketError>,
+    again: impl Fn() -> Result<T, SocketError>,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<T> {
     let mut warned = false;

@@ -1,10 +1,10 @@
 //! What listeners serve with: one set of services for each worker, and how their connections are ended.
 
 use super::admission::Admission;
-use super::connection::{Service, Site};
+use super::connection::{Service, WorkerContext};
 use super::front::{Front, acceptor};
 use super::pages::Pages;
-use super::room::Room;
+use super::room::ConnectionRoom;
 use super::tls;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
@@ -15,23 +15,23 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// How many connections the whole process may have, and how they are ended.
-pub(super) struct Ends {
+pub(super) struct ConnectionBounds {
     /// Those between two requests are closed.
     pub(super) closing: watch::Sender<bool>,
-    room: Room,
+    room: ConnectionRoom,
     /// Those of other proxies that ask: the site's visitors take none of their places, nor they of those.
     asking: Arc<Admission>,
 }
 
-impl Ends {
-    pub(super) fn new(room: Room, totals: Arc<ConnectionTotals>) -> Self {
+impl ConnectionBounds {
+    pub(super) fn new(room: ConnectionRoom, totals: Arc<ConnectionTotals>) -> Self {
         Self { closing: watch::Sender::new(false), room, asking: Arc::new(Admission::new(totals)) }
     }
 
     /// What serves the sites on a listener, one for each worker.
     pub(super) fn fronts(
         &self,
-        services: &[Arc<Site>],
+        services: &[Arc<WorkerContext>],
         current: &Arc<CurrentPolicy>,
         admission: &Arc<Admission>,
         config: ListenerConfig,
@@ -39,7 +39,7 @@ impl Ends {
         let tls = config.tls.then(|| tls::settings(Arc::clone(current)));
         let (serve, admission): (fn(_) -> _, _) =
             if config.is_for_proxies { (Service::Doors, &self.asking) } else { (Service::Site, admission) };
-        let front = |site: &Arc<Site>| Front {
+        let front = |site: &Arc<WorkerContext>| Front {
             service: serve(Arc::clone(site)),
             current: Arc::clone(current),
             admission: Arc::clone(admission),
@@ -91,14 +91,14 @@ impl Logs {
 pub(super) fn services(
     gateway: &Gateway,
     authorities: &Arc<Authorities>,
-    room: Room,
+    room: ConnectionRoom,
     workers: usize,
-) -> Vec<Arc<Site>> {
+) -> Vec<Arc<WorkerContext>> {
     let faults = Arc::new(OriginFaults::default());
     let service = |_| {
         let connections = OriginConnections::new(Arc::clone(authorities), room.kept);
         let exchanger = Exchanger::new(connections, Arc::clone(&faults), Arc::clone(&gateway.totals));
-        Arc::new(Site { gateway: gateway.for_worker(), exchanger })
+        Arc::new(WorkerContext { gateway: gateway.for_worker(), exchanger })
     };
     (0..workers).map(service).collect()
 }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 /// Asks the policy in force, so that a renewed certificate is shown from the next handshake on, and no
 /// connection that is open notices.
-struct Shown(Arc<CurrentPolicy>);
+struct CertificateChooser(Arc<CurrentPolicy>);
 
-impl fmt::Debug for Shown {
+impl fmt::Debug for CertificateChooser {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Shown")
     }
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for CertificateChooser {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.0.get().certificates.of(hello.server_name())
     }
@@ -28,7 +28,7 @@ pub(super) fn settings(current: Arc<CurrentPolicy>) -> Arc<ServerConfig> {
     pingora::tls::install_default_crypto_provider();
     let versions = [&version::TLS13, &version::TLS12];
     let builder = ServerConfig::builder_with_protocol_versions(&versions).with_no_client_auth();
-    let mut config = builder.with_cert_resolver(Arc::new(Shown(current)));
+    let mut config = builder.with_cert_resolver(Arc::new(CertificateChooser(current)));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Arc::new(config)
 }

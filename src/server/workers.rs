@@ -27,7 +27,7 @@ pub struct Workers {
     /// What runs beside requests, on the thread that started the workers: signals, the operator's pages, a look after
     /// the origins.
     steward: Runtime,
-    crew: Crew,
+    crew: WorkerPool,
     stop: watch::Sender<bool>,
     /// Gives nothing, and ends with the last thread.
     ended: Receiver<()>,
@@ -52,12 +52,12 @@ impl Workers {
         let (stop, stopped) = watch::channel(false);
         let (lives, ended) = channel();
         let threads = (0..threads).map(|_| thread(stopped.clone(), lives.clone()));
-        let crew = Crew::of(threads.collect::<io::Result<_>>()?);
+        let crew = WorkerPool::of(threads.collect::<io::Result<_>>()?);
         Ok(Self { steward, crew, stop, ended, signals })
     }
 
     /// Runs `whole` to its end, and then ends whatever it left to the threads.
-    pub(super) fn run<F: Future>(self, whole: impl FnOnce(Crew, Signals) -> F) -> F::Output {
+    pub(super) fn run<F: Future>(self, whole: impl FnOnce(WorkerPool, Signals) -> F) -> F::Output {
         let Self { steward, crew, stop, ended, signals } = self;
         let done = steward.block_on(whole(crew, signals));
         stop.send_replace(true);
@@ -85,14 +85,14 @@ fn thread(mut stopped: watch::Receiver<bool>, life: Sender<()>) -> io::Result<Ha
 
 /// Threads that connections are shared out to. The first of them accepts.
 #[derive(Clone, Debug)]
-pub(super) struct Crew {
-    workers: Arc<[Arc<Worker>]>,
+pub(super) struct WorkerPool {
+    workers: Arc<[Arc<WorkerThread>]>,
     /// Who is asked first.
     turn: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
-struct Worker {
+struct WorkerThread {
     runtime: Handle,
     /// Connections that it has.
     load: AtomicUsize,
@@ -103,17 +103,17 @@ struct Worker {
 
 /// A connection's place with a worker, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
-    worker: Arc<Worker>,
+pub(super) struct WorkerSlot {
+    worker: Arc<WorkerThread>,
     /// Which worker of the crew that is.
     pub(super) index: usize,
 }
 
-impl Crew {
+impl WorkerPool {
     fn of(runtimes: Vec<Handle>) -> Self {
         let worker = |runtime| {
             let (load, stop) = (AtomicUsize::new(0), watch::Sender::new(false));
-            Arc::new(Worker { runtime, load, stop })
+            Arc::new(WorkerThread { runtime, load, stop })
         };
         Self { workers: runtimes.into_iter().map(worker).collect(), turn: Arc::default() }
     }
@@ -149,7 +149,7 @@ impl Crew {
     }
 
     /// A place with the worker that has the fewest connections; those that have as many take turns.
-    pub(super) fn share(&self) -> Option<Share> {
+    pub(super) fn share(&self) -> Option<WorkerSlot> {
         let count = self.workers.len();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let in_turn = (0..count).filter_map(|step| {
@@ -158,7 +158,7 @@ impl Crew {
         });
         let (index, worker) = in_turn.min_by_key(|(_, worker)| worker.load.load(Ordering::Relaxed))?;
         worker.load.fetch_add(1, Ordering::Relaxed);
-        Some(Share { worker: Arc::clone(worker), index })
+        Some(WorkerSlot { worker: Arc::clone(worker), index })
     }
 
     /// Tells every connection, of all workers, that there is to be no next request.
@@ -183,7 +183,7 @@ impl Crew {
     }
 }
 
-impl Share {
+impl WorkerSlot {
     pub(super) fn runtime(&self) -> &Handle {
         &self.worker.runtime
     }
@@ -199,7 +199,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for WorkerSlot {
     fn drop(&mut self) {
         self.worker.load.fetch_sub(1, Ordering::Relaxed);
     }
@@ -210,16 +210,16 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, HashSet};
 
-    fn crew(threads: usize) -> (Crew, Vec<Runtime>) {
+    fn crew(threads: usize) -> (WorkerPool, Vec<Runtime>) {
         let runtimes: Vec<Runtime> =
             (0..threads).map(|_| Builder::new_current_thread().build().unwrap()).collect();
-        (Crew::of(runtimes.iter().map(|runtime| runtime.handle().clone()).collect()), runtimes)
+        (WorkerPool::of(runtimes.iter().map(|runtime| runtime.handle().clone()).collect()), runtimes)
     }
 
     #[test]
     fn connections_are_shared_out_evenly() {
         let (crew, _runtimes) = crew(3);
-        let mut shares: Vec<Share> = (0..9).filter_map(|_| crew.share()).collect();
+        let mut shares: Vec<WorkerSlot> = (0..9).filter_map(|_| crew.share()).collect();
         let mut loads = BTreeMap::new();
         for share in &shares {
             *loads.entry(share.index).or_insert(0) += 1;
@@ -227,19 +227,19 @@ mod tests {
         assert_eq!(loads, BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
         // Who has lost its connections gets the next ones, whoever's turn it is.
         shares.retain(|share| share.index != 1);
-        let next: Vec<Share> = (0..3).filter_map(|_| crew.share()).collect();
+        let next: Vec<WorkerSlot> = (0..3).filter_map(|_| crew.share()).collect();
         assert_eq!(next.iter().map(|share| share.index).collect::<Vec<_>>(), [1, 1, 1]);
     }
 
     #[test]
     fn every_connection_hears_of_a_stop() {
         let (crew, _runtimes) = crew(3);
-        let shares: Vec<Share> = (0..3).filter_map(|_| crew.share()).collect();
-        let mut told: Vec<_> = shares.iter().map(Share::stopped).collect();
+        let shares: Vec<WorkerSlot> = (0..3).filter_map(|_| crew.share()).collect();
+        let mut told: Vec<_> = shares.iter().map(WorkerSlot::stopped).collect();
         assert!(told.iter_mut().all(|told| !*told.borrow()));
         crew.stop();
         // Whoever comes only now, too.
-        told.extend(shares.iter().map(Share::stopped));
+        told.extend(shares.iter().map(WorkerSlot::stopped));
         assert!(told.len() == 6 && told.iter_mut().all(|told| *told.borrow()));
     }
 

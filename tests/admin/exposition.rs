@@ -192,7 +192,7 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
 
 fn is_name(name: &str) -> Result<(), String> {
     let good = name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|octet| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'_');
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     good.then_some(()).ok_or_else(|| format!("name `{name}`"))
 }
 

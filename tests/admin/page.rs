@@ -200,7 +200,7 @@ fn three_hundred_crawlers_fit() {
     let folder = filled(store::crowded);
     let html = report(folder.path(), "html");
     let page = parsed(&html);
-    assert!(html.len() < 4 * 1024 * 1024, "{} octets", html.len());
+    assert!(html.len() < 4 * 1024 * 1024, "{} bytes", html.len());
     for number in 0..300 {
         assert!(page.text.contains(&format!("\nCrowd{number:03}Bot\n")), "{number}");
     }

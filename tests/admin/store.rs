@@ -1,15 +1,15 @@
 //! Stores as a season of crawlers leaves them, filled through the real writer.
 
 use robots_gateway::decide::{
-    Notice, NoticeTime, Outcome, Read, Reason, Ruling, Verdict, Version, VersionId,
+    Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
 };
 use robots_gateway::enforce::{Action, Mode};
-use robots_gateway::identify::{Basis, Client, Identity, Proof, Purpose};
+use robots_gateway::identify::{Basis, ClientKind, Identity, Proof, Purpose};
 use robots_gateway::record::{
-    AddressDetail, CompleteRead, Event, EventKind, Occurrence, Reader, Recorder, STORE_FILE, StoreOptions,
+    AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder, STORE_FILE, StoreOptions,
 };
 use robots_gateway::request::{RequestFacts, Scheme};
-use robots_gateway::robots::{Kind, Rule};
+use robots_gateway::robots::{Rule, RuleKind};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ pub(crate) struct Season {
 #[derive(Clone, Copy)]
 pub(crate) struct Visitor<'a> {
     pub(crate) name: Option<&'a str>,
-    pub(crate) client: Client,
+    pub(crate) client: ClientKind,
     pub(crate) purpose: Option<Purpose>,
     pub(crate) proof: Proof,
 }
 
 impl<'a> Visitor<'a> {
     pub(crate) fn crawler(name: &'a str, purpose: Purpose, proof: Proof) -> Self {
-        Self { name: Some(name), client: Client::Crawler, purpose: Some(purpose), proof }
+        Self { name: Some(name), client: ClientKind::Crawler, purpose: Some(purpose), proof }
     }
 
     fn identity(self) -> Identity {
@@ -51,13 +51,13 @@ impl<'a> Visitor<'a> {
 }
 
 /// What comes of a request, and by which rule.
-pub(crate) const ALLOWED: (Outcome, Action, &[u8]) = (Outcome::Allow, Action::Forward, b"");
-pub(crate) const IGNORED: (Outcome, Action, &[u8]) =
-    (Outcome::Violation(Notice::Read), Action::Refuse, b"Disallow: /drafts/");
-pub(crate) const LAPSED: (Outcome, Action, &[u8]) =
-    (Outcome::Violation(Notice::Lapsed), Action::Forward, b"Disallow: /search?");
-pub(crate) const STALE: (Outcome, Action, &[u8]) =
-    (Outcome::Stale(Notice::Pending), Action::Forward, b"Disallow: /drafts/");
+pub(crate) const ALLOWED: (VerdictOutcome, Action, &[u8]) = (VerdictOutcome::Allow, Action::Forward, b"");
+pub(crate) const IGNORED: (VerdictOutcome, Action, &[u8]) =
+    (VerdictOutcome::Violation(Notice::Read), Action::Refuse, b"Disallow: /drafts/");
+pub(crate) const LAPSED: (VerdictOutcome, Action, &[u8]) =
+    (VerdictOutcome::Violation(Notice::Lapsed), Action::Forward, b"Disallow: /search?");
+pub(crate) const STALE: (VerdictOutcome, Action, &[u8]) =
+    (VerdictOutcome::Stale(Notice::Pending), Action::Forward, b"Disallow: /drafts/");
 
 impl Season {
     /// Begins a store in `folder`.
@@ -80,16 +80,16 @@ impl Season {
         &self,
         who: Visitor<'_>,
         target: &[u8],
-        ended: (Outcome, Action, &[u8]),
+        ended: (VerdictOutcome, Action, &[u8]),
         minutes: u64,
         count: u64,
     ) {
         let (outcome, action, text) = ended;
         let identity = who.identity();
-        let rule = Rule { kind: Kind::Disallow, line: 2, text, marked: text, pattern: b"/", octets: 1 };
+        let rule = Rule { kind: RuleKind::Disallow, line: 2, text, marked: text, pattern: b"/", bytes: 1 };
         let ruling = (!text.is_empty()).then(|| Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(ROBOTS));
-        let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
+        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -122,7 +122,7 @@ impl Season {
     /// A read of the robots.txt in force, so many minutes ago.
     pub(crate) fn reads(&self, who: Visitor<'_>, minutes: u64) {
         let identity = who.identity();
-        let reader = Reader::new(self.site, &identity, who.proof, "198.51.100.7".parse().ok());
+        let reader = ReaderId::new(self.site, &identity, who.proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
             site: self.site,
             identity: &identity,
@@ -131,7 +131,7 @@ impl Season {
             in_force: self.now - Duration::from_secs(80 * 86_400),
             time: self.now - Duration::from_secs(minutes * 60),
             read: Read {
-                rules: Version::allowing_everything().rules,
+                rules: RobotsVersion::allowing_everything().rules,
                 sequence: 1,
                 at: NoticeTime::default(),
             },
@@ -162,17 +162,17 @@ pub(crate) fn ordinary(folder: &Path) {
     let perplexity = Visitor::crawler("PerplexityBot", Purpose::AiSearch, Proof::Unchecked);
     let tool = Visitor {
         name: Some("curl"),
-        client: Client::Tool,
+        client: ClientKind::Tool,
         purpose: Some(Purpose::Tool),
         proof: Proof::Unchecked,
     };
     let fetcher = Visitor {
         name: Some("ChatGPT-User"),
-        client: Client::Fetcher,
+        client: ClientKind::Fetcher,
         purpose: Some(Purpose::AiUser),
         proof: Proof::Confirmed,
     };
-    let unnamed = Visitor { name: None, client: Client::Unnamed, purpose: None, proof: Proof::Unchecked };
+    let unnamed = Visitor { name: None, client: ClientKind::Unnamed, purpose: None, proof: Proof::Unchecked };
     for who in [gptbot, googlebot, bingbot, ahrefs] {
         season.reads(who, 1_300);
         season.reads(who, 200);
@@ -263,9 +263,10 @@ pub(crate) fn hostile(folder: &Path) {
         season.reads(who, 1_000);
         let target = format!("/{text}");
         let rule = format!("Disallow: /{text}");
-        let ended = (Outcome::Violation(Notice::Read), Action::Refuse, rule.as_bytes());
+        let ended = (VerdictOutcome::Violation(Notice::Read), Action::Refuse, rule.as_bytes());
         season.comes(who, target.as_bytes(), ended, 30 + number * 60, 5 + number);
-        let tool = Visitor { name: Some(text), client: Client::Tool, purpose: None, proof: Proof::Unchecked };
+        let tool =
+            Visitor { name: Some(text), client: ClientKind::Tool, purpose: None, proof: Proof::Unchecked };
         season.comes(tool, target.as_bytes(), ended, 30, 1);
     }
     let long = Visitor::crawler("Longbot", Purpose::Scraper, Proof::Unchecked);

@@ -21,19 +21,19 @@ const MORE: [&[u8]; 6] = [
 ];
 
 fn client(random: &mut Random) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for _ in 0..=random.below(3) {
         let mut next = message(random);
         if let Some(end) = next.windows(2).position(|two| two == b"\r\n") {
             let more = random.of(&MORE);
             next.splice(end + 2..end + 2, more.iter().copied());
         }
-        octets.extend_from_slice(&next);
+        bytes.extend_from_slice(&next);
     }
     if random.below(8) == 0 {
-        octets.truncate(random.below(octets.len()));
+        bytes.truncate(random.below(bytes.len()));
     }
-    octets
+    bytes
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn whatever_a_client_sends_answers_and_requests_are_well_formed() {
     let mut random = Random(seed.unwrap_or(0x9e37_79b9_7f4a_7c15));
     let (mut answered, mut forwarded, mut refused) = (0, 0, 0);
     for _ in 0..5_000 {
-        let octets = client(&mut random);
+        let bytes = client(&mut random);
         let piece = [1, 7, 100, usize::MAX][random.below(4)];
-        let played = stage.play(random.below(14), piece, &octets);
+        let played = stage.play(random.below(14), piece, &bytes);
         answered += played.answers.whole;
         forwarded += played.forwarded;
         refused += played.answers.refused;

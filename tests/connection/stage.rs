@@ -5,7 +5,7 @@ use super::wire::{Answers, Progress, Request, answers, request};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::http::BodyReader;
-use robots_gateway::http::head::{HeadLimits, HeadReader, Progress as Reading};
+use robots_gateway::http::head::{HeadLimits, HeadProgress as Reading, HeadReader};
 use robots_gateway::policy::{self, CurrentPolicy, Prover};
 use robots_gateway::record::{Journal, ReadBook, Recorder, Totals};
 use robots_gateway::server::MemoryServer;
@@ -59,6 +59,8 @@ struct Sent {
     requests: Vec<(String, Vec<u8>)>,
     /// How many of them are whole, and will be answered.
     whole: usize,
+    /// Whether what follows is no request, and has the method HEAD: its answer has no body once that has come.
+    asks_head: bool,
 }
 
 #[derive(Default)]
@@ -118,21 +120,27 @@ impl Stage {
         Self { runtime, server, totals, origin }
     }
 
-    /// Has a client send `octets`, in pieces of at most `piece`, to an origin that begins with the answer `first`. Panics where
+    /// Has a client send `bytes`, in pieces of at most `piece`, to an origin that begins with the answer `first`. Panics where
     /// an answer or a request at the origin is not well formed, or where there is none.
-    pub(crate) fn play(&self, first: usize, piece: usize, octets: &[u8]) -> Played {
-        let sent = read(octets);
+    pub(crate) fn play(&self, first: usize, piece: usize, bytes: &[u8]) -> Played {
+        let sent = read(bytes);
         let are_head: Vec<bool> = sent.requests.iter().map(|(method, _)| method == "HEAD").collect();
         self.origin.next.store(first, Ordering::Relaxed);
         self.origin.clients.fetch_add(1, Ordering::Relaxed);
         self.origin.seen().clear();
         let received = self.runtime.block_on(async {
             let played =
-                tokio::time::timeout(PATIENCE, self.exchange(piece.max(1), octets, sent.whole, &are_head));
-            played.await.unwrap_or_else(|_| panic!("no end to {}", octets.escape_ascii()))
+                tokio::time::timeout(PATIENCE, self.exchange(piece.max(1), bytes, sent.whole, &are_head));
+            played.await.unwrap_or_else(|_| panic!("no end to {}", bytes.escape_ascii()))
         });
-        let shown = || format!("{}\nto {}", received.escape_ascii(), octets.escape_ascii());
-        let answers = match answers(&received, &are_head, true) {
+        let shown = || format!("{}\nto {}", received.escape_ascii(), bytes.escape_ascii());
+        let with = |last: bool| answers(&received, &[&are_head[..], &[last]].concat(), true);
+        // In pieces, its fault may be known before its method.
+        let read = match with(sent.asks_head) {
+            Err(_) if bytes.len() > piece => with(false),
+            read => read,
+        };
+        let answers = match read {
             Ok(answers) => answers,
             Err(fault) => panic!("{fault}\nin {}", shown()),
         };
@@ -151,7 +159,7 @@ impl Stage {
     }
 
     /// What a client receives that leaves once it has as many answers as it sent whole requests.
-    async fn exchange(&self, piece: usize, octets: &[u8], whole: usize, are_head: &[bool]) -> Vec<u8> {
+    async fn exchange(&self, piece: usize, bytes: &[u8], whole: usize, are_head: &[bool]) -> Vec<u8> {
         let (client, server) = tokio::io::duplex(16 * 1024);
         let (mut reader, mut writer) = tokio::io::split(client);
         let has_all = Notify::new();
@@ -161,7 +169,7 @@ impl Stage {
         // Either one leaves with what it has of the connection.
         let (told, tell) = (&has_all, &has_all);
         let writing = async move {
-            for piece in octets.chunks(piece) {
+            for piece in bytes.chunks(piece) {
                 tokio::task::yield_now().await;
                 if writer.write_all(piece).await.is_err() {
                     break;
@@ -193,16 +201,13 @@ impl Stage {
 }
 
 /// Reads what a client sends as the gateway does, up to the first fault.
-fn read(octets: &[u8]) -> Sent {
-    let (mut sent, mut rest) = (Sent { requests: Vec::new(), whole: 0 }, octets);
+fn read(bytes: &[u8]) -> Sent {
+    let (mut sent, mut rest) = (Sent { requests: Vec::new(), whole: 0, asks_head: false }, bytes);
     let mut may_switch = false;
     loop {
-        let mut reader = HeadReader::new(HeadLimits { octets: 64 * 1024, fields: 100 });
+        let mut reader = HeadReader::new(HeadLimits { bytes: 64 * 1024, fields: 100 });
         let Ok(Reading::Whole(head)) = reader.read(rest) else {
-            // No request; the answer depends on its method all the same.
-            if rest.trim_ascii_start().starts_with(b"HEAD ") {
-                sent.requests.push(("HEAD".to_owned(), Vec::new()));
-            }
+            sent.asks_head = rest.trim_ascii_start().starts_with(b"HEAD ");
             return sent;
         };
         let (end, mut bodies, mut body) = (head.end, BodyReader::new(head.body), Vec::new());

@@ -49,38 +49,38 @@ struct Head<'a> {
     length: usize,
 }
 
-/// The head that `octets` begin with.
-fn head(octets: &[u8]) -> Result<Option<Head<'_>>, String> {
-    let Some(end) = octets.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
-    let is_end = |place: &usize| octets[*place..].starts_with(b"\r\n");
+/// The head that `bytes` begin with.
+fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, String> {
+    let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+    let is_end = |place: &usize| bytes[*place..].starts_with(b"\r\n");
     let mut ends = (0..=end).filter(is_end);
     let first = ends.next().unwrap_or(end);
-    let (line, mut fields, mut start) = (&octets[..first], Vec::new(), first + 2);
+    let (line, mut fields, mut start) = (&bytes[..first], Vec::new(), first + 2);
     for end in ends {
-        fields.push(field(&octets[start..end])?);
+        fields.push(field(&bytes[start..end])?);
         start = end + 2;
     }
-    match line.iter().find(|octet| octet.is_ascii_control()) {
-        Some(octet) => Err(format!("{octet} in the first line")),
+    match line.iter().find(|byte| byte.is_ascii_control()) {
+        Some(byte) => Err(format!("{byte} in the first line")),
         None => Ok(Some(Head { line, fields, length: end + 4 })),
     }
 }
 
 fn field(line: &[u8]) -> Result<Field<'_>, String> {
     let fault = || format!("a field like this: {}", line.escape_ascii());
-    let colon = line.iter().position(|octet| *octet == b':').ok_or_else(fault)?;
+    let colon = line.iter().position(|byte| *byte == b':').ok_or_else(fault)?;
     let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
     let value = value.strip_prefix(b" ").unwrap_or(value);
-    let is_clean = |octet: &u8| !octet.is_ascii_control() || *octet == b'\t';
+    let is_clean = |byte: &u8| !byte.is_ascii_control() || *byte == b'\t';
     if !is_token(name) || !value.iter().all(is_clean) || value.trim_ascii().len() != value.len() {
         return Err(fault());
     }
     Ok((String::from_utf8_lossy(name).to_ascii_lowercase(), value))
 }
 
-fn is_token(octets: &[u8]) -> bool {
-    let is_sign = |octet: &u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(octet);
-    !octets.is_empty() && octets.iter().all(is_sign)
+fn is_token(bytes: &[u8]) -> bool {
+    let is_sign = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !bytes.is_empty() && bytes.iter().all(is_sign)
 }
 
 fn all<'a>(fields: &'a [Field<'_>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
@@ -101,25 +101,25 @@ fn framing(fields: &[Field<'_>]) -> Result<Framing, String> {
     }
 }
 
-/// The body that `octets` begin with; none where its head says that it has another one.
-fn body(octets: &[u8], framing: Framing) -> Result<Progress<Vec<u8>>, String> {
+/// The body that `bytes` begin with; none where its head says that it has another one.
+fn body(bytes: &[u8], framing: Framing) -> Result<Progress<Vec<u8>>, String> {
     match framing {
         Framing::Nothing => Ok(Progress::Whole(Vec::new(), 0)),
-        Framing::Length(length) => Ok(match octets.get(..length) {
+        Framing::Length(length) => Ok(match bytes.get(..length) {
             Some(body) => Progress::Whole(body.to_vec(), length),
             None => Progress::More,
         }),
-        Framing::Chunks => chunks(octets),
+        Framing::Chunks => chunks(bytes),
     }
 }
 
-fn chunks(octets: &[u8]) -> Result<Progress<Vec<u8>>, String> {
+fn chunks(bytes: &[u8]) -> Result<Progress<Vec<u8>>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
-        let rest = octets.get(at..).unwrap_or_default();
+        let rest = bytes.get(at..).unwrap_or_default();
         let Some(line) = rest.windows(2).position(|two| two == b"\r\n") else {
             let is_size =
-                rest.len() < 18 && rest.iter().all(|octet| octet.is_ascii_hexdigit() || *octet == b'\r');
+                rest.len() < 18 && rest.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'\r');
             return if is_size { Ok(Progress::More) } else { Err("no size of a chunk".to_owned()) };
         };
         let size =
@@ -137,11 +137,11 @@ fn chunks(octets: &[u8]) -> Result<Progress<Vec<u8>>, String> {
     }
 }
 
-/// The head of the request that `octets` begin with.
-pub(crate) fn request(octets: &[u8]) -> Result<Progress<Request>, String> {
-    let Some(Head { line, fields, length }) = head(octets)? else { return Ok(Progress::More) };
+/// The head of the request that `bytes` begin with.
+pub(crate) fn request(bytes: &[u8]) -> Result<Progress<Request>, String> {
+    let Some(Head { line, fields, length }) = head(bytes)? else { return Ok(Progress::More) };
     let fault = || format!("a request line like this: {}", line.escape_ascii());
-    let parts: Vec<&[u8]> = line.split(|octet| *octet == b' ').collect();
+    let parts: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let [method, target, b"HTTP/1.1"] = parts[..] else { return Err(fault()) };
     let is_target = target.starts_with(b"/") || (target == b"*" && method == b"OPTIONS");
     if !is_token(method) || !is_target || target.contains(&b'#') {
@@ -163,17 +163,17 @@ pub(crate) fn request(octets: &[u8]) -> Result<Progress<Request>, String> {
 }
 
 impl Request {
-    /// The body that `octets` begin with.
-    pub(crate) fn body(&self, octets: &[u8]) -> Result<Progress<Vec<u8>>, String> {
-        body(octets, self.framing)
+    /// The body that `bytes` begin with.
+    pub(crate) fn body(&self, bytes: &[u8]) -> Result<Progress<Vec<u8>>, String> {
+        body(bytes, self.framing)
     }
 }
 
 /// Reads answers to requests of which `are_head` says whether their method is HEAD; `has_ended` where nothing more comes.
-pub(crate) fn answers(mut octets: &[u8], are_head: &[bool], has_ended: bool) -> Result<Answers, String> {
+pub(crate) fn answers(mut bytes: &[u8], are_head: &[bool], has_ended: bool) -> Result<Answers, String> {
     let mut answers = Answers::default();
-    while !octets.is_empty() {
-        let Some(Head { line, fields, length }) = head(octets)? else {
+    while !bytes.is_empty() {
+        let Some(Head { line, fields, length }) = head(bytes)? else {
             answers.is_torn = true;
             break;
         };
@@ -182,7 +182,7 @@ pub(crate) fn answers(mut octets: &[u8], are_head: &[bool], has_ended: bool) -> 
         if (status < 200 || status == 204) && framing != Framing::Nothing {
             return Err(format!("{status} with a body"));
         }
-        octets = octets.get(length..).unwrap_or_default();
+        bytes = bytes.get(length..).unwrap_or_default();
         match status {
             101 => {
                 (answers.is_tunnel, answers.whole) = (true, answers.whole + 1);
@@ -201,15 +201,15 @@ pub(crate) fn answers(mut octets: &[u8], are_head: &[bool], has_ended: bool) -> 
             answers.whole += usize::from(has_ended);
             return if is_closing { Ok(answers) } else { Err("an answer without an end".to_owned()) };
         }
-        let Progress::Whole(_, length) = body(octets, framing)? else {
+        let Progress::Whole(_, length) = body(bytes, framing)? else {
             answers.is_torn = true;
             break;
         };
-        octets = octets.get(length..).unwrap_or_default();
+        bytes = bytes.get(length..).unwrap_or_default();
         answers.whole += 1;
         answers.refused += usize::from(status == 403);
-        if is_closing && !octets.is_empty() {
-            return Err(format!("more behind the last answer: {}", octets.escape_ascii()));
+        if is_closing && !bytes.is_empty() {
+            return Err(format!("more behind the last answer: {}", bytes.escape_ascii()));
         }
     }
     Ok(answers)

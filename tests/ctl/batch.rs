@@ -78,8 +78,8 @@ fn a_token_meets_the_matcher_alone_and_a_header_the_whole_pipeline() {
 }
 
 #[test]
-fn octets_that_are_no_text_come_in_base64() {
-    // "User-agent: *\nDisallow: /caf\xe9\n", and GPTBot/1.2 between two octets that are not UTF-8.
+fn bytes_that_are_no_text_come_in_base64() {
+    // "User-agent: *\nDisallow: /caf\xe9\n", and GPTBot/1.2 between two bytes that are not UTF-8.
     let input = lines(&[
         json!({"id": 1, "robots_b64": "VXNlci1hZ2VudDogKgpEaXNhbGxvdzogL2NhZukK", "token": "AnyBot", "target": "/caf%E9"}),
         json!({"id": 2, "user_agent_b64": "/yBHUFRCb3QvMS4yIP4=", "target": "/private"}),

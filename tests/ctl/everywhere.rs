@@ -124,7 +124,7 @@ fn crawlers_as_text_and_json() {
 /// `text` without what is another each time: times, how long the gateway is up, how large its store is.
 fn steady(text: &str) -> String {
     let shapes = ["0000-00-00T00:00:00.000Z", "0000-00-00T00:00:00Z", "0000-00-00 00:00Z"];
-    let is_like = |(octet, like): (u8, u8)| if like == b'0' { octet.is_ascii_digit() } else { octet == like };
+    let is_like = |(byte, like): (u8, u8)| if like == b'0' { byte.is_ascii_digit() } else { byte == like };
     let (mut shown, mut rest) = (String::new(), text);
     while let Some(first) = rest.chars().next() {
         let shape = shapes

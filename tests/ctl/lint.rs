@@ -103,5 +103,5 @@ fn a_hostile_line_is_shown_harmlessly_with_its_mark() {
     let line = [&b"Disallow: \x1b]0;owned\x07 \xe2\x80\xae\xff"[..], &b"x".repeat(300)].concat();
     let robots = [b"User-agent: *\n", &line[..], b"\n"].concat();
     let ended = lint("lint-hostile", robots, &[], 0);
-    assert!(ended.stdout.bytes().all(|octet| octet == b'\n' || octet >= b' '), "{}", ended.stdout);
+    assert!(ended.stdout.bytes().all(|byte| byte == b'\n' || byte >= b' '), "{}", ended.stdout);
 }

@@ -192,7 +192,7 @@ fn what_would_be_refused_and_who_would_be_spared() {
     assert_eq!((count("lines"), all), (9, 9), "{told}");
 }
 
-/// The log in which robots.txt was answered with so many octets.
+/// The log in which robots.txt was answered with so many bytes.
 fn log_of(size: usize) -> String {
     LINES
         .iter()
@@ -642,7 +642,7 @@ fn progress_is_for_terminals_only() {
 fn a_line_of_a_gibibyte_takes_no_more_memory_than_any_other() {
     let folder = folder("");
     let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
-    // A hole: it takes no room on the disk, and reads as octets that end no line.
+    // A hole: it takes no room on the disk, and reads as bytes that end no line.
     file.set_len(1 << 30).expect("a sparse file");
     file.write_all(format!("\n{}", log(combined)).as_bytes()).expect("the log takes it");
     let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));

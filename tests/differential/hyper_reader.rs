@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-/// Has octets to be read, and throws away what is written.
+/// Has bytes to be read, and throws away what is written.
 struct Memory(io::Cursor<Vec<u8>>);
 
 impl Read for Memory {
@@ -21,16 +21,16 @@ impl Read for Memory {
         mut room: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let mut octets = vec![0; room.remaining()];
-        let count = io::Read::read(&mut this.0, &mut octets)?;
-        room.put_slice(&octets[..count]);
+        let mut bytes = vec![0; room.remaining()];
+        let count = io::Read::read(&mut this.0, &mut bytes)?;
+        room.put_slice(&bytes[..count]);
         Poll::Ready(Ok(()))
     }
 }
 
 impl Write for Memory {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(octets.len()))
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -42,8 +42,8 @@ impl Write for Memory {
     }
 }
 
-/// The first request of `octets`; `None` where hyper refuses it.
-pub(crate) fn read(octets: &[u8]) -> Option<Reading> {
+/// The first request of `bytes`; `None` where hyper refuses it.
+pub(crate) fn read(bytes: &[u8]) -> Option<Reading> {
     let first: Arc<Mutex<Option<Reading>>> = Arc::default();
     let seen = Arc::clone(&first);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
@@ -61,14 +61,14 @@ pub(crate) fn read(octets: &[u8]) -> Option<Reading> {
     let connection = builder
         .keep_alive(false)
         .half_close(true)
-        .serve_connection(Memory(io::Cursor::new(octets.to_vec())), service);
+        .serve_connection(Memory(io::Cursor::new(bytes.to_vec())), service);
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     // What follows behind the first request may be refused.
     let _ = runtime.block_on(connection);
     let mut reading = first.lock().expect("one thread").take()?;
     // It writes an empty path of a URL as a slash, which means the same (RFC 9110 §4.2.3).
     let target = &reading.target;
-    if !octets.windows(target.len()).any(|sent| sent == target) && target.ends_with(b"/") {
+    if !bytes.windows(target.len()).any(|sent| sent == target) && target.ends_with(b"/") {
         reading.target.pop();
     }
     Some(reading)

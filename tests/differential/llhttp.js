@@ -1,7 +1,7 @@
 // What llhttp, Node's parser, makes of messages: one in hexadecimal a line, and one line of JSON for each.
 const { HTTPParser, allMethods } = process.binding('http_parser');
 
-function read(octets) {
+function read(bytes) {
   const parser = new HTTPParser();
   parser.initialize(HTTPParser.REQUEST, {});
   const message = { method: '', target: '', minor: 0, fields: [], body: '', whole: false };
@@ -28,7 +28,7 @@ function read(octets) {
     message.whole ||= !over && message.head;
     over = true;
   };
-  parser.execute(octets);
+  parser.execute(bytes);
   return message;
 }
 

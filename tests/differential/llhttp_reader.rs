@@ -14,7 +14,7 @@ pub(crate) fn read(messages: &[Vec<u8>]) -> Option<Vec<Option<Reading>>> {
     node.args(["--no-deprecation", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut node = node.spawn().ok()?;
     let mut input = node.stdin.take().expect("piped");
-    let lines: String = messages.iter().map(|octets| hexadecimal(octets) + "\n").collect();
+    let lines: String = messages.iter().map(|bytes| hexadecimal(bytes) + "\n").collect();
     let writing = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = node.wait_with_output().expect("node ends");
     writing.join().expect("no panic").expect("node reads");
@@ -23,9 +23,9 @@ pub(crate) fn read(messages: &[Vec<u8>]) -> Option<Vec<Option<Reading>>> {
     Some(text.lines().map(reading).collect())
 }
 
-fn hexadecimal(octets: &[u8]) -> String {
-    octets.iter().fold(String::new(), |mut text, octet| {
-        write!(text, "{octet:02x}").expect("a String takes all");
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes all");
         text
     })
 }
@@ -41,15 +41,15 @@ fn reading(line: &str) -> Option<Reading> {
     let pairs = body.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("ASCII"));
     let reading = Reading {
         method: text(&message["method"]),
-        target: octets(&text(&message["target"])),
+        target: bytes(&text(&message["target"])),
         minor: u8::try_from(message["minor"].as_u64().expect("a number")).expect("a digit"),
-        fields: fields.chunks(2).map(|pair| (pair[0].to_lowercase(), octets(&pair[1]))).collect(),
+        fields: fields.chunks(2).map(|pair| (pair[0].to_lowercase(), bytes(&pair[1]))).collect(),
         body: pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hexadecimal")).collect(),
     };
     Some(reading.sorted())
 }
 
-/// Node has texts whose characters are the octets.
-fn octets(text: &str) -> Vec<u8> {
-    text.chars().map(|letter| u8::try_from(letter).expect("an octet")).collect()
+/// Node has texts whose characters are the bytes.
+fn bytes(text: &str) -> Vec<u8> {
+    text.chars().map(|letter| u8::try_from(letter).expect("a byte")).collect()
 }

@@ -13,7 +13,7 @@ mod llhttp_reader;
 mod messages;
 
 use messages::{Random, message};
-use robots_gateway::http::head::{HeadLimits, HeadReader, Progress, Version};
+use robots_gateway::http::head::{HeadLimits, HeadProgress, HeadReader, HttpVersion};
 use robots_gateway::http::{Body, BodyReader};
 
 /// A request as a reader understands it: its fields in order of names, which are in lower case.
@@ -33,28 +33,28 @@ impl Reading {
     }
 }
 
-/// The first request of `octets` as this gateway reads it; `None` where it refuses it, or waits for more.
-fn own(octets: &[u8]) -> Option<Reading> {
-    let (head, bodies) = own_head(octets)?;
+/// The first request of `bytes` as this gateway reads it; `None` where it refuses it, or waits for more.
+fn own(bytes: &[u8]) -> Option<Reading> {
+    let (head, bodies) = own_head(bytes)?;
     let (mut bodies, mut body) = (BodyReader::new(bodies), Vec::new());
     bodies.read(&head.body, |data| body.extend_from_slice(data)).ok()?;
     bodies.is_done().then_some(Reading { body, ..head })
 }
 
 /// Its head, and in place of its body all that follows; and how the body is framed.
-fn own_head(octets: &[u8]) -> Option<(Reading, Body)> {
-    let mut reader = HeadReader::new(HeadLimits { octets: 10_000, fields: 60 });
-    let Ok(Progress::Whole(head)) = reader.read(octets) else { return None };
+fn own_head(bytes: &[u8]) -> Option<(Reading, Body)> {
+    let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 60 });
+    let Ok(HeadProgress::Whole(head)) = reader.read(bytes) else { return None };
     let (end, body) = (head.end, head.body);
-    let head = reader.into_head(octets, head);
+    let head = reader.into_head(bytes, head);
     let field =
         |(name, value): (&[u8], &[u8])| (String::from_utf8_lossy(name).to_lowercase(), value.to_vec());
     let reading = Reading {
         method: head.method().to_owned(),
         target: head.target().to_vec(),
-        minor: u8::from(head.version == Version::Http11),
+        minor: u8::from(head.version == HttpVersion::Http11),
         fields: head.fields().map(field).collect(),
-        body: octets[end..].to_vec(),
+        body: bytes[end..].to_vec(),
     };
     Some((reading.sorted(), body))
 }
@@ -64,9 +64,9 @@ fn own_head(octets: &[u8]) -> Option<(Reading, Body)> {
 fn compare(name: &str, messages: &[Vec<u8>], others: &[Option<Reading>]) {
     assert_eq!(messages.len(), others.len());
     let mut agreed = 0;
-    for (octets, other) in messages.iter().zip(others) {
+    for (bytes, other) in messages.iter().zip(others) {
         let Some(other) = other else { continue };
-        assert_eq!(own(octets).as_ref(), Some(other), "{}", octets.escape_ascii());
+        assert_eq!(own(bytes).as_ref(), Some(other), "{}", bytes.escape_ascii());
         agreed += 1;
     }
     println!("{} messages were accepted here, {name} accepts {agreed} of them", messages.len());
@@ -77,7 +77,7 @@ fn compare(name: &str, messages: &[Vec<u8>], others: &[Option<Reading>]) {
 /// Messages that this gateway accepts.
 fn accepted(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let mut random = Random(seed);
-    let messages = std::iter::repeat_with(|| message(&mut random)).filter(|octets| own(octets).is_some());
+    let messages = std::iter::repeat_with(|| message(&mut random)).filter(|bytes| own(bytes).is_some());
     messages.take(count).collect()
 }
 
@@ -86,9 +86,9 @@ fn accepted(seed: u64, count: usize) -> Vec<Vec<u8>> {
 fn httparse_reads_every_head_in_the_same_way_that_is_accepted() {
     let (mut random, mut accepted) = (Random(0x9e37_79b9_7f4a_7c15), 0);
     for _ in 0..200_000 {
-        let octets = message(&mut random);
-        let Some((own, _)) = own_head(&octets) else { continue };
-        assert_eq!(httparse_reader::read(&octets), Some(own), "{}", octets.escape_ascii());
+        let bytes = message(&mut random);
+        let Some((own, _)) = own_head(&bytes) else { continue };
+        assert_eq!(httparse_reader::read(&bytes), Some(own), "{}", bytes.escape_ascii());
         accepted += 1;
     }
     assert!(accepted > 50_000, "{accepted}");
@@ -97,7 +97,7 @@ fn httparse_reads_every_head_in_the_same_way_that_is_accepted() {
 #[test]
 fn hyper_reads_in_the_same_way_what_is_accepted() {
     let messages = accepted(0x9e37_79b9_7f4a_7c15, 20_000);
-    let others: Vec<_> = messages.iter().map(|octets| hyper_reader::read(octets)).collect();
+    let others: Vec<_> = messages.iter().map(|bytes| hyper_reader::read(bytes)).collect();
     compare("hyper", &messages, &others);
 }
 

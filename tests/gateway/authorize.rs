@@ -497,10 +497,10 @@ fn options_alone_suffice() {
 }
 
 /// What is answered to these bytes.
-fn answer_to(gateway: &Daemon, octets: &[u8]) -> String {
+fn answer_to(gateway: &Daemon, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(doors(gateway)).expect("connected");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
-    stream.write_all(octets).expect("sent");
+    stream.write_all(bytes).expect("sent");
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
@@ -526,8 +526,8 @@ fn unreadable() -> Vec<Vec<u8>> {
 fn what_cannot_be_read_is_no_refusal() {
     let gateway = seen(beside(""));
     let questions = unreadable();
-    for octets in &questions {
-        let answer = answer_to(&gateway, octets);
+    for bytes in &questions {
+        let answer = answer_to(&gateway, bytes);
         assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     }
     assert_eq!(status(&gateway)["authorize"]["faults"]["head"], questions.len());
@@ -539,8 +539,8 @@ fn who_may_not_ask_hears_nothing_of_what_cannot_be_read() {
     let config = "listen = []\ntrusted_proxies = [\"192.0.2.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n\
                   [[sites]]\nrobots = \"robots.txt\"\n";
     let gateway = configured(config).file("robots.txt", ROBOTS).nowhere().start();
-    for octets in unreadable() {
-        assert_eq!(answer_to(&gateway, &octets), "");
+    for bytes in unreadable() {
+        assert_eq!(answer_to(&gateway, &bytes), "");
     }
 }
 

@@ -113,8 +113,8 @@ fn a_missing_robots_txt() {
 
 #[test]
 fn a_robots_txt_that_is_none() {
-    for (word, octets) in no_robots() {
-        let gateway = Daemon::with(&octets).at("http://127.0.0.1:9");
+    for (word, bytes) in no_robots() {
+        let gateway = Daemon::with(&bytes).at("http://127.0.0.1:9");
         let path = gateway.folder().join("robots.txt").display().to_string();
         let ended = fails(gateway, 2, &[&path]);
         if word == "empty" {

@@ -180,11 +180,11 @@ fn an_idle_connection_to_the_origin_has_an_end() {
     let (told, idle) = channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
-        let mut octets = [0; 4_096];
-        let _ = stream.read(&mut octets).expect("a request");
+        let mut bytes = [0; 4_096];
+        let _ = stream.read(&mut bytes).expect("a request");
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").expect("sent");
         let answered = Instant::now();
-        assert_eq!(stream.read(&mut octets).expect("the end"), 0);
+        assert_eq!(stream.read(&mut bytes).expect("the end"), 0);
         told.send(answered.elapsed()).expect("the test waits");
     });
     let gateway = Daemon::with(ROBOTS).at(&url).table("[timeouts]\norigin_idle = \"1s\"").start();

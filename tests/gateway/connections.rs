@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
-/// Sends octets and returns what comes until the gateway closes the connection.
-fn until_closed(address: SocketAddr, octets: &[u8]) -> String {
+/// Sends bytes and returns what comes until the gateway closes the connection.
+fn until_closed(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("connected");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
-    stream.write_all(octets).expect("sent");
+    stream.write_all(bytes).expect("sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("the connection is closed in time");
     String::from_utf8_lossy(&answer).into_owned()
@@ -28,10 +28,10 @@ fn a_client_that_wants_its_connection_closed_has_it_closed() {
     let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
     let start = Instant::now();
     for target in ["/page", "/robots.txt"] {
-        let octets = head(&format!("GET {target} HTTP/1.1"), "Host: a\r\nConnection: close\r\n");
-        assert!(until_closed(gateway.address(), &octets).starts_with("HTTP/1.1 200"), "{target}");
-        let octets = head(&format!("GET {target} HTTP/1.0"), "Host: a\r\n");
-        assert!(until_closed(gateway.address(), &octets).contains(" 200 "), "{target}");
+        let bytes = head(&format!("GET {target} HTTP/1.1"), "Host: a\r\nConnection: close\r\n");
+        assert!(until_closed(gateway.address(), &bytes).starts_with("HTTP/1.1 200"), "{target}");
+        let bytes = head(&format!("GET {target} HTTP/1.0"), "Host: a\r\n");
+        assert!(until_closed(gateway.address(), &bytes).contains(" 200 "), "{target}");
     }
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
@@ -55,8 +55,8 @@ fn a_name_that_is_no_host_is_malformed() {
     let long = "a.".repeat(10_000);
     for host in ["a/b", "a, b", "a?c", "u@a", long.as_str()] {
         let start = Instant::now();
-        let octets = head("GET /page HTTP/1.1", &format!("Host: {host}\r\nConnection: close\r\n"));
-        let answer = until_closed(gateway.address(), &octets);
+        let bytes = head("GET /page HTTP/1.1", &format!("Host: {host}\r\nConnection: close\r\n"));
+        let answer = until_closed(gateway.address(), &bytes);
         assert!(answer.starts_with("HTTP/1.1 400"), "{host:.40}: {answer:.80}");
         assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     }
@@ -71,17 +71,17 @@ fn all_user_agent_lines_count() {
 }
 
 #[test]
-fn octets_in_front_of_what_a_proxy_appends_change_nothing() {
+fn bytes_in_front_of_what_a_proxy_appends_change_nothing() {
     let origin = Nginx::start();
     let gateway = Daemon::with(ROBOTS).in_mode("enforce").in_front_of(&origin);
     let gateway = gateway.set("trusted_proxies = [\"127.0.0.1\"]\nexempt = [\"127.0.0.1\"]").start();
-    let octets = [
+    let bytes = [
         b"GET /private HTTP/1.1\r\nHost: a\r\nConnection: close\r\nUser-Agent: ".as_slice(),
         GPTBOT.as_bytes(),
         b"\r\nX-Forwarded-For: \xff, 203.0.113.9\r\n\r\n",
     ]
     .concat();
-    assert!(until_closed(gateway.address(), &octets).starts_with("HTTP/1.1 403"));
+    assert!(until_closed(gateway.address(), &bytes).starts_with("HTTP/1.1 403"));
     assert_eq!(gateway.journal().event_of("/private")["address"], "203.0.113.9");
 }
 

@@ -187,9 +187,9 @@ fn requests_in_a_row_are_answered_in_turn_whoever_answers() {
     client.write([&*refused, &*refused, &*allowed, &*refused, &*rules, &*refused].concat().as_bytes());
     let statuses: Vec<u16> = (0..6).map(|_| client.read(false).expect("an answer").status).collect();
     assert_eq!(statuses, [403, 403, 200, 403, 200, 403]);
-    // A head that comes octet by octet.
-    for octet in refused.as_bytes() {
-        client.write(&[*octet]);
+    // A head that comes byte by byte.
+    for byte in refused.as_bytes() {
+        client.write(&[*byte]);
     }
     assert_eq!(client.read(false).expect("an answer").status, 403);
 }

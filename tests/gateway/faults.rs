@@ -35,8 +35,8 @@ fn an_origin_that_comes_back_is_found_again() {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is still free");
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let mut octets = [0; 4096];
-            let _ = stream.read(&mut octets);
+            let mut bytes = [0; 4096];
+            let _ = stream.read(&mut bytes);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         }
     });
@@ -50,8 +50,8 @@ fn an_origin_that_talks_garbage_or_hangs_up_is_502() {
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
-                let mut octets = [0; 4096];
-                let _ = stream.read(&mut octets);
+                let mut bytes = [0; 4096];
+                let _ = stream.read(&mut bytes);
                 let _ = stream.write_all(answer);
             }
         });
@@ -67,7 +67,7 @@ fn an_origin_that_talks_garbage_or_hangs_up_is_502() {
 fn what_is_no_http_is_refused_and_others_are_served() {
     let origin = Nginx::start();
     let mut gateway = Daemon::with(ROBOTS).in_mode("enforce").in_front_of(&origin).start();
-    for octets in [
+    for bytes in [
         &b"\0\0\0\0\r\n\r\n"[..],
         b"GET\r\n\r\n",
         b"GET /private HTTP/9.9\r\n\r\n",
@@ -79,11 +79,11 @@ fn what_is_no_http_is_refused_and_others_are_served() {
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ] {
         let mut client = gateway.client();
-        client.write(octets);
+        client.write(bytes);
         client.write(b"\r\n\r\n");
         // An error, or the end of the connection; never a success for what nobody can read.
         if let Ok(response) = client.read(false) {
-            let shown = String::from_utf8_lossy(octets).into_owned();
+            let shown = String::from_utf8_lossy(bytes).into_owned();
             assert!(response.status >= 400, "{shown:?}: {response:?}");
         }
         gateway.is_running();
@@ -111,12 +111,12 @@ fn requests_written_at_once_are_answered_in_their_order_or_the_connection_ends()
 fn a_client_that_leaves_early_disturbs_nobody() {
     let origin = Nginx::start();
     let mut gateway = Daemon::with(ROBOTS).in_mode("enforce").in_front_of(&origin).start();
-    for octets in
+    for bytes in
         [&b"GET /private HTTP/1.1\r\n"[..], b"GET /private HTTP/1.1\r\nHost: a\r\nUser-Agent: GPTBot\r\n\r\n"]
     {
         for _ in 0..20 {
             let mut client = Client::to(gateway.address());
-            client.write(octets);
+            client.write(bytes);
         }
     }
     gateway.send(&get("/").by(CHROME)).came_from_origin();

@@ -120,9 +120,9 @@ fn a_page_left_early_is_no_flood() {
 fn floods_of_pings_and_settings_cost_the_connection() {
     let (authority, origin) = (Authority::new(), Nginx::start());
     let gateway = site(&authority, &origin.url()).start();
-    for (count, octets) in [(1, frame(PING, 0, 0, &[0; 8])), (2, frame(SETTINGS, 0, 0, &[]))] {
+    for (count, bytes) in [(1, frame(PING, 0, 0, &[0; 8])), (2, frame(SETTINGS, 0, 0, &[]))] {
         let mut client = Http2::to(&authority, tls_address(&gateway));
-        let flood = octets.repeat(100);
+        let flood = bytes.repeat(100);
         let start = Instant::now();
         while client.write(&flood).is_ok() && start.elapsed() < Duration::from_secs(20) {}
         client.closes();
@@ -211,7 +211,7 @@ fn a_body_that_never_comes_has_an_end() {
     let head = client.find(|frame| frame.kind == HEADERS && frame.stream == 1).expect("an answer");
     assert!(start.elapsed() < Duration::from_secs(10));
     // `408`, as text or as Huffman's code has it (RFC 7541 §5.2).
-    let says = |status: &[u8]| head.payload.windows(status.len()).any(|octets| octets == status);
+    let says = |status: &[u8]| head.payload.windows(status.len()).any(|bytes| bytes == status);
     assert!(says(b"408") || says(&[0x68, 0x0f, 0x7f]), "{head:?}");
     is_counted(&gateway, "bodies_too_slow", 1);
     // The connection has others, and goes on.
@@ -246,13 +246,13 @@ fn what_is_no_http_2_costs_the_connection() {
         &frame(CONTINUATION, 0, 1, &[]),
         &frame(HEADERS, END_HEADERS, 2, &fields("GET", "/even")),
     ];
-    for (number, octets) in cases.into_iter().enumerate() {
+    for (number, bytes) in cases.into_iter().enumerate() {
         let mut client = if number == 0 {
             Http2::silent(&authority, tls_address(&gateway))
         } else {
             Http2::to(&authority, tls_address(&gateway))
         };
-        client.write(octets).expect("sent");
+        client.write(bytes).expect("sent");
         assert!(client.closes() < Duration::from_secs(5), "case {number}");
     }
     // Who does not even begin as HTTP/2 is told nothing.

@@ -105,7 +105,7 @@ fn a_batch_is_rotated_between_its_lines() {
     assert_eq!(told(&state).len(), 320);
     for name in files(&state).keys() {
         let size = fs::metadata(state.join(name)).expect("a file").len();
-        assert!(size <= LIMIT as u64, "{name} has {size} octets");
+        assert!(size <= LIMIT as u64, "{name} has {size} bytes");
     }
 }
 

@@ -38,25 +38,25 @@ impl Manager {
     }
 
     fn next(&self) -> std::io::Result<String> {
-        let mut octets = [0; 256];
-        let count = self.0.recv(&mut octets)?;
-        Ok(String::from_utf8_lossy(&octets[..count]).into_owned())
+        let mut bytes = [0; 256];
+        let count = self.0.recv(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
     }
 
     /// Waits for the socket that it is to keep, and what that is called.
     #[track_caller]
     fn keeps(&self) -> (String, TcpListener) {
         loop {
-            let (mut octets, mut space) = ([0; 256], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+            let (mut bytes, mut space) = ([0; 256], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
             let mut control = RecvAncillaryBuffer::new(&mut space);
-            let slices = &mut [IoSliceMut::new(&mut octets)];
+            let slices = &mut [IoSliceMut::new(&mut bytes)];
             let received =
                 recvmsg(&self.0, slices, &mut control, RecvFlags::CMSG_CLOEXEC).expect("a message");
             let descriptor = control.drain().find_map(|message| match message {
                 RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
                 _ => None,
             });
-            let text = String::from_utf8_lossy(&octets[..received.bytes]).into_owned();
+            let text = String::from_utf8_lossy(&bytes[..received.bytes]).into_owned();
             if let (Some(name), Some(descriptor)) = (text.strip_prefix("FDSTORE=1\nFDNAME="), descriptor) {
                 return (name.to_owned(), descriptor.into());
             }

@@ -33,8 +33,8 @@ fn open(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends `octets` one at a time, `pause` apart, until the gateway closes; what it said, and after how long.
-fn drip(mut stream: TcpStream, octets: &[u8], pause: Duration) -> (String, Duration) {
+/// Sends `bytes` one at a time, `pause` apart, until the gateway closes; what it said, and after how long.
+fn drip(mut stream: TcpStream, bytes: &[u8], pause: Duration) -> (String, Duration) {
     let start = Instant::now();
     let mut reader = stream.try_clone().expect("a second handle");
     let reading = std::thread::spawn(move || {
@@ -43,8 +43,8 @@ fn drip(mut stream: TcpStream, octets: &[u8], pause: Duration) -> (String, Durat
         let _ = reader.read_to_end(&mut answer);
         (String::from_utf8_lossy(&answer).into_owned(), start.elapsed())
     });
-    for octet in octets.iter().cycle().take(100_000) {
-        if reading.is_finished() || stream.write_all(&[*octet]).is_err() {
+    for byte in bytes.iter().cycle().take(100_000) {
+        if reading.is_finished() || stream.write_all(&[*byte]).is_err() {
             break;
         }
         std::thread::sleep(pause);
@@ -225,7 +225,7 @@ fn heads_have_a_size_and_a_number_of_fields() {
         .in_front_of(&origin)
         .table("[limits]\nheader_size = \"8KiB\"\nheader_fields = 40")
         .start();
-    let sized = |octets: usize| get("/page").with("X-Large", "a".repeat(octets));
+    let sized = |bytes: usize| get("/page").with("X-Large", "a".repeat(bytes));
     assert_eq!(gateway.send(&sized(7_000)).status, 200);
     assert_eq!(gateway.send(&sized(9_000)).status, 431);
     let numbered = |fields: usize| {

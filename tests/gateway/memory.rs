@@ -24,7 +24,7 @@ fn raise_open_files() {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("within the limit");
 }
 
-/// Octets in memory before and while `count` connections are open that were answered once.
+/// Bytes in memory before and while `count` connections are open that were answered once.
 fn fresh_and_idle<C>(gateway: &Daemon, count: usize, open: impl Fn() -> C) -> (usize, usize) {
     raise_open_files();
     let fresh = gateway.resident();
@@ -34,13 +34,13 @@ fn fresh_and_idle<C>(gateway: &Daemon, count: usize, open: impl Fn() -> C) -> (u
     let each = idle.saturating_sub(fresh) / count;
     let open = clients.len();
     println!(
-        "fresh: {fresh_megabytes:.1} MB; with {open} idle connections: {idle_megabytes:.1} MB, {each} octets each"
+        "fresh: {fresh_megabytes:.1} MB; with {open} idle connections: {idle_megabytes:.1} MB, {each} bytes each"
     );
     (fresh, idle)
 }
 
-fn megabytes(octets: usize) -> f64 {
-    f64::from(u32::try_from(octets / 1_000).expect("below 4 TB")) / 1_000.0
+fn megabytes(bytes: usize) -> f64 {
+    f64::from(u32::try_from(bytes / 1_000).expect("below 4 TB")) / 1_000.0
 }
 
 /// A bound for any build: a connection with a request under way takes three times that.
@@ -50,7 +50,7 @@ fn an_idle_connection_keeps_nothing_of_its_requests() {
     let gateway = patient().in_front_of(&origin).start();
     gateway.send(&get("/page").by(CHROME)).came_from_origin();
     let (fresh, idle) = fresh_and_idle(&gateway, 500, || asked(&gateway));
-    assert!(idle <= fresh + 500 * 10_240, "{fresh} and {idle} octets");
+    assert!(idle <= fresh + 500 * 10_240, "{fresh} and {idle} bytes");
 }
 
 fn asked(gateway: &Daemon) -> Client {
@@ -70,7 +70,7 @@ fn ten_thousand_idle_connections_fit_into_250_megabytes() {
         (gateway.resident() <= 30 * MEGABYTE).then_some(())
     });
     let (_, idle) = fresh_and_idle(&gateway, 10_000, || asked(&gateway));
-    assert!(idle <= 250 * MEGABYTE, "idle: {idle} octets");
+    assert!(idle <= 250 * MEGABYTE, "idle: {idle} bytes");
 }
 
 /// A gateway that speaks TLS as well, and where.
@@ -94,7 +94,7 @@ fn an_idle_connection_of_tls_takes_no_more_than_25_kilobytes() {
         assert!(exchange(&mut stream, PAGE).expect("an answer").starts_with("HTTP/1.1 200"));
         stream
     });
-    assert!(idle <= fresh + 2_000 * 25_000, "{fresh} and {idle} octets");
+    assert!(idle <= fresh + 2_000 * 25_000, "{fresh} and {idle} bytes");
 }
 
 /// The library that speaks HTTP/2 keeps 28 KiB of buffers for a connection, whatever it does.
@@ -109,5 +109,5 @@ fn an_idle_connection_of_http_2_takes_no_more_than_70_kilobytes() {
         assert!(http2.is_answered(1));
         http2
     });
-    assert!(idle <= fresh + 2_000 * 70_000, "{fresh} and {idle} octets");
+    assert!(idle <= fresh + 2_000 * 70_000, "{fresh} and {idle} bytes");
 }

@@ -243,9 +243,9 @@ fn of_one_name(name: &'static str, robots: String) -> String {
         for mut stream in listener.incoming().flatten() {
             let mut head = Vec::new();
             while !head.ends_with(b"\r\n\r\n") {
-                let mut octet = [0];
-                let Ok(1) = stream.read(&mut octet) else { break };
-                head.extend(octet);
+                let mut byte = [0];
+                let Ok(1) = stream.read(&mut byte) else { break };
+                head.extend(byte);
             }
             let head = String::from_utf8_lossy(&head);
             let date = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -296,7 +296,7 @@ fn an_aborted_transfer_is_no_read() {
     client.write(
         format!("GET /robots.txt HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {GPTBOT}\r\n\r\n").as_bytes(),
     );
-    client.first_octet();
+    client.first_byte();
     drop(client);
     // Another crawler reads it whole; when that read counts, the aborted one would count too.
     assert_eq!(gateway.send(&get("/robots.txt").by(CLAUDEBOT)).body.len(), large.len());

@@ -21,10 +21,10 @@ fn listener(gateway: &Daemon) -> SocketAddr {
 }
 
 /// What comes back until the gateway closes.
-fn sent(address: SocketAddr, octets: &[u8]) -> String {
+fn sent(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("connected");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
-    stream.write_all(octets).expect("sent");
+    stream.write_all(bytes).expect("sent");
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
@@ -162,8 +162,8 @@ fn without_a_good_header_there_is_no_connection() {
     for (number, header) in cases.into_iter().enumerate() {
         let start = Instant::now();
         // The last two are beginnings: nothing follows, and the gateway does not wait for ever.
-        let octets = if number < 4 { request(header, "/page") } else { header.to_vec() };
-        assert_eq!(sent(address, &octets), "", "{}", header.escape_ascii());
+        let bytes = if number < 4 { request(header, "/page") } else { header.to_vec() };
+        assert_eq!(sent(address, &bytes), "", "{}", header.escape_ascii());
         assert!(start.elapsed() < Duration::from_secs(4), "{number}: {:?}", start.elapsed());
     }
     assert_eq!(counted(&gateway, "proxy_headers_refused"), 6);
@@ -176,8 +176,8 @@ fn it_comes_in_pieces_and_is_asked_for_only_where_it_was_wanted() {
     let gateway = trusting(&origin.url()).start();
     let mut stream = TcpStream::connect(listener(&gateway)).expect("connected");
     stream.set_nodelay(true).expect("no delay");
-    for octet in request(LINE, "/private/slow") {
-        stream.write_all(&[octet]).expect("sent");
+    for byte in request(LINE, "/private/slow") {
+        stream.write_all(&[byte]).expect("sent");
     }
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");

@@ -11,7 +11,7 @@ fn utf16(text: &str) -> Vec<u8> {
     [0xFF, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect()
 }
 
-/// Octets that are no robots.txt, each with a word for the test's messages.
+/// Bytes that are no robots.txt, each with a word for the test's messages.
 pub(crate) fn no_robots() -> Vec<(&'static str, Vec<u8>)> {
     let html = "<!DOCTYPE html>\n<html><head><title>404</title></head><body><p>Not found</p></body></html>\n";
     vec![
@@ -29,12 +29,12 @@ fn error_of(gateway: &Daemon) -> Value {
 }
 
 #[test]
-fn octets_that_are_no_robots_txt_keep_the_last_good_version() {
+fn bytes_that_are_no_robots_txt_keep_the_last_good_version() {
     let origin = Nginx::start();
     let gateway = without_notice(&origin).start();
     assert!(error_of(&gateway).is_null());
-    for (word, octets) in no_robots() {
-        rename_over(&gateway.robots(), &octets);
+    for (word, bytes) in no_robots() {
+        rename_over(&gateway.robots(), &bytes);
         let error = until(&format!("status shows the error of {word}"), || {
             error_of(&gateway).as_str().map(str::to_owned)
         });
@@ -96,12 +96,12 @@ fn html_around_records_is_accepted() {
 }
 
 #[test]
-fn octets_that_are_not_utf_8_are_matched_as_octets() {
+fn bytes_that_are_not_utf_8_are_matched_as_bytes() {
     let origin = Nginx::start();
     let gateway = without_notice(&origin).start();
     let robots = b"User-agent: *\nDisallow: /caf\xe9\n";
     rename_over(&gateway.robots(), robots);
-    until("the octet is matched", || (gateway.send(&get("/caf%E9").by(GPTBOT)).status == 403).then_some(()));
+    until("the byte is matched", || (gateway.send(&get("/caf%E9").by(GPTBOT)).status == 403).then_some(()));
     assert_eq!(gateway.send(&get("/robots.txt")).body, robots);
     assert_eq!(
         gateway.journal().event_of("/caf%E9")["rule"].as_str().map(str::to_ascii_lowercase).as_deref(),

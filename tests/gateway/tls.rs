@@ -161,9 +161,9 @@ fn plain_requests_are_sent_to_https_where_the_site_wants_that() {
     let gateway = site(&authority, &origin.url()).site("redirect_https = true").start();
     let sent = gateway.send(&get("/page?q=1&r=%20").by(CHROME).for_host("a.example:8080"));
     assert_eq!((sent.status, sent.header("Location")), (308, Some("https://a.example/page?q=1&r=%20")));
-    let octets = gateway.send(&get(b"/caf\xc3\xa9".as_slice()).by(CHROME).for_host("a.example"));
-    if octets.status == 308 {
-        assert_eq!(octets.header("Location"), Some("https://a.example/caf%C3%A9"));
+    let bytes = gateway.send(&get(b"/caf\xc3\xa9".as_slice()).by(CHROME).for_host("a.example"));
+    if bytes.status == 308 {
+        assert_eq!(bytes.header("Location"), Some("https://a.example/caf%C3%A9"));
     }
     for target in ["/robots.txt", "//robots.txt", "/%72obots.txt"] {
         assert_eq!(gateway.send(&get(target).by(GPTBOT)).status, 200, "{target}");

@@ -3,9 +3,9 @@
 use super::corpus::records;
 use robots_gateway::config::catalogue::bundled;
 use robots_gateway::identify::{
-    Catalogue, Client, Crawler, Identifier, Knowledge, Obeys, TokenBasis, token_is_legal,
+    Catalogue, ClientKind, Crawler, Identifier, Obeys, RecognitionData, TokenBasis, token_is_legal,
 };
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::collections::HashMap;
 use strum::VariantArray as _;
 
@@ -22,11 +22,12 @@ fn every_entry_is_well_formed() {
         assert!(!name.is_empty() && name.len() <= 64 && name.trim() == &**name, "{name}");
         assert!(crawler.tokens.iter().all(|token| token_is_legal(token)), "{name}");
         assert!(!crawler.signs.is_empty(), "{name} has no sign");
-        assert!(!matches!(crawler.client, Client::Browser | Client::Unnamed), "{name}");
-        let ignores_star = matches!(crawler.client, Client::SpecialCase | Client::Monitor | Client::App);
+        assert!(!matches!(crawler.client, ClientKind::Browser | ClientKind::Unnamed), "{name}");
+        let ignores_star =
+            matches!(crawler.client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
         assert!(!(ignores_star && crawler.star), "{name}");
         assert!(
-            crawler.client != Client::Crawler || crawler.star,
+            crawler.client != ClientKind::Crawler || crawler.star,
             "{name}: a crawler without `*` is a special case"
         );
         assert!(crawler.checked.is_none() || crawler.docs.is_some(), "{name}: checked against what?");
@@ -152,7 +153,8 @@ fn the_major_crawlers_have_their_documented_tokens() {
 fn no_sign_of_an_entry_hits_a_person() {
     let Some(records) = records("browsers.jsonl") else { return };
     let identifier =
-        Identifier::new(Knowledge { catalogue: catalogue(), ..Knowledge::default() }).expect("compiles");
+        Identifier::new(RecognitionData { catalogue: catalogue(), ..RecognitionData::default() })
+            .expect("compiles");
     for record in &records {
         let identity = identifier.recognise_cold(Some(record.user_agent().as_bytes()));
         let named = identity.basis == robots_gateway::identify::Basis::Catalogue;
@@ -218,7 +220,7 @@ fn a_block_of_one_purpose_shuts_out_no_other() {
         let tokens = catalogue.to_block(purpose, &[purpose], &[]);
         let group = |token: &&str| format!("User-agent: {token}\nDisallow: /\n");
         let file = tokens.iter().map(group).collect::<Vec<_>>().concat();
-        let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+        let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
         for crawler in catalogue.crawlers().iter().filter(|crawler| crawler.purpose != purpose) {
             let judged = robots.judge(&crawler.tokens, crawler.star, b"/");
             assert!(judged.allow, "block {purpose} shuts out {}", crawler.name);

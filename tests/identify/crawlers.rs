@@ -3,7 +3,7 @@
 
 use super::corpus::{Record, identifier, percent, records};
 use robots_gateway::config::catalogue::bundled;
-use robots_gateway::identify::{Client, Identifier};
+use robots_gateway::identify::{ClientKind, Identifier};
 
 fn automated(identifier: &Identifier, records: &[Record]) -> usize {
     let hit = |record: &&Record| {
@@ -107,42 +107,42 @@ fn the_documented_group_is_looked_up_first() {
 fn kinds_are_as_the_operators_say() {
     let identifier = identifier();
     for (header, client, name) in [
-        ("Googlebot-Image/1.0", Client::Crawler, "Googlebot-Image"),
-        ("AdsBot-Google (+http://www.google.com/adsbot.html)", Client::SpecialCase, "AdsBot-Google"),
+        ("Googlebot-Image/1.0", ClientKind::Crawler, "Googlebot-Image"),
+        ("AdsBot-Google (+http://www.google.com/adsbot.html)", ClientKind::SpecialCase, "AdsBot-Google"),
         (
             "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; ChatGPT-User/1.0; +https://openai.com/bot",
-            Client::Fetcher,
+            ClientKind::Fetcher,
             "ChatGPT-User",
         ),
         (
             "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
-            Client::Crawler,
+            ClientKind::Crawler,
             "bingbot",
         ),
         (
             "Mozilla/5.0 (compatible; Baiduspider-render/2.0; +http://www.baidu.com/search/spider.html)",
-            Client::Crawler,
+            ClientKind::Crawler,
             "Baiduspider-render",
         ),
         (
             "Mozilla/5.0 (compatible; Let's Encrypt validation server; +https://www.letsencrypt.org)",
-            Client::Monitor,
+            ClientKind::Monitor,
             "Let's Encrypt validation server",
         ),
-        ("Stripe/1.0 (+https://stripe.com/docs/webhooks)", Client::Monitor, "Stripe"),
-        ("GitHub-Hookshot/044aadd", Client::Monitor, "GitHub Hookshot"),
-        ("GitLab/17.4.0-ee", Client::Monitor, "GitLab"),
-        ("PayPal IPN ( https://www.paypal.com/ipn )", Client::Monitor, "PayPal IPN"),
-        ("kube-probe/1.31", Client::Monitor, "kube-probe"),
-        ("curl/8.5.0", Client::Tool, "curl"),
+        ("Stripe/1.0 (+https://stripe.com/docs/webhooks)", ClientKind::Monitor, "Stripe"),
+        ("GitHub-Hookshot/044aadd", ClientKind::Monitor, "GitHub Hookshot"),
+        ("GitLab/17.4.0-ee", ClientKind::Monitor, "GitLab"),
+        ("PayPal IPN ( https://www.paypal.com/ipn )", ClientKind::Monitor, "PayPal IPN"),
+        ("kube-probe/1.31", ClientKind::Monitor, "kube-probe"),
+        ("curl/8.5.0", ClientKind::Tool, "curl"),
         (
             "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/126.0.0.0 Safari/537.36",
-            Client::Tool,
+            ClientKind::Tool,
             "HeadlessChrome",
         ),
         (
             "Feedly/1.0 (+http://www.feedly.com/fetcher.html; like FeedFetcher-Google)",
-            Client::Fetcher,
+            ClientKind::Fetcher,
             "Feedly",
         ),
     ] {

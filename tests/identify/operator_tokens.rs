@@ -2,9 +2,9 @@
 
 use super::corpus::{identifier, records};
 use robots_gateway::config::catalogue::bundled;
-use robots_gateway::identify::{Basis, Client, Identifier, OperatorTokens};
+use robots_gateway::identify::{Basis, ClientKind, Identifier, OperatorTokens};
 
-fn refined(tokens: &[&str], header: &str) -> (Client, Vec<String>) {
+fn refined(tokens: &[&str], header: &str) -> (ClientKind, Vec<String>) {
     let identifier = identifier();
     let own = OperatorTokens::new(tokens.iter().copied());
     let header = Some(header.as_bytes());
@@ -26,7 +26,7 @@ fn tokens_choose_the_group_of_an_automated_client() {
 fn a_catalogued_crawler_answers_to_whole_words_only() {
     let (client, tokens) =
         refined(&["Google", "AdsBot", "Mozilla"], "AdsBot-Google (+http://www.google.com/adsbot.html)");
-    assert_eq!((client, tokens), (Client::SpecialCase, vec!["AdsBot-Google".to_owned()]));
+    assert_eq!((client, tokens), (ClientKind::SpecialCase, vec!["AdsBot-Google".to_owned()]));
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn control_tokens_are_never_found_in_a_header() {
 fn a_browser_is_promoted_only_by_a_product() {
     let chrome =
         "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36";
-    assert_eq!(refined(&["Zorkler"], &format!("{chrome} Zorkler/2.0")).0, Client::Crawler);
-    assert_eq!(refined(&["Zorkler"], &format!("{chrome} Zorkler")).0, Client::Browser);
-    assert_eq!(refined(&["Chrome", "Linux", "Safari"], chrome).0, Client::Browser);
+    assert_eq!(refined(&["Zorkler"], &format!("{chrome} Zorkler/2.0")).0, ClientKind::Crawler);
+    assert_eq!(refined(&["Zorkler"], &format!("{chrome} Zorkler")).0, ClientKind::Browser);
+    assert_eq!(refined(&["Chrome", "Linux", "Safari"], chrome).0, ClientKind::Browser);
     let phone = "Mozilla/5.0 (Linux; Android 9; Zorkler/9 Build/X) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1 Safari/537.36";
-    assert_eq!(refined(&["Zorkler"], phone).0, Client::Browser);
+    assert_eq!(refined(&["Zorkler"], phone).0, ClientKind::Browser);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_basis_is_told() {
     let step = step.expect("a step");
     assert!(step.as_str().contains("`Zorkler`") && step.as_str().contains("never refused"));
     let same = OperatorTokens::new([]).refine(identifier.recognise(header), header, identifier);
-    assert_eq!(same.client, Client::Browser);
+    assert_eq!(same.client, ClientKind::Browser);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn new_browsers_are_no_crawlers_whatever_robots_txt_names() {
         format!("{firefox} Zotero/7.0.11"),
         television.to_owned(),
     ] {
-        assert_eq!(refined(&names, &header).0, Client::Browser, "{header}");
+        assert_eq!(refined(&names, &header).0, ClientKind::Browser, "{header}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! apps are judged is in `apps`.
 
 use super::corpus::{identifier, percent, records};
-use robots_gateway::identify::Client;
+use robots_gateway::identify::ClientKind;
 
 /// Headers of browsers inside apps, of apps, televisions, cars and text browsers.
 const PEOPLE: [&str; 34] = [
@@ -144,8 +144,8 @@ fn no_browser_is_judged() {
     for record in &records {
         let identity = identifier.recognise(Some(record.user_agent().as_bytes()));
         match identity.client {
-            Client::Browser | Client::App => {}
-            Client::Unnamed => unnamed += 1,
+            ClientKind::Browser | ClientKind::App => {}
+            ClientKind::Unnamed => unnamed += 1,
             client => judged.push(format!("{client}: {}", record.user_agent())),
         }
     }

@@ -1,13 +1,13 @@
 //! Hard cases, one by one.
 
 use super::corpus::{identifier, records};
-use robots_gateway::identify::Client;
+use robots_gateway::identify::ClientKind;
 
-fn expected_client(record: &super::corpus::Record) -> Client {
+fn expected_client(record: &super::corpus::Record) -> ClientKind {
     match record.text("expected_class") {
-        "human" => Client::Browser,
-        "user-triggered" | "feed" => Client::Fetcher,
-        "crawler" if record.flag("star_applies") == Some(false) => Client::SpecialCase,
+        "human" => ClientKind::Browser,
+        "user-triggered" | "feed" => ClientKind::Fetcher,
+        "crawler" if record.flag("star_applies") == Some(false) => ClientKind::SpecialCase,
         word => word.parse().expect("a class of the corpus"),
     }
 }
@@ -79,6 +79,6 @@ fn the_preview_of_a_phone_is_never_judged() {
     assert_eq!(identity.crawler.as_deref(), Some("iMessage preview"));
     for own in ["facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "Twitterbot/1.0"]
     {
-        assert_eq!(identifier().recognise(Some(own.as_bytes())).client, Client::Crawler);
+        assert_eq!(identifier().recognise(Some(own.as_bytes())).client, ClientKind::Crawler);
     }
 }

@@ -46,7 +46,7 @@ fn in_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Octets of the white space, comment or literal that `rest` begins with; 0 if it begins with code.
+/// Bytes of the white space, comment or literal that `rest` begins with; 0 if it begins with code.
 fn hidden(rest: &str) -> usize {
     let blank = rest.len() - rest.trim_start().len();
     if blank > 0 {
@@ -70,7 +70,7 @@ fn hidden(rest: &str) -> usize {
     }
 }
 
-/// Octets of the identifier, number or sign that `rest` begins with.
+/// Bytes of the identifier, number or sign that `rest` begins with.
 fn visible(rest: &str) -> usize {
     if rest.starts_with("::") {
         return 2;
@@ -116,7 +116,7 @@ fn raw_string(rest: &str) -> usize {
     rest.get(opened..).and_then(|body| body.find(&end)).map_or(rest.len(), |at| opened + at + end.len())
 }
 
-/// Octets of a literal between two `mark`s, in which a backslash escapes.
+/// Bytes of a literal between two `mark`s, in which a backslash escapes.
 fn quoted(rest: &str, mark: char) -> usize {
     let mut escaped = false;
     for (at, letter) in rest.char_indices().skip(1) {

@@ -147,7 +147,7 @@ impl State {
     }
 }
 
-/// With unread octets in its buffer a socket is reset when it is closed.
+/// With unread bytes in its buffer a socket is reset when it is closed.
 fn reset(stream: &TcpStream) {
     let _ = stream.set_linger_zero();
     let _ = stream.shutdown(Shutdown::Both);
@@ -209,8 +209,8 @@ fn head(reader: &mut impl Read, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
         if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
             return Some(unread.drain(..end + 4).collect());
         }
-        let mut octets = [0; 4096];
-        let count = reader.read(&mut octets).ok().filter(|count| *count > 0)?;
-        unread.extend(&octets[..count]);
+        let mut bytes = [0; 4096];
+        let count = reader.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        unread.extend(&bytes[..count]);
     }
 }

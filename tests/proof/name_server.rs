@@ -33,7 +33,7 @@ pub(crate) enum Manner {
     WrongQuestion,
     /// Empty, without the SOA record that makes it a denial (RFC 2308 §2.2).
     Hollow,
-    /// Octets that are no message.
+    /// Bytes that are no message.
     Garbage,
 }
 
@@ -155,9 +155,9 @@ impl NameServer {
     }
 
     fn serve_udp(&self, socket: &Arc<UdpSocket>) {
-        let mut octets = [0; 1500];
-        while let Ok((length, client)) = socket.recv_from(&mut octets) {
-            let (server, socket, question) = (self.clone(), Arc::clone(socket), octets[..length].to_vec());
+        let mut bytes = [0; 1500];
+        while let Ok((length, client)) = socket.recv_from(&mut bytes) {
+            let (server, socket, question) = (self.clone(), Arc::clone(socket), bytes[..length].to_vec());
             std::thread::spawn(move || {
                 if let Some(answer) = server.answer(&question, true) {
                     // The client may have lost its patience.
@@ -241,13 +241,13 @@ fn reverse(address: IpAddr) -> String {
 }
 
 fn encoded(labels: &[&[u8]]) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for label in labels {
-        octets.push(u8::try_from(label.len()).expect("a short label"));
-        octets.extend_from_slice(label);
+        bytes.push(u8::try_from(label.len()).expect("a short label"));
+        bytes.extend_from_slice(label);
     }
-    octets.push(0);
-    octets
+    bytes.push(0);
+    bytes
 }
 
 /// The name and type of the one question, and where it ends.
@@ -279,18 +279,18 @@ fn message(
     let count = u16::try_from(records.len()).expect("few records").to_be_bytes();
     let denies = denies && records.is_empty();
     let flags = [0x81 | if is_cut { 0x02 } else { 0 }, 0x80 | code];
-    let mut octets = [id, &flags, &[0, 1], &count, &[0, u8::from(denies)], &[0, 0], question].concat();
+    let mut bytes = [id, &flags, &[0, 1], &count, &[0, u8::from(denies)], &[0, 0], question].concat();
     let record = |record: &Record| {
         let length = u16::try_from(record.data.len()).expect("a short record").to_be_bytes();
         let owner = record.owner.as_deref().unwrap_or(&[0xC0, 0x0C]);
         [owner, &record.kind.to_be_bytes(), &[0, 1, 0, 0, 0, 60], &length, &record.data].concat()
     };
     for one in records {
-        octets.extend(record(one));
+        bytes.extend(record(one));
     }
     if denies {
         let names = [encoded(&[b"ns", b"example"]), encoded(&[b"root", b"example"])].concat();
-        octets.extend(record(&Record::new(SOA, [names, vec![0; 19], vec![60]].concat())));
+        bytes.extend(record(&Record::new(SOA, [names, vec![0; 19], vec![60]].concat())));
     }
-    octets
+    bytes
 }

@@ -1,6 +1,6 @@
 //! Targets made to reach a page without naming it.
 //!
-//! Each starts from the segments of a page and is spelled with detours, odd slashes, encoded octets and odd ends.
+//! Each starts from the segments of a page and is spelled with detours, odd slashes, encoded bytes and odd ends.
 
 use crate::files::WANTED;
 use std::fmt::Write as _;
@@ -124,18 +124,18 @@ fn detour(random: &mut Random, target: &mut String) {
 
 fn spell(random: &mut Random, segment: &str, target: &mut String) {
     let odd = random.one_in(4);
-    for octet in segment.bytes() {
-        let is_plain = octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'=' | b'&');
+    for byte in segment.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'=' | b'&');
         let escape = match random.below(8) {
             0 if odd => "%",
             1 if odd => "%25",
-            2 if odd && octet.is_ascii_punctuation() => "%",
+            2 if odd && byte.is_ascii_punctuation() => "%",
             _ if is_plain => {
-                target.push(char::from(octet));
+                target.push(char::from(byte));
                 continue;
             }
             _ => "%",
         };
-        write!(target, "{escape}{octet:02X}").expect("text");
+        write!(target, "{escape}{byte:02X}").expect("text");
     }
 }

@@ -1,10 +1,12 @@
 //! Judging as the gateway does, for a crawler that has read nothing and takes every rule.
 
 use crate::files::RULES;
-use robots_gateway::decide::{Case, NoticePeriod, NoticeTime, Outcome, SiteRules, Version, decide};
-use robots_gateway::identify::{Basis, Client, Identifier, Identity, Knowledge};
-use robots_gateway::request::target::{PathParameters, Target};
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::decide::{
+    NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VerdictInput, VerdictOutcome, decide,
+};
+use robots_gateway::identify::{Basis, ClientKind, Identifier, Identity, RecognitionData};
+use robots_gateway::request::target::{PathParameters, RequestTarget};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,21 +24,21 @@ impl Judge {
 
     pub(crate) fn named(token: &str) -> Self {
         let identity = Identity {
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             crawler: None,
             purpose: None,
             tokens: Arc::new([token.into()]),
             star: true,
             basis: Basis::Catalogue,
         };
-        let identifier = Identifier::new(Knowledge::default()).expect("an identifier");
+        let identifier = Identifier::new(RecognitionData::default()).expect("an identifier");
         Self { identifier, identity: Arc::new(identity) }
     }
 
-    pub(crate) fn outcome(&self, rules: &SiteRules, target: &[u8]) -> Outcome {
+    pub(crate) fn outcome(&self, rules: &SiteRules, target: &[u8]) -> VerdictOutcome {
         let period = NoticePeriod { notice: Duration::ZERO, settle: Duration::ZERO };
-        let target = Target::new(target, PathParameters::Keep);
-        let case = Case {
+        let target = RequestTarget::new(target, PathParameters::Keep);
+        let case = VerdictInput {
             target: &target,
             user_agent: None,
             identifier: &self.identifier,
@@ -52,8 +54,8 @@ impl Judge {
 
 /// Rules, as `decide` takes them.
 pub(crate) fn compile(robots: &[u8]) -> SiteRules {
-    let robots = Robots::parse(robots, &Limits::default()).robots;
-    SiteRules::new(Arc::new(Version::new(None, Arc::new(robots))))
+    let robots = Robots::parse(robots, &ParseLimits::default()).robots;
+    SiteRules::new(Arc::new(RobotsVersion::new(None, Arc::new(robots))))
 }
 
 /// The rules of [`RULES`], one group each.
@@ -79,13 +81,13 @@ pub(crate) fn found(judge: &Judge, rules: &[SiteRules], target: &str, page: &str
     let page = page.replace(' ', "%20");
     let mut found = Found::Open;
     for rules in rules {
-        if !matches!(judge.outcome(rules, page.as_bytes()), Outcome::Violation(_)) {
+        if !matches!(judge.outcome(rules, page.as_bytes()), VerdictOutcome::Violation(_)) {
             continue;
         }
         let now = match judge.outcome(rules, target.as_bytes()) {
-            Outcome::Violation(_) => Found::Violation,
-            Outcome::Variant => Found::Variant,
-            Outcome::Allow | Outcome::Stale(_) => return Found::Hole,
+            VerdictOutcome::Violation(_) => Found::Violation,
+            VerdictOutcome::Variant => Found::Variant,
+            VerdictOutcome::Allow | VerdictOutcome::Stale(_) => return Found::Hole,
         };
         if found != Found::Variant {
             found = now;

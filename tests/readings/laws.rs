@@ -1,6 +1,6 @@
 //! Laws that hold for the readings of every target. `fuzz/fuzz_targets/target.rs` tries them, too.
 
-use robots_gateway::request::target::{PathParameters, Target};
+use robots_gateway::request::target::{PathParameters, RequestTarget};
 
 /// Bounds of `docs/limits.md`: 64 paths, with the query as it is and decoded, and 16 KiB of them.
 const MOST: usize = 2 * 64;
@@ -8,9 +8,9 @@ const MOST_BYTES: usize = 16 * 1024;
 
 /// Panics where `sent` breaks one.
 pub(crate) fn hold(sent: &[u8], parameters: PathParameters) {
-    let target = Target::new(sent, parameters);
+    let target = RequestTarget::new(sent, parameters);
     let judged = target.judged();
-    assert_eq!(Target::new(judged, parameters).judged(), judged, "what is judged is judged as it is");
+    assert_eq!(RequestTarget::new(judged, parameters).judged(), judged, "what is judged is judged as it is");
     let readings: Vec<&[u8]> = target.readings().collect();
     assert!(
         readings.len() <= MOST && readings.iter().map(|reading| reading.len()).sum::<usize>() <= MOST_BYTES
@@ -26,7 +26,7 @@ pub(crate) fn hold(sent: &[u8], parameters: PathParameters) {
         return;
     }
     for reading in &readings {
-        let again = Target::new(reading, parameters);
+        let again = RequestTarget::new(reading, parameters);
         assert_eq!(again.judged(), *reading, "no dot segment is left");
         assert!(
             again.readings().all(|other| other == judged || readings.contains(&other)),

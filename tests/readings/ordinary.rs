@@ -4,7 +4,7 @@
 
 use crate::generate::Random;
 use crate::judge::{Judge, all_rules, compile};
-use robots_gateway::decide::{Outcome, SiteRules};
+use robots_gateway::decide::{SiteRules, VerdictOutcome};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs};
@@ -160,7 +160,7 @@ fn try_all(made_targets: usize) {
     let mut verdicts = 0;
     let mut judged = |rules: &SiteRules, target: &str, times: usize| {
         verdicts += times;
-        if judge.outcome(rules, target.as_bytes()) == Outcome::Variant {
+        if judge.outcome(rules, target.as_bytes()) == VerdictOutcome::Variant {
             println!("{target} became a variant");
             variants += times;
         }

@@ -1,7 +1,7 @@
 //! The corpus that a live run wrote, judged anew.
 
 use crate::judge::{Found, Judge, all_rules, found};
-use robots_gateway::request::target::{PathParameters, Target};
+use robots_gateway::request::target::{PathParameters, RequestTarget};
 
 const CORPUS: &str = include_str!("corpus.tsv");
 
@@ -41,7 +41,7 @@ fn the_guide_lists_what_is_done_to_paths() {
     assert_eq!(rows.len(), 11);
     for row in rows {
         let [.., sent, _, read, _] = row[..] else { panic!("no row: {row:?}") };
-        let target = Target::new(sent.as_bytes(), PathParameters::Keep);
+        let target = RequestTarget::new(sent.as_bytes(), PathParameters::Keep);
         assert!(target.readings().any(|reading| reading == read.as_bytes()), "{sent} is not read as {read}");
     }
 }

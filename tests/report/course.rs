@@ -3,7 +3,7 @@
 use crate::fill::{DAY, crawler, record, writer};
 use crate::support::Folder;
 use robots_gateway::record::{STORE_FILE, StoreReader};
-use robots_gateway::report::{Course, Known, Question, Report};
+use robots_gateway::report::{CatalogueView, Report, ReportQuestion, ViolationTimeline};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Midnight, twenty days ago: long enough for a store to keep days only.
@@ -43,7 +43,7 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
     let stores = [folded(&folder)];
     for (from, to) in [(Duration::ZERO, DAY), (Duration::from_secs(36_000), Duration::from_secs(39_600))] {
         let (from, to) = (midnight() + from, midnight() + to);
-        let question = Question {
+        let question = ReportQuestion {
             from,
             to,
             now: None,
@@ -51,15 +51,15 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
             crawler: None,
             purpose: None,
             top: 9,
-            known: Known::default(),
+            known: CatalogueView::default(),
         };
         let report = Report::of(&stores, &question).expect("a report");
         assert_eq!((report.from, report.to), (midnight(), midnight() + DAY));
-        let course = Course::of(&stores, &question, &report, 48, 5).expect("a course");
+        let course = ViolationTimeline::of(&stores, &question, &report, 48, 5).expect("a course");
         assert_eq!((course.step, course.starts.as_slice()), (DAY, &[midnight()][..]));
         assert_eq!(course.curves[0].counts, [30]);
     }
-    let question = Question {
+    let question = ReportQuestion {
         from: midnight() - DAY * 3,
         to: midnight() + DAY * 2,
         now: None,
@@ -67,9 +67,9 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
         crawler: None,
         purpose: None,
         top: 9,
-        known: Known::default(),
+        known: CatalogueView::default(),
     };
     let report = Report::of(&stores, &question).expect("a report");
-    let course = Course::of(&stores, &question, &report, 48, 5).expect("a course");
+    let course = ViolationTimeline::of(&stores, &question, &report, 48, 5).expect("a course");
     assert_eq!(course.curves[0].counts, [0, 0, 0, 30, 0]);
 }

@@ -1,12 +1,12 @@
 //! Filling a store through the real writer, without a gateway: for names that no header yields, and for long
 //! times.
 
-use robots_gateway::decide::{Notice, Outcome, Reason, Ruling, Verdict, VersionId};
+use robots_gateway::decide::{Notice, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use robots_gateway::enforce::{Action, Mode};
-use robots_gateway::identify::{Basis, Client, Identity, Proof};
+use robots_gateway::identify::{Basis, ClientKind, Identity, Proof};
 use robots_gateway::record::{AddressDetail, Event, EventKind, Occurrence, Recorder, StoreOptions};
 use robots_gateway::request::{RequestFacts, Scheme};
-use robots_gateway::robots::{Kind, Rule};
+use robots_gateway::robots::{Rule, RuleKind};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) fn writer(path: PathBuf) -> Recorder {
 
 pub(crate) fn crawler(name: &str) -> Identity {
     Identity {
-        client: Client::Crawler,
+        client: ClientKind::Crawler,
         crawler: Some(name.into()),
         purpose: None,
         tokens: Arc::new([]),
@@ -35,17 +35,17 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
     let rules: [&[u8]; 4] = [b"Disallow: /a", b"Disallow: /b", b"Disallow: /c", b"Disallow: /section"];
     let line = u32::try_from(number % 4).expect("small");
     let rule = Rule {
-        kind: Kind::Disallow,
+        kind: RuleKind::Disallow,
         line: line + 2,
         text: rules[number % 4],
         marked: rules[number % 4],
         pattern: b"/",
-        octets: 1,
+        bytes: 1,
     };
     let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
     let notice = if number.is_multiple_of(3) { Notice::Lapsed } else { Notice::Read };
-    let (outcome, version) = (Outcome::Violation(notice), Some(VersionId::of(b"a")));
-    let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version };
+    let (outcome, version) = (VerdictOutcome::Violation(notice), Some(VersionId::of(b"a")));
+    let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
     let facts = RequestFacts {
         scheme: Scheme::Http,
         method: "GET",

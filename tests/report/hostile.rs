@@ -82,7 +82,7 @@ fn csv(text: &str, entries: usize) {
 /// The recogniser lets few of these through as names; a store may hold any, a file of it having been made
 /// elsewhere.
 #[test]
-fn names_of_any_octets_are_harmless() {
+fn names_of_any_bytes_are_harmless() {
     let folder = Folder::new();
     let recorder = writer(folder.join(STORE_FILE));
     for (number, agent) in AGENTS.iter().enumerate() {

@@ -100,7 +100,7 @@ fn a_mail_can_carry_it() {
     };
     let text = case(&[]);
     let longest = text.lines().map(str::len).max().unwrap_or_default();
-    assert!((500..998).contains(&longest), "{longest} octets in a line of\n{text}");
+    assert!((500..998).contains(&longest), "{longest} bytes in a line of\n{text}");
     // Four rules, each after a read and without one: eight entries.
     assert!(!text.contains("more, met by"), "{text}");
     let short = case(&["--top", "3"]);

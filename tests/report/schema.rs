@@ -63,7 +63,7 @@ fn fits(schema: &Value, keyword: &str, wanted: &Value, value: &Value) -> bool {
         }
         "pattern" => value.as_str().is_none_or(|text| {
             assert_eq!(*wanted, "^[0-9a-f]{12}$", "the one pattern that this test knows");
-            text.len() == 12 && text.bytes().all(|octet| matches!(octet, b'0'..=b'9' | b'a'..=b'f'))
+            text.len() == 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         }),
         _ => panic!("the schema has a keyword `{keyword}` that this test does not know"),
     }

@@ -100,13 +100,13 @@ fn a_season_of_three_hundred_crawlers_is_reported_in_a_second() {
     let folder = Folder::new();
     let sent = fill(&folder);
     let size = std::fs::metadata(folder.join(STORE_FILE)).expect("a store").len();
-    println!("{sent} violations, store of {size} octets");
+    println!("{sent} violations, store of {size} bytes");
     let mut above = Vec::new();
     for arguments in
         [&[][..], &["--format", "json"], &["--format", "csv"], &["--crawler", "season7bot", "--evidence"]]
     {
         let (took, most, said) = measured(&folder, arguments);
-        println!("{arguments:?}: {took:.2?}, {most} KiB at most, {} octets", said.len());
+        println!("{arguments:?}: {took:.2?}, {most} KiB at most, {} bytes", said.len());
         if arguments.contains(&"json") {
             let report: serde_json::Value = serde_json::from_str(&said).expect("JSON");
             let counts = report["crawlers"].as_array().expect("crawlers").iter();

@@ -80,8 +80,8 @@ fn what_is_no_request_is_told_of_with_its_reason() {
             "POST /chunk HTTP/1.1",
         ),
     ];
-    for (index, (octets, status, fault, target)) in cases.into_iter().enumerate() {
-        let answer = text(exchange(gateway.address(), octets));
+    for (index, (bytes, status, fault, target)) in cases.into_iter().enumerate() {
+        let answer = text(exchange(gateway.address(), bytes));
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer}");
         let line: Value = serde_json::from_str(&lines(&gateway, index + 1)[index]).expect("JSON");
         assert_eq!((&line["status"], &line["fault"]), (&status.into(), &fault.into()), "{line}");
@@ -154,8 +154,8 @@ fn what_was_understood_and_then_went_wrong_is_told_of_too() {
     assert_eq!((&line["status"], &line["fault"]), (&400.into(), &"chunk".into()), "{line}");
 }
 
-fn text(octets: Vec<u8>) -> String {
-    String::from_utf8(octets).expect("UTF-8")
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("UTF-8")
 }
 
 /// The status of the one line that `request` leads to, which is that of its answer where there is one.
@@ -180,7 +180,7 @@ fn who_was_too_slow_is_told_apart() {
     assert_eq!(status_of(builder, body), 408, "the client");
     let builder = Daemon::with(ROBOTS).at("http://127.0.0.1:9");
     assert_eq!(status_of(builder, page), 502, "nobody is there");
-    // No label of a name has more than 63 octets (RFC 1035 §2.3.4), so that no name server is asked.
+    // No label of a name has more than 63 bytes (RFC 1035 §2.3.4), so that no name server is asked.
     let builder = Daemon::with(ROBOTS).at(&format!("http://{}.invalid:80", "x".repeat(64)));
     assert_eq!(status_of(builder, page), 503, "nobody knows where it is");
 }

@@ -42,7 +42,7 @@ fn accepted(streams: &Receiver<TcpStream>) -> TcpStream {
     streams.recv_timeout(crate::wire::PATIENCE).expect("the gateway connects")
 }
 
-/// A reset would overtake the answer if the gateway closed over octets it has not read.
+/// A reset would overtake the answer if the gateway closed over bytes it has not read.
 #[test]
 fn a_refusal_arrives_however_large_the_body() {
     let origin = Keeper::start();
@@ -220,9 +220,9 @@ fn a_large_body_is_not_kept_in_memory() {
         }
     });
     read_until(&mut client, b"\r\n\r\n");
-    let (mut read, mut octets) = (0, vec![0; 1 << 16]);
+    let (mut read, mut bytes) = (0, vec![0; 1 << 16]);
     while read < LENGTH {
-        read += client.read(&mut octets).expect("the body");
+        read += client.read(&mut bytes).expect("the body");
     }
     sender.join().expect("no panic");
     let status =

@@ -25,15 +25,15 @@ fn data(body: &[u8], chunked: bool) -> String {
     data
 }
 
-/// A way to the gateway: octets there, and everything that comes back until it closes.
+/// A way to the gateway: bytes there, and everything that comes back until it closes.
 type Way<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 
 #[track_caller]
 fn check(row: &Row, way: Way<'_>, origin: &Keeper) -> bool {
     origin.take();
     let answer = way(&row.sent);
-    let seen: usize = origin.so_far().iter().map(Kept::octets).sum();
-    eprintln!("{:16}  {:50}  {:?}, the origin saw {seen} octets", row.clause, row.name, statuses(&answer));
+    let seen: usize = origin.so_far().iter().map(Kept::bytes).sum();
+    eprintln!("{:16}  {:50}  {:?}, the origin saw {seen} bytes", row.clause, row.name, statuses(&answer));
     let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
     match &row.expected {
         Expected::Refused(status) => {
@@ -68,8 +68,8 @@ fn every_row_is_refused_or_forwarded_with_its_meaning() {
     let gateway = builder.start();
     let tls = tls_address(&gateway);
     let ways: [(&str, Way<'_>); 2] = [
-        ("TCP", &|octets| exchange(gateway.address(), octets)),
-        ("TLS", &|octets| exchange_over_tls(&authority, tls, octets)),
+        ("TCP", &|bytes| exchange(gateway.address(), bytes)),
+        ("TLS", &|bytes| exchange_over_tls(&authority, tls, bytes)),
     ];
     let rows = rows();
     // Heads that are too large are counted with the limits of connections.
@@ -98,15 +98,15 @@ fn rows_are_distinct_and_more_than_sixty_are_violations() {
 
 /// The gateway may get a request in any pieces; the answer is the same.
 #[test]
-fn octet_by_octet_is_the_same() {
+fn byte_by_byte_is_the_same() {
     use std::io::Write;
     let origin = Keeper::start();
     let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
     for row in rows().iter().filter(|row| row.sent.len() < 300) {
         origin.take();
         let mut stream = crate::wire::connect(gateway.address());
-        for octet in &*row.sent {
-            if stream.write_all(&[*octet]).is_err() {
+        for byte in &*row.sent {
+            if stream.write_all(&[*byte]).is_err() {
                 break;
             }
         }
@@ -123,7 +123,7 @@ fn octet_by_octet_is_the_same() {
     }
 }
 
-/// Octets that RFC 3986 §2 lets no target hold as they are, but clients send; and a percent sign that begins nothing.
+/// Bytes that RFC 3986 §2 lets no target hold as they are, but clients send; and a percent sign that begins nothing.
 const RAW: [(&str, &[u8]); 14] = [
     ("`\"`", b"\""),
     ("`#`", b"#"),
@@ -143,7 +143,7 @@ const RAW: [(&str, &[u8]); 14] = [
 
 /// What the standard leaves open: 400, or as they are (RFC 9112 §3.2). They never arrive as something else.
 #[test]
-fn conformance_of_octets_that_no_uri_may_hold() {
+fn conformance_of_bytes_that_no_uri_may_hold() {
     let origin = Keeper::start();
     let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
     let became = |target: &[u8]| {
@@ -159,10 +159,10 @@ fn conformance_of_octets_that_no_uri_may_hold() {
             other => panic!("{}: {other:?}", target.escape_ascii()),
         }
     };
-    let rows = RAW.map(|(name, octets)| {
-        let (path, query) = ([b"/a", octets, b"b"].concat(), [b"/a?", octets, b"b"].concat());
+    let rows = RAW.map(|(name, bytes)| {
+        let (path, query) = ([b"/a", bytes, b"b"].concat(), [b"/a?", bytes, b"b"].concat());
         format!("| {name} | {} | {} |\n", became(&path), became(&query))
     });
     let heads = "| What is sent | In the path | In the query |\n|---|---|---|\n";
-    is_told("octets", &format!("{heads}{}", rows.concat()));
+    is_told("bytes", &format!("{heads}{}", rows.concat()));
 }

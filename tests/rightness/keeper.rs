@@ -1,4 +1,4 @@
-//! An origin that keeps every octet of every message, framed by its own strict reading, and answers each.
+//! An origin that keeps every byte of every message, framed by its own strict reading, and answers each.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,26 +10,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) enum Kept {
     /// A whole message: head with its empty line, and body as it was framed.
     Whole { head: Vec<u8>, body: Vec<u8> },
-    /// Octets that ended before the message did.
+    /// Bytes that ended before the message did.
     Torn(Vec<u8>),
 }
 
 impl Kept {
-    /// How many octets came.
-    pub(crate) fn octets(&self) -> usize {
+    /// How many bytes came.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Whole { head, body } => head.len() + body.len(),
-            Self::Torn(octets) => octets.len(),
+            Self::Torn(bytes) => bytes.len(),
         }
     }
 
     /// The request line.
     pub(crate) fn request_line(&self) -> String {
-        let octets = match self {
+        let bytes = match self {
             Self::Whole { head, .. } | Self::Torn(head) => head,
         };
-        let end = octets.windows(2).position(|pair| pair == b"\r\n").unwrap_or(octets.len());
-        octets[..end].escape_ascii().to_string()
+        let end = bytes.windows(2).position(|pair| pair == b"\r\n").unwrap_or(bytes.len());
+        bytes[..end].escape_ascii().to_string()
     }
 
     /// The values of a field of a whole message, in order.
@@ -160,7 +160,7 @@ fn chunks(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
 
 fn until(stream: &mut TcpStream, unread: &mut Vec<u8>, end: &[u8]) -> Option<Vec<u8>> {
     loop {
-        if let Some(found) = unread.windows(end.len()).position(|octets| octets == end) {
+        if let Some(found) = unread.windows(end.len()).position(|bytes| bytes == end) {
             return Some(unread.drain(..found + end.len()).collect());
         }
         let length = unread.len();
@@ -171,11 +171,11 @@ fn until(stream: &mut TcpStream, unread: &mut Vec<u8>, end: &[u8]) -> Option<Vec
 }
 
 fn fill(stream: &mut TcpStream, unread: &mut Vec<u8>, length: usize) -> bool {
-    let mut octets = [0; 16_384];
+    let mut bytes = [0; 16_384];
     while unread.len() < length {
-        match stream.read(&mut octets) {
+        match stream.read(&mut bytes) {
             Ok(0) | Err(_) => return false,
-            Ok(count) => unread.extend(&octets[..count]),
+            Ok(count) => unread.extend(&bytes[..count]),
         }
     }
     true

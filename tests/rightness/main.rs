@@ -1,7 +1,7 @@
-//! Rightness of HTTP from the outside: a request is refused, or reaches the origin with its meaning, octet by
-//! octet; never anything in between (RFC 9112 §11.2).
+//! Rightness of HTTP from the outside: a request is refused, or reaches the origin with its meaning, byte by
+//! byte; never anything in between (RFC 9112 §11.2).
 //!
-//! Everything runs against the built program, with an origin that keeps the octets it is sent.
+//! Everything runs against the built program, with an origin that keeps the bytes it is sent.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

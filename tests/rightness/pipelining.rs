@@ -20,7 +20,7 @@ fn lines(kept: &[Kept]) -> Vec<String> {
 #[test]
 fn every_one_is_answered_in_its_turn() {
     let origin = Keeper::answering(|head| {
-        let line = head.split(|octet| *octet == b'\r').next().expect("a line");
+        let line = head.split(|byte| *byte == b'\r').next().expect("a line");
         [format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", line.len()).as_bytes(), line].concat()
     });
     let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();

@@ -39,9 +39,9 @@ fn origin(speak: fn(TcpStream, Vec<u8>)) -> SocketAddr {
 /// Takes the upgrade and sends back what it hears.
 fn echo(mut stream: TcpStream, _: Vec<u8>) {
     stream.write_all(SWITCH.as_bytes()).expect("sent");
-    let mut octets = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut octets) {
-        if stream.write_all(&octets[..count]).is_err() {
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+        if stream.write_all(&bytes[..count]).is_err() {
             return;
         }
     }
@@ -52,18 +52,18 @@ fn in_front_of(address: SocketAddr) -> Daemon {
 }
 
 #[test]
-fn after_the_handshake_octets_go_both_ways_as_they_are() {
+fn after_the_handshake_bytes_go_both_ways_as_they_are() {
     let gateway = in_front_of(origin(echo));
     let mut client = connect(gateway.address());
     client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
     let head = String::from_utf8(read_until(&mut client, b"\r\n\r\n")).expect("text");
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     assert!(head.to_ascii_lowercase().contains("upgrade: websocket"), "{head}");
-    for octets in [&b"\x81\x05hello"[..], b"GET /private HTTP/1.1\r\n\r\n", b"\0\xff\r\n"] {
-        client.write_all(octets).expect("sent");
-        let mut echoed = vec![0; octets.len()];
+    for bytes in [&b"\x81\x05hello"[..], b"GET /private HTTP/1.1\r\n\r\n", b"\0\xff\r\n"] {
+        client.write_all(bytes).expect("sent");
+        let mut echoed = vec![0; bytes.len()];
         client.read_exact(&mut echoed).expect("the echo");
-        assert_eq!(echoed, octets);
+        assert_eq!(echoed, bytes);
     }
 }
 
@@ -72,8 +72,8 @@ fn after_the_handshake_octets_go_both_ways_as_they_are() {
 fn a_fast_origin_loses_nothing() {
     let gateway = in_front_of(origin(|mut stream, _| {
         stream.write_all(format!("{SWITCH}hello").as_bytes()).expect("sent");
-        let mut octet = [0];
-        let _ = stream.read(&mut octet);
+        let mut byte = [0];
+        let _ = stream.read(&mut byte);
     }));
     for round in 0..100 {
         let mut client = connect(gateway.address());
@@ -84,7 +84,7 @@ fn a_fast_origin_loses_nothing() {
 }
 
 #[test]
-fn octets_sent_before_the_handshake_is_over_wait_for_it() {
+fn bytes_sent_before_the_handshake_is_over_wait_for_it() {
     let gateway = in_front_of(origin(echo));
     let mut client = connect(gateway.address());
     client.write_all(format!("{}early", handshake("/chat", CHROME)).as_bytes()).expect("sent");
@@ -93,7 +93,7 @@ fn octets_sent_before_the_handshake_is_over_wait_for_it() {
     assert_eq!(read_until(&mut client, b"early"), b"early");
 }
 
-/// CVE-2026-2833 was this: octets behind a handshake that the origin did not take.
+/// CVE-2026-2833 was this: bytes behind a handshake that the origin did not take.
 #[test]
 fn a_handshake_that_fails_hides_no_request() {
     let origin = Keeper::start();
@@ -169,8 +169,8 @@ fn tell_the_time(mut stream: TcpStream, _: Vec<u8>) {
     stream.set_nodelay(true).expect("no delay");
     let mut reader = stream.try_clone().expect("another handle");
     std::thread::spawn(move || {
-        let mut octets = vec![0; 64 * 1024];
-        while matches!(reader.read(&mut octets), Ok(1..)) {
+        let mut bytes = vec![0; 64 * 1024];
+        while matches!(reader.read(&mut bytes), Ok(1..)) {
             std::thread::sleep(Duration::from_millis(2));
         }
     });
@@ -185,7 +185,7 @@ fn now() -> u64 {
     START.elapsed().as_millis().try_into().expect("a short time")
 }
 
-/// Few octets do not wait for more of an answer there, nor does the client keep the origin from being heard.
+/// Few bytes do not wait for more of an answer there, nor does the client keep the origin from being heard.
 #[test]
 fn small_pieces_leave_the_tunnel_at_once_while_the_client_floods_it() {
     let gateway = in_front_of(origin(tell_the_time));

@@ -1,6 +1,6 @@
 //! A search for files and targets that make one decision slow, within 500 KiB and 8 KiB.
 //!
-//! Times are told in passes: how long it takes to read the target once, octet by octet.
+//! Times are told in passes: how long it takes to read the target once, byte by byte.
 
 use crate::generate::Random;
 use crate::parse;
@@ -17,14 +17,14 @@ const TARGET: usize = 8 * 1024;
 struct Shape {
     /// How many letters pieces and target are made of.
     letters: usize,
-    /// Pieces of a rule, and the octets of each.
+    /// Pieces of a rule, and the bytes of each.
     pieces: usize,
     size: usize,
     tail: Tail,
     /// Pieces are of one letter and of any size up to `size`, so that they end in each other.
     nested: bool,
     anchored: bool,
-    /// Some octets are `%2F`, which is read in two ways, and the target has a query.
+    /// Some bytes are `%2F`, which is read in two ways, and the target has a query.
     encoded: bool,
     /// Tokens, each of which combines nearly all parts of the file.
     tokens: usize,
@@ -37,11 +37,11 @@ struct Shape {
 enum Tail {
     /// Nothing.
     None,
-    /// One of so many octets that are nowhere.
+    /// One of so many bytes that are nowhere.
     Absent(usize),
-    /// Octets that are different for every rule.
+    /// Bytes that are different for every rule.
     Distinct,
-    /// Octets that stand only at the start of the target.
+    /// Bytes that stand only at the start of the target.
     First,
 }
 
@@ -125,8 +125,8 @@ impl Shape {
         if self.encoded {
             target.replace_range(TARGET / 2..=TARGET / 2, "?");
             for at in (10..TARGET - 10).step_by(97) {
-                let octets = if at < TARGET / 2 { "%2F" } else { "/ab" };
-                target.replace_range(at..at + 3, octets);
+                let bytes = if at < TARGET / 2 { "%2F" } else { "/ab" };
+                target.replace_range(at..at + 3, bytes);
             }
         }
         target
@@ -169,10 +169,10 @@ fn least(runs: usize, mut work: impl FnMut()) -> Duration {
     (0..runs).map(time).min().unwrap_or_default()
 }
 
-/// One pass over the target, octet by octet.
+/// One pass over the target, byte by byte.
 fn pass(target: &str) -> Duration {
     least(9, || {
-        let mix = |hash: u64, &octet: &u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01B3);
+        let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         black_box(black_box(target).as_bytes().iter().fold(0xCBF2_9CE4_8422_2325, mix));
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::generate::{self, Random, TOKENS};
 use crate::naive::Naive;
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::fmt::Write;
 
 /// Compares on at least `decisions` decisions; files hold up to about `rules` rules a group.
@@ -11,7 +11,7 @@ fn compare(seed: u64, decisions: usize, rules: usize) {
     let (mut done, mut disallowed, mut decided) = (0, 0, 0);
     while done < decisions {
         let file = generate::file(&mut random, rules);
-        let robots = Robots::parse(&file.bytes, &Limits::default()).robots;
+        let robots = Robots::parse(&file.bytes, &ParseLimits::default()).robots;
         let naive = Naive::parse(&file.bytes);
         for _ in 0..40 {
             let target = if random.one_in(3) || file.patterns.is_empty() {
@@ -46,14 +46,14 @@ fn compare(seed: u64, decisions: usize, rules: usize) {
 /// Compares on `decisions` random targets; how many are disallowed.
 fn compare_on(file: &str, tokens: &[String], letters: &str, decisions: usize) -> usize {
     let mut random = Random::new(6);
-    let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+    let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
     let naive = Naive::parse(file.as_bytes());
     let letters = letters.as_bytes();
     let mut disallowed = 0;
     for _ in 0..decisions {
         let size = 4 + random.below(12);
-        let octets = (0..size).map(|_| letters[random.below(letters.len())]);
-        let target: Vec<u8> = std::iter::once(b'/').chain(octets).collect();
+        let bytes = (0..size).map(|_| letters[random.below(letters.len())]);
+        let target: Vec<u8> = std::iter::once(b'/').chain(bytes).collect();
         let token = tokens[random.below(tokens.len())].as_str();
         let ours = robots.judge(&[token], true, &target);
         let theirs = naive.judge(&[token], true, &target);
@@ -106,13 +106,13 @@ fn on_groups_that_are_too_many_to_combine() {
 #[test]
 fn on_rules_that_are_tried_together() {
     let mut random = Random::new(12);
-    let octets = ["a", "a", "b", "b", "ab", "aab", "/", "%2F", "?", "%3F", "c", "%3D"];
+    let bytes = ["a", "a", "b", "b", "ab", "aab", "/", "%2F", "?", "%3F", "c", "%3D"];
     let (mut decided, mut undecided) = (0, 0);
     for (number, kinds) in [2, 5, 7, 12].into_iter().enumerate() {
         let mut text = |size: usize, stars: usize| {
             let mut text = String::from("/");
             for _ in 0..size {
-                text.push_str(if random.below(9) < stars { "*" } else { octets[random.below(kinds)] });
+                text.push_str(if random.below(9) < stars { "*" } else { bytes[random.below(kinds)] });
             }
             text
         };
@@ -122,7 +122,7 @@ fn on_rules_that_are_tried_together() {
             let (body, end) = (text(30 + number * 20, 2), ["", "d", "$", "*d*c"][rule % 4]);
             let _ = writeln!(file, "{record}: {}{body}{end}", ["", "*"][rule / 4 % 2]);
         }
-        let robots = Robots::parse(file.as_bytes(), &Limits::default()).robots;
+        let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
         let naive = Naive::parse(file.as_bytes());
         for size in [200, 400, 1000] {
             let target = text(size, 0);

@@ -1,7 +1,7 @@
 //! RFC 9309, section by section. Tests named `choice_…` fix what the RFC leaves open.
 
 use crate::{allowed, judge, parse, robots};
-use robots_gateway::robots::{Kind, LEAST_LIMIT, Limits, Reason, Robots, Severity};
+use robots_gateway::robots::{JudgementReason, LEAST_LIMIT, ParseLimits, Robots, RuleKind, Severity};
 
 /// Section 2.2.1: the token is matched without regard to case, and exactly.
 #[test]
@@ -38,7 +38,7 @@ fn s2_2_1_the_star_group_is_for_those_without_a_group() {
     assert!(judge(&robots, "FooBot", "/star").allow, "a crawler with a group does not read the other");
     let none = robots.judge(&["BarBot"], false, b"/star");
     assert!(none.allow);
-    assert_eq!(none.reason, Reason::NoGroup);
+    assert_eq!(none.reason, JudgementReason::NoGroup);
 }
 
 /// Section 2.2.1: "If no group matches the product token and there is no group with a user-agent
@@ -48,7 +48,7 @@ fn s2_2_1_no_group_no_rules() {
     let robots = robots("User-agent: FooBot\nDisallow: /\n");
     let judgement = judge(&robots, "BarBot", "/");
     assert!(judgement.allow && judgement.group.is_none());
-    assert_eq!(judgement.reason, Reason::NoGroup);
+    assert_eq!(judgement.reason, JudgementReason::NoGroup);
 }
 
 /// A crawler may document several tokens; the first that has a group decides.
@@ -69,9 +69,9 @@ fn s2_2_several_user_agent_lines_make_one_group() {
 }
 
 /// Section 2.2.2: "The most specific match found MUST be used. The most specific match is the match
-/// that has the most octets."
+/// that has the most bytes."
 #[test]
-fn s2_2_2_most_octets_decide() {
+fn s2_2_2_most_bytes_decide() {
     let file = "User-agent: *\nAllow: /p\nDisallow: /p/q\nAllow: /p/q/r\n";
     assert_eq!(allowed(file, &["/p", "/p/q", "/p/q/r"]), ["/p", "/p/q/r"]);
     let file =
@@ -86,7 +86,7 @@ fn s2_2_2_allow_wins_a_tie() {
     for file in ["User-agent: *\nDisallow: /x\nAllow: /x\n", "User-agent: *\nAllow: /x\nDisallow: /x\n"] {
         let robots = robots(file);
         let rule = judge(&robots, "a", "/x").rule.unwrap();
-        assert_eq!(rule.kind, Kind::Allow);
+        assert_eq!(rule.kind, RuleKind::Allow);
     }
 }
 
@@ -95,8 +95,8 @@ fn s2_2_2_allow_wins_a_tie() {
 #[test]
 fn s2_2_2_no_match_is_allowed() {
     let robots = robots("User-agent: a\nDisallow: /x\n\nUser-agent: b\n");
-    assert_eq!(judge(&robots, "a", "/y").reason, Reason::NoRule);
-    assert_eq!(judge(&robots, "b", "/x").reason, Reason::NoRule);
+    assert_eq!(judge(&robots, "a", "/y").reason, JudgementReason::NoRule);
+    assert_eq!(judge(&robots, "b", "/x").reason, JudgementReason::NoRule);
 }
 
 /// Section 2.2.2: "The /robots.txt URI is implicitly allowed."
@@ -105,12 +105,12 @@ fn s2_2_2_robots_txt_is_allowed() {
     let robots = robots("User-agent: *\nDisallow: /\nDisallow: /robots.txt\n");
     let judgement = judge(&robots, "a", "/robots.txt");
     assert!(judgement.allow);
-    assert_eq!(judgement.reason, Reason::RobotsTxt);
+    assert_eq!(judgement.reason, JudgementReason::RobotsTxt);
     assert!(!judge(&robots, "a", "/robots.txt?x").allow);
     assert!(!judge(&robots, "a", "/ROBOTS.TXT").allow);
 }
 
-/// Section 2.2.2: rules match from the first octet of the path, and case matters.
+/// Section 2.2.2: rules match from the first byte of the path, and case matters.
 #[test]
 fn s2_2_2_paths_are_compared_from_the_start_and_with_case() {
     let file = "User-agent: *\nDisallow: /Fish\n";
@@ -134,7 +134,7 @@ fn s2_2_2_figure_4() {
     }
 }
 
-/// Section 2.2.2: reserved octets differ from their encoded form where they are delimiters.
+/// Section 2.2.2: reserved bytes differ from their encoded form where they are delimiters.
 #[test]
 fn s2_2_2_encoded_delimiters_are_data() {
     for (rule, target) in [
@@ -149,7 +149,7 @@ fn s2_2_2_encoded_delimiters_are_data() {
     }
 }
 
-/// Section 2.2.3: `*` is 0 or more octets, `$` the end.
+/// Section 2.2.3: `*` is 0 or more bytes, `$` the end.
 #[test]
 fn s2_2_3_special_characters() {
     let file = "User-agent: *\nDisallow: /a*b$\n";
@@ -212,10 +212,10 @@ fn s2_5_the_parsing_limit() {
     let parsed = parse(&file);
     assert!(judge(&parsed.robots, "a", "/across").allow && judge(&parsed.robots, "a", "/beyond").allow);
     assert!(parsed.findings.iter().any(|finding| finding.kind.code() == "too-large"));
-    let more = Robots::parse(&file, &Limits { max_bytes: file.len() });
+    let more = Robots::parse(&file, &ParseLimits { max_bytes: file.len() });
     assert!(!judge(&more.robots, "a", "/beyond").allow);
     assert!(more.findings.iter().all(|finding| finding.severity == Severity::Note), "others may read less");
-    let less = Robots::parse(&file, &Limits { max_bytes: 10 });
+    let less = Robots::parse(&file, &ParseLimits { max_bytes: 10 });
     assert!(!judge(&less.robots, "a", "/within").allow, "a limit below 500 KiB is raised to it");
 }
 
@@ -315,9 +315,9 @@ fn choice_leniency() {
     assert!(judge(&robots, "a", "/3").allow && judge(&robots, "a", "/5").allow);
 }
 
-/// "The most octets" are those of the rule as written: `*` and `$` count.
+/// "The most bytes" are those of the rule as written: `*` and `$` count.
 #[test]
-fn choice_what_counts_as_octets() {
+fn choice_what_counts_as_bytes() {
     assert!(allowed("User-agent: *\nAllow: /a\nDisallow: /a*\n", &["/a"]).is_empty());
     assert_eq!(
         allowed("User-agent: *\nAllow: /%61b\nDisallow: /ab\n", &["/ab"]).len(),

@@ -1,7 +1,7 @@
 //! What is said about odd files, and where.
 
 use crate::parse;
-use robots_gateway::robots::{FindingKind, LEAST_LIMIT, Limits, Robots, Severity};
+use robots_gateway::robots::{FindingKind, LEAST_LIMIT, ParseLimits, Robots, Severity};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -232,7 +232,7 @@ fn everything_disallowed_but_for_some_paths() {
         assert_eq!(all.related_line(), Some(line));
         assert!(all.to_string().contains("all but the paths that rules allow"), "{all}");
     }
-    // `Allow: /` has fewer octets than `/**`, so it lets nothing out.
+    // `Allow: /` has fewer bytes than `/**`, so it lets nothing out.
     let found = parse("User-agent: *\nDisallow: /**\nAllow: /\n").findings;
     assert!(found.iter().any(|f| f.kind == FindingKind::DisallowAll && f.related_line().is_none()));
 }
@@ -333,7 +333,7 @@ fn size() {
         while file.len() < size {
             file.push_str(if size - file.len() == 1 { "#" } else { "#\n" });
         }
-        let parsed = Robots::parse((file + end).as_bytes(), &Limits { max_bytes: limit });
+        let parsed = Robots::parse((file + end).as_bytes(), &ParseLimits { max_bytes: limit });
         let found = parsed.findings.iter().map(|found| (found.kind, found.severity, found.to_string()));
         found.collect::<Vec<_>>()
     };

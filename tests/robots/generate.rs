@@ -47,12 +47,12 @@ const AGENTS: [&[u8]; 14] = [
     b"*Bot",
 ];
 
-/// Which octets a path is made of.
+/// Which bytes a path is made of.
 #[derive(Clone, Copy)]
 pub(crate) enum Alphabet {
     /// Mostly plain letters and separators.
     Plain,
-    /// Every way of writing the octets that differ between implementations.
+    /// Every way of writing the bytes that differ between implementations.
     Encoded,
     /// Words, so that files grow large with few equal rules.
     Words,
@@ -172,15 +172,15 @@ pub(crate) fn target(random: &mut Random, alphabet: Alphabet) -> Vec<u8> {
 pub(crate) fn near(random: &mut Random, pattern: &[u8], alphabet: Alphabet) -> Vec<u8> {
     let mut out = Vec::new();
     let body = pattern.strip_suffix(b"$").filter(|_| !random.one_in(8)).unwrap_or(pattern);
-    for &octet in body {
-        if octet == b'*' {
+    for &byte in body {
+        if byte == b'*' {
             for _ in 0..random.below(3) {
                 out.extend_from_slice(random.pick(alphabet.pieces()));
             }
         } else if random.one_in(40) {
             out.extend_from_slice(random.pick(alphabet.pieces()));
         } else {
-            out.push(octet);
+            out.push(byte);
         }
     }
     if random.one_in(3) {

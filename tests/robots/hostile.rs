@@ -118,8 +118,8 @@ fn hundred_megabytes_of_random_bytes() {
 #[test]
 fn a_line_of_500_kib() {
     let start = Instant::now();
-    for octet in ["a", "*", "%", "%41", "/", "$", " ", "\0", "\u{e9}", "*a", ":"] {
-        let line = octet.repeat(500 * 1024 / octet.len() - 200);
+    for byte in ["a", "*", "%", "%41", "/", "$", " ", "\0", "\u{e9}", "*a", ":"] {
+        let line = byte.repeat(500 * 1024 / byte.len() - 200);
         for file in [
             format!("User-agent: *\nDisallow: /{line}\nDisallow: /z\n"),
             format!("User-agent: {line}\nDisallow: /z\n\nUser-agent: *\nDisallow: /z\n"),
@@ -127,9 +127,9 @@ fn a_line_of_500_kib() {
         ] {
             let robots = robots(&file);
             // In a pattern, some of them stand for everything or for nothing.
-            let everything = ["*", " ", "\0"].contains(&octet);
-            assert!(judge(&robots, "FooBot", "/y").allow || everything, "{octet:?}");
-            assert!(!judge(&robots, "FooBot", "/z").allow, "{octet:?}");
+            let everything = ["*", " ", "\0"].contains(&byte);
+            assert!(judge(&robots, "FooBot", "/y").allow || everything, "{byte:?}");
+            assert!(!judge(&robots, "FooBot", "/z").allow, "{byte:?}");
             robots.judge(&["FooBot"], true, line.as_bytes());
         }
     }
@@ -194,7 +194,7 @@ fn stars_upon_stars() {
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
 }
 
-/// Every rule's octets occur in the target, in an order that matches none.
+/// Every rule's bytes occur in the target, in an order that matches none.
 #[test]
 fn rules_that_all_have_to_be_checked() {
     let start = Instant::now();
@@ -214,7 +214,7 @@ fn rules_that_all_have_to_be_checked() {
 }
 
 #[test]
-fn targets_of_any_octets() {
+fn targets_of_any_bytes() {
     let mut random = Random::new(11);
     let robots = robots("User-agent: *\nDisallow: /a*%2Fb*c$\nAllow: /%FF\nDisallow: /*%3F*%26\n");
     for size in 0..2000 {

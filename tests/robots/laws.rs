@@ -121,13 +121,13 @@ fn encoding_unreserved_characters_changes_nothing() {
 /// Encodes some unreserved characters from `start` on, but none that belongs to an encoding.
 fn encode(random: &mut Random, text: &[u8], start: usize) -> Vec<u8> {
     let mut out = text[..start].to_vec();
-    for (at, &octet) in text.iter().enumerate().skip(start) {
+    for (at, &byte) in text.iter().enumerate().skip(start) {
         let inside = text[at.saturating_sub(2)..at].contains(&b'%');
-        let unreserved = octet.is_ascii_alphanumeric() || b"-._~".contains(&octet);
+        let unreserved = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
         if unreserved && !inside && random.one_in(2) {
-            out.extend_from_slice(format!("%{octet:02X}").as_bytes());
+            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
         } else {
-            out.push(octet);
+            out.push(byte);
         }
     }
     out

@@ -19,10 +19,10 @@ mod hostile;
 mod laws;
 mod naive;
 
-use robots_gateway::robots::{Judgement, Limits, Parsed, Robots};
+use robots_gateway::robots::{Judgement, ParseLimits, Parsed, Robots};
 
 fn parse(file: impl AsRef<[u8]>) -> Parsed {
-    Robots::parse(file.as_ref(), &Limits::default())
+    Robots::parse(file.as_ref(), &ParseLimits::default())
 }
 
 fn robots(file: impl AsRef<[u8]>) -> Robots {

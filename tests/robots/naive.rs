@@ -10,7 +10,7 @@ pub(crate) struct Answer {
     pub(crate) line: Option<u32>,
 }
 
-/// One octet of a path after decoding, and whether it was encoded.
+/// One byte of a path after decoding, and whether it was encoded.
 type Symbol = (u8, bool);
 
 enum Part {
@@ -65,7 +65,7 @@ impl Naive {
         Self { groups }
     }
 
-    /// Section 2.2.2: the matching rule with the most octets decides; allow on a tie; otherwise the
+    /// Section 2.2.2: the matching rule with the most bytes decides; allow on a tie; otherwise the
     /// target is allowed.
     pub(crate) fn judge(&self, tokens: &[&str], star: bool, target: &[u8]) -> Answer {
         if target == b"/robots.txt" {
@@ -83,7 +83,7 @@ impl Naive {
         let mut best: Option<(usize, bool, u32)> = None;
         for rule in chosen.iter().flat_map(|group| &group.rules) {
             if matches(&rule.pattern, target) {
-                let length = octets(&rule.pattern);
+                let length = bytes(&rule.pattern);
                 let better = match best {
                     None => true,
                     Some((most, allow, _)) => length > most || (length == most && rule.allow && !allow),
@@ -137,7 +137,7 @@ fn lines(file: &[u8]) -> Vec<(u32, Vec<u8>)> {
                 all.push((number, std::mem::take(&mut line)));
                 number += 1;
             }
-            octet => line.push(octet),
+            byte => line.push(byte),
         }
         at += 1;
     }
@@ -159,8 +159,8 @@ fn record(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn blank(octet: u8) -> bool {
-    matches!(octet, b' ' | b'\t' | 11 | 12)
+fn blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 11 | 12)
 }
 
 fn trim(mut text: &[u8]) -> &[u8] {
@@ -201,7 +201,7 @@ fn equal(rule: Symbol, uri: Symbol, in_query: bool) -> bool {
     rule.0 == uri.0 && (!delimiter || rule.1 == uri.1)
 }
 
-/// Section 2.2.3: `*` is any octets, a final `$` is the end.
+/// Section 2.2.3: `*` is any bytes, a final `$` is the end.
 pub(crate) fn matches(pattern: &[u8], target: &[u8]) -> bool {
     if !matches!(pattern.first(), Some(b'/' | b'*')) || pattern.iter().any(|&b| blank(b)) {
         return false;
@@ -235,9 +235,9 @@ pub(crate) fn matches(pattern: &[u8], target: &[u8]) -> bool {
     if to_end { places[uri.len()] } else { places.contains(&true) }
 }
 
-/// Section 2.2.2 "the most octets": of the rule as written, octets beyond ASCII in encoded form,
+/// Section 2.2.2 "the most bytes": of the rule as written, bytes beyond ASCII in encoded form,
 /// encoded unreserved characters as the character.
-pub(crate) fn octets(pattern: &[u8]) -> usize {
+pub(crate) fn bytes(pattern: &[u8]) -> usize {
     let count = |&(value, encoded): &Symbol| {
         let unreserved = value.is_ascii_alphanumeric() || b"-._~".contains(&value);
         if encoded {

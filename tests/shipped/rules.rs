@@ -2,7 +2,7 @@
 
 use crate::{TOOL, path, text};
 use robots_gateway::config::catalogue;
-use robots_gateway::robots::{Limits, Robots};
+use robots_gateway::robots::{ParseLimits, Robots};
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +11,7 @@ const CATALOGUE: &str = "rules/crawlers.toml";
 
 #[test]
 fn the_sample_robots_txt_is_without_findings() {
-    let parsed = Robots::parse(text(SAMPLE).as_bytes(), &Limits::default());
+    let parsed = Robots::parse(text(SAMPLE).as_bytes(), &ParseLimits::default());
     assert!(parsed.findings.is_empty(), "{:?}", parsed.findings);
     let output = Command::new(TOOL).args(["lint", "--deny", "warnings"]).arg(path(SAMPLE)).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -19,7 +19,7 @@ fn the_sample_robots_txt_is_without_findings() {
 
 #[test]
 fn the_sample_robots_txt_does_what_its_comments_say() {
-    let robots = Robots::parse(text(SAMPLE).as_bytes(), &Limits::default()).robots;
+    let robots = Robots::parse(text(SAMPLE).as_bytes(), &ParseLimits::default()).robots;
     for (token, target, is_allowed) in [
         ("GPTBot", "/news/1", true),
         ("GPTBot", "/", false),

@@ -30,7 +30,7 @@ fn missing<'a>(programs: &[&'a str]) -> Option<&'a str> {
 }
 
 fn said(output: &Output) -> String {
-    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 

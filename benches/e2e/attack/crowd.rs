@@ -73,8 +73,8 @@ impl Crowd {
 
     /// Reads what has come, and sends the next drip.
     fn is_open(&self, stream: &mut TcpStream) -> bool {
-        let mut octets = [0; 4_096];
-        let read = match stream.read(&mut octets) {
+        let mut bytes = [0; 4_096];
+        let read = match stream.read(&mut bytes) {
             Ok(count) => count > 0,
             Err(error) => error.kind() == ErrorKind::WouldBlock,
         };

@@ -61,7 +61,7 @@ pub(super) const fn source(number: u32) -> u32 {
 
 /// Reads what the gateway says, until it ends the connection.
 pub(super) fn read_out(stream: &mut impl io::Read) -> io::Result<bool> {
-    let mut octets = [0; 16_384];
-    while stream.read(&mut octets)? > 0 {}
+    let mut bytes = [0; 16_384];
+    while stream.read(&mut bytes)? > 0 {}
     Ok(true)
 }

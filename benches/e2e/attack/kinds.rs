@@ -19,13 +19,13 @@ pub(super) struct Attack {
 pub(super) const ATTACKS: [Attack; 13] = [
     Attack {
         name: "slow heads",
-        what: "2,000 connections, 4 KiB of a head and then an octet a second",
+        what: "2,000 connections, 4 KiB of a head and then a byte a second",
         least: 2_000,
         wage: |siege| crowd(siege, 2_000, 8, plain::slow_head(), b"x").wage(siege),
     },
     Attack {
         name: "slow bodies",
-        what: "2,000 connections, an octet of a body a second",
+        what: "2,000 connections, a byte of a body a second",
         least: 2_000,
         wage: |siege| crowd(siege, 2_000, 8, plain::slow_body(), b"x").wage(siege),
     },

@@ -1,4 +1,4 @@
-//! Blows against TLS: octets that are none, and handshakes that are left when the gateway has done its part.
+//! Blows against TLS: bytes that are none, and handshakes that are left when the gateway has done its part.
 
 use super::attacker::Siege;
 use super::flood::{read_out, source};
@@ -9,15 +9,15 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-/// Octets of the garbage.
+/// Bytes of the garbage.
 const GARBAGE: usize = 2_048;
 
-/// Octets that look random and are the same in every run; every second time behind the head of a handshake record
+/// Bytes that look random and are the same in every run; every second time behind the head of a handshake record
 /// (RFC 8446 §5.1).
 pub(super) fn garbage(siege: &Siege, number: u32) -> io::Result<bool> {
     let mut stream = siege.connect(siege.tls, source(number))?;
     let mut state = number.wrapping_add(1).wrapping_mul(2_654_435_761);
-    let mut octets: Vec<u8> = std::iter::repeat_with(|| {
+    let mut bytes: Vec<u8> = std::iter::repeat_with(|| {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
@@ -26,9 +26,9 @@ pub(super) fn garbage(siege: &Siege, number: u32) -> io::Result<bool> {
     .take(GARBAGE)
     .collect();
     if (number / 8).is_multiple_of(2) {
-        octets.splice(..6, [22, 3, 1, 2, 0, 1]);
+        bytes.splice(..6, [22, 3, 1, 2, 0, 1]);
     }
-    stream.write_all(&octets)?;
+    stream.write_all(&bytes)?;
     read_out(&mut stream)
 }
 
@@ -52,8 +52,8 @@ pub(super) fn abandoned(siege: &Siege, client: &Arc<ClientConfig>, number: u32) 
     let mut stream = siege.connect(siege.tls, source(number))?;
     let mut connection = connection(client)?;
     connection.write_tls(&mut stream)?;
-    let mut octets = [0; 4_096];
-    Ok(stream.read(&mut octets)? == 0)
+    let mut bytes = [0; 4_096];
+    Ok(stream.read(&mut bytes)? == 0)
 }
 
 /// A whole handshake.

@@ -102,22 +102,22 @@ fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 
 /// Reads a whole page of the origin; whether the connection ends with it. Anything else is an error.
 fn answer(stream: &mut TcpStream) -> io::Result<bool> {
-    let (mut octets, mut piece) = (Vec::new(), [0; 4_096]);
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4_096]);
     loop {
-        if let Some(end) = memchr::memmem::find(&octets, b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(octets.get(..end).unwrap_or_default()).to_ascii_lowercase();
+        if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).to_ascii_lowercase();
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
             let length: usize = length.ok_or(io::ErrorKind::InvalidData)?;
             if !head.starts_with("http/1.1 200 ") || !head.lines().any(|line| line == MARK) {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            if octets.len() >= end + 4 + length {
+            if bytes.len() >= end + 4 + length {
                 return Ok(head.lines().any(|line| line == "connection: close"));
             }
         }
         match stream.read(&mut piece)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => octets.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            count => bytes.extend_from_slice(piece.get(..count).unwrap_or_default()),
         }
     }
 }

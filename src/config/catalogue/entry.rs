@@ -3,9 +3,9 @@
 //! A field that is not written keeps the value of the known entry of that name;
 //! for a new name it has the default that its client kind gives.
 
-use super::reader::Reader;
+use super::reader::CatalogueReader;
 use crate::identify::{
-    Catalogue, Client, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
+    Catalogue, ClientKind, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
 };
 use std::collections::HashSet;
 use std::ops::Range;
@@ -30,7 +30,11 @@ const KEYS: [&str; 14] = [
     "shares_cache_with",
 ];
 
-pub(super) fn read_crawlers(reader: &mut Reader<'_>, document: &DeTable<'_>, catalogue: &mut Catalogue) {
+pub(super) fn read_crawlers(
+    reader: &mut CatalogueReader<'_>,
+    document: &DeTable<'_>,
+    catalogue: &mut Catalogue,
+) {
     let mut seen = HashSet::new();
     for (span, table) in reader.tables(document, "crawler") {
         reader.known_keys(table, &KEYS);
@@ -54,7 +58,7 @@ pub(super) fn read_crawlers(reader: &mut Reader<'_>, document: &DeTable<'_>, cat
 }
 
 /// Refuses a name that no report could show.
-fn check_name(reader: &mut Reader<'_>, name: &Spanned<String>) {
+fn check_name(reader: &mut CatalogueReader<'_>, name: &Spanned<String>) {
     if name.get_ref().chars().any(char::is_control) {
         reader.refuse(name.span(), "a name holds no control characters".into());
     } else if name.get_ref().trim().is_empty() {
@@ -65,21 +69,21 @@ fn check_name(reader: &mut Reader<'_>, name: &Spanned<String>) {
 /// What a new entry takes from its name where nothing is written: its sign and
 /// its token. Both must be fit for it.
 fn check_defaults(
-    reader: &mut Reader<'_>,
+    reader: &mut CatalogueReader<'_>,
     table: &DeTable<'_>,
     name: &Spanned<String>,
-    client: Client,
+    client: ClientKind,
     catalogue: &Catalogue,
 ) {
     let written = name.get_ref();
-    if !table.contains_key("tokens") && client != Client::App {
+    if !table.contains_key("tokens") && client != ClientKind::App {
         refuse_control_token(reader, name.span(), written, catalogue);
     }
     if table.contains_key("signs") || written.trim().is_empty() || written.chars().any(char::is_control) {
         return;
     }
     match Sign::parse(written) {
-        Ok(sign) if client != Client::App => reader.refuse_if_ordinary(name.span(), &sign),
+        Ok(sign) if client != ClientKind::App => reader.refuse_if_ordinary(name.span(), &sign),
         Ok(_) => {}
         Err(error) => reader.refuse_with_hint(
             name.span(),
@@ -89,7 +93,12 @@ fn check_defaults(
     }
 }
 
-fn refuse_control_token(reader: &mut Reader<'_>, span: Range<usize>, token: &str, catalogue: &Catalogue) {
+fn refuse_control_token(
+    reader: &mut CatalogueReader<'_>,
+    span: Range<usize>,
+    token: &str,
+    catalogue: &Catalogue,
+) {
     if catalogue.control_token(token).is_some() {
         reader.refuse_with_hint(
             span,
@@ -100,14 +109,14 @@ fn refuse_control_token(reader: &mut Reader<'_>, span: Range<usize>, token: &str
 }
 
 fn read_crawler(
-    reader: &mut Reader<'_>,
+    reader: &mut CatalogueReader<'_>,
     table: &DeTable<'_>,
     name: Option<&Spanned<String>>,
     catalogue: &Catalogue,
 ) -> Crawler {
     let written = name.map(|name| name.get_ref().as_str()).unwrap_or_default();
     let known = catalogue.get(written);
-    let client = client(reader, table).unwrap_or_else(|| known.map_or(Client::Crawler, |k| k.client));
+    let client = client(reader, table).unwrap_or_else(|| known.map_or(ClientKind::Crawler, |k| k.client));
     let signs = signs(reader, table, (written, client), catalogue);
     let tokens = tokens(reader, table, catalogue);
     if let Some(name) = name.filter(|_| known.is_none()) {
@@ -139,15 +148,15 @@ fn read_crawler(
 
 /// A new entry with nothing but a name: the name is its sign, and its token
 /// where robots.txt could name it.
-fn plain(name: &str, client: Client) -> Crawler {
-    let named = token_is_legal(name) && client != Client::App;
+fn plain(name: &str, client: ClientKind) -> Crawler {
+    let named = token_is_legal(name) && client != ClientKind::App;
     Crawler {
         name: name.into(),
         operator: None,
         client,
         purpose: match client {
-            Client::Tool => Purpose::Tool,
-            Client::Monitor => Purpose::Monitor,
+            ClientKind::Tool => Purpose::Tool,
+            ClientKind::Monitor => Purpose::Monitor,
             _ => Purpose::Other,
         },
         signs: Sign::parse(name).into_iter().collect(),
@@ -163,20 +172,26 @@ fn plain(name: &str, client: Client) -> Crawler {
     }
 }
 
-fn star_by_default(client: Client) -> bool {
-    matches!(client, Client::Crawler | Client::Tool)
+fn star_by_default(client: ClientKind) -> bool {
+    matches!(client, ClientKind::Crawler | ClientKind::Tool)
 }
 
-fn client(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Client> {
+fn client(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<ClientKind> {
     // A browser, or nobody, is what remains when no entry says otherwise.
-    let clients =
-        [Client::Crawler, Client::SpecialCase, Client::Fetcher, Client::Tool, Client::Monitor, Client::App];
-    reader.one_of(table, "client", &clients, Client::as_str)
+    let clients = [
+        ClientKind::Crawler,
+        ClientKind::SpecialCase,
+        ClientKind::Fetcher,
+        ClientKind::Tool,
+        ClientKind::Monitor,
+        ClientKind::App,
+    ];
+    reader.one_of(table, "client", &clients, ClientKind::as_str)
 }
 
-fn star(reader: &mut Reader<'_>, table: &DeTable<'_>, client: Client) -> Option<bool> {
+fn star(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>, client: ClientKind) -> Option<bool> {
     let star = reader.flag(table, "star")?;
-    if *star.get_ref() && matches!(client, Client::SpecialCase | Client::Monitor | Client::App) {
+    if *star.get_ref() && matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App) {
         reader.refuse(star.span(), format!("the `*` group never applies to client `{client}`"));
         return None;
     }
@@ -184,9 +199,9 @@ fn star(reader: &mut Reader<'_>, table: &DeTable<'_>, client: Client) -> Option<
 }
 
 fn signs(
-    reader: &mut Reader<'_>,
+    reader: &mut CatalogueReader<'_>,
     table: &DeTable<'_>,
-    (name, client): (&str, Client),
+    (name, client): (&str, ClientKind),
     catalogue: &Catalogue,
 ) -> Option<Vec<Sign>> {
     let mut signs = Vec::new();
@@ -201,7 +216,7 @@ fn signs(
                         Some(format!("to change that crawler, write `name = \"{owner}\"`")),
                     );
                 }
-                if client != Client::App {
+                if client != ClientKind::App {
                     reader.refuse_if_ordinary(written.span(), &sign);
                 }
                 signs.push(sign);
@@ -218,7 +233,11 @@ fn owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
     Some(&owner.name)
 }
 
-fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>, catalogue: &Catalogue) -> Option<Vec<Box<str>>> {
+fn tokens(
+    reader: &mut CatalogueReader<'_>,
+    table: &DeTable<'_>,
+    catalogue: &Catalogue,
+) -> Option<Vec<Box<str>>> {
     let mut tokens: Vec<Box<str>> = Vec::new();
     for written in reader.texts(table, "tokens")? {
         let token = written.get_ref();
@@ -237,7 +256,7 @@ fn tokens(reader: &mut Reader<'_>, table: &DeTable<'_>, catalogue: &Catalogue) -
     Some(tokens)
 }
 
-fn verify(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Verify> {
+fn verify(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Verify> {
     let value = table.get("verify")?;
     let Some(inner) = value.get_ref().as_table() else {
         reader.refuse(
@@ -275,12 +294,12 @@ fn is_suffix(text: &str) -> bool {
     text.strip_prefix('.').is_some_and(|rest| rest.contains('.') && rest.split('.').all(label))
 }
 
-fn url(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<Box<str>> {
+fn url(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>, key: &str) -> Option<Box<str>> {
     let text = reader.text(table, key)?;
     checked_url(reader, text, key)
 }
 
-fn checked_url(reader: &mut Reader<'_>, text: Spanned<String>, key: &str) -> Option<Box<str>> {
+fn checked_url(reader: &mut CatalogueReader<'_>, text: Spanned<String>, key: &str) -> Option<Box<str>> {
     let rest = text.get_ref().strip_prefix("https://").or_else(|| text.get_ref().strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
     let plain = text.get_ref().bytes().all(|b| b.is_ascii_graphic());
@@ -291,7 +310,7 @@ fn checked_url(reader: &mut Reader<'_>, text: Spanned<String>, key: &str) -> Opt
     None
 }
 
-fn date(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Box<str>> {
+fn date(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Box<str>> {
     let text = reader.text(table, "checked")?;
     let parts: Vec<&str> = text.get_ref().split('-').collect();
     let number = |part: &str, len: usize, range: Range<u32>| {
@@ -314,7 +333,11 @@ fn boxed(text: Spanned<String>) -> Box<str> {
     text.into_inner().into()
 }
 
-pub(super) fn read_control(reader: &mut Reader<'_>, document: &DeTable<'_>, catalogue: &mut Catalogue) {
+pub(super) fn read_control(
+    reader: &mut CatalogueReader<'_>,
+    document: &DeTable<'_>,
+    catalogue: &mut Catalogue,
+) {
     for (span, table) in reader.tables(document, "control") {
         reader.known_keys(table, &["token", "operator", "purpose", "governs", "docs"]);
         let docs = url(reader, table, "docs");

@@ -50,7 +50,7 @@ pub(super) fn header_hit_by(sign: &Sign) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::config::catalogue::bundled;
-    use crate::identify::{Client, Identifier};
+    use crate::identify::{ClientKind, Identifier};
 
     #[test]
     fn signs_of_everybody_are_told_from_those_of_a_crawler() {
@@ -66,7 +66,7 @@ mod tests {
     fn the_bundled_knowledge_leaves_these_people_alone() {
         let knowledge = bundled();
         let convicting =
-            knowledge.catalogue.crawlers().iter().filter(|crawler| crawler.client != Client::App);
+            knowledge.catalogue.crawlers().iter().filter(|crawler| crawler.client != ClientKind::App);
         for sign in convicting.flat_map(|crawler| &crawler.signs) {
             assert_eq!(header_hit_by(sign), None, "{sign}");
         }

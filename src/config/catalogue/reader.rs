@@ -10,14 +10,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A file being read, and what was wrong with it so far.
-pub(super) struct Reader<'t> {
+pub(super) struct CatalogueReader<'t> {
     text: &'t str,
     path: &'t Path,
     own: bool,
     errors: Vec<ConfigError>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> CatalogueReader<'t> {
     /// `own` says that the file is an operator's; the bundled ones are checked by
     /// the tests instead of at every start.
     pub(super) fn new(text: &'t str, path: &'t Path, own: bool) -> Self {

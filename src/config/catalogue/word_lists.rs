@@ -1,7 +1,7 @@
 //! The word lists: one sign a line in `rules/*.txt`, `#` opens a comment; and
 //! the `[words]` table of an operator's own file, which adds to them.
 
-use super::reader::Reader;
+use super::reader::CatalogueReader;
 use crate::config::error::ConfigError;
 use crate::identify::{Guard, Sign, SignError, Words};
 use std::path::Path;
@@ -90,7 +90,7 @@ fn read_list(words: &mut Words, key: &str, path: &Path, text: &str, errors: &mut
 }
 
 /// Reads the `[words]` table.
-pub(super) fn read_table(reader: &mut Reader<'_>, document: &DeTable<'_>, words: &mut Words) {
+pub(super) fn read_table(reader: &mut CatalogueReader<'_>, document: &DeTable<'_>, words: &mut Words) {
     let Some(value) = document.get("words") else {
         return;
     };

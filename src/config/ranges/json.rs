@@ -50,7 +50,7 @@ struct Document {
     #[serde(rename = "creationTime")]
     created: serde_json::Value,
     #[serde(rename = "formatVersion")]
-    _format: Option<Understood>,
+    _format: Option<FormatVersion>,
     prefixes: Option<Vec<Item>>,
     ipv6_prefixes: Option<Vec<Item>>,
     ips: Option<Vec<Item>>,
@@ -121,9 +121,9 @@ impl<'de> Visitor<'de> for ItemVisitor {
 
 /// A `formatVersion` that is understood: a text such as `1.0`, or a number.
 #[derive(Debug)]
-struct Understood;
+struct FormatVersion;
 
-impl<'de> Deserialize<'de> for Understood {
+impl<'de> Deserialize<'de> for FormatVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = serde_json::Value::deserialize(deserializer)?;
         let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);

@@ -1,6 +1,6 @@
 //! A log in pieces of whole lines, in bounded memory whatever its lines are like.
 
-use super::Source;
+use super::LogSource;
 use memchr::memrchr;
 use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Some lines of a log, the last perhaps without its end.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct Chunk {
-    pub(in crate::ctl) octets: Vec<u8>,
+    pub(in crate::ctl) bytes: Vec<u8>,
     /// Which of the logs.
     pub(in crate::ctl) log: usize,
     /// Lines in front of it that were too long to be looked at.
@@ -28,8 +28,8 @@ pub(in crate::ctl) struct Chunk {
 }
 
 /// Cuts logs into chunks.
-pub(in crate::ctl) struct Chunks<'a> {
-    sources: Vec<Source>,
+pub(in crate::ctl) struct LogChunks<'a> {
+    sources: Vec<LogSource>,
     log: usize,
     /// The start of a line whose end has not been read.
     rest: Vec<u8>,
@@ -40,9 +40,9 @@ pub(in crate::ctl) struct Chunks<'a> {
     stop: &'a AtomicBool,
 }
 
-impl<'a> Chunks<'a> {
+impl<'a> LogChunks<'a> {
     /// The lines of `sources`, one after the other. To `follow` is to wait at the end of the last until `stop`.
-    pub(in crate::ctl) fn new(sources: Vec<Source>, follow: bool, stop: &'a AtomicBool) -> Self {
+    pub(in crate::ctl) fn new(sources: Vec<LogSource>, follow: bool, stop: &'a AtomicBool) -> Self {
         Self { sources, log: 0, rest: Vec::new(), overlong: 0, skipping: false, follow, stop }
     }
 
@@ -81,8 +81,8 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    fn chunk(&mut self, octets: Vec<u8>) -> Chunk {
-        Chunk { octets, log: self.log, overlong: std::mem::take(&mut self.overlong), broken: None }
+    fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
+        Chunk { bytes, log: self.log, overlong: std::mem::take(&mut self.overlong), broken: None }
     }
 
     /// What is left of a log at its end, or the first chunk of the next.
@@ -137,17 +137,17 @@ mod tests {
 
     fn chunks(files: &[&[u8]]) -> Vec<(usize, usize, u64)> {
         let folder = tempfile::tempdir().unwrap();
-        let open = |(at, octets): (usize, &&[u8])| {
+        let open = |(at, bytes): (usize, &&[u8])| {
             let path = folder.path().join(at.to_string());
-            std::fs::File::create(&path).unwrap().write_all(octets).unwrap();
-            Source::open(&path, &Arc::default()).unwrap()
+            std::fs::File::create(&path).unwrap().write_all(bytes).unwrap();
+            LogSource::open(&path, &Arc::default()).unwrap()
         };
         let (sources, stop) = (files.iter().enumerate().map(open).collect(), AtomicBool::new(false));
-        let mut chunks = Chunks::new(sources, false, &stop);
+        let mut chunks = LogChunks::new(sources, false, &stop);
         let mut seen = Vec::new();
         while let Some(chunk) = chunks.next(Vec::new()) {
-            assert!(chunk.octets.len() <= CHUNK + LONGEST_LINE + CHUNK / 4);
-            let lines = chunk.octets.split(|octet| *octet == b'\n').filter(|line| !line.is_empty()).count();
+            assert!(chunk.bytes.len() <= CHUNK + LONGEST_LINE + CHUNK / 4);
+            let lines = chunk.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
             seen.push((chunk.log, lines, chunk.overlong));
         }
         seen

@@ -3,7 +3,7 @@
 //! `[host] address ident user [time] "request" status size "referer" "user agent" …`. Fields behind those are
 //! left alone. Both servers write a quote within a field as `\"` or `\x22`, so that a field ends where it ends.
 
-use super::{Agent, Entry, Request, time};
+use super::{LogEntry, LoggedUserAgent, Request, time};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 /// How long `17/May/2015:10:05:03 +0000` is.
 const TIME: usize = 26;
 
-pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
+pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
     let (before, at, rest) = head(line)?;
     let (host, address) = who(before);
     let (request, rest) = quoted(rest.strip_prefix(b" ")?)?;
@@ -25,13 +25,12 @@ pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
     let size =
         std::str::from_utf8(size).ok().and_then(|size| if size == "-" { Some(0) } else { size.parse().ok() });
     let agent = match quoted(rest.trim_ascii_start()) {
-        None => Agent::Unlogged,
-        Some((_, rest)) => {
-            quoted(rest.trim_ascii_start()).map_or(Agent::Unlogged, |(agent, _)| Agent::of(agent))
-        }
+        None => LoggedUserAgent::Unlogged,
+        Some((_, rest)) => quoted(rest.trim_ascii_start())
+            .map_or(LoggedUserAgent::Unlogged, |(agent, _)| LoggedUserAgent::of(agent)),
     };
     let request = Request::parse(request);
-    Some(Entry { host, address, at, request, status: status?, size, is_encoded: None, agent })
+    Some(LogEntry { host, address, at, request, status: status?, size, is_encoded: None, agent })
 }
 
 /// What stands before the time, the time, and what stands behind it. A user may be called `[`.
@@ -107,8 +106,8 @@ fn unescaped(text: &[u8], first: usize) -> (Cow<'_, [u8]>, &[u8]) {
                 });
                 rest = tail;
             }
-            [octet, tail @ ..] => {
-                field.push(*octet);
+            [byte, tail @ ..] => {
+                field.push(*byte);
                 rest = tail;
             }
         }
@@ -123,14 +122,16 @@ fn nibble(digit: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn sent(line: &str) -> (Option<String>, Option<String>, String, String, Option<u16>, Agent<'static>) {
+    fn sent(
+        line: &str,
+    ) -> (Option<String>, Option<String>, String, String, Option<u16>, LoggedUserAgent<'static>) {
         let entry = parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
         let request = entry.request.map(|request| (request.method, request.target)).unwrap_or_default();
-        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let agent = match entry.agent {
-            Agent::Sent(agent) => Agent::Sent(Cow::Owned(agent.into_owned())),
-            Agent::Absent => Agent::Absent,
-            Agent::Unlogged => Agent::Unlogged,
+            LoggedUserAgent::Sent(agent) => LoggedUserAgent::Sent(Cow::Owned(agent.into_owned())),
+            LoggedUserAgent::Absent => LoggedUserAgent::Absent,
+            LoggedUserAgent::Unlogged => LoggedUserAgent::Unlogged,
         };
         (
             entry.host.map(Cow::into_owned),
@@ -142,8 +143,8 @@ mod tests {
         )
     }
 
-    fn agent(text: &str) -> Agent<'static> {
-        Agent::Sent(Cow::Owned(text.as_bytes().to_vec()))
+    fn agent(text: &str) -> LoggedUserAgent<'static> {
+        LoggedUserAgent::Sent(Cow::Owned(text.as_bytes().to_vec()))
     }
 
     const TIME: &str = "[17/May/2015:10:05:03 +0000]";
@@ -155,7 +156,7 @@ mod tests {
             (host.map(owned), Some(owned(address)), owned("GET"), owned("/a?b"), Some(200), agent)
         };
         let line = format!("192.0.2.1 - - {TIME} \"GET /a?b HTTP/1.1\" 200 12");
-        assert_eq!(sent(&line), get(None, "192.0.2.1", Agent::Unlogged), "common");
+        assert_eq!(sent(&line), get(None, "192.0.2.1", LoggedUserAgent::Unlogged), "common");
         let combined = format!("{line} \"-\" \"curl/8.5.0\"");
         assert_eq!(sent(&combined), get(None, "192.0.2.1", agent("curl/8.5.0")), "combined");
         assert_eq!(
@@ -169,7 +170,7 @@ mod tests {
             "vhost_combined"
         );
         let v6 = format!("2001:db8::1 - jo e [x] {TIME} \"GET /a?b HTTP/1.1\" 200 - \"-\" \"-\"");
-        assert_eq!(sent(&v6), get(None, "2001:db8::1", Agent::Absent), "a user with blanks");
+        assert_eq!(sent(&v6), get(None, "2001:db8::1", LoggedUserAgent::Absent), "a user with blanks");
     }
 
     #[test]

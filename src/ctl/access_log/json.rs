@@ -3,7 +3,7 @@
 //! nginx writes what its `log_format` says, under names of its operator's choosing: those of its variables,
 //! and a few that are common, are known here. Caddy has names of its own.
 
-use super::{Agent, Entry, Request, time};
+use super::{LogEntry, LoggedUserAgent, Request, time};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -15,16 +15,16 @@ type Text<'a> = Option<Cow<'a, str>>;
 
 /// The fields that are looked for.
 #[derive(Debug, Default)]
-struct Line<'a> {
+struct JsonLogLine<'a> {
     address: Text<'a>,
-    time: Option<Value<'a>>,
-    request: Option<Value<'a>>,
+    time: Option<JsonValue<'a>>,
+    request: Option<JsonValue<'a>>,
     method: Text<'a>,
     target: Text<'a>,
-    status: Option<Value<'a>>,
-    size: Option<Value<'a>>,
+    status: Option<JsonValue<'a>>,
+    size: Option<JsonValue<'a>>,
     encoding: Text<'a>,
-    answer: Option<Answer>,
+    answer: Option<CaddyResponse>,
     agent: Text<'a>,
     host: Text<'a>,
 }
@@ -32,18 +32,18 @@ struct Line<'a> {
 /// What a field may hold.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Value<'a> {
+enum JsonValue<'a> {
     Number(f64),
     #[serde(borrow)]
     Text(Cow<'a, str>),
     #[serde(borrow)]
-    Parts(Box<Parts<'a>>),
+    Parts(Box<CaddyRequest<'a>>),
     Other(IgnoredAny),
 }
 
 /// Caddy's request.
 #[derive(Debug, Deserialize)]
-struct Parts<'a> {
+struct CaddyRequest<'a> {
     #[serde(borrow)]
     client_ip: Text<'a>,
     #[serde(borrow)]
@@ -60,29 +60,29 @@ struct Parts<'a> {
 
 /// Caddy's answer: the fields of its head, of which one is looked for.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct CaddyResponse {
     #[serde(rename = "Content-Encoding", default)]
     encoding: Vec<String>,
 }
 
-impl<'de> Deserialize<'de> for Line<'de> {
+impl<'de> Deserialize<'de> for JsonLogLine<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(LogFields)
     }
 }
 
 /// Reads the fields of a line. A log may tell one thing under several names; the first counts.
-struct Fields;
+struct LogFields;
 
-impl<'de> Visitor<'de> for Fields {
-    type Value = Line<'de>;
+impl<'de> Visitor<'de> for LogFields {
+    type Value = JsonLogLine<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line<'de>, A::Error> {
-        let mut line = Line::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonLogLine<'de>, A::Error> {
+        let mut line = JsonLogLine::default();
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             if key == "resp_headers" {
                 line.answer = map.next_value()?;
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Fields {
             };
             match (text, value) {
                 (Some(place @ None), _) => {
-                    if let Value::Text(text) = map.next_value()? {
+                    if let JsonValue::Text(text) = map.next_value()? {
                         *place = Some(text);
                     }
                 }
@@ -119,20 +119,20 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
+pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
     if let Ok(text) = std::str::from_utf8(line) {
         return entry(serde_json::from_str(text).ok()?);
     }
-    // A server may pass on octets that are not UTF-8. What they were is then lost, and no more than that.
+    // A server may pass on bytes that are not UTF-8. What they were is then lost, and no more than that.
     let text = String::from_utf8_lossy(line).into_owned();
     entry(serde_json::from_str(&text).ok()?).map(owned)
 }
 
-fn entry(line: Line<'_>) -> Option<Entry<'_>> {
+fn entry(line: JsonLogLine<'_>) -> Option<LogEntry<'_>> {
     let at = match line.time? {
-        Value::Number(number) => time::seconds(number)?,
-        Value::Text(text) => time::any(&text)?,
-        Value::Parts(_) | Value::Other(_) => return None,
+        JsonValue::Number(number) => time::seconds(number)?,
+        JsonValue::Text(text) => time::any(&text)?,
+        JsonValue::Parts(_) | JsonValue::Other(_) => return None,
     };
     let status = line.status.and_then(number).and_then(|status| u16::try_from(status).ok());
     let size = line.size.and_then(number);
@@ -143,8 +143,8 @@ fn entry(line: Line<'_>) -> Option<Entry<'_>> {
     };
     let (mut host, mut address, mut agent) = (line.host, line.address, line.agent);
     let request = match line.request {
-        Some(Value::Text(line)) => Request::parse(octets(line)),
-        Some(Value::Parts(parts)) => {
+        Some(JsonValue::Text(line)) => Request::parse(bytes(line)),
+        Some(JsonValue::Parts(parts)) => {
             agent = agent.or_else(|| Some(Cow::Owned(parts.agent())));
             host = host.or(parts.host);
             address = parts.client_ip.or(parts.remote_ip).or(address);
@@ -153,26 +153,26 @@ fn entry(line: Line<'_>) -> Option<Entry<'_>> {
         _ => parsed(line.method, line.target),
     };
     let address = address.and_then(|text| text.parse().ok()).map(|address: IpAddr| address.to_canonical());
-    let agent = agent.map_or(Agent::Unlogged, |agent| Agent::of(octets(agent)));
+    let agent = agent.map_or(LoggedUserAgent::Unlogged, |agent| LoggedUserAgent::of(bytes(agent)));
     let host = host.filter(|host| !host.is_empty() && &**host != "-");
-    Some(Entry { host, address, at, request, status, size, is_encoded, agent })
+    Some(LogEntry { host, address, at, request, status, size, is_encoded, agent })
 }
 
 /// A number, or the digits of one.
-fn number(value: Value<'_>) -> Option<u64> {
+fn number(value: JsonValue<'_>) -> Option<u64> {
     match value {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "out of range it saturates"
         )]
-        Value::Number(number) => Some(number as u64),
-        Value::Text(text) => text.parse().ok(),
-        Value::Parts(_) | Value::Other(_) => None,
+        JsonValue::Number(number) => Some(number as u64),
+        JsonValue::Text(text) => text.parse().ok(),
+        JsonValue::Parts(_) | JsonValue::Other(_) => None,
     }
 }
 
-impl Parts<'_> {
+impl CaddyRequest<'_> {
     /// The header's lines, joined. A request without it is logged without it; others with all that they had.
     fn agent(&self) -> String {
         let field = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
@@ -183,32 +183,32 @@ impl Parts<'_> {
 fn parsed<'a>(method: Text<'a>, target: Text<'a>) -> Option<Request<'a>> {
     let (method, target) = (method?, target?);
     (!method.is_empty() && !target.is_empty() && !target.contains(' '))
-        .then(|| Request { method: octets(method), target: octets(target) })
+        .then(|| Request { method: bytes(method), target: bytes(target) })
 }
 
-fn octets(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
 }
 
-fn owned(entry: Entry<'_>) -> Entry<'static> {
-    let octets = |octets: Cow<'_, [u8]>| Cow::Owned(octets.into_owned());
-    Entry {
+fn owned(entry: LogEntry<'_>) -> LogEntry<'static> {
+    let bytes = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+    LogEntry {
         host: entry.host.map(|host| Cow::Owned(host.into_owned())),
         address: entry.address,
         at: entry.at,
         request: entry
             .request
-            .map(|request| Request { method: octets(request.method), target: octets(request.target) }),
+            .map(|request| Request { method: bytes(request.method), target: bytes(request.target) }),
         status: entry.status,
         size: entry.size,
         is_encoded: entry.is_encoded,
         agent: match entry.agent {
-            Agent::Sent(agent) => Agent::Sent(octets(agent)),
-            Agent::Absent => Agent::Absent,
-            Agent::Unlogged => Agent::Unlogged,
+            LoggedUserAgent::Sent(agent) => LoggedUserAgent::Sent(bytes(agent)),
+            LoggedUserAgent::Absent => LoggedUserAgent::Absent,
+            LoggedUserAgent::Unlogged => LoggedUserAgent::Unlogged,
         },
     }
 }
@@ -225,7 +225,7 @@ mod tests {
             |request| [&*request.method, &*request.target].map(String::from_utf8_lossy).join(" "),
         );
         let agent = match &entry.agent {
-            Agent::Sent(agent) => String::from_utf8_lossy(agent).into_owned(),
+            LoggedUserAgent::Sent(agent) => String::from_utf8_lossy(agent).into_owned(),
             other => format!("{other:?}"),
         };
         let address = entry.address.map(|address| address.to_string()).unwrap_or_default();

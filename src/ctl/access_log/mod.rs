@@ -1,8 +1,8 @@
-//! Access logs of web servers: from octets to requests.
+//! Access logs of web servers: from bytes to requests.
 //!
 //! Two shapes, told apart line by line: the common and combined formats of Apache and nginx, with or without
 //! the name of a host in front; and one JSON object a line, as nginx is configured to write or Caddy writes by
-//! itself. What a server escaped is given back as the octets that the client sent.
+//! itself. What a server escaped is given back as the bytes that the client sent.
 
 mod chunks;
 mod combined;
@@ -10,8 +10,8 @@ mod json;
 mod source;
 mod time;
 
-pub(super) use chunks::{Chunk, Chunks};
-pub(super) use source::{Source, sorted_by_time};
+pub(super) use chunks::{Chunk, LogChunks};
+pub(super) use source::{LogSource, sorted_by_time};
 
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
@@ -20,7 +20,7 @@ use std::net::IpAddr;
 
 /// One line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct LogEntry<'a> {
     /// The host that was asked, as the log names it; most logs are of one host and do not.
     pub(super) host: Option<Cow<'a, str>>,
     /// The client.
@@ -31,12 +31,12 @@ pub(super) struct Entry<'a> {
     pub(super) request: Option<Request<'a>>,
     /// The status it was answered with.
     pub(super) status: Option<u16>,
-    /// How many octets the body of the answer had; `None` where the log does not say.
+    /// How many bytes the body of the answer had; `None` where the log does not say.
     pub(super) size: Option<u64>,
     /// Whether the answer had a content coding (RFC 9110 §8.4); `None` where the log does not say.
     pub(super) is_encoded: Option<bool>,
     /// Who it said it was.
-    pub(super) agent: Agent<'a>,
+    pub(super) agent: LoggedUserAgent<'a>,
 }
 
 /// Method and target as sent.
@@ -48,7 +48,7 @@ pub(super) struct Request<'a> {
 
 /// What a log tells of the `User-Agent` header (RFC 9110 §10.1.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Agent<'a> {
+pub(super) enum LoggedUserAgent<'a> {
     /// There was one.
     Sent(Cow<'a, [u8]>),
     /// There was none, or an empty one.
@@ -57,7 +57,7 @@ pub(super) enum Agent<'a> {
     Unlogged,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> LogEntry<'a> {
     /// The request as the stages behind see it; `None` where its target is no path.
     pub(super) fn facts<'e>(&'e self, request: &'e Request<'a>, method: &'e str) -> Option<RequestFacts<'e>> {
         Some(RequestFacts {
@@ -71,7 +71,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl<'a> Agent<'a> {
+impl<'a> LoggedUserAgent<'a> {
     /// The header, empty where none was sent; `None` where the log does not tell.
     pub(super) fn header(&self) -> Option<&[u8]> {
         match self {
@@ -81,8 +81,8 @@ impl<'a> Agent<'a> {
         }
     }
 
-    fn of(octets: Cow<'a, [u8]>) -> Self {
-        if octets.is_empty() || *octets == *b"-" { Self::Absent } else { Self::Sent(octets) }
+    fn of(bytes: Cow<'a, [u8]>) -> Self {
+        if bytes.is_empty() || *bytes == *b"-" { Self::Absent } else { Self::Sent(bytes) }
     }
 }
 
@@ -108,13 +108,12 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (method, rest) = (line.get(..end)?, line.get(end + 1..)?);
     let end = memchr::memchr(b' ', rest).filter(|end| *end > 0)?;
     let (target, version) = (rest.get(..end)?, rest.get(end + 1..)?);
-    let is_method =
-        method.iter().all(|octet| octet.is_ascii_alphabetic() || *octet == b'-' || *octet == b'_');
+    let is_method = method.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-' || *byte == b'_');
     (is_method && version.starts_with(b"HTTP/")).then_some((method, target))
 }
 
 /// Reads one line, without its end. `None` for what has no known shape.
-pub(super) fn parse(line: &[u8]) -> Option<Entry<'_>> {
+pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
     match line {
         [b'{', ..] => json::parse(line),
         _ => combined::parse(line),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PEEK: u64 = 64 * 1024;
 
 /// One log, ready to be read.
-pub(in crate::ctl) struct Source {
+pub(in crate::ctl) struct LogSource {
     reader: Box<dyn Read + Send>,
     /// A plain file, which may grow while it is read.
     plain: Option<Growing>,
@@ -28,12 +28,12 @@ struct Growing {
 }
 
 /// Counts what is read of a file, compressed as it may be: what a progress bar goes by.
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
@@ -41,10 +41,10 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-impl Source {
+impl LogSource {
     /// Opens a log; `-` is standard input. What has been read of it is counted in `read`.
     pub(in crate::ctl) fn open(path: &Path, read: &Arc<AtomicU64>) -> io::Result<Self> {
-        let counted = |inner: Box<dyn Read + Send>| Counted { inner, read: Arc::clone(read) };
+        let counted = |inner: Box<dyn Read + Send>| CountingReader { inner, read: Arc::clone(read) };
         if path == Path::new("-") {
             let reader = unpacked(counted(Box::new(io::stdin())))?;
             return Ok(Self { reader, plain: None });
@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for LogSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         if let Some(plain) = &mut self.plain {
@@ -110,7 +110,7 @@ enum Packing {
     Zstd,
 }
 
-/// Told by the first octets, whatever the file is called (RFC 1952 §2.3.1, RFC 8878 §3.1.1).
+/// Told by the first bytes, whatever the file is called (RFC 1952 §2.3.1, RFC 8878 §3.1.1).
 const fn packing(start: &[u8]) -> Option<Packing> {
     match start {
         [0x1F, 0x8B, ..] => Some(Packing::Gzip),
@@ -145,8 +145,8 @@ fn first_time(path: &Path) -> Option<i64> {
         return None;
     }
     let mut start = Vec::new();
-    let source = Source::open(path, &Arc::default()).ok()?;
+    let source = LogSource::open(path, &Arc::default()).ok()?;
     // A file that is broken further on tells its first time all the same.
     let _ = source.take(PEEK).read_to_end(&mut start);
-    start.split(|octet| *octet == b'\n').find_map(|line| parse(line.trim_ascii_end()).map(|entry| entry.at))
+    start.split(|byte| *byte == b'\n').find_map(|line| parse(line.trim_ascii_end()).map(|entry| entry.at))
 }

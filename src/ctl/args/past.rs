@@ -1,6 +1,6 @@
 //! Options of the verbs that look back: at access logs, or at what the store remembers.
 
-use crate::ctl::report::Moment;
+use crate::ctl::report::TimeArgument;
 use crate::identify::Purpose;
 use clap::Args;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(in crate::ctl) struct ReplayArgs {
     pub(in crate::ctl) site: Option<String>,
     /// Only requests since then: so long ago, or then, as for report
     #[arg(long, value_name = "T")]
-    pub(in crate::ctl) since: Option<Moment>,
+    pub(in crate::ctl) since: Option<TimeArgument>,
     /// The file was being served all the time that the log is of: conduct may be told, whatever sizes the log shows
     #[arg(long)]
     pub(in crate::ctl) published: bool,
@@ -52,7 +52,7 @@ pub(in crate::ctl) struct DiffArgs {
     pub(in crate::ctl) logs: Vec<PathBuf>,
     /// The same from the gateway's own store, since so long ago, or then
     #[arg(long, value_name = "T")]
-    pub(in crate::ctl) since: Option<Moment>,
+    pub(in crate::ctl) since: Option<TimeArgument>,
     /// How many requests that would be judged otherwise are listed
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(in crate::ctl) top: usize,

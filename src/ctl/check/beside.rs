@@ -2,7 +2,7 @@
 
 use crate::ctl::args::Cli;
 use crate::ctl::control;
-use crate::ctl::lint::Complaint;
+use crate::ctl::lint::FileFinding;
 use crate::ctl::status::list;
 use crate::policy::Policy;
 use crate::robots::Severity;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Everything about the listener that other proxies ask at; nothing where there is none.
-pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -> Vec<Complaint> {
+pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
     let Some(doors) = &policy.config.authorize else { return Vec::new() };
-    let warning = |code, message, hint| Complaint::whole(path, Severity::Warning, code, message, hint);
-    let note = |code, message, hint| Complaint::whole(path, Severity::Note, code, message, hint);
+    let warning = |code, message, hint| FileFinding::whole(path, Severity::Warning, code, message, hint);
+    let note = |code, message, hint| FileFinding::whole(path, Severity::Note, code, message, hint);
     let mut found = Vec::new();
     if policy.config.trusted_proxies.is_empty() {
         found.push(warning(
@@ -57,7 +57,7 @@ pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -
 }
 
 /// Whether requests for robots.txt come through the proxy, where a gateway runs.
-fn robots_txt(cli: &Cli, path: &Path) -> Vec<Complaint> {
+fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
     let running = cli.control_socket().and_then(|socket| control::ask(&socket, "GET", "/status"));
     let Ok(status) = running else { return Vec::new() };
     let authorize = status.get("authorize").unwrap_or(&Value::Null);
@@ -76,7 +76,7 @@ fn robots_txt(cli: &Cli, path: &Path) -> Vec<Complaint> {
                 (Severity::Note, "robots-arrives", message, "it is judged by what is served there")
             },
         );
-        Complaint::whole(path, severity, code, message, hint)
+        FileFinding::whole(path, severity, code, message, hint)
     };
     list(authorize, "robots_txt").map(of_hosts).collect()
 }

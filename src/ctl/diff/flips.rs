@@ -1,6 +1,6 @@
 //! Requests that two files judge differently, counted by crawler and target.
 
-use crate::decide::{Outcome, Verdict};
+use crate::decide::{Verdict, VerdictOutcome};
 use crate::identify::{Identity, Purpose};
 use crate::record::printable;
 use serde::Serialize;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// How many are told apart. A site with more has a new robots.txt altogether.
 const MOST: usize = 400_000;
 
-/// How many octets their targets have in all, and one of them.
-const OCTETS: usize = 48 << 20;
+/// How many bytes their targets have in all, and one of them.
+const BYTES: usize = 48 << 20;
 const LONGEST_TARGET: usize = 2_048;
 
 /// One kind of request; field names are public API.
@@ -32,26 +32,26 @@ pub(super) struct Flip {
 
 /// What the rules of one file say of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Said {
-    pub(super) word: Word,
+pub(super) struct FileVerdict {
+    pub(super) word: FlipWord,
     pub(super) line: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub(super) enum Word {
+pub(super) enum FlipWord {
     Allowed,
     Disallowed,
     /// Disallowed in another spelling only; no violation.
     Variant,
 }
 
-impl Said {
+impl FileVerdict {
     pub(super) fn of(verdict: &Verdict<'_>) -> Self {
         let word = match verdict.outcome {
-            Outcome::Allow | Outcome::Stale(_) => Word::Allowed,
-            Outcome::Variant => Word::Variant,
-            Outcome::Violation(_) => Word::Disallowed,
+            VerdictOutcome::Allow | VerdictOutcome::Stale(_) => FlipWord::Allowed,
+            VerdictOutcome::Variant => FlipWord::Variant,
+            VerdictOutcome::Violation(_) => FlipWord::Disallowed,
         };
         let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
         Self { word, line: rule.map(|rule| rule.line) }
@@ -59,20 +59,20 @@ impl Said {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct FlipKey {
     client: &'static str,
     crawler: Option<Arc<str>>,
     purpose: Option<Purpose>,
     target: Box<[u8]>,
-    old: Said,
-    new: Said,
+    old: FileVerdict,
+    new: FileVerdict,
 }
 
 /// All that was found.
 #[derive(Debug, Default)]
 pub(super) struct Flips {
-    counts: HashMap<Key, u64>,
-    octets: usize,
+    counts: HashMap<FlipKey, u64>,
+    bytes: usize,
     /// Requests of kinds that found no room.
     rest: u64,
     unlisted: u64,
@@ -80,9 +80,16 @@ pub(super) struct Flips {
 
 impl Flips {
     /// Counts `count` requests of `identity`, which the files say two things of.
-    pub(super) fn add(&mut self, identity: &Identity, target: &[u8], old: Said, new: Said, count: u64) {
+    pub(super) fn add(
+        &mut self,
+        identity: &Identity,
+        target: &[u8],
+        old: FileVerdict,
+        new: FileVerdict,
+        count: u64,
+    ) {
         self.put(
-            Key {
+            FlipKey {
                 client: identity.client.as_str(),
                 crawler: identity.crawler.clone(),
                 purpose: identity.purpose,
@@ -94,11 +101,11 @@ impl Flips {
         );
     }
 
-    fn put(&mut self, key: Key, count: u64) {
+    fn put(&mut self, key: FlipKey, count: u64) {
         if let Some(known) = self.counts.get_mut(&key) {
             *known += count;
         } else if self.has_room(&key.target) {
-            self.octets += key.target.len();
+            self.bytes += key.target.len();
             self.counts.insert(key, count);
         } else {
             self.rest += count;
@@ -107,7 +114,7 @@ impl Flips {
     }
 
     fn has_room(&self, target: &[u8]) -> bool {
-        self.counts.len() < MOST && self.octets + target.len() <= OCTETS && target.len() <= LONGEST_TARGET
+        self.counts.len() < MOST && self.bytes + target.len() <= BYTES && target.len() <= LONGEST_TARGET
     }
 
     /// Adds those of another part of a log.
@@ -127,7 +134,7 @@ impl Flips {
 
     /// The `top` most frequent.
     pub(super) fn sorted(&self, top: usize) -> Vec<Flip> {
-        let flip = |(key, count): (&Key, &u64)| Flip {
+        let flip = |(key, count): (&FlipKey, &u64)| Flip {
             client: key.client,
             crawler: key.crawler.as_deref().map(str::to_owned),
             purpose: key.purpose.map(Purpose::as_str),

@@ -1,14 +1,14 @@
 //! Lines of a log, judged by two files, in one thread.
 
-use super::Pair;
-use super::flips::{Flips, Said, Word};
-use crate::ctl::access_log::{Chunk, Entry, parse};
+use super::SitePair;
+use super::flips::{FileVerdict, FlipWord, Flips};
+use crate::ctl::access_log::{Chunk, LogEntry, parse};
 use crate::ctl::replay::Sites;
 use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
 use crate::policy::{Site, judge_recognised};
 use crate::request::RequestFacts;
-use crate::request::target::Target;
+use crate::request::target::RequestTarget;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const LONGEST_HEADER: usize = 1_024;
 
 /// What one chunk came to, or all of them.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct DiffResult {
     pub(super) lines: u64,
     pub(super) unread: u64,
     pub(super) judged: u64,
@@ -32,7 +32,7 @@ pub(super) struct Part {
     pub(super) flips: Flips,
 }
 
-impl Part {
+impl DiffResult {
     pub(super) fn add(&mut self, other: Self) {
         self.lines += other.lines;
         self.unread += other.unread;
@@ -45,22 +45,23 @@ impl Part {
 }
 
 /// One thread's memory.
-pub(super) struct Lines<'a> {
-    pair: &'a Pair<'a>,
+pub(super) struct DiffMemory<'a> {
+    pair: &'a SitePair<'a>,
     sites: &'a Sites,
     /// Who a header is from, by either file.
     headers: HashMap<Box<[u8]>, (Recognised, Recognised)>,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(pair: &'a Pair<'a>, sites: &'a Sites) -> Self {
+impl<'a> DiffMemory<'a> {
+    pub(super) fn new(pair: &'a SitePair<'a>, sites: &'a Sites) -> Self {
         Self { pair, sites, headers: HashMap::new() }
     }
 
-    pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
+    pub(super) fn chunk(&mut self, chunk: &Chunk) -> DiffResult {
         let broken = chunk.broken.clone().map(|why| (chunk.log, why)).into_iter().collect();
-        let mut part = Part { lines: chunk.overlong, unread: chunk.overlong, broken, ..Part::default() };
-        for line in chunk.octets.split(|octet| *octet == b'\n') {
+        let mut part =
+            DiffResult { lines: chunk.overlong, unread: chunk.overlong, broken, ..DiffResult::default() };
+        for line in chunk.bytes.split(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
                 continue;
@@ -74,7 +75,7 @@ impl<'a> Lines<'a> {
         part
     }
 
-    fn entry(&mut self, entry: &Entry<'_>, part: &mut Part) {
+    fn entry(&mut self, entry: &LogEntry<'_>, part: &mut DiffResult) {
         if self.sites.of(entry.host.as_deref()).is_none() {
             part.elsewhere += 1;
             return;
@@ -89,7 +90,7 @@ impl<'a> Lines<'a> {
             return;
         }
         let Some(facts) = entry.facts(request, "GET") else { return };
-        let target = Target::new(&facts.target, self.pair.old.config.path_parameters);
+        let target = RequestTarget::new(&facts.target, self.pair.old.config.path_parameters);
         let identity =
             Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });
         let by_old = said(self.pair, self.pair.old, &facts, &target, old, entry.at);
@@ -117,21 +118,27 @@ impl<'a> Lines<'a> {
 
 /// What one file says; `None` of a request that is not judged.
 fn said(
-    pair: &Pair<'_>,
+    pair: &SitePair<'_>,
     site: &Site,
     facts: &RequestFacts<'_>,
-    target: &Target<'_>,
+    target: &RequestTarget<'_>,
     who: Recognised,
     at: i64,
-) -> Option<Said> {
+) -> Option<FileVerdict> {
     let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
     let (proof, reads) = (|_: &Identity| Proof::Unchecked, |_: &Identity, _| Vec::new());
     let judged = judge_recognised(pair.policy, site, &site.rules, facts, target, who, proof, reads, now);
-    judged.verdict.is_judged().then(|| Said::of(&judged.verdict))
+    judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 
-fn count(identity: &Identity, target: &[u8], old: Option<Said>, new: Option<Said>, part: &mut Part) {
-    let allowed = Said { word: Word::Allowed, line: None };
+fn count(
+    identity: &Identity,
+    target: &[u8],
+    old: Option<FileVerdict>,
+    new: Option<FileVerdict>,
+    part: &mut DiffResult,
+) {
+    let allowed = FileVerdict { word: FlipWord::Allowed, line: None };
     let (old, new) = (old.unwrap_or(allowed), new.unwrap_or(allowed));
     if old.word != new.word {
         part.flips.add(identity, target, old, new, 1);

@@ -10,17 +10,17 @@ mod rules;
 mod stored;
 mod text;
 
-use super::access_log::{Chunks, sorted_by_time};
+use super::access_log::{LogChunks, sorted_by_time};
 use super::args::{Cli, DiffArgs};
 use super::output::{Output, harmless};
-use super::replay::{Progress, Sites, crew, open, workers};
-use super::{Failure, Outcome, setting};
+use super::replay::{LogProgress, Sites, crew, open, workers};
+use super::{VerbFailure, VerbOutcome, setting};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, fitness};
 use crate::record::{STORE_FILE, StoreReader};
 use flips::{Flip, Flips};
-use lines::Lines;
-use rules::{Changed, changed};
+use lines::DiffMemory;
+use rules::{RuleChange, changed};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -32,18 +32,18 @@ struct Difference {
     old_version: Option<String>,
     new_version: Option<String>,
     /// What changes for whom, by the rules alone.
-    rules: Vec<Changed>,
+    rules: Vec<RuleChange>,
     /// What the flips were looked for in; null where nothing was asked for.
-    requests: Option<Requests>,
+    requests: Option<JudgedRequests>,
     /// Requests that would be judged otherwise, the most frequent first.
     flips: Vec<Flip>,
     /// Search engines that would lose pages they fetch today.
-    losses: Vec<Loss>,
+    losses: Vec<OmittedFlips>,
 }
 
 /// The requests that were judged by both files.
 #[derive(Debug, Serialize)]
-struct Requests {
+struct JudgedRequests {
     /// `log` or `store`.
     source: &'static str,
     /// How many of judged clients.
@@ -64,7 +64,7 @@ struct Requests {
 }
 
 #[derive(Debug, Serialize)]
-struct Loss {
+struct OmittedFlips {
     crawler: String,
     pages: u64,
     requests: u64,
@@ -73,33 +73,37 @@ struct Loss {
 impl Difference {
     /// Fails where requests were to be looked at, and none could be judged, or not all be read: that nothing is
     /// told then does not mean that nothing would change.
-    fn is_an_answer(&self) -> Result<(), Failure> {
+    fn is_an_answer(&self) -> Result<(), VerbFailure> {
         let Some(requests) = &self.requests else { return Ok(()) };
         if !requests.broken.is_empty() {
             let hint = "what is told is of the lines before";
-            return Err(Failure(format!("{}\n  hint: {hint}", requests.broken.join("; "))));
+            return Err(VerbFailure(format!("{}\n  hint: {hint}", requests.broken.join("; "))));
         }
         if requests.judged == 0 {
             let hint = "take a log with User-Agents, of this site (--site), in which crawlers come";
             let what = "no request could be judged, so it is not known whether any would be judged otherwise";
-            return Err(Failure(format!("{what}\n  hint: {hint}")));
+            return Err(VerbFailure(format!("{what}\n  hint: {hint}")));
         }
         Ok(())
     }
 }
 
 /// One site under two files.
-struct Pair<'a> {
+struct SitePair<'a> {
     policy: &'a Policy,
     old: &'a Site,
     new: &'a Site,
 }
 
-pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &DiffArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
-    let Some(old) = sites.all.first() else { return Err(Failure("there is no site".to_owned())) };
+    let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
     let new = replaced(old, &sites.policy, arguments)?;
-    let pair = Pair { policy: &sites.policy, old, new: &new };
+    let pair = SitePair { policy: &sites.policy, old, new: &new };
     let (requests, flips) = if let Some(since) = arguments.since {
         let (requests, flips) = stored::flips(&pair, &store(cli)?, since.before(SystemTime::now()))?;
         (Some(requests), flips)
@@ -126,55 +130,59 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> R
     }
     output.flush()?;
     difference.is_an_answer()?;
-    Ok(if difference.losses.is_empty() { Outcome::Fine } else { Outcome::Objection })
+    Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
 }
 
 /// The site with the new file, which has to be fit to come into force.
-fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, Failure> {
+fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
     let path = &arguments.new;
     let unfit = |unfit: crate::policy::Unfit| {
-        Failure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
+        VerbFailure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
     };
     let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes).map_err(unfit)?;
     old.composed_of(policy, Some(file), &old.config.robots).map_err(unfit)
 }
 
-fn store(cli: &Cli) -> Result<StoreReader, Failure> {
+fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
     let folder = match cli.state_dir.first() {
         Some(folder) => folder.clone(),
         None => setting::any(cli)?.state_dir,
     };
     StoreReader::open(&folder.join(STORE_FILE)).map_err(|error| {
-        Failure(format!("{error}\n  hint: --state-dir DIR names the gateway's state folder"))
+        VerbFailure(format!("{error}\n  hint: --state-dir DIR names the gateway's state folder"))
     })
 }
 
-fn of_logs(pair: &Pair<'_>, sites: &Sites, arguments: &DiffArgs) -> Result<(Requests, Flips), Failure> {
+fn of_logs(
+    pair: &SitePair<'_>,
+    sites: &Sites,
+    arguments: &DiffArgs,
+) -> Result<(JudgedRequests, Flips), VerbFailure> {
     let logs = sorted_by_time(&arguments.logs);
     let (bytes, sources) = open(&logs)?;
     let workers: Vec<_> = (0..workers())
         .map(|_| {
-            let mut lines = Lines::new(pair, sites);
+            let mut lines = DiffMemory::new(pair, sites);
             move |chunk: &super::access_log::Chunk| lines.chunk(chunk)
         })
         .collect();
-    let (mut all, mut progress) = (lines::Part::default(), Progress::new(&logs, &bytes));
+    let (mut all, mut progress) = (lines::DiffResult::default(), LogProgress::new(&logs, &bytes));
     let stop = AtomicBool::new(false);
-    crew(Chunks::new(sources, false, &stop), workers, |_, part| {
+    crew(LogChunks::new(sources, false, &stop), workers, |_, part| {
         all.add(part);
         progress.at(all.lines);
         Ok(())
     })?;
     progress.done();
     if all.lines > 0 && all.unread == all.lines {
-        return Err(Failure("no line could be read as one of an access log".to_owned()));
+        return Err(VerbFailure("no line could be read as one of an access log".to_owned()));
     }
     let broken = |(log, why): (usize, String)| {
         let log = logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
         harmless(&format!("{log}: cannot be read on: {why}"))
     };
-    let requests = Requests {
+    let requests = JudgedRequests {
         source: "log",
         judged: all.judged,
         share: 1.0,
@@ -189,8 +197,8 @@ fn of_logs(pair: &Pair<'_>, sites: &Sites, arguments: &DiffArgs) -> Result<(Requ
 }
 
 /// What search engines would lose.
-fn losses(flips: &Flips) -> Vec<Loss> {
-    let mut losses: Vec<Loss> = Vec::new();
+fn losses(flips: &Flips) -> Vec<OmittedFlips> {
+    let mut losses: Vec<OmittedFlips> = Vec::new();
     let hurts = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
     for flip in flips.sorted(usize::MAX).into_iter().filter(hurts) {
         let crawler = flip.crawler.unwrap_or_default();
@@ -199,7 +207,7 @@ fn losses(flips: &Flips) -> Vec<Loss> {
                 known.pages += 1;
                 known.requests += flip.count;
             }
-            None => losses.push(Loss { crawler, pages: 1, requests: flip.count }),
+            None => losses.push(OmittedFlips { crawler, pages: 1, requests: flip.count }),
         }
     }
     losses.sort_by_key(|loss| std::cmp::Reverse((loss.requests, loss.pages)));

@@ -1,42 +1,42 @@
 //! What changes for whom, by the rules alone.
 
 use crate::record::printable;
-use crate::robots::{Group, Robots, Rule};
+use crate::robots::{Robots, Rule, RuleGroup};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A change that some crawlers share; field names are public API.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Changed {
+pub(super) struct RuleChange {
     /// The product tokens, or `*` for every crawler without a group of its own.
     pub(super) tokens: Vec<String>,
     /// The token of the group that applies to them before and after; null where none does.
     pub(super) old_group: Option<String>,
     pub(super) new_group: Option<String>,
-    pub(super) added: Vec<Line>,
-    pub(super) removed: Vec<Line>,
+    pub(super) added: Vec<RuleLine>,
+    pub(super) removed: Vec<RuleLine>,
 }
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Line {
+pub(super) struct RuleLine {
     pub(super) line: u32,
     pub(super) rule: String,
 }
 
 /// Everything that comes or goes, for `*` and for every token that either file names. A rule is the same when
 /// kind and pattern are, wherever it stands.
-pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<Changed> {
+pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<RuleChange> {
     let mut tokens: Vec<String> = vec!["*".to_owned()];
     for token in old.tokens().chain(new.tokens()) {
         if !tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
             tokens.push(token.to_owned());
         }
     }
-    let mut found: Vec<Changed> = Vec::new();
+    let mut found: Vec<RuleChange> = Vec::new();
     for token in tokens {
         let Some(change) = of_token(old, new, &token) else { continue };
-        let same = |known: &&mut Changed| {
+        let same = |known: &&mut RuleChange| {
             (&known.added, &known.removed, &known.new_group)
                 == (&change.added, &change.removed, &change.new_group)
                 && known.tokens != ["*"]
@@ -50,18 +50,18 @@ pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<Changed> {
 }
 
 /// Where one rule stands in the old file, and in the new.
-type Balance = (Vec<Line>, Vec<Line>);
+type RulePositions = (Vec<RuleLine>, Vec<RuleLine>);
 
 /// What changes for one crawler; `None` where nothing does.
-fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<Changed> {
+fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<RuleChange> {
     let name: &[&str] = if token == "*" { &[] } else { &[token] };
     let (before, after) = (old.group(name, true), new.group(name, true));
     let (mut removed, mut added) = (Vec::new(), Vec::new());
-    let mut balance: BTreeMap<(&str, Vec<u8>), Balance> = BTreeMap::new();
-    for rule in before.iter().flat_map(Group::rules) {
+    let mut balance: BTreeMap<(&str, Vec<u8>), RulePositions> = BTreeMap::new();
+    for rule in before.iter().flat_map(RuleGroup::rules) {
         balance.entry(key(&rule)).or_default().0.push(line(&rule));
     }
-    for rule in after.iter().flat_map(Group::rules) {
+    for rule in after.iter().flat_map(RuleGroup::rules) {
         balance.entry(key(&rule)).or_default().1.push(line(&rule));
     }
     for (gone, come) in balance.into_values() {
@@ -77,8 +77,8 @@ fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<Changed> {
     }
     added.sort();
     removed.sort();
-    let named = |group: Option<Group<'_>>| group.map(|group| group.matched().to_owned());
-    Some(Changed {
+    let named = |group: Option<RuleGroup<'_>>| group.map(|group| group.matched().to_owned());
+    Some(RuleChange {
         tokens: vec![token.to_owned()],
         old_group: named(before),
         new_group: named(after),
@@ -92,21 +92,21 @@ fn key(rule: &Rule<'_>) -> (&'static str, Vec<u8>) {
     (rule.kind.as_str(), rule.pattern.to_vec())
 }
 
-fn line(rule: &Rule<'_>) -> Line {
-    Line { line: rule.line, rule: printable(rule.marked) }
+fn line(rule: &Rule<'_>) -> RuleLine {
+    RuleLine { line: rule.line, rule: printable(rule.marked) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::Limits;
+    use crate::robots::ParseLimits;
 
     fn robots(text: &str) -> Robots {
-        Robots::parse(text.as_bytes(), &Limits::default()).robots
+        Robots::parse(text.as_bytes(), &ParseLimits::default()).robots
     }
 
     fn told(old: &str, new: &str) -> Vec<String> {
-        let lines = |sign: &str, lines: &[Line]| {
+        let lines = |sign: &str, lines: &[RuleLine]| {
             let told = lines.iter().map(|line| format!(" {sign}{}:{}", line.line, line.rule));
             told.collect::<Vec<_>>().concat()
         };

@@ -1,12 +1,12 @@
 //! The same from the store, which keeps the targets of each crawler and day up to a number.
 
-use super::flips::{Flips, Said};
-use super::{Pair, Requests};
-use crate::ctl::Failure;
+use super::flips::{FileVerdict, Flips};
+use super::{JudgedRequests, SitePair};
+use crate::ctl::VerbFailure;
 use crate::identify::{Basis, Identifier, Identity, Proof};
 use crate::policy::{Site, judge_as};
-use crate::record::{Filter, OTHER_PATHS, StoreReader, Subject};
-use crate::request::target::{Target, origin_form};
+use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
+use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use std::time::SystemTime;
 
 /// Judges what was asked for since then by both files.
 pub(super) fn flips(
-    pair: &Pair<'_>,
+    pair: &SitePair<'_>,
     store: &StoreReader,
     since: SystemTime,
-) -> Result<(Requests, Flips), Failure> {
-    let unreadable = |error: crate::record::StoreError| Failure(error.to_string());
+) -> Result<(JudgedRequests, Flips), VerbFailure> {
+    let unreadable = |error: crate::record::StoreError| VerbFailure(error.to_string());
     // A clock that was ahead has dated what it counted later than now.
     let last = store.last().map_err(unreadable)?;
     let window = store.window(since, SystemTime::now().max(last.unwrap_or(since))).map_err(unreadable)?;
@@ -33,8 +33,8 @@ pub(super) fn flips(
         }
         named += count;
         let identity = identity(&pair.policy.identifier, &path.subject);
-        // Octets that are no UTF-8 stand there by their numbers.
-        let target = octets(&path.target);
+        // Bytes that are no UTF-8 stand there by their numbers.
+        let target = bytes(&path.target);
         let said = |site: &Site| said(pair, site, &identity, &target);
         if let (Some(old), Some(new)) = (said(pair.old), said(pair.new))
             && old.word != new.word
@@ -42,7 +42,7 @@ pub(super) fn flips(
             flips.add(&identity, &target, old, new, count);
         }
     }
-    let requests = Requests {
+    let requests = JudgedRequests {
         source: "store",
         judged,
         share: share(named, judged),
@@ -62,7 +62,7 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Who a subject is: as the catalogue knows it, or by its name alone.
-fn identity(identifier: &Identifier, subject: &Subject) -> Arc<Identity> {
+fn identity(identifier: &Identifier, subject: &CountSubject) -> Arc<Identity> {
     let Some(name) = subject.crawler.as_deref() else {
         return Arc::new(Identity {
             client: subject.client,
@@ -86,7 +86,7 @@ fn identity(identifier: &Identifier, subject: &Subject) -> Arc<Identity> {
     })
 }
 
-fn said(pair: &Pair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> Option<Said> {
+fn said(pair: &SitePair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> Option<FileVerdict> {
     let target = origin_form(sent)?;
     let facts = RequestFacts {
         scheme: Scheme::Http,
@@ -96,14 +96,14 @@ fn said(pair: &Pair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> 
         user_agent: None,
         address: None,
     };
-    let target = Target::new(&facts.target, site.config.path_parameters);
+    let target = RequestTarget::new(&facts.target, site.config.path_parameters);
     let judged = judge_as(pair.policy, site, &site.rules, &facts, &target, identity, Proof::Unchecked);
-    judged.verdict.is_judged().then(|| Said::of(&judged.verdict))
+    judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 
-/// The octets that `\xNN` stands for, and all others as they are.
-fn octets(text: &str) -> Vec<u8> {
-    let mut octets = Vec::with_capacity(text.len());
+/// The bytes that `\xNN` stands for, and all others as they are.
+fn bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let number = match rest {
@@ -112,10 +112,10 @@ fn octets(text: &str) -> Vec<u8> {
                 .and_then(|digits| u8::from_str_radix(digits, 16).ok()),
             _ => None,
         };
-        octets.push(number.unwrap_or(*first));
+        bytes.push(number.unwrap_or(*first));
         rest = if number.is_some() { rest.get(4..).unwrap_or_default() } else { tail };
     }
-    octets
+    bytes
 }
 
 #[cfg(test)]
@@ -123,9 +123,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_are_what_they_stand_for() {
+    fn bytes_are_what_they_stand_for() {
         let sent = b"/caf\xe9/\\x41\\/\xc3\xa9";
-        assert_eq!(octets(&crate::record::printable(sent)), sent);
-        assert_eq!(octets("/\\x4"), b"/\\x4");
+        assert_eq!(bytes(&crate::record::printable(sent)), sent);
+        assert_eq!(bytes("/\\x4"), b"/\\x4");
     }
 }

@@ -1,9 +1,9 @@
 //! The difference for people: what hurts first.
 
-use super::rules::{Changed, Line};
-use super::{Difference, Requests};
+use super::rules::{RuleChange, RuleLine};
+use super::{Difference, JudgedRequests};
 use crate::ctl::output::{Output, harmless};
-use crate::ctl::style::Ink;
+use crate::ctl::style::TextStyle;
 use crate::report::{amount, grouped};
 use std::io;
 
@@ -19,7 +19,7 @@ pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Res
             amount(loss.pages, "page", "pages"),
             amount(loss.requests, "request", "requests")
         );
-        output.line(palette.paint(Ink::Error, &text))?;
+        output.line(palette.paint(TextStyle::Error, &text))?;
     }
     let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "no file".to_owned());
     output.line(format!(
@@ -42,7 +42,7 @@ pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Res
     }
 }
 
-fn rules(changed: &Changed, output: &mut Output<'_>) -> io::Result<()> {
+fn rules(changed: &RuleChange, output: &mut Output<'_>) -> io::Result<()> {
     let palette = output.palette();
     output.line("")?;
     let moved = match (&changed.old_group, &changed.new_group) {
@@ -52,9 +52,13 @@ fn rules(changed: &Changed, output: &mut Output<'_>) -> io::Result<()> {
             format!(" (its group was {}, is {})", name(old), name(new))
         }
     };
-    output.line(palette.paint(Ink::Strong, &format!("{}{moved}", harmless(&changed.tokens.join(", ")))))?;
-    for (sign, ink, lines) in [("-", Ink::Warning, &changed.removed), ("+", Ink::Good, &changed.added)] {
-        for Line { line, rule } in lines.iter().take(RULES) {
+    output.line(
+        palette.paint(TextStyle::Strong, &format!("{}{moved}", harmless(&changed.tokens.join(", ")))),
+    )?;
+    for (sign, ink, lines) in
+        [("-", TextStyle::Warning, &changed.removed), ("+", TextStyle::Good, &changed.added)]
+    {
+        for RuleLine { line, rule } in lines.iter().take(RULES) {
             output.line(palette.paint(ink, &format!("  {sign} line {line}: {}", harmless(rule))))?;
         }
         if let Some(more) = lines.len().checked_sub(RULES).filter(|more| *more > 0) {
@@ -64,11 +68,11 @@ fn rules(changed: &Changed, output: &mut Output<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn requests(requests: &Requests, difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
+fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
     output.line("")?;
     if requests.judged == 0 {
         let warning = "WARNING: no request could be judged, so nothing is known of any";
-        output.line(output.palette().paint(Ink::Error, warning))?;
+        output.line(output.palette().paint(TextStyle::Error, warning))?;
     }
     output.line(format!(
         "{} of {} would be judged otherwise",

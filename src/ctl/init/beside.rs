@@ -1,6 +1,6 @@
 //! What `init --beside` writes for the other proxy, and in gateway.toml for it: files of `conf/beside`, filled in.
 
-use super::Plan;
+use super::InitPlan;
 use crate::config::HostPattern;
 use crate::ctl::args::BesideProxy;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const fn templates(proxy: BesideProxy) -> &'static [(&'static str, &'static str)
 }
 
 /// The files for the proxy: where they are to be, and what stands in them.
-pub(super) fn files(proxy: Option<BesideProxy>, folder: &Path, plan: &Plan) -> Vec<(PathBuf, String)> {
+pub(super) fn files(proxy: Option<BesideProxy>, folder: &Path, plan: &InitPlan) -> Vec<(PathBuf, String)> {
     // What is included elsewhere cannot have relative paths.
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let host = plan.hosts.iter().find_map(|host| match host {

@@ -4,7 +4,7 @@
 //! in the order of the log and nothing has to wait in a heap. The queues are short: memory does not depend on
 //! which of them is the slowest.
 
-use crate::ctl::access_log::{Chunk, Chunks};
+use crate::ctl::access_log::{Chunk, LogChunks};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
@@ -16,7 +16,7 @@ const WAITING: usize = 2;
 /// # Errors
 /// What `add` fails with. The logs may then still be read, until they end or are stopped.
 pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
-    mut chunks: Chunks<'_>,
+    mut chunks: LogChunks<'_>,
     workers: Vec<W>,
     mut add: impl FnMut(usize, P) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -37,7 +37,7 @@ pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
                         break;
                     }
                     // The reader has ended when nobody wants it.
-                    let _ = used.send(chunk.octets);
+                    let _ = used.send(chunk.bytes);
                 }
             });
         }
@@ -51,7 +51,7 @@ pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
 }
 
 /// Gives each worker a chunk in turn, to the end of the logs.
-fn deal(chunks: &mut Chunks<'_>, queues: &[SyncSender<Chunk>], free: &Receiver<Vec<u8>>) {
+fn deal(chunks: &mut LogChunks<'_>, queues: &[SyncSender<Chunk>], free: &Receiver<Vec<u8>>) {
     for queue in queues.iter().cycle() {
         let buffer = free.try_recv().unwrap_or_default();
         let Some(chunk) = chunks.next(buffer) else { break };

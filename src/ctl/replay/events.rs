@@ -1,6 +1,6 @@
 //! The file that `--events` names: a new one, an empty one or a pipe, and never one that holds anything.
 
-use crate::ctl::Failure;
+use crate::ctl::VerbFailure;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When it is one of the logs, holds something, or cannot be written.
-pub(super) fn create(path: &Path, logs: &[PathBuf]) -> Result<BufWriter<File>, Failure> {
+pub(super) fn create(path: &Path, logs: &[PathBuf]) -> Result<BufWriter<File>, VerbFailure> {
     let refused = |what: &str| {
         let hint = "name another file with --events, or move this one away; replay overwrites nothing";
-        Failure(format!("{}: {what}\n  hint: {hint}", path.display()))
+        VerbFailure(format!("{}: {what}\n  hint: {hint}", path.display()))
     };
     let there = std::fs::metadata(path).ok();
     if let Some(there) = there.as_ref().filter(|there| there.is_file()) {
@@ -24,7 +24,7 @@ pub(super) fn create(path: &Path, logs: &[PathBuf]) -> Result<BufWriter<File>, F
             return Err(refused("is there already, and not empty"));
         }
     }
-    let unwritable = |error: io::Error| Failure(format!("{}: {error}", path.display()));
+    let unwritable = |error: io::Error| VerbFailure(format!("{}: {error}", path.display()));
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(unwritable)?;
     Ok(BufWriter::new(file))
 }

@@ -3,16 +3,18 @@
 //! Nothing is shared with other threads but the policy: headers, hosts, subjects and decisions are remembered
 //! here, by number, so that a line whose header was seen before costs one look-up.
 
-use super::part::{Hit, LineKind, NewDecision, NewSubject, Part, Spared, What};
-use super::published::{Answer, Files};
+use super::part::{ChunkResult, ForwardReason, JudgedKind, JudgedLine, LineKind, NewDecision, NewSubject};
+use super::published::{LoggedAnswer, ReplayFiles};
 use super::sites::Sites;
-use crate::ctl::access_log::{Chunk, Entry, Request, parse};
-use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason};
+use crate::ctl::access_log::{Chunk, LogEntry, Request, parse};
+use crate::decide::{Notice, NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, Variants};
-use crate::identify::{Client, Identity, Proof, Recognised};
-use crate::policy::{Judged, Site, judge_recognised};
-use crate::record::{AddressDetail, Decision, Event, EventKind, Occurrence, ReadBook, Reader, printable};
-use crate::request::target::Target;
+use crate::identify::{ClientKind, Identity, Proof, Recognised};
+use crate::policy::{JudgedRequest, Site, judge_recognised};
+use crate::record::{
+    AddressDetail, CountedDecision, Event, EventKind, Occurrence, ReadBook, ReaderId, printable,
+};
+use crate::request::target::RequestTarget;
 use crate::request::{RequestFacts, host};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,31 +35,32 @@ const UNJUDGED: u32 = u32::MAX;
 
 /// One sender.
 #[derive(Clone, Debug)]
-struct Sender {
+struct ReplaySender {
     recognised: Recognised,
     subject: u32,
 }
 
 /// What tells decisions apart. A rule's line, and the token that led to it, stand for its group and text.
-type DecisionKey<'a> = (usize, EventKind, Action, Option<Notice>, Option<u32>, &'a str, Option<Spared>);
+type DecisionKey<'a> =
+    (usize, EventKind, Action, Option<Notice>, Option<u32>, &'a str, Option<ForwardReason>);
 
 /// One thread's memory.
 pub(super) struct Judge<'a> {
     sites: &'a Sites,
-    files: &'a Files,
+    files: &'a ReplayFiles,
     since: i64,
     /// Who has read robots.txt so far, where events are to be told in full: then this thread is the only one.
     book: Option<ReadBook>,
-    headers: Vec<HashMap<Box<[u8]>, Sender>>,
+    headers: Vec<HashMap<Box<[u8]>, ReplaySender>>,
     hosts: HashMap<Box<str>, (Option<usize>, u32)>,
     decisions: HashMap<DecisionKey<'a>, u32>,
     subjects: u32,
-    names: HashMap<(usize, Option<Arc<str>>, Client), u32>,
+    names: HashMap<(usize, Option<Arc<str>>, ClientKind), u32>,
     new_hosts: u32,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(sites: &'a Sites, files: &'a Files, since: i64, with_events: bool) -> Self {
+    pub(super) fn new(sites: &'a Sites, files: &'a ReplayFiles, since: i64, with_events: bool) -> Self {
         Self {
             sites,
             files,
@@ -73,18 +76,19 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a chunk.
-    pub(super) fn chunk(&mut self, chunk: &Chunk) -> Part {
+    pub(super) fn chunk(&mut self, chunk: &Chunk) -> ChunkResult {
         let (log, broken) = (chunk.log, chunk.broken.clone());
-        let mut part = Part { log, broken, subjects_anew: self.forget_names(), ..Part::default() };
+        let mut part =
+            ChunkResult { log, broken, subjects_anew: self.forget_names(), ..ChunkResult::default() };
         for _ in 0..chunk.overlong {
             part.physical += 1;
             part.tally.count(LineKind::Lines);
             part.unreadable(b"(a line of more than 128 KiB)");
         }
-        let (mut from, octets) = (0, chunk.octets.as_slice());
-        for end in memchr::memchr_iter(b'\n', octets).chain(std::iter::once(octets.len())) {
-            let line = octets.get(from..end).unwrap_or_default();
-            part.physical += u64::from(from < octets.len());
+        let (mut from, bytes) = (0, chunk.bytes.as_slice());
+        for end in memchr::memchr_iter(b'\n', bytes).chain(std::iter::once(bytes.len())) {
+            let line = bytes.get(from..end).unwrap_or_default();
+            part.physical += u64::from(from < bytes.len());
             from = end + 1;
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if !line.is_empty() {
@@ -106,7 +110,7 @@ impl<'a> Judge<'a> {
         is_full
     }
 
-    fn line(&mut self, line: &[u8], part: &mut Part) {
+    fn line(&mut self, line: &[u8], part: &mut ChunkResult) {
         part.tally.count(LineKind::Lines);
         let Some(entry) = parse(line) else { return part.unreadable(line) };
         if entry.at < self.since {
@@ -131,7 +135,7 @@ impl<'a> Judge<'a> {
         let Some(sender) = self.sender(site, agent, part) else { return };
         if sender.subject == UNJUDGED {
             match sender.recognised.identity.client {
-                Client::App => part.tally.count(LineKind::Apps),
+                ClientKind::App => part.tally.count(LineKind::Apps),
                 _ => part.tally.count(LineKind::Browsers),
             }
             return;
@@ -140,17 +144,17 @@ impl<'a> Judge<'a> {
     }
 
     /// Notes what robots.txt was answered with, whoever asked. Another spelling of the path may have had another answer.
-    fn answer(&self, entry: &Entry<'_>, request: &Request<'_>, site: usize, part: &mut Part) {
+    fn answer(&self, entry: &LogEntry<'_>, request: &Request<'_>, site: usize, part: &mut ChunkResult) {
         if *request.target != *b"/robots.txt" || *request.method != *b"GET" || entry.status != Some(200) {
             return;
         }
         let answered = self.files.answered(site, entry);
         let told = entry.size.filter(|_| entry.is_encoded != Some(true));
-        part.answers.push(Answer { site, at: entry.at, answered, size: told });
+        part.answers.push(LoggedAnswer { site, at: entry.at, answered, size: told });
     }
 
     /// The site of a host, and the number of the host's name.
-    fn host(&mut self, named: Option<&str>, part: &mut Part) -> (Option<usize>, u32) {
+    fn host(&mut self, named: Option<&str>, part: &mut ChunkResult) -> (Option<usize>, u32) {
         let named = named.unwrap_or_default();
         if let Some(known) = self.hosts.get(named) {
             return *known;
@@ -167,7 +171,7 @@ impl<'a> Judge<'a> {
         known
     }
 
-    fn sender(&mut self, site: usize, agent: &[u8], part: &mut Part) -> Option<Sender> {
+    fn sender(&mut self, site: usize, agent: &[u8], part: &mut ChunkResult) -> Option<ReplaySender> {
         if let Some(known) = self.headers.get(site).and_then(|headers| headers.get(agent)) {
             return Some(known.clone());
         }
@@ -182,7 +186,7 @@ impl<'a> Judge<'a> {
         } else {
             UNJUDGED
         };
-        let sender = Sender { recognised, subject };
+        let sender = ReplaySender { recognised, subject };
         if let Some(headers) = self.headers.get_mut(site).filter(|_| agent.len() <= LONGEST_HEADER) {
             if headers.len() >= HEADERS {
                 headers.clear();
@@ -192,7 +196,7 @@ impl<'a> Judge<'a> {
         Some(sender)
     }
 
-    fn subject(&mut self, site: usize, recognised: &Recognised, part: &mut Part) -> u32 {
+    fn subject(&mut self, site: usize, recognised: &Recognised, part: &mut ChunkResult) -> u32 {
         let identity = &recognised.identity;
         let key = (site, identity.crawler.clone(), identity.client);
         *self.names.entry(key).or_insert_with(|| {
@@ -204,11 +208,11 @@ impl<'a> Judge<'a> {
 
     fn request(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &LogEntry<'_>,
         request: &Request<'_>,
         (site, host_number): (usize, u32),
-        sender: Sender,
-        part: &mut Part,
+        sender: ReplaySender,
+        part: &mut ChunkResult,
     ) {
         let method = std::str::from_utf8(&request.method).unwrap_or_default();
         let Some(facts) = entry.facts(request, method).filter(|_| !method.is_empty()) else {
@@ -218,14 +222,14 @@ impl<'a> Judge<'a> {
         let sites = self.sites;
         let Some(of) = sites.all.get(site) else { return };
         let now = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
-        let target = Target::new(&facts.target, of.config.path_parameters);
-        let Sender { recognised, subject } = sender;
+        let target = RequestTarget::new(&facts.target, of.config.path_parameters);
+        let ReplaySender { recognised, subject } = sender;
         let reads = |who: &Identity, proof| {
             self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(&facts, who, proof)))
         };
         let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked);
         let judged = judge_recognised(policy, of, &of.rules, &facts, &target, recognised, proof, reads, now);
-        let hit = |what, target| Hit {
+        let hit = |what, target| JudgedLine {
             at: entry.at,
             subject,
             what,
@@ -234,7 +238,7 @@ impl<'a> Judge<'a> {
             address: entry.address,
         };
         match judged.verdict.reason {
-            Reason::RobotsTxt => {
+            VerdictReason::RobotsTxt => {
                 part.tally.count(LineKind::RobotsTxt);
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
                 if method == "GET" && matches!(entry.status, Some(200 | 304)) {
@@ -244,14 +248,14 @@ impl<'a> Judge<'a> {
                         let reader = reader(&facts, &judged.identity, judged.proof);
                         book.note(reader, Read { rules: of.rules.current().rules, sequence: 0, at: now });
                     }
-                    part.hits.push(hit(What::Fetched(answered), 0..0));
+                    part.hits.push(hit(JudgedKind::Fetched(answered), 0..0));
                 }
             }
-            Reason::Exempt => part.tally.count(LineKind::Exempt),
+            VerdictReason::Exempt => part.tally.count(LineKind::Exempt),
             _ if judged.mode == Mode::Off => part.tally.count(LineKind::Off),
             _ => {
                 part.tally.count(LineKind::Judged);
-                let what = What::Decided(self.decision(site, of, &judged, &target, part));
+                let what = JudgedKind::Decided(self.decision(site, of, &judged, &target, part));
                 let target = part.target(&facts.target);
                 part.hits.push(hit(what, target));
                 if self.book.is_some() {
@@ -265,14 +269,15 @@ impl<'a> Judge<'a> {
         &mut self,
         site: usize,
         of: &'a Site,
-        judged: &Judged<'a>,
-        target: &Target<'_>,
-        part: &mut Part,
+        judged: &JudgedRequest<'a>,
+        target: &RequestTarget<'_>,
+        part: &mut ChunkResult,
     ) -> u32 {
         let kind = EventKind::of(&judged.verdict, judged.proof);
         let ruling = judged.verdict.ruling.as_ref().filter(|_| kind != EventKind::Allowed);
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
-        let is_disallowed = matches!(judged.verdict.outcome, Outcome::Violation(_) | Outcome::Variant);
+        let is_disallowed =
+            matches!(judged.verdict.outcome, VerdictOutcome::Violation(_) | VerdictOutcome::Variant);
         let spared = (is_disallowed && judged.action == Action::Forward).then(|| spared(of, judged, target));
         let (line, token) = (rule.map(|rule| rule.line), ruling.map_or("", |ruling| ruling.token));
         let next = u32::try_from(self.decisions.len()).unwrap_or(u32::MAX);
@@ -280,7 +285,7 @@ impl<'a> Judge<'a> {
             .decisions
             .entry((site, kind, judged.action, judged.verdict.notice(), line, token, spared))
             .or_insert_with(|| {
-                let decision = Decision {
+                let decision = CountedDecision {
                     kind,
                     action: judged.action,
                     notice: judged.verdict.notice(),
@@ -298,12 +303,12 @@ impl<'a> Judge<'a> {
 }
 
 /// Whom a read counts for.
-fn reader<'a>(facts: &'a RequestFacts<'_>, who: &'a Identity, proof: Proof) -> Reader<'a> {
-    Reader::new(&facts.host, who, proof, facts.address)
+fn reader<'a>(facts: &'a RequestFacts<'_>, who: &'a Identity, proof: Proof) -> ReaderId<'a> {
+    ReaderId::new(&facts.host, who, proof, facts.address)
 }
 
 /// Why a disallowed request would be forwarded. The order is that of the stage that forwards it.
-fn spared(site: &Site, judged: &Judged<'_>, target: &Target<'_>) -> Spared {
+fn spared(site: &Site, judged: &JudgedRequest<'_>, target: &RequestTarget<'_>) -> ForwardReason {
     if judged.mode != Mode::Enforce {
         let name = judged.identity.crawler.as_deref().map(str::to_ascii_lowercase);
         let of_crawler = name.is_some_and(|name| site.modes.crawlers.contains_key(&name));
@@ -311,23 +316,23 @@ fn spared(site: &Site, judged: &Judged<'_>, target: &Target<'_>) -> Spared {
             judged.identity.purpose.is_some_and(|purpose| site.modes.purposes.contains_key(&purpose));
         let of_kind = judged.mode != site.modes.site;
         return if of_crawler {
-            Spared::Crawler
+            ForwardReason::Crawler
         } else if of_purpose {
-            Spared::Purpose
+            ForwardReason::Purpose
         } else if of_kind {
-            Spared::Kind
+            ForwardReason::Kind
         } else {
-            Spared::Site
+            ForwardReason::Site
         };
     }
     if judged.identity.is_audited_only() {
-        return Spared::Doubt;
+        return ForwardReason::Doubt;
     }
-    let is_variant = judged.verdict.outcome == Outcome::Variant;
+    let is_variant = judged.verdict.outcome == VerdictOutcome::Variant;
     if is_variant && site.config.choices.variants == Variants::Forward && !target.is_acme_challenge() {
-        Spared::Variant
+        ForwardReason::Variant
     } else {
-        Spared::Certificate
+        ForwardReason::Certificate
     }
 }
 
@@ -335,10 +340,10 @@ fn spared(site: &Site, judged: &Judged<'_>, target: &Target<'_>) -> Spared {
 fn event(
     facts: &RequestFacts<'_>,
     site: &Site,
-    judged: &Judged<'_>,
+    judged: &JudgedRequest<'_>,
     status: Option<u16>,
     now: SystemTime,
-    part: &mut Part,
+    part: &mut ChunkResult,
 ) {
     let kind = EventKind::of(&judged.verdict, judged.proof);
     if kind == EventKind::Allowed {
@@ -364,7 +369,7 @@ fn event(
 
 #[cfg(test)]
 mod tests {
-    use super::super::ledger::Ledger;
+    use super::super::ledger::ReplayTotals;
     use super::*;
     use crate::ctl::args::Cli;
     use clap::Parser as _;
@@ -376,9 +381,9 @@ mod tests {
         std::fs::write(&robots, "User-agent: *\nDisallow: /private\n").unwrap();
         let cli = Cli::try_parse_from(["gatewayctl", "replay", "access.log"]).unwrap();
         let sites = Sites::load(&cli, Some(&robots), None, &[]).unwrap();
-        let files = Files::of(&sites, false);
+        let files = ReplayFiles::of(&sites, false);
         let mut judge = Judge::new(&sites, &files, i64::MIN, false);
-        let mut ledger = Ledger::new(&sites, &files, 1, 1);
+        let mut ledger = ReplayTotals::new(&sites, &files, 1, 1);
         let line = |name: usize| {
             format!(
                 "192.0.2.1 - - [01/Nov/2026:00:00:00 +0000] \"GET /private HTTP/1.1\" 200 5 \"-\" \
@@ -389,8 +394,8 @@ mod tests {
         };
         for _ in 0..3 {
             for first in (0..300).step_by(30) {
-                let octets: String = (first..first + 30).map(line).collect();
-                let chunk = Chunk { octets: octets.into_bytes(), ..Chunk::default() };
+                let bytes: String = (first..first + 30).map(line).collect();
+                let chunk = Chunk { bytes: bytes.into_bytes(), ..Chunk::default() };
                 ledger.add(0, &judge.chunk(&chunk));
                 assert!(judge.names.len() < NAMES + 30);
             }

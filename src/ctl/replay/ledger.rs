@@ -3,14 +3,14 @@
 //! The memory is bounded whatever the log holds: names of strangers, targets and readers beyond a number are
 //! counted with the rest, in the order of the log, so that the result does not depend on the number of threads.
 
-use super::part::{Hit, LineCounts, NewDecision, Part, Spared, What};
-use super::published::{Answers, Files};
+use super::part::{ChunkResult, ForwardReason, JudgedKind, JudgedLine, LineCounts, NewDecision};
+use super::published::{Answers, ReplayFiles};
 use super::sites::Sites;
 use super::timeline::{REQUESTS, Timeline, VIOLATIONS};
 use crate::decide::{Notice, NoticePeriod, NoticeTime, Read, RulesId};
-use crate::identify::{Basis, Client, Identity, Proof};
+use crate::identify::{Basis, ClientKind, Identity, Proof};
 use crate::record::{
-    Decision, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, Reader, Subject,
+    CountSubject, CountedDecision, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, ReaderId,
 };
 use crate::request::address::Network;
 use std::collections::{BTreeMap, HashMap};
@@ -20,10 +20,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Names that the catalogue and robots.txt do not know.
 const STRANGERS: usize = 10_000;
 
-/// Targets told apart, in all and of one crawler, and their octets in all.
+/// Targets told apart, in all and of one crawler, and their bytes in all.
 const TARGETS: usize = 400_000;
 const TARGETS_OF_ONE: usize = 50_000;
-const TARGET_OCTETS: usize = 48 << 20;
+const TARGET_BYTES: usize = 48 << 20;
 
 /// Longer targets are counted with the rest, as in the store.
 const LONGEST_TARGET: usize = 2_048;
@@ -33,33 +33,33 @@ const READERS: usize = 65_536;
 
 /// All that was counted of one subject.
 #[derive(Debug)]
-pub(super) struct Account {
-    pub(super) subject: Arc<Subject>,
+pub(super) struct SubjectTotals {
+    pub(super) subject: Arc<CountSubject>,
     identity: Arc<Identity>,
     site: usize,
     pub(super) first: i64,
     pub(super) last: i64,
     /// By number of the decision; an odd number is the one before, after a read.
-    pub(super) decisions: HashMap<u32, Seen>,
+    pub(super) decisions: HashMap<u32, SeenTimes>,
     pub(super) paths: HashMap<Box<[u8]>, PathCounts>,
     pub(super) other_paths: PathCounts,
-    pub(super) reads: BTreeMap<ReadKey, Seen>,
+    pub(super) reads: BTreeMap<ReplayReadKey, SeenTimes>,
     /// When it last fetched a robots.txt that is not known to be the one that is judged by.
     pub(super) other_fetch: Option<i64>,
 }
 
 /// On which host, and from which network.
-pub(super) type ReadKey = (u32, Option<String>);
+pub(super) type ReplayReadKey = (u32, Option<String>);
 
 /// First, last, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SeenTimes {
     pub(super) first: i64,
     pub(super) last: i64,
     pub(super) count: u64,
 }
 
-impl Seen {
+impl SeenTimes {
     /// Nothing yet, from `at` on.
     pub(super) const fn at(at: i64) -> Self {
         Self { first: at, last: at, count: 0 }
@@ -77,7 +77,7 @@ impl Seen {
 
 /// What one worker's numbers stand for here.
 #[derive(Debug, Default)]
-struct Numbers {
+struct WorkerNumbers {
     subjects: Vec<u32>,
     decisions: Vec<u32>,
     hosts: Vec<u32>,
@@ -85,17 +85,17 @@ struct Numbers {
 
 /// The sum of all parts.
 #[derive(Debug)]
-pub(super) struct Ledger<'a> {
+pub(super) struct ReplayTotals<'a> {
     pub(super) sites: &'a Sites,
-    pub(super) files: &'a Files,
+    pub(super) files: &'a ReplayFiles,
     /// What robots.txt was answered with, by site.
     pub(super) answers: Vec<Answers>,
     period: NoticePeriod,
     pub(super) tally: LineCounts,
     pub(super) span: Option<(i64, i64)>,
-    numbers: Vec<Numbers>,
-    pub(super) accounts: Vec<Account>,
-    by_subject: HashMap<Subject, u32>,
+    numbers: Vec<WorkerNumbers>,
+    pub(super) accounts: Vec<SubjectTotals>,
+    by_subject: HashMap<CountSubject, u32>,
     strangers: usize,
     pub(super) decisions: Vec<NewDecision>,
     by_decision: HashMap<NewDecision, u32>,
@@ -105,7 +105,7 @@ pub(super) struct Ledger<'a> {
     readers: usize,
     book: ReadBook,
     /// Disallowed requests that enforce mode would forward, by reason and subject.
-    pub(super) spared: BTreeMap<(Spared, u32), u64>,
+    pub(super) spared: BTreeMap<(ForwardReason, u32), u64>,
     /// Violations of crawlers over time.
     pub(super) timeline: Timeline,
     /// All their requests over time.
@@ -117,8 +117,8 @@ pub(super) struct Ledger<'a> {
     pub(super) broken: Vec<(usize, u64, String)>,
 }
 
-impl<'a> Ledger<'a> {
-    pub(super) fn new(sites: &'a Sites, files: &'a Files, workers: usize, logs: usize) -> Self {
+impl<'a> ReplayTotals<'a> {
+    pub(super) fn new(sites: &'a Sites, files: &'a ReplayFiles, workers: usize, logs: usize) -> Self {
         Self {
             sites,
             files,
@@ -126,7 +126,7 @@ impl<'a> Ledger<'a> {
             period: sites.policy.config.period,
             tally: LineCounts::default(),
             span: None,
-            numbers: (0..workers).map(|_| Numbers::default()).collect(),
+            numbers: (0..workers).map(|_| WorkerNumbers::default()).collect(),
             accounts: Vec::new(),
             by_subject: HashMap::new(),
             strangers: 0,
@@ -147,7 +147,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Adds the next part, which is `worker`'s.
-    pub(super) fn add(&mut self, worker: usize, part: &Part) {
+    pub(super) fn add(&mut self, worker: usize, part: &ChunkResult) {
         if let (Some((line, text)), None) = (&part.unread, &self.unread) {
             let before = self.lines.get(part.log).copied().unwrap_or_default();
             self.unread = Some((part.log, before + line, text.clone()));
@@ -175,7 +175,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Gives what the worker has named in this part a number of ours.
-    fn number(&mut self, worker: usize, part: &Part) {
+    fn number(&mut self, worker: usize, part: &ChunkResult) {
         if part.subjects_anew {
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.clear());
         }
@@ -203,7 +203,7 @@ impl<'a> Ledger<'a> {
 
     fn subject(&mut self, site: usize, identity: &Arc<Identity>) -> u32 {
         let name = self.sites.all.get(site).map_or("", |site| &site.config.name);
-        let mut subject = Subject {
+        let mut subject = CountSubject {
             site: name.into(),
             client: identity.client,
             crawler: identity.crawler.as_deref().map(Into::into),
@@ -216,7 +216,7 @@ impl<'a> Ledger<'a> {
         let is_stranger =
             subject.crawler.is_some() && !matches!(identity.basis, Basis::Catalogue | Basis::OperatorToken);
         if is_stranger && self.strangers >= STRANGERS {
-            subject = Subject { crawler: Some(OTHER_CRAWLERS.into()), purpose: None, ..subject };
+            subject = CountSubject { crawler: Some(OTHER_CRAWLERS.into()), purpose: None, ..subject };
             if let Some(number) = self.by_subject.get(&subject) {
                 return *number;
             }
@@ -225,7 +225,7 @@ impl<'a> Ledger<'a> {
         }
         let number = u32::try_from(self.accounts.len()).unwrap_or(u32::MAX);
         self.by_subject.insert(subject.clone(), number);
-        self.accounts.push(Account {
+        self.accounts.push(SubjectTotals {
             subject: Arc::new(subject),
             identity: Arc::clone(identity),
             site,
@@ -240,7 +240,7 @@ impl<'a> Ledger<'a> {
         number
     }
 
-    fn hit(&mut self, numbers: &Numbers, hit: &Hit, target: &[u8]) {
+    fn hit(&mut self, numbers: &WorkerNumbers, hit: &JudgedLine, target: &[u8]) {
         let of = |list: &[u32], number: u32| list.get(number as usize).copied().unwrap_or_default();
         let (number, host) = (of(&numbers.subjects, hit.subject), of(&numbers.hosts, hit.host));
         let Some(account) = self.accounts.get_mut(number as usize) else { return };
@@ -251,14 +251,14 @@ impl<'a> Ledger<'a> {
         let rules = site.map(|site| site.rules.current().rules);
         let now = NoticeTime(Duration::from_micros(u64::try_from(hit.at).unwrap_or_default()));
         let decision = match hit.what {
-            What::Decided(decision) => decision,
-            What::Fetched(answered) if self.files.is_read(answered) => {
+            JudgedKind::Decided(decision) => decision,
+            JudgedKind::Fetched(answered) if self.files.is_read(answered) => {
                 if let Some(rules) = rules {
                     self.book.note(reader(account, host_name, hit), Read { rules, sequence: 0, at: now });
                 }
                 return read(account, &mut self.readers, host, hit);
             }
-            What::Fetched(_) => {
+            JudgedKind::Fetched(_) => {
                 account.other_fetch = account.other_fetch.max(Some(hit.at));
                 return;
             }
@@ -273,29 +273,29 @@ impl<'a> Ledger<'a> {
         let is_violation = decided.kind == EventKind::Violation;
         let had_read =
             is_violation && has_read(&self.book, &reader(account, host_name, hit), rules, self.period, now);
-        if is_violation && matches!(account.subject.client, Client::Crawler | Client::SpecialCase) {
+        if is_violation && matches!(account.subject.client, ClientKind::Crawler | ClientKind::SpecialCase) {
             self.timeline.add(number, hit.at);
         }
         let number_of_way = 2 * decision + u32::from(had_read);
-        account.decisions.entry(number_of_way).or_insert_with(|| Seen::at(hit.at)).add(hit.at);
+        account.decisions.entry(number_of_way).or_insert_with(|| SeenTimes::at(hit.at)).add(hit.at);
         self.requests.add(number, hit.at);
         path(account, &mut self.targets, target, decided);
     }
 
-    /// The decision of a number of [`Account::decisions`]. A violation of rules that nobody had published had no notice.
-    pub(super) fn decision(&self, number: u32, is_hypothetical: bool) -> Option<Decision> {
+    /// The decision of a number of [`SubjectTotals::decisions`]. A violation of rules that nobody had published had no notice.
+    pub(super) fn decision(&self, number: u32, is_hypothetical: bool) -> Option<CountedDecision> {
         let decided = &self.decisions.get(number as usize / 2)?.decision;
         let notice = match (is_hypothetical, number % 2) {
             (true, _) => None,
             (false, 1) => Some(Notice::Read),
             (false, _) => decided.notice,
         };
-        Some(Decision { notice, ..decided.clone() })
+        Some(CountedDecision { notice, ..decided.clone() })
     }
 
     /// Whether nothing can be said of an account but what the rules would have meant for it: the log does not show that
     /// they were being served, or not when it broke them. Who had fetched the file itself knew them.
-    pub(super) fn is_hypothetical(&self, account: &Account) -> bool {
+    pub(super) fn is_hypothetical(&self, account: &SubjectTotals) -> bool {
         if self.files.is_vouched {
             return false;
         }
@@ -314,7 +314,7 @@ impl<'a> Ledger<'a> {
     /// Violations of crawlers that had fetched this very file before.
     pub(super) fn after_read(&self) -> u64 {
         let known = self.accounts.iter().filter(|account| !self.is_hypothetical(account));
-        let after = |account: &Account| -> u64 {
+        let after = |account: &SubjectTotals| -> u64 {
             let after = account.decisions.iter().filter(|(number, _)| *number % 2 == 1);
             after.map(|(_, seen)| seen.count).sum()
         };
@@ -323,14 +323,14 @@ impl<'a> Ledger<'a> {
 }
 
 /// Whom a read counts for.
-fn reader<'a>(account: &'a Account, host: &'a str, hit: &Hit) -> Reader<'a> {
-    Reader::new(host, &account.identity, Proof::Unchecked, hit.address)
+fn reader<'a>(account: &'a SubjectTotals, host: &'a str, hit: &JudgedLine) -> ReaderId<'a> {
+    ReaderId::new(host, &account.identity, Proof::Unchecked, hit.address)
 }
 
 /// Whether the reader had read this very file before, and long enough before.
 fn has_read(
     book: &ReadBook,
-    reader: &Reader<'_>,
+    reader: &ReaderId<'_>,
     rules: Option<RulesId>,
     period: NoticePeriod,
     now: NoticeTime,
@@ -338,7 +338,7 @@ fn has_read(
     book.of(reader).iter().any(|read| Some(read.rules) == rules && period.counts(read, now))
 }
 
-fn read(account: &mut Account, readers: &mut usize, host: u32, hit: &Hit) {
+fn read(account: &mut SubjectTotals, readers: &mut usize, host: u32, hit: &JudgedLine) {
     let prefix = if account.identity.crawler.is_some() { (24, 48) } else { (32, 128) };
     let network = hit.address.map(|address| Network::around(address, prefix.0, prefix.1).to_string());
     let mut key = (host, network);
@@ -347,24 +347,29 @@ fn read(account: &mut Account, readers: &mut usize, host: u32, hit: &Hit) {
     }
     let seen = account.reads.entry(key).or_insert_with(|| {
         *readers += 1;
-        Seen::at(hit.at)
+        SeenTimes::at(hit.at)
     });
     seen.add(hit.at);
 }
 
-fn path(account: &mut Account, (targets, octets): &mut (usize, usize), target: &[u8], decided: &Decision) {
+fn path(
+    account: &mut SubjectTotals,
+    (targets, bytes): &mut (usize, usize),
+    target: &[u8],
+    decided: &CountedDecision,
+) {
     let counts = PathCounts::one(decided.kind, decided.action);
     if let Some(known) = account.paths.get_mut(target) {
         known.add(&counts);
         return;
     }
-    let has_room = *targets < TARGETS && *octets < TARGET_OCTETS && account.paths.len() < TARGETS_OF_ONE;
+    let has_room = *targets < TARGETS && *bytes < TARGET_BYTES && account.paths.len() < TARGETS_OF_ONE;
     if !has_room || target.len() > LONGEST_TARGET || target == OTHER_PATHS.as_bytes() {
         account.other_paths.add(&counts);
         return;
     }
     *targets += 1;
-    *octets += target.len();
+    *bytes += target.len();
     account.paths.insert(target.into(), counts);
 }
 

@@ -19,26 +19,26 @@ mod told;
 mod totals;
 
 pub(super) use crew::run as crew;
-pub(super) use progress::Progress;
+pub(super) use progress::LogProgress;
 pub(super) use sites::Sites;
 
-use super::access_log::{Chunks, Source, sorted_by_time};
+use super::access_log::{LogChunks, LogSource, sorted_by_time};
 use super::args::{Cli, Format, ReplayArgs};
 use super::output::{Output, harmless};
-use super::style::Ink;
-use super::{Failure, Outcome, report};
+use super::style::TextStyle;
+use super::{VerbFailure, VerbOutcome, report};
 use crate::identify::Purpose;
-use crate::report::{Blocked, Known, Question, Report, amount, html, spoken};
+use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, spoken};
 use judge::Judge;
-use ledger::Ledger;
+use ledger::ReplayTotals;
 use part::LineKind;
-use published::Files;
+use published::ReplayFiles;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
-use told::Told;
+use told::ReplayFields;
 
 /// How many targets of each element programs are told by name.
 const TOP_FOR_PROGRAMS: usize = 1_000;
@@ -46,9 +46,13 @@ const TOP_FOR_PROGRAMS: usize = 1_000;
 /// How many people are told.
 const TOP: usize = 10;
 
-pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    cli: &Cli,
+    arguments: &ReplayArgs,
+    output: &mut Output<'_>,
+) -> Result<VerbOutcome, VerbFailure> {
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
-    let files = Files::of(&sites, arguments.published);
+    let files = ReplayFiles::of(&sites, arguments.published);
     let logs = sorted_by_time(&arguments.logs);
     let stop = Arc::new(AtomicBool::new(false));
     if arguments.follow {
@@ -59,7 +63,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     let ledger = match arguments.events.as_deref().filter(|_| !events_are_data) {
         None => read((&sites, &files), &logs, opened, arguments, &stop, |events| {
             if events_are_data {
-                output.octets(events)?;
+                output.bytes(events)?;
                 output.flush()?;
                 if output.is_closed() {
                     // Nobody reads on: there is nothing to go on for.
@@ -69,7 +73,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
             Ok(())
         }),
         Some(path) => {
-            let unwritable = |error: io::Error| Failure(format!("{}: {error}", path.display()));
+            let unwritable = |error: io::Error| VerbFailure(format!("{}: {error}", path.display()));
             let mut file = events::create(path, &logs)?;
             let ledger =
                 read((&sites, &files), &logs, opened, arguments, &stop, |events| file.write_all(events));
@@ -77,30 +81,35 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
             ledger
         }
     }?;
-    let told = Told::of(&ledger, &logs);
+    let told = ReplayFields::of(&ledger, &logs);
     let lines = ledger.tally.of(LineKind::Lines);
     if lines > 0 && lines == ledger.tally.of(LineKind::Unread) {
-        return Err(Failure(format!("no line could be read as one of an access log: {}", told.example())));
+        return Err(VerbFailure(format!(
+            "no line could be read as one of an access log: {}",
+            told.example()
+        )));
     }
     if !events_are_data {
         print(cli, arguments, &ledger, &sites, &told, output)?;
         output.flush()?;
     }
     match told.losses().as_slice() {
-        [] => Ok(Outcome::Fine),
-        losses => Err(Failure(format!("{}\n  hint: what is told is of the lines before", losses.join("; ")))),
+        [] => Ok(VerbOutcome::Fine),
+        losses => {
+            Err(VerbFailure(format!("{}\n  hint: what is told is of the lines before", losses.join("; "))))
+        }
     }
 }
 
 /// Judges all lines. `events` is given the events of each chunk, in order.
 fn read<'a>(
-    (sites, files): (&'a Sites, &'a Files),
+    (sites, files): (&'a Sites, &'a ReplayFiles),
     logs: &[PathBuf],
-    (bytes, sources): (Arc<AtomicU64>, Vec<Source>),
+    (bytes, sources): (Arc<AtomicU64>, Vec<LogSource>),
     arguments: &ReplayArgs,
     stop: &AtomicBool,
     mut events: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<Ledger<'a>, Failure> {
+) -> Result<ReplayTotals<'a>, VerbFailure> {
     let since = arguments.since.map(|since| since.before(SystemTime::now()));
     let since = since.map_or(i64::MIN, micros);
     let with_events = arguments.events.is_some();
@@ -112,25 +121,25 @@ fn read<'a>(
             move |chunk: &super::access_log::Chunk| judge.chunk(chunk)
         })
         .collect();
-    let mut ledger = Ledger::new(sites, files, count, logs.len());
-    let mut progress = Progress::new(logs, &bytes);
-    crew(Chunks::new(sources, arguments.follow, stop), judges, |worker, part| {
+    let mut ledger = ReplayTotals::new(sites, files, count, logs.len());
+    let mut progress = LogProgress::new(logs, &bytes);
+    crew(LogChunks::new(sources, arguments.follow, stop), judges, |worker, part| {
         ledger.add(worker, &part);
         progress.at(ledger.tally.of(LineKind::Lines));
         // A log that grows would be waited for for ever.
         events(&part.events).inspect_err(|_| stop.store(true, Ordering::Relaxed))
     })
-    .map_err(|error| Failure(format!("the events cannot be written: {error}")))?;
+    .map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
     progress.done();
     Ok(ledger)
 }
 
 /// Opens all logs before any of them is read: a misspelt name is told at once.
-pub(super) fn open(logs: &[PathBuf]) -> Result<(Arc<AtomicU64>, Vec<Source>), Failure> {
+pub(super) fn open(logs: &[PathBuf]) -> Result<(Arc<AtomicU64>, Vec<LogSource>), VerbFailure> {
     let read = Arc::new(AtomicU64::new(0));
     let sources = logs.iter().map(|path| {
-        Source::open(path, &read)
-            .map_err(|error| Failure(format!("{}: cannot be read: {error}", path.display())))
+        LogSource::open(path, &read)
+            .map_err(|error| VerbFailure(format!("{}: cannot be read: {error}", path.display())))
     });
     let sources = sources.collect::<Result<_, _>>()?;
     Ok((read, sources))
@@ -148,7 +157,7 @@ fn micros(time: SystemTime) -> i64 {
 }
 
 /// Sets `stop` on SIGINT or SIGTERM: the log is read no further, and the report is printed.
-fn stop_on_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+fn stop_on_signal(stop: &Arc<AtomicBool>) -> Result<(), VerbFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let stop = Arc::clone(stop);
     std::thread::spawn(move || {
@@ -168,14 +177,14 @@ fn stop_on_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
 fn print(
     cli: &Cli,
     arguments: &ReplayArgs,
-    ledger: &Ledger<'_>,
+    ledger: &ReplayTotals<'_>,
     sites: &Sites,
-    told: &Told,
+    told: &ReplayFields,
     output: &mut Output<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), VerbFailure> {
     let window = totals::window(ledger);
     let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
-    let question = Question {
+    let question = ReportQuestion {
         from: window.from,
         to: window.to,
         now: None,
@@ -183,7 +192,7 @@ fn print(
         crawler: None,
         purpose: None,
         top: arguments.top.unwrap_or(default),
-        known: Known::of(sites.policy.identifier.catalogue()),
+        known: CatalogueView::of(sites.policy.identifier.catalogue()),
     };
     let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
     match cli.format {
@@ -194,14 +203,14 @@ fn print(
             let notes: Vec<String> = blocked.into_iter().chain(notes(told)).collect();
             let series = totals::series(ledger);
             let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default());
-            output.line(page.map_err(|error| Failure(error.to_string()))?)?;
+            output.line(page.map_err(|error| VerbFailure(error.to_string()))?)?;
         }
         Format::Text => {
             if !arguments.block.is_empty() {
                 let told = if_blocked(&report, &arguments.block);
-                output.line(output.palette().paint(Ink::Strong, &told))?;
+                output.line(output.palette().paint(TextStyle::Strong, &told))?;
             }
-            output.line(output.palette().paint(Ink::Strong, &told.headline()))?;
+            output.line(output.palette().paint(TextStyle::Strong, &told.headline()))?;
             report::as_table(&report, arguments.top, false, output)?;
             output.line("")?;
             told.sentences().iter().try_for_each(|sentence| output.line(sentence))?;
@@ -233,7 +242,7 @@ fn if_blocked(report: &Report, block: &[Purpose]) -> String {
 }
 
 /// What a reader of the page has to know before its numbers: nothing of this has happened.
-fn notes(told: &Told) -> Vec<String> {
+fn notes(told: &ReplayFields) -> Vec<String> {
     let first = format!("A replay of access logs: {}. Nothing was refused.", told.headline());
     std::iter::once(first).chain(told.sentences()).collect()
 }

@@ -1,8 +1,8 @@
 //! What one chunk of a log came to: small, plain, and free of the chunk itself.
 
-use super::published::{Answer, Answered};
+use super::published::{LoggedAnswer, LoggedFile};
 use crate::identify::Identity;
-use crate::record::Decision;
+use crate::record::CountedDecision;
 use serde::{Serialize, Serializer};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -14,24 +14,24 @@ const SHOWN: usize = 200;
 
 /// One judged request, or one read of robots.txt.
 #[derive(Clone, Debug)]
-pub(super) struct Hit {
+pub(super) struct JudgedLine {
     /// Microseconds since 1970.
     pub(super) at: i64,
     pub(super) subject: u32,
-    pub(super) what: What,
-    /// Where its target stands in [`Part::targets`].
+    pub(super) what: JudgedKind,
+    /// Where its target stands in [`ChunkResult::targets`].
     pub(super) target: Range<usize>,
     pub(super) host: u32,
     pub(super) address: Option<IpAddr>,
 }
 
-/// What a [`Hit`] is of.
+/// What a [`JudgedLine`] is of.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum JudgedKind {
     /// A request that was decided on, by number.
     Decided(u32),
     /// A fetch of robots.txt, and what its answer says of the file.
-    Fetched(Answered),
+    Fetched(LoggedFile),
 }
 
 /// Who asks, by number.
@@ -44,15 +44,15 @@ pub(super) struct NewSubject {
 /// What was decided, by number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NewDecision {
-    pub(super) decision: Decision,
+    pub(super) decision: CountedDecision,
     /// Why a request that the rules disallow would be forwarded in enforce mode all the same.
-    pub(super) spared: Option<Spared>,
+    pub(super) spared: Option<ForwardReason>,
 }
 
 /// Why enforce mode forwards what robots.txt disallows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub(super) enum Spared {
+pub(super) enum ForwardReason {
     /// Its kind of client is only audited.
     #[strum(serialize = "client")]
     Kind,
@@ -126,13 +126,13 @@ impl Serialize for LineCounts {
 /// The result of one chunk. Numbers are the worker's own, and stand for what it has named in this part or an
 /// earlier one.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct ChunkResult {
     pub(super) tally: LineCounts,
     /// First and last time, in microseconds.
     pub(super) span: Option<(i64, i64)>,
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<JudgedLine>,
     /// Whole answers to `GET /robots.txt`, whoever asked.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<LoggedAnswer>,
     pub(super) targets: Vec<u8>,
     pub(super) subjects: Vec<NewSubject>,
     /// The worker has forgotten the subjects of earlier parts, and begins with number 0.
@@ -150,7 +150,7 @@ pub(super) struct Part {
     pub(super) events: Vec<u8>,
 }
 
-impl Part {
+impl ChunkResult {
     pub(super) fn unreadable(&mut self, line: &[u8]) {
         self.tally.count(LineKind::Unread);
         if self.unread.is_none() {

@@ -11,15 +11,15 @@ use std::time::Instant;
 const RATE: u8 = 8;
 
 /// A bar with the rate and the time left or, of what has no known length, the rate alone.
-pub(in crate::ctl) struct Progress {
+pub(in crate::ctl) struct LogProgress {
     bar: ProgressBar,
     bytes: Arc<AtomicU64>,
     started: Instant,
     is_hidden: bool,
 }
 
-impl Progress {
-    /// The progress of reading `logs`, of which `bytes` octets have been read, compressed as they may be.
+impl LogProgress {
+    /// The progress of reading `logs`, of which `bytes` bytes have been read, compressed as they may be.
     pub(in crate::ctl) fn new(logs: &[PathBuf], bytes: &Arc<AtomicU64>) -> Self {
         let length = |path: &PathBuf| {
             let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);

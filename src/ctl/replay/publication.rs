@@ -1,6 +1,6 @@
 //! What a replay says of whether its rules were published: for people and for programs.
 
-use super::ledger::{Ledger, instant};
+use super::ledger::{ReplayTotals, instant};
 use super::published::Answers;
 use crate::ctl::output::harmless;
 use crate::record::timestamp;
@@ -9,12 +9,12 @@ use serde::Serialize;
 
 /// Whether the file of one site was being served, as far as is known.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Published {
+pub(super) struct FilePublication {
     site: String,
     /// Who says so: `log` or `operator`; null where nothing does.
     by: Option<&'static str>,
     robots_version: Option<String>,
-    /// The size of the file in octets.
+    /// The size of the file in bytes.
     size: Option<u64>,
     /// From when until when the log shows it.
     from: Option<String>,
@@ -28,9 +28,9 @@ pub(super) struct Published {
     last_other: Option<String>,
 }
 
-impl Published {
+impl FilePublication {
     /// Of all sites.
-    pub(super) fn all(ledger: &Ledger<'_>) -> Vec<Self> {
+    pub(super) fn all(ledger: &ReplayTotals<'_>) -> Vec<Self> {
         let of = |(number, answers): (usize, &Answers)| {
             let site = ledger.sites.all.get(number)?;
             let (shown, others) = (answers.shown(), answers.others());

@@ -9,9 +9,9 @@
 //! be used (RFC 9309 §2.4). An answer of another size anywhere in the log undoes it for the whole of the log, because
 //! nobody knows when the one file took the place of the other.
 
-use super::ledger::Seen;
+use super::ledger::SeenTimes;
 use super::sites::Sites;
-use crate::ctl::access_log::Entry;
+use crate::ctl::access_log::LogEntry;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const MOST_SIZES: usize = 8;
 
 /// What an answer to `GET /robots.txt` says of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
+pub(super) enum LoggedFile {
     /// It has the size of this file.
     This,
     /// It may be this file: not changed since (304), compressed, or of a size that the log does not tell.
@@ -37,7 +37,7 @@ pub(super) enum Answered {
 
 /// The file of one site.
 #[derive(Clone, Debug)]
-struct File {
+struct SiteFile {
     size: u64,
     /// The sizes that it may have when compressed; none where that makes it no smaller.
     packed: Option<RangeInclusive<u64>>,
@@ -45,12 +45,12 @@ struct File {
 
 /// The files of all sites, and whether the operator vouches for them.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
-    all: Vec<Option<File>>,
+pub(super) struct ReplayFiles {
+    all: Vec<Option<SiteFile>>,
     pub(super) is_vouched: bool,
 }
 
-impl File {
+impl SiteFile {
     fn of(bytes: &[u8]) -> Self {
         let size = bytes.len() as u64;
         let (best, fast) = (packed(bytes, Compression::best()), packed(bytes, Compression::fast()));
@@ -59,14 +59,14 @@ impl File {
         Self { size, packed: (best < size).then_some(likely) }
     }
 
-    fn answered(&self, entry: &Entry<'_>) -> Answered {
+    fn answered(&self, entry: &LogEntry<'_>) -> LoggedFile {
         match (entry.status, entry.size, entry.is_encoded) {
-            (Some(304), ..) | (_, None, _) | (_, _, Some(true)) => Answered::Perhaps,
-            (_, Some(size), _) if size == self.size => Answered::This,
+            (Some(304), ..) | (_, None, _) | (_, _, Some(true)) => LoggedFile::Perhaps,
+            (_, Some(size), _) if size == self.size => LoggedFile::This,
             (_, Some(size), None) if self.packed.as_ref().is_some_and(|packed| packed.contains(&size)) => {
-                Answered::Perhaps
+                LoggedFile::Perhaps
             }
-            _ => Answered::Other,
+            _ => LoggedFile::Other,
         }
     }
 }
@@ -78,22 +78,22 @@ fn packed(bytes: &[u8], level: Compression) -> u64 {
     gzip.write_all(bytes).and_then(|()| gzip.finish()).map_or(u64::MAX / 8, |packed| packed.len() as u64)
 }
 
-impl Files {
+impl ReplayFiles {
     pub(super) fn of(sites: &Sites, is_vouched: bool) -> Self {
-        let all = sites.all.iter().map(|site| site.robots.as_ref().map(|file| File::of(&file.bytes)));
+        let all = sites.all.iter().map(|site| site.robots.as_ref().map(|file| SiteFile::of(&file.bytes)));
         Self { all: all.collect(), is_vouched }
     }
 
     /// What an answer says of a site's file.
-    pub(super) fn answered(&self, site: usize, entry: &Entry<'_>) -> Answered {
+    pub(super) fn answered(&self, site: usize, entry: &LogEntry<'_>) -> LoggedFile {
         let file = self.all.get(site).and_then(Option::as_ref);
-        file.map_or(Answered::Other, |file| file.answered(entry))
+        file.map_or(LoggedFile::Other, |file| file.answered(entry))
     }
 
     /// Whether a fetch that was answered so counts as a read of the site's file. Where the operator says that it was
     /// published all the time, what may be this file is.
-    pub(super) fn is_read(&self, answered: Answered) -> bool {
-        answered == Answered::This || (self.is_vouched && answered == Answered::Perhaps)
+    pub(super) fn is_read(&self, answered: LoggedFile) -> bool {
+        answered == LoggedFile::This || (self.is_vouched && answered == LoggedFile::Perhaps)
     }
 
     /// The size of a site's file.
@@ -106,47 +106,47 @@ impl Files {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     /// Those of the file's size.
-    pub(super) this: Option<Seen>,
+    pub(super) this: Option<SeenTimes>,
     /// Those that may be it compressed, by size.
-    packed: BTreeMap<u64, Seen>,
+    packed: BTreeMap<u64, SeenTimes>,
     /// Those that say nothing.
     silent: u64,
     /// Those of another size, and the size of one of them.
-    other: Option<(Seen, u64)>,
+    other: Option<(SeenTimes, u64)>,
 }
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
+pub(super) struct LoggedAnswer {
     pub(super) site: usize,
     pub(super) at: i64,
-    pub(super) answered: Answered,
+    pub(super) answered: LoggedFile,
     /// Its size, where that is what was gone by.
     pub(super) size: Option<u64>,
 }
 
 impl Answers {
-    pub(super) fn add(&mut self, answer: Answer) {
-        let Answer { at, answered, size, .. } = answer;
+    pub(super) fn add(&mut self, answer: LoggedAnswer) {
+        let LoggedAnswer { at, answered, size, .. } = answer;
         match (answered, size) {
-            (Answered::This, _) => self.this.get_or_insert_with(|| Seen::at(at)).add(at),
-            (Answered::Perhaps, Some(size))
+            (LoggedFile::This, _) => self.this.get_or_insert_with(|| SeenTimes::at(at)).add(at),
+            (LoggedFile::Perhaps, Some(size))
                 if self.packed.len() < MOST_SIZES || self.packed.contains_key(&size) =>
             {
-                self.packed.entry(size).or_insert_with(|| Seen::at(at)).add(at);
+                self.packed.entry(size).or_insert_with(|| SeenTimes::at(at)).add(at);
             }
-            (Answered::Perhaps, None) => self.silent += 1,
-            (Answered::Perhaps | Answered::Other, size) => {
-                self.other.get_or_insert_with(|| (Seen::at(at), size.unwrap_or_default())).0.add(at);
+            (LoggedFile::Perhaps, None) => self.silent += 1,
+            (LoggedFile::Perhaps | LoggedFile::Other, size) => {
+                self.other.get_or_insert_with(|| (SeenTimes::at(at), size.unwrap_or_default())).0.add(at);
             }
         }
     }
 
     /// Those of another file: how many, when the last came, and the size of one. A size that did not come among answers
     /// of the full size is another file's, whatever this one may be compressed to.
-    pub(super) fn others(&self) -> Option<(Seen, u64)> {
+    pub(super) fn others(&self) -> Option<(SeenTimes, u64)> {
         let is_apart =
-            |seen: &Seen| self.this.is_none_or(|this| seen.last < this.first || seen.first > this.last);
+            |seen: &SeenTimes| self.this.is_none_or(|this| seen.last < this.first || seen.first > this.last);
         let apart = self.packed.iter().filter(|(_, seen)| is_apart(seen)).map(|(size, seen)| (*seen, *size));
         self.other.into_iter().chain(apart).reduce(|(mut all, size), (seen, _)| {
             all.join(seen);
@@ -171,50 +171,50 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ctl::access_log::Agent;
+    use crate::ctl::access_log::LoggedUserAgent;
 
-    fn entry(status: u16, size: Option<u64>, is_encoded: Option<bool>) -> Entry<'static> {
-        let (host, address, request, agent) = (None, None, None, Agent::Absent);
-        Entry { host, address, at: 0, request, status: Some(status), size, is_encoded, agent }
+    fn entry(status: u16, size: Option<u64>, is_encoded: Option<bool>) -> LogEntry<'static> {
+        let (host, address, request, agent) = (None, None, None, LoggedUserAgent::Absent);
+        LogEntry { host, address, at: 0, request, status: Some(status), size, is_encoded, agent }
     }
 
     #[test]
     fn a_size_shows_this_file_or_another() {
-        let small = File::of(b"User-agent: *\nDisallow: /private\n");
+        let small = SiteFile::of(b"User-agent: *\nDisallow: /private\n");
         let size = small.size;
         let told = |status, size, encoded| small.answered(&entry(status, size, encoded));
-        assert_eq!(told(200, Some(size), None), Answered::This);
+        assert_eq!(told(200, Some(size), None), LoggedFile::This);
         for other in [0, size / 2, size - 1, size + 1, 5 * size] {
-            assert_eq!(told(200, Some(other), None), Answered::Other, "{other}: it cannot be made smaller");
+            assert_eq!(told(200, Some(other), None), LoggedFile::Other, "{other}: it cannot be made smaller");
         }
-        assert_eq!(told(200, None, None), Answered::Perhaps);
-        assert_eq!(told(304, Some(0), None), Answered::Perhaps);
-        assert_eq!(told(200, Some(size + 9), Some(true)), Answered::Perhaps, "compressed, says the log");
+        assert_eq!(told(200, None, None), LoggedFile::Perhaps);
+        assert_eq!(told(304, Some(0), None), LoggedFile::Perhaps);
+        assert_eq!(told(200, Some(size + 9), Some(true)), LoggedFile::Perhaps, "compressed, says the log");
     }
 
     #[test]
     fn what_may_be_compressed_is_set_aside() {
         let rules: Vec<String> = (0..100).map(|number| format!("Disallow: /private/{number}")).collect();
-        let large = File::of(format!("User-agent: *\n{}\n", rules.join("\n")).as_bytes());
+        let large = SiteFile::of(format!("User-agent: *\n{}\n", rules.join("\n")).as_bytes());
         let packed = large.packed.clone().unwrap();
         assert!(*packed.end() < large.size / 2, "{large:?}");
         let told = |size, encoded| large.answered(&entry(200, Some(size), encoded));
-        assert_eq!(told(packed.end() - 1, None), Answered::Perhaps);
-        assert_eq!(told(packed.end() - 1, Some(false)), Answered::Other, "not compressed, says the log");
-        assert_eq!(told(packed.end() + 1, None), Answered::Other);
+        assert_eq!(told(packed.end() - 1, None), LoggedFile::Perhaps);
+        assert_eq!(told(packed.end() - 1, Some(false)), LoggedFile::Other, "not compressed, says the log");
+        assert_eq!(told(packed.end() + 1, None), LoggedFile::Other);
     }
 
-    fn answers(list: &[(i64, Answered, Option<u64>)]) -> Answers {
+    fn answers(list: &[(i64, LoggedFile, Option<u64>)]) -> Answers {
         let mut answers = Answers::default();
         for (at, answered, size) in list {
-            answers.add(Answer { site: 0, at: *at, answered: *answered, size: *size });
+            answers.add(LoggedAnswer { site: 0, at: *at, answered: *answered, size: *size });
         }
         answers
     }
 
     #[test]
     fn several_sizes_are_several_files() {
-        use Answered::{Other, Perhaps, This};
+        use LoggedFile::{Other, Perhaps, This};
         assert_eq!(answers(&[]).shown(), None);
         assert_eq!(answers(&[(5, This, None), (9, This, None)]).shown(), Some((5, 9 + CACHED_FOR)));
         for list in [
@@ -235,9 +235,9 @@ mod tests {
 
     #[test]
     fn sizes_without_end_are_bounded_and_several_files() {
-        let mut list = vec![(0, Answered::This, None)];
-        list.extend((1..1_000_u32).map(|size| (i64::from(size), Answered::Perhaps, Some(u64::from(size)))));
-        list.push((1_000, Answered::This, None));
+        let mut list = vec![(0, LoggedFile::This, None)];
+        list.extend((1..1_000_u32).map(|size| (i64::from(size), LoggedFile::Perhaps, Some(u64::from(size)))));
+        list.push((1_000, LoggedFile::This, None));
         let answers = answers(&list);
         assert_eq!(answers.packed.len(), MOST_SIZES);
         assert_eq!(answers.shown(), None);

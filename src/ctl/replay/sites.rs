@@ -1,8 +1,8 @@
 //! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
 
 use crate::ctl::args::Cli;
-use crate::ctl::trial::{Trial, blocking};
-use crate::ctl::{Failure, setting};
+use crate::ctl::trial::{TrialPolicy, blocking};
+use crate::ctl::{VerbFailure, setting};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, Site};
@@ -28,7 +28,7 @@ impl Sites {
         robots: Option<&Path>,
         name: Option<&str>,
         block: &[Purpose],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, VerbFailure> {
         // To say what a block would do needs no rules.
         let is_bare = cli.config.is_none() && !block.is_empty();
         if robots.is_none() && name.is_none() && !is_bare {
@@ -43,20 +43,20 @@ impl Sites {
         robots: Option<&Path>,
         name: Option<&str>,
         block: &[Purpose],
-    ) -> Result<Self, Failure> {
-        let Trial { policy, site, .. } = Trial::of(cli, robots, name, block, false)?;
+    ) -> Result<Self, VerbFailure> {
+        let TrialPolicy { policy, site, .. } = TrialPolicy::of(cli, robots, name, block, false)?;
         let takes_all = cli.config.is_none() && (robots.is_some() || !block.is_empty());
         Ok(Self { policy, all: vec![enforcing(&site)], hostless: Some(0), takes_all })
     }
 
-    fn configured(cli: &Cli, block: &[Purpose]) -> Result<Self, Failure> {
+    fn configured(cli: &Cli, block: &[Purpose]) -> Result<Self, VerbFailure> {
         let Some(path) = cli.config_file() else {
             let hint = "name them with --robots FILE or --config FILE";
-            return Err(Failure(format!("no rules to judge by\n  hint: {hint}")));
+            return Err(VerbFailure(format!("no rules to judge by\n  hint: {hint}")));
         };
         let loaded = setting::load(cli, &path).map(|config| blocking(config, block));
         let loaded = loaded.and_then(|config| policy::trial(config, SystemTime::now()));
-        let policy = loaded.map_err(|errors| Failure(errors.to_string()))?;
+        let policy = loaded.map_err(|errors| VerbFailure(errors.to_string()))?;
         let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
         let default = all.iter().position(|site| site.config.hosts.is_empty());
         let hostless = default.or_else(|| (all.len() == 1).then_some(0));

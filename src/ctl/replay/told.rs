@@ -1,13 +1,13 @@
 //! What a replay has to say beside the report: what would be refused, who would be spared and why, and which
 //! lines were no part of it.
 
-use super::ledger::Ledger;
+use super::ledger::ReplayTotals;
 use super::part::LineKind::{
     Apps, BeforeSince, Browsers, Exempt, Judged, Lines, NoRequest, Off, OtherHosts, RobotsTxt,
     WithoutUserAgent,
 };
-use super::part::{LineCounts, LineKind, Spared};
-use super::publication::Published;
+use super::part::{ForwardReason, LineCounts, LineKind};
+use super::publication::FilePublication;
 use crate::ctl::output::harmless;
 use crate::enforce::Action;
 use crate::record::printable;
@@ -21,27 +21,27 @@ const NAMES: usize = 5;
 
 /// The whole answer; field names are public API.
 #[derive(Serialize)]
-pub(super) struct Replayed {
+pub(super) struct ReplayReport {
     #[serde(flatten)]
     report: Report,
-    replay: Told,
+    replay: ReplayFields,
 }
 
 #[derive(Clone, Serialize)]
-pub(super) struct Told {
+pub(super) struct ReplayFields {
     #[serde(flatten)]
     lines: LineCounts,
-    unread: Unread,
+    unread: UnreadLog,
     refused: u64,
     violations_after_read: u64,
-    published: Vec<Published>,
-    spared: Vec<Kept>,
+    published: Vec<FilePublication>,
+    spared: Vec<ForwardedDisallowed>,
     /// Logs that could not be read to their end.
-    broken: Vec<Broken>,
+    broken: Vec<UnfinishedLogs>,
 }
 
 #[derive(Clone, Serialize)]
-struct Broken {
+struct UnfinishedLogs {
     log: String,
     /// Lines that were read of it.
     lines: u64,
@@ -49,7 +49,7 @@ struct Broken {
 }
 
 #[derive(Clone, Serialize)]
-struct Unread {
+struct UnreadLog {
     count: u64,
     /// `log:line: text` of the first.
     example: Option<String>,
@@ -57,7 +57,7 @@ struct Unread {
 
 /// Requests that robots.txt disallows and enforce mode would forward.
 #[derive(Clone, Serialize)]
-struct Kept {
+struct ForwardedDisallowed {
     reason: &'static str,
     site: String,
     client: &'static str,
@@ -65,8 +65,8 @@ struct Kept {
     count: u64,
 }
 
-impl Told {
-    pub(super) fn of(ledger: &Ledger<'_>, logs: &[PathBuf]) -> Self {
+impl ReplayFields {
+    pub(super) fn of(ledger: &ReplayTotals<'_>, logs: &[PathBuf]) -> Self {
         let is_refused = |number: &u32| {
             ledger.decision(*number, false).is_some_and(|decided| decided.action == Action::Refuse)
         };
@@ -79,11 +79,15 @@ impl Told {
         let broken = ledger
             .broken
             .iter()
-            .map(|(log, lines, error)| Broken { log: name(*log), lines: *lines, error: error.clone() })
+            .map(|(log, lines, error)| UnfinishedLogs {
+                log: name(*log),
+                lines: *lines,
+                error: error.clone(),
+            })
             .collect();
-        let kept = |((reason, subject), count): (&(Spared, u32), &u64)| {
+        let kept = |((reason, subject), count): (&(ForwardReason, u32), &u64)| {
             let subject = &ledger.accounts.get(*subject as usize)?.subject;
-            Some(Kept {
+            Some(ForwardedDisallowed {
                 reason: reason.into(),
                 site: subject.site.to_string(),
                 client: subject.client.as_str(),
@@ -91,14 +95,14 @@ impl Told {
                 count: *count,
             })
         };
-        let mut spared: Vec<Kept> = ledger.spared.iter().filter_map(kept).collect();
+        let mut spared: Vec<ForwardedDisallowed> = ledger.spared.iter().filter_map(kept).collect();
         spared.sort_by(|one, two| (two.count, &one.crawler).cmp(&(one.count, &two.crawler)));
         Self {
             lines: ledger.tally,
-            unread: Unread { count: ledger.tally.of(LineKind::Unread), example },
+            unread: UnreadLog { count: ledger.tally.of(LineKind::Unread), example },
             refused: decisions.filter(|(number, _)| is_refused(number)).map(|(_, seen)| seen.count).sum(),
             violations_after_read: ledger.after_read(),
-            published: Published::all(ledger),
+            published: FilePublication::all(ledger),
             spared,
             broken,
         }
@@ -106,7 +110,7 @@ impl Told {
 
     /// What was lost of logs that could not be read to their end.
     pub(super) fn losses(&self) -> Vec<String> {
-        let told = |broken: &Broken| {
+        let told = |broken: &UnfinishedLogs| {
             let (log, lines) = (harmless(&broken.log), grouped(broken.lines));
             format!("{log}: cannot be read on after {lines} lines: {}", harmless(&broken.error))
         };
@@ -118,8 +122,8 @@ impl Told {
         harmless(self.unread.example.as_deref().unwrap_or("(none)"))
     }
 
-    pub(super) fn with(self, report: Report) -> Replayed {
-        Replayed { report, replay: self }
+    pub(super) fn with(self, report: Report) -> ReplayReport {
+        ReplayReport { report, replay: self }
     }
 
     /// The answer in one line.
@@ -136,7 +140,7 @@ impl Told {
     pub(super) fn sentences(&self) -> Vec<String> {
         let several = self.published.len() > 1;
         let mut said: Vec<String> = self.published.iter().map(|site| site.sentence(several)).collect();
-        if self.published.iter().any(Published::is_shown) {
+        if self.published.iter().any(FilePublication::is_shown) {
             said.push(format!(
                 "read, then ignored: {} of the violations came after the same crawler had fetched this very file",
                 grouped(self.violations_after_read)

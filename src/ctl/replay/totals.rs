@@ -1,46 +1,46 @@
 //! The ledger as what a report is made of.
 
-use super::ledger::{Account, Ledger, Seen, instant};
+use super::ledger::{ReplayTotals, SeenTimes, SubjectTotals, instant};
 use super::sites::Sites;
 use crate::decide::NoticeTime;
 use crate::enforce::Action;
-use crate::identify::{Client, Proof};
+use crate::identify::{ClientKind, Proof};
 use crate::policy::Site;
 use crate::record::{
-    EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, Point, Presence, ReadTotal, Stretch,
-    Subject, Total, VersionRecord, Window, printable,
+    CountSubject, DecisionCount, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, PeriodCount,
+    ReadTotal, SeenSpan, TimelinePoint, VersionRecord, Window, printable,
 };
-use crate::report::{Counted, Series};
+use crate::report::{Series, WindowCounts};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// From the first request to the last.
-pub(super) fn window(ledger: &Ledger<'_>) -> Window {
+pub(super) fn window(ledger: &ReplayTotals<'_>) -> Window {
     let (first, last) = ledger.span.unwrap_or_default();
     Window { from: instant(first), to: instant(last.saturating_add(1)) }
 }
 
-pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
+pub(super) fn counted(ledger: &ReplayTotals<'_>, sites: &Sites) -> WindowCounts {
     let seen = || ledger.accounts.iter().filter(|account| account.last >= account.first);
     let numbers = || seen().flat_map(|account| account.decisions.keys());
     let decisions: HashMap<(u32, bool), _> = numbers()
         .flat_map(|number| [(*number, false), (*number, true)])
         .filter_map(|key| Some((key, Arc::new(ledger.decision(key.0, key.1)?))))
         .collect();
-    let totals = |account: &Account| -> Vec<Total> {
+    let totals = |account: &SubjectTotals| -> Vec<DecisionCount> {
         let is_hypothetical = ledger.is_hypothetical(account);
-        let of = |(number, seen): (&u32, &Seen)| {
+        let of = |(number, seen): (&u32, &SeenTimes)| {
             let (subject, decision) =
                 (Arc::clone(&account.subject), Arc::clone(decisions.get(&(*number, is_hypothetical))?));
             let (first, last) = (instant(seen.first), instant(seen.last));
-            Some(Total { subject, decision, count: seen.count, first, last })
+            Some(DecisionCount { subject, decision, count: seen.count, first, last })
         };
         account.decisions.iter().filter_map(of).collect()
     };
-    Counted {
+    WindowCounts {
         presence: seen()
-            .map(|account| Presence {
+            .map(|account| SeenSpan {
                 subject: Arc::clone(&account.subject),
                 first: instant(account.first),
                 last: instant(account.last),
@@ -62,14 +62,14 @@ pub(super) fn counted(ledger: &Ledger<'_>, sites: &Sites) -> Counted {
 }
 
 /// Violations over time, for the page. Those whose names found no room are told together.
-pub(super) fn series(ledger: &Ledger<'_>) -> Series {
+pub(super) fn series(ledger: &ReplayTotals<'_>) -> Series {
     let rest = || {
         let of =
             ledger.accounts.first().map_or_else(|| "default".into(), |account| account.subject.site.clone());
         let crawler = Some(OTHER_CRAWLERS.into());
-        Arc::new(Subject {
+        Arc::new(CountSubject {
             site: of,
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             crawler,
             purpose: None,
             proof: Proof::Unchecked,
@@ -80,7 +80,7 @@ pub(super) fn series(ledger: &Ledger<'_>) -> Series {
             .and_then(|account| ledger.accounts.get(account as usize))
             .map_or_else(rest, |account| Arc::clone(&account.subject))
     };
-    let point = |(account, start, count)| Point {
+    let point = |(account, start, count)| TimelinePoint {
         start: UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default()),
         subject: subject(account),
         kind: EventKind::Violation,
@@ -91,17 +91,17 @@ pub(super) fn series(ledger: &Ledger<'_>) -> Series {
 }
 
 /// Requests over time. Those whose names found no room have no pace.
-fn stretches(ledger: &Ledger<'_>) -> Vec<Stretch> {
+fn stretches(ledger: &ReplayTotals<'_>) -> Vec<PeriodCount> {
     let length = ledger.requests.grain();
     let stretch = |(account, start, count): (Option<u32>, i64, u64)| {
         let subject = Arc::clone(&ledger.accounts.get(account? as usize)?.subject);
         let start = UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default());
-        Some(Stretch { subject, start, length, count })
+        Some(PeriodCount { subject, start, length, count })
     };
     ledger.requests.counts().filter_map(stretch).collect()
 }
 
-fn paths(account: &Account) -> Vec<PathTotal> {
+fn paths(account: &SubjectTotals) -> Vec<PathTotal> {
     let rest =
         (account.other_paths != PathCounts::default()).then(|| (OTHER_PATHS.to_owned(), account.other_paths));
     let named = account.paths.iter().map(|(target, counts)| (printable(target), *counts));
@@ -110,10 +110,10 @@ fn paths(account: &Account) -> Vec<PathTotal> {
 }
 
 /// The reads of a subject, as ones of the version that is judged by.
-fn reads(account: &Account, ledger: &Ledger<'_>, sites: &Sites) -> Vec<ReadTotal> {
+fn reads(account: &SubjectTotals, ledger: &ReplayTotals<'_>, sites: &Sites) -> Vec<ReadTotal> {
     let site = sites.all.iter().find(|site| *site.config.name == *account.subject.site);
     let Some(version) = site.and_then(Site::version) else { return Vec::new() };
-    let total = |((host, network), seen): (&(u32, Option<String>), &Seen)| ReadTotal {
+    let total = |((host, network), seen): (&(u32, Option<String>), &SeenTimes)| ReadTotal {
         subject: Arc::clone(&account.subject),
         host: ledger.hosts.get(*host as usize).cloned().unwrap_or_default(),
         network: network.as_deref().map(Into::into),

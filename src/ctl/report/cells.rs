@@ -29,7 +29,7 @@ pub(super) fn set(text: &str, width: usize, to_the_right: bool) -> String {
 
 /// A column of a table.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub(super) head: &'static str,
     pub(super) is_number: bool,
     /// Which columns go first when a line is too short for all: 0 stays.
@@ -37,7 +37,7 @@ pub(super) struct Column {
     pub(super) cells: Vec<String>,
 }
 
-impl Column {
+impl TableColumn {
     pub(super) fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| cell.width()).max();
         cells.unwrap_or_default().max(self.head.len())
@@ -48,10 +48,10 @@ impl Column {
 const LEAST_NAME: usize = 16;
 
 /// Leaves out what does not fit into `width`, and cuts the first column to what is left.
-pub(super) fn fit(mut columns: Vec<Column>, width: usize) -> Vec<Column> {
+pub(super) fn fit(mut columns: Vec<TableColumn>, width: usize) -> Vec<TableColumn> {
     loop {
         let others: usize = columns.iter().skip(1).map(|column| column.width() + 2).sum();
-        let name = columns.first().map_or(0, Column::width);
+        let name = columns.first().map_or(0, TableColumn::width);
         let wanted = name.min(LEAST_NAME);
         let goes = columns.iter().enumerate().skip(1).filter(|(_, column)| column.goes > 0);
         let next = goes.max_by_key(|(_, column)| column.goes).map(|(at, _)| at);
@@ -69,9 +69,9 @@ pub(super) fn fit(mut columns: Vec<Column>, width: usize) -> Vec<Column> {
 }
 
 /// The lines of a table, its head first. Without blanks at their ends.
-pub(super) fn lines(columns: &[Column]) -> Vec<String> {
+pub(super) fn lines(columns: &[TableColumn]) -> Vec<String> {
     let rows = columns.first().map_or(0, |column| column.cells.len());
-    let line = |cell: &dyn Fn(&Column) -> String| {
+    let line = |cell: &dyn Fn(&TableColumn) -> String| {
         let cells: Vec<String> =
             columns.iter().map(|column| set(&cell(column), column.width(), column.is_number)).collect();
         cells.join("  ").trim_end().to_owned()
@@ -98,8 +98,12 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_goes() {
-        let column =
-            |head, goes, cell: &str| Column { head, is_number: goes > 0, goes, cells: vec![cell.to_owned()] };
+        let column = |head, goes, cell: &str| TableColumn {
+            head,
+            is_number: goes > 0,
+            goes,
+            cells: vec![cell.to_owned()],
+        };
         let columns =
             vec![column("crawler", 0, &"x".repeat(40)), column("requests", 0, "1"), column("stale", 1, "2")];
         let wide = lines(&fit(columns.clone(), 80));

@@ -6,7 +6,7 @@
 
 use crate::ctl::output::{Output, harmless};
 use crate::record::timestamp;
-use crate::report::{Entry, Report};
+use crate::report::{Report, ReportEntry};
 use std::io;
 
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
@@ -22,7 +22,7 @@ pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> 
     Ok(())
 }
 
-fn cells(report: &Report, entry: &Entry) -> [String; 23] {
+fn cells(report: &Report, entry: &ReportEntry) -> [String; 23] {
     let seconds = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let time = |value: Option<_>| value.map(timestamp).unwrap_or_default();
     [

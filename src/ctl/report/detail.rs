@@ -1,18 +1,18 @@
 //! One crawler in full: what it read, what it broke, how fast it came.
 
 use super::cells::{cut, set};
-use super::table::{Shape, broken, short};
+use super::table::{TableShape, broken, short};
 use crate::ctl::output::{Output, harmless};
 use crate::decide::Notice;
 use crate::record::EventKind;
-use crate::report::{CrawlDelay, Entry, RuleCount, amount, grouped};
+use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, grouped};
 use std::fmt::Write as _;
 use std::io;
 
 /// Room for the name of a line.
 const LABEL: usize = 12;
 
-pub(super) fn write(entry: &Entry, shape: &Shape, output: &mut Output<'_>) -> io::Result<()> {
+pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
     let title = format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct);
     output.line("")?;
@@ -60,7 +60,7 @@ fn widest(counts: &[u64]) -> usize {
     counts.iter().map(|count| grouped(*count).len()).max().unwrap_or_default()
 }
 
-fn requests(entry: &Entry) -> String {
+fn requests(entry: &ReportEntry) -> String {
     let violations = broken(entry.violations, entry.is_hypothetical());
     let mut text = format!("{}: {violations}", grouped(entry.requests));
     if entry.violations > 0 && !entry.is_hypothetical() {
@@ -80,7 +80,7 @@ fn requests(entry: &Entry) -> String {
     text
 }
 
-fn reads(entry: &Entry) -> Vec<(&'static str, String)> {
+fn reads(entry: &ReportEntry) -> Vec<(&'static str, String)> {
     if entry.reads_of.is_empty() {
         let text = match entry.kin_read {
             _ if entry.other_fetch.is_some() => {

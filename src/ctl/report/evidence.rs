@@ -10,8 +10,8 @@ use super::detail::{meaning, seconds};
 use super::table::short;
 use crate::ctl::output::{Output, harmless};
 use crate::identify::Proof;
-use crate::record::{EventKind, Sample, timestamp};
-use crate::report::{Case, Conduct, Entry, Question, Reads, RuleCount, amount, grouped};
+use crate::record::{EventKind, SampleEvent, timestamp};
+use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion, RuleCount, amount, grouped};
 use letter::{WIDTH, line, prose};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -20,13 +20,17 @@ use std::io;
 /// Requests shown in full.
 const SAMPLES: usize = 40;
 
-pub(super) fn write(case: &Case, question: &Question, output: &mut Output<'_>) -> io::Result<()> {
+pub(super) fn write(
+    case: &CrawlerCase,
+    question: &ReportQuestion,
+    output: &mut Output<'_>,
+) -> io::Result<()> {
     let asked = question.crawler.as_deref().unwrap_or("-");
-    let name = case.report.crawlers.first().map_or(asked, Entry::name);
+    let name = case.report.crawlers.first().map_or(asked, ReportEntry::name);
     line(format!("Requests of {} against robots.txt", harmless(name)), output)?;
     line(format!("{} to {}", timestamp(case.report.from), timestamp(case.report.to)), output)?;
     line("", output)?;
-    let (own, borrowed): (Vec<&Entry>, Vec<&Entry>) =
+    let (own, borrowed): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
         case.report.crawlers.iter().partition(|entry| !entry.is_borrowed());
     if own.is_empty() && borrowed.is_empty() {
         return prose("Nothing was recorded of it in this time.", output);
@@ -48,7 +52,7 @@ pub(super) fn write(case: &Case, question: &Question, output: &mut Output<'_>) -
     how_to_read(case, output)
 }
 
-fn element(case: &Case, entry: &Entry, top: usize, output: &mut Output<'_>) -> io::Result<()> {
+fn element(case: &CrawlerCase, entry: &ReportEntry, top: usize, output: &mut Output<'_>) -> io::Result<()> {
     let title = format!("{} at {}", harmless(entry.name()), harmless(&entry.site));
     line(&title, output)?;
     line("-".repeat(title.chars().count().min(WIDTH)), output)?;
@@ -83,7 +87,7 @@ const fn proof(proof: Proof) -> &'static str {
     }
 }
 
-fn summary(entry: &Entry) -> String {
+fn summary(entry: &ReportEntry) -> String {
     let it = |count| if count == 1 { "it" } else { "them" };
     let mut text = format!("{} judged.", amount(entry.requests, "request was", "requests were"));
     // Writing to a `String` cannot fail.
@@ -184,8 +188,8 @@ fn one_rule(rule: &RuleCount, output: &mut Output<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn samples(case: &Case, output: &mut Output<'_>) -> io::Result<()> {
-    let own: Vec<&Sample> =
+fn samples(case: &CrawlerCase, output: &mut Output<'_>) -> io::Result<()> {
+    let own: Vec<&SampleEvent> =
         case.samples.iter().filter(|sample| sample.subject.proof != Proof::Contradicted).collect();
     if own.is_empty() {
         return Ok(());
@@ -229,7 +233,7 @@ fn samples(case: &Case, output: &mut Output<'_>) -> io::Result<()> {
     line("", output)
 }
 
-fn how_to_read(case: &Case, output: &mut Output<'_>) -> io::Result<()> {
+fn how_to_read(case: &CrawlerCase, output: &mut Output<'_>) -> io::Result<()> {
     line("How this was established", output)?;
     line("------------------------", output)?;
     let mut parts = vec![

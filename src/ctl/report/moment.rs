@@ -9,14 +9,14 @@ use std::time::{Duration, SystemTime};
 
 /// `24h`, `2026-11-19T08:00:00Z`, or `2026-11-19` for the beginning of that day in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ctl) enum Moment {
+pub(in crate::ctl) enum TimeArgument {
     /// So long ago.
     Ago(Duration),
     /// Then.
     At(SystemTime),
 }
 
-impl Moment {
+impl TimeArgument {
     /// When that is. Nothing is before 1970.
     pub(in crate::ctl) fn before(self, now: SystemTime) -> SystemTime {
         let time = match self {
@@ -27,7 +27,7 @@ impl Moment {
     }
 }
 
-impl FromStr for Moment {
+impl FromStr for TimeArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn times_are_said_in_three_ways() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let moment = |text: &str| text.parse::<Moment>().unwrap().before(now);
+        let moment = |text: &str| text.parse::<TimeArgument>().unwrap().before(now);
         assert_eq!(moment("1h"), now - Duration::from_secs(3_600));
         assert_eq!(moment("1970-01-02"), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
         assert_eq!(moment("1970-01-02T01:00:00+01:00"), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
@@ -68,7 +68,7 @@ mod tests {
         for text in
             ["", "yesterday", "24", "-1h", "2026-13-01", "2026-11-19T08:00:00", "h", "99999999999999999999d"]
         {
-            assert!(text.parse::<Moment>().unwrap_err().contains("such as `24h`"), "{text}");
+            assert!(text.parse::<TimeArgument>().unwrap_err().contains("such as `24h`"), "{text}");
         }
     }
 }

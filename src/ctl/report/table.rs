@@ -1,11 +1,11 @@
 //! The report for a person at a terminal: the answer in one sentence, then who, how often and by which rule.
 
-use super::cells::{Column, fit, lines};
+use super::cells::{TableColumn, fit, lines};
 use super::detail;
 use crate::ctl::output::{Output, harmless};
-use crate::ctl::style::{Ink, Palette};
+use crate::ctl::style::{Palette, TextStyle};
 use crate::record::timestamp;
-use crate::report::{Conduct, Entry, Report, amount, grouped};
+use crate::report::{Conduct, Report, ReportEntry, amount, grouped};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 
 /// How a report is set.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct TableShape {
     /// In columns of the terminal.
     pub(super) width: usize,
     pub(super) palette: Palette,
@@ -24,7 +24,7 @@ pub(super) struct Shape {
     pub(super) in_full: bool,
 }
 
-impl Shape {
+impl TableShape {
     /// The terminal's width, else `COLUMNS`.
     pub(super) fn of_terminal(palette: Palette, top: usize, in_full: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
@@ -39,19 +39,19 @@ impl Shape {
     /// A word in the colour of its meaning.
     fn colour(&self, line: &str, conduct: Conduct) -> String {
         match conduct {
-            Conduct::Ignored => self.palette.paint(Ink::Error, line),
-            Conduct::NoReadSeen => self.palette.paint(Ink::Warning, line),
-            Conduct::Obeyed => self.palette.paint(Ink::Good, line),
+            Conduct::Ignored => self.palette.paint(TextStyle::Error, line),
+            Conduct::NoReadSeen => self.palette.paint(TextStyle::Warning, line),
+            Conduct::Obeyed => self.palette.paint(TextStyle::Good, line),
             Conduct::Unknown | Conduct::Hypothetical => line.to_owned(),
         }
     }
 
     pub(super) fn bold(&self, line: &str) -> String {
-        self.palette.paint(Ink::Strong, line)
+        self.palette.paint(TextStyle::Strong, line)
     }
 }
 
-pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<'_>) -> io::Result<()> {
+pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
     output.line(shape.bold(&harmless(&summary.headline)))?;
@@ -93,7 +93,7 @@ pub(super) fn write(report: &Report, shape: &Shape, output: &mut Output<'_>) -> 
         shape,
         output,
     )?;
-    let is_told = |entry: &&Entry| {
+    let is_told = |entry: &&ReportEntry| {
         shape.in_full || (entry.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
     };
     for entry in report.crawlers.iter().filter(is_told).take(shape.top) {
@@ -125,12 +125,12 @@ fn proposals(report: &Report, several_sites: bool, output: &mut Output<'_>) -> i
 /// One table for each site.
 fn section(
     title: &str,
-    entries: &[&Entry],
+    entries: &[&ReportEntry],
     several_sites: bool,
-    shape: &Shape,
+    shape: &TableShape,
     output: &mut Output<'_>,
 ) -> io::Result<()> {
-    let mut sites: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    let mut sites: BTreeMap<&str, Vec<&ReportEntry>> = BTreeMap::new();
     for entry in entries {
         sites.entry(&entry.site).or_default().push(entry);
     }
@@ -148,7 +148,7 @@ fn section(
     Ok(())
 }
 
-fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<'_>) -> io::Result<()> {
+fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
     let mut table = lines(&fit(columns(shown), shape.width)).into_iter();
@@ -159,7 +159,7 @@ fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<'_>) -> io::Resu
         output.line(shape.colour(&line, entry.conduct))?;
     }
     if !rest.is_empty() {
-        let sum = |count: fn(&Entry) -> u64| rest.iter().map(|entry| count(entry)).sum();
+        let sum = |count: fn(&ReportEntry) -> u64| rest.iter().map(|entry| count(entry)).sum();
         output.line(format!(
             "and {} more: {}, {}; --top {} shows them",
             grouped(rest.len() as u64),
@@ -171,18 +171,18 @@ fn table(entries: &[&Entry], shape: &Shape, output: &mut Output<'_>) -> io::Resu
     Ok(())
 }
 
-fn columns(entries: &[&Entry]) -> Vec<Column> {
-    let text = |head, goes, cell: &dyn Fn(&Entry) -> String| {
+fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
+    let text = |head, goes, cell: &dyn Fn(&ReportEntry) -> String| {
         let cells = entries.iter().map(|entry| harmless(&cell(entry))).collect();
-        Column { head, is_number: false, goes, cells }
+        TableColumn { head, is_number: false, goes, cells }
     };
-    let number = |head, goes, cell: &dyn Fn(&Entry) -> u64| {
+    let number = |head, goes, cell: &dyn Fn(&ReportEntry) -> u64| {
         let cells = entries.iter().map(|entry| grouped(cell(entry))).collect();
-        Column { head, is_number: true, goes, cells }
+        TableColumn { head, is_number: true, goes, cells }
     };
     let is_crawler = entries.iter().all(|entry| entry.is_crawler());
     let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
-    let kind = |entry: &Entry| {
+    let kind = |entry: &ReportEntry| {
         if entry.is_crawler() {
             entry.purpose.map_or("-", |purpose| purpose.as_str())
         } else {

@@ -14,7 +14,7 @@ use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
 use crate::policy::Site;
 use crate::record::{DoorFault, ProxyDoor};
-use question::{FIELDS, Fault, Question};
+use question::{AuthorizeQuestion, FIELDS, QuestionFault};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
@@ -46,8 +46,8 @@ impl Gateway {
             self.tell_of_peer(asked.connection.peer);
             return None;
         }
-        let question = Question::of(asked.head.target());
-        if let Question::Health = question {
+        let question = AuthorizeQuestion::of(asked.head.target());
+        if let AuthorizeQuestion::Health = question {
             return Some(Advice::only(Response::page(200, "ok")));
         }
         if let Some(secret) = &policy.secret {
@@ -59,11 +59,13 @@ impl Gateway {
             }
         }
         Some(match question {
-            Question::RobotsTxt => self.give_robots_txt(asked, context),
-            Question::About(door) => self.judge_for(asked, door, Way::Asked, context),
-            Question::Refusal => self.judge_for(asked, ProxyDoor::Nginx, Way::Again, context),
+            AuthorizeQuestion::RobotsTxt => self.give_robots_txt(asked, context),
+            AuthorizeQuestion::About(door) => self.judge_for(asked, door, Way::Asked, context),
+            AuthorizeQuestion::Refusal => self.judge_for(asked, ProxyDoor::Nginx, Way::Again, context),
             // What is said here a proxy may show to its client.
-            Question::None | Question::Health => Advice::only(Response::page(404, "not found")),
+            AuthorizeQuestion::None | AuthorizeQuestion::Health => {
+                Advice::only(Response::page(404, "not found"))
+            }
         })
     }
 
@@ -121,8 +123,8 @@ impl Gateway {
     }
 
     /// The answer to a question that describes no request.
-    fn unjudged_answer(&self, door: ProxyDoor, way: Way, fault: &Fault) -> Response {
-        let Fault { kind, field, place } = *fault;
+    fn unjudged_answer(&self, door: ProxyDoor, way: Way, fault: &QuestionFault) -> Response {
+        let QuestionFault { kind, field, place } = *fault;
         if way == Way::Asked && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
             let door = door.as_str();
             match kind {
@@ -169,7 +171,7 @@ impl Gateway {
                 return Advice { answer: answer.with("retry-after", "60"), head: Some(head), read: None };
             }
         };
-        let read = if let Some(Fault { kind, field, place }) = fault {
+        let read = if let Some(QuestionFault { kind, field, place }) = fault {
             if self.totals.doors.fault(kind, ProxyDoor::RobotsTxt as usize * FIELDS + place) {
                 tracing::warn!(
                     field,

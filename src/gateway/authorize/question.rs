@@ -4,14 +4,14 @@
 //! took them: they are judged as they stand, whatever stands in them.
 
 use crate::http::head::is_token;
-use crate::http::{Body, RequestHead, Version, head};
+use crate::http::{Body, HttpVersion, RequestHead, head};
 use crate::record::{DoorFault, ProxyDoor};
-use crate::request::target::{PathParameters, Target, origin_form};
+use crate::request::target::{PathParameters, RequestTarget, origin_form};
 use std::borrow::Cow;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum AuthorizeQuestion {
     /// May the request pass that is described?
     About(ProxyDoor),
     /// What is its client to read, now that it is refused?
@@ -26,7 +26,7 @@ pub(super) enum Question {
 
 /// What is wrong with the description of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct QuestionFault {
     pub(super) kind: DoorFault,
     /// The field.
     pub(super) field: &'static str,
@@ -44,17 +44,17 @@ const OF_CLIENT: [&str; 2] = ["user-agent", "accept"];
 const OF_READER: [&str; 3] = ["user-agent", "if-none-match", "if-modified-since"];
 
 /// The names of the fields that describe a request: method, target, host, scheme, addresses.
-type Names = [&'static str; FIELDS];
+type FieldNames = [&'static str; FIELDS];
 
 /// How many fields describe a request.
 pub(super) const FIELDS: usize = 5;
 
-const FORWARDED: Names =
+const FORWARDED: FieldNames =
     ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For"];
-const ORIGINAL: Names =
+const ORIGINAL: FieldNames =
     ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X-Original-Proto", "X-Original-For"];
 
-impl Question {
+impl AuthorizeQuestion {
     /// What is asked at `target`.
     pub(super) fn of(target: &[u8]) -> Self {
         // Some proxies leave the client's query where they ask.
@@ -70,7 +70,7 @@ impl Question {
             return Self::About(ProxyDoor::Envoy);
         }
         let is_robots_txt =
-            target.starts_with(b"/") && Target::new(target, PathParameters::Keep).is_robots_txt();
+            target.starts_with(b"/") && RequestTarget::new(target, PathParameters::Keep).is_robots_txt();
         if is_robots_txt { Self::RobotsTxt } else { Self::None }
     }
 }
@@ -80,7 +80,7 @@ fn below_envoy(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// The request that `asked` describes at `door`.
-pub(super) fn described(door: ProxyDoor, asked: &RequestHead) -> Result<RequestHead, Fault> {
+pub(super) fn described(door: ProxyDoor, asked: &RequestHead) -> Result<RequestHead, QuestionFault> {
     let names = if door == ProxyDoor::Nginx { &ORIGINAL } else { &FORWARDED };
     let field = |place: usize| once(asked, names, place);
     let (scheme, addresses) = (field(3)?, field(4)?);
@@ -91,12 +91,12 @@ pub(super) fn described(door: ProxyDoor, asked: &RequestHead) -> Result<RequestH
     } else {
         // A client that names no host is not the proxy's mistake.
         let host = match field(2) {
-            Err(Fault { kind: DoorFault::Missing, field, .. }) if asked.get(field).is_some() => b"",
+            Err(QuestionFault { kind: DoorFault::Missing, field, .. }) if asked.get(field).is_some() => b"",
             host => host?,
         };
         (field(0)?, field(1)?, host)
     };
-    let unusable = |place: usize| Fault { kind: DoorFault::Unusable, ..fault(names, place) };
+    let unusable = |place: usize| QuestionFault { kind: DoorFault::Unusable, ..fault(names, place) };
     if !is_token(method) {
         return Err(unusable(0));
     }
@@ -138,7 +138,7 @@ fn path_and_query(target: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A request for robots.txt that a proxy passes on, and what is wrong with how it says whose it is.
-pub(super) fn for_robots_txt(asked: &RequestHead) -> (RequestHead, Option<Fault>) {
+pub(super) fn for_robots_txt(asked: &RequestHead) -> (RequestHead, Option<QuestionFault>) {
     let host = asked.get("host").unwrap_or_default();
     let scheme = once(asked, &FORWARDED, 3).unwrap_or(b"http");
     let addresses = once(asked, &FORWARDED, 4);
@@ -161,25 +161,25 @@ fn head_of(
     let told = told.iter().map(|(name, value)| (name.as_bytes(), *value));
     let kept = asked.fields().filter(|(name, _)| kept(name));
     // Only HTTP/1.0 allows to name no host (RFC 9112 §3.2).
-    let version = if names_host { Version::Http11 } else { Version::Http10 };
+    let version = if names_host { HttpVersion::Http11 } else { HttpVersion::Http10 };
     RequestHead::from_parts(line, None, version, Body::None, told.chain(kept))
 }
 
 /// The value of a field that has to come exactly once.
-fn once<'a>(asked: &'a RequestHead, names: &Names, place: usize) -> Result<&'a [u8], Fault> {
+fn once<'a>(asked: &'a RequestHead, names: &FieldNames, place: usize) -> Result<&'a [u8], QuestionFault> {
     let fault = fault(names, place);
     let mut values = asked.all(fault.field);
     let value = values.next().filter(|value| !value.is_empty());
     match (value, values.next()) {
-        (_, Some(_)) => Err(Fault { kind: DoorFault::Twice, ..fault }),
+        (_, Some(_)) => Err(QuestionFault { kind: DoorFault::Twice, ..fault }),
         (Some(value), None) => Ok(value),
         (None, None) => Err(fault),
     }
 }
 
 /// That a field is missing.
-fn fault(names: &Names, place: usize) -> Fault {
-    Fault { kind: DoorFault::Missing, field: names.get(place).copied().unwrap_or_default(), place }
+fn fault(names: &FieldNames, place: usize) -> QuestionFault {
+    QuestionFault { kind: DoorFault::Missing, field: names.get(place).copied().unwrap_or_default(), place }
 }
 
 #[cfg(test)]
@@ -188,7 +188,7 @@ mod tests {
 
     fn asked(target: &str, fields: &[(&str, &str)]) -> RequestHead {
         let fields = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        RequestHead::from_parts([b"GET", target.as_bytes()], None, Version::Http11, Body::None, fields)
+        RequestHead::from_parts([b"GET", target.as_bytes()], None, HttpVersion::Http11, Body::None, fields)
     }
 
     const WHOLE: [(&str, &str); 7] = [
@@ -204,23 +204,23 @@ mod tests {
     #[test]
     fn a_question_is_told_by_its_path_as_sent() {
         for (target, question) in [
-            ("/forward", Question::About(ProxyDoor::Forward)),
-            ("/nginx", Question::About(ProxyDoor::Nginx)),
-            ("/nginx/refusal", Question::Refusal),
-            ("/envoy/", Question::About(ProxyDoor::Envoy)),
-            ("/envoy//robots.txt", Question::About(ProxyDoor::Envoy)),
-            ("/healthz", Question::Health),
-            ("/robots.txt?x=1", Question::RobotsTxt),
-            ("//robots.txt", Question::RobotsTxt),
-            ("/forward/../robots.txt", Question::RobotsTxt),
-            ("/envoy", Question::None),
-            ("/envoyer/x", Question::None),
-            ("/forward?x=/../robots.txt", Question::About(ProxyDoor::Forward)),
-            ("/nginx/refusal?x", Question::Refusal),
-            ("/", Question::None),
-            ("*", Question::None),
+            ("/forward", AuthorizeQuestion::About(ProxyDoor::Forward)),
+            ("/nginx", AuthorizeQuestion::About(ProxyDoor::Nginx)),
+            ("/nginx/refusal", AuthorizeQuestion::Refusal),
+            ("/envoy/", AuthorizeQuestion::About(ProxyDoor::Envoy)),
+            ("/envoy//robots.txt", AuthorizeQuestion::About(ProxyDoor::Envoy)),
+            ("/healthz", AuthorizeQuestion::Health),
+            ("/robots.txt?x=1", AuthorizeQuestion::RobotsTxt),
+            ("//robots.txt", AuthorizeQuestion::RobotsTxt),
+            ("/forward/../robots.txt", AuthorizeQuestion::RobotsTxt),
+            ("/envoy", AuthorizeQuestion::None),
+            ("/envoyer/x", AuthorizeQuestion::None),
+            ("/forward?x=/../robots.txt", AuthorizeQuestion::About(ProxyDoor::Forward)),
+            ("/nginx/refusal?x", AuthorizeQuestion::Refusal),
+            ("/", AuthorizeQuestion::None),
+            ("*", AuthorizeQuestion::None),
         ] {
-            assert_eq!(Question::of(target.as_bytes()), question, "{target}");
+            assert_eq!(AuthorizeQuestion::of(target.as_bytes()), question, "{target}");
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
             let mut fields = WHOLE;
             fields[3].1 = host;
             let head = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap();
-            assert_eq!((head.get("host"), head.version), (Some(&b""[..]), Version::Http10), "{host}");
+            assert_eq!((head.get("host"), head.version), (Some(&b""[..]), HttpVersion::Http10), "{host}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The head of an origin's answer (RFC 9112 §4), and what of it concerns the connection to the origin alone.
 
-use super::request::{ConnectionOptions, Version};
+use super::request::{ConnectionOptions, HttpVersion};
 use super::{Body, is_hop_by_hop, is_token, trimmed};
 use std::mem::MaybeUninit;
 
@@ -24,7 +24,7 @@ pub struct AnswerHead<'a> {
     /// The words behind the status code.
     pub reason: &'a str,
     /// The version that the origin answered in.
-    pub version: Version,
+    pub version: HttpVersion,
     fields: Vec<(&'a [u8], &'a [u8])>,
     /// What it says of its connection.
     pub options: ConnectionOptions,
@@ -51,7 +51,7 @@ impl<'a> AnswerHead<'a> {
             length,
             status: parsed.code.filter(|status| (100..=999).contains(status)).ok_or(AnswerError)?,
             reason: parsed.reason.unwrap_or_default(),
-            version: if parsed.version == Some(0) { Version::Http10 } else { Version::Http11 },
+            version: if parsed.version == Some(0) { HttpVersion::Http10 } else { HttpVersion::Http11 },
             fields: parsed.headers.iter().map(|field| (field.name.as_bytes(), field.value)).collect(),
             options: ConnectionOptions::default(),
             content_length: None,
@@ -89,7 +89,7 @@ impl<'a> AnswerHead<'a> {
             }
         }
         // RFC 9112 §6.1: HTTP/1.0 knows no transfer codings. §6.3: both are an attempt at smuggling.
-        if is_chunked && (self.version == Version::Http10 || length.is_some()) {
+        if is_chunked && (self.version == HttpVersion::Http10 || length.is_some()) {
             return Err(AnswerError);
         }
         (self.content_length, self.is_chunked) = (length, is_chunked);
@@ -124,7 +124,7 @@ impl<'a> AnswerHead<'a> {
     #[must_use]
     pub const fn keeps_alive(&self) -> bool {
         match self.version {
-            Version::Http10 => self.options.keep_alive && !self.options.close,
+            HttpVersion::Http10 => self.options.keep_alive && !self.options.close,
             _ => !self.options.close,
         }
     }

@@ -1,6 +1,6 @@
 //! Request targets and the hosts they name (RFC 9112 §3.2, RFC 3986 §3.2).
 
-use super::Fault;
+use super::HttpFault;
 
 /// The longest name that DNS carries (RFC 1035 §2.3.4), with a port behind it.
 const LONGEST: usize = 253 + ".:65535".len();
@@ -35,15 +35,15 @@ fn is_ip_literal(literal: &[u8]) -> bool {
 }
 
 /// `reg-name`: unreserved, sub-delims and percent (RFC 3986 §3.2.2).
-const fn may_stand_in_a_name(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric()
-        || matches!(octet, b'.' | b'-' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&' | b'\'')
-        || matches!(octet, b'(' | b')' | b'*' | b'+' | b';' | b'=')
+const fn may_stand_in_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'.' | b'-' | b'_' | b'~' | b'%' | b'!' | b'$' | b'&' | b'\'')
+        || matches!(byte, b'(' | b')' | b'*' | b'+' | b';' | b'=')
 }
 
 /// Nothing, or a colon and the digits of a port, of which there may be none (RFC 3986 §3.2.3).
-fn is_port(octets: &[u8]) -> bool {
-    match octets {
+fn is_port(bytes: &[u8]) -> bool {
+    match bytes {
         [] => true,
         [b':', digits @ ..] => {
             digits.iter().all(u8::is_ascii_digit)
@@ -67,23 +67,23 @@ pub(super) enum Form<'a> {
 }
 
 /// The form of a target whose bytes may all stand in one.
-pub(super) fn form<'a>(method: &[u8], target: &'a [u8]) -> Result<Form<'a>, Fault> {
+pub(super) fn form<'a>(method: &[u8], target: &'a [u8]) -> Result<Form<'a>, HttpFault> {
     match target {
         [b'/', ..] => return Ok(Form::Origin),
         b"*" if method == b"OPTIONS" => return Ok(Form::Asterisk),
         _ => {}
     }
-    let scheme = memchr::memmem::find(target, b"://").ok_or(Fault::Target)?;
+    let scheme = memchr::memmem::find(target, b"://").ok_or(HttpFault::Target)?;
     let name = target.get(..scheme).unwrap_or_default();
     if !name.eq_ignore_ascii_case(b"http") && !name.eq_ignore_ascii_case(b"https") {
-        return Err(Fault::Target);
+        return Err(HttpFault::Target);
     }
     let rest = target.get(scheme + 3..).unwrap_or_default();
     let end = memchr::memchr3(b'/', b'?', b'\\', rest).unwrap_or(rest.len());
     let authority = rest.get(..end).unwrap_or_default();
     // A backslash would end the host for some recipients and be part of it for others.
     if rest.get(end) == Some(&b'\\') || !is_host(authority) {
-        return Err(Fault::Authority);
+        return Err(HttpFault::Authority);
     }
     Ok(Form::Absolute(authority))
 }
@@ -91,20 +91,20 @@ pub(super) fn form<'a>(method: &[u8], target: &'a [u8]) -> Result<Form<'a>, Faul
 /// Bytes of a target. Beyond what RFC 3986 §2 lets a URI hold, those pass that every origin takes as they
 /// are, UTF-8 among them. A fragment is never sent (RFC 9112 §3.2), and one recipient would cut it off and
 /// another look it up.
-pub(super) fn check_octets(target: &[u8]) -> Result<(), Fault> {
+pub(super) fn check_bytes(target: &[u8]) -> Result<(), HttpFault> {
     let query = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, query) = target.split_at_checked(query).unwrap_or((target, b""));
     // To the end whatever is found, so that many bytes are looked at in one step.
     let path_is_fine = path
         .iter()
-        .fold(true, |fine, octet| fine & !matches!(octet, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'`'));
+        .fold(true, |fine, byte| fine & !matches!(byte, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'`'));
     let query_is_fine = query
         .iter()
-        .fold(true, |fine, octet| fine & !matches!(octet, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'"'));
+        .fold(true, |fine, byte| fine & !matches!(byte, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'"'));
     if path_is_fine && query_is_fine && (target.is_ascii() || std::str::from_utf8(target).is_ok()) {
         Ok(())
     } else {
-        Err(Fault::TargetOctets)
+        Err(HttpFault::TargetBytes)
     }
 }
 
@@ -137,21 +137,21 @@ mod tests {
         assert_eq!(form(b"GET", b"http://a"), Ok(Form::Absolute(b"a")));
         for bad in [&b"*"[..], b"a", b"a/b", b"?q", b"ftp://a/", b"a:80", b"http:/a", b"", b"javascript://a/"]
         {
-            assert_eq!(form(b"GET", bad), Err(Fault::Target), "{bad:?}");
+            assert_eq!(form(b"GET", bad), Err(HttpFault::Target), "{bad:?}");
         }
         for bad in [&b"http://u@a/"[..], b"http:///a", b"http://a\\b/", b"http://a b/", b"http://a:x/"] {
-            assert_eq!(form(b"GET", bad), Err(Fault::Authority), "{bad:?}");
+            assert_eq!(form(b"GET", bad), Err(HttpFault::Authority), "{bad:?}");
         }
     }
 
     #[test]
     fn targets_hold_what_a_uri_may_hold_and_what_origins_take_all_the_same() {
         for good in ["/a?b=c&d", "/{x}|y\\z^\"", "/caf\u{e9}?q=\u{20ac}", "/%zz", "/a?`b`[1]^"] {
-            assert_eq!(check_octets(good.as_bytes()), Ok(()), "{good}");
+            assert_eq!(check_bytes(good.as_bytes()), Ok(()), "{good}");
         }
         for bad in [&b"/a b"[..], b"/a#b", b"/a\0", b"/a\x7f", b"/<a>", b"/a?\"", b"/\xff", b"/a?<", b"/a\tb"]
         {
-            assert_eq!(check_octets(bad), Err(Fault::TargetOctets), "{bad:?}");
+            assert_eq!(check_bytes(bad), Err(HttpFault::TargetBytes), "{bad:?}");
         }
     }
 }

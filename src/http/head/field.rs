@@ -1,6 +1,6 @@
 //! One field line (RFC 9112 §5): `field-name ":" OWS field-value OWS`, with nothing around the name.
 
-use super::{Fault, is_token, trimmed};
+use super::{HttpFault, is_token, trimmed};
 
 /// A field line taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,19 +13,19 @@ pub(in crate::http) struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// Reads a line without its CR LF.
-    pub(in crate::http) fn read(line: &'a [u8]) -> Result<Self, Fault> {
+    pub(in crate::http) fn read(line: &'a [u8]) -> Result<Self, HttpFault> {
         if let [b' ' | b'\t', ..] = line {
-            return Err(Fault::Folding);
+            return Err(HttpFault::Folding);
         }
-        let colon = memchr::memchr(b':', line).ok_or(Fault::FieldName)?;
-        let (name, value) = line.split_at_checked(colon).ok_or(Fault::FieldName)?;
+        let colon = memchr::memchr(b':', line).ok_or(HttpFault::FieldName)?;
+        let (name, value) = line.split_at_checked(colon).ok_or(HttpFault::FieldName)?;
         let value = value.get(1..).unwrap_or_default();
         if !is_token(name) {
-            return Err(Fault::FieldName);
+            return Err(HttpFault::FieldName);
         }
         // To the end whatever is found, so that many bytes are looked at in one step.
-        if !value.iter().fold(true, |good, octet| good & may_stand_in_a_value(*octet)) {
-            return Err(Fault::FieldValue);
+        if !value.iter().fold(true, |good, byte| good & may_stand_in_a_value(*byte)) {
+            return Err(HttpFault::FieldValue);
         }
         Ok(Self { name, value: trimmed(value) })
     }
@@ -36,8 +36,8 @@ impl<'a> Field<'a> {
 }
 
 /// VCHAR, obs-text and blanks (RFC 9110 §5.5): no control character has a meaning there.
-const fn may_stand_in_a_value(octet: u8) -> bool {
-    octet >= b' ' && octet != 0x7f || octet == b'\t'
+const fn may_stand_in_a_value(byte: u8) -> bool {
+    byte >= b' ' && byte != 0x7f || byte == b'\t'
 }
 
 #[cfg(test)]
@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn refuses_what_others_might_read_differently() {
         let fault = |line: &[u8]| Field::read(line).unwrap_err();
-        assert_eq!(fault(b" folded"), Fault::Folding);
+        assert_eq!(fault(b" folded"), HttpFault::Folding);
         for line in [&b"Host : a"[..], b"Ho st: a", b": a", b"no colon", b"H\0st: a", b"(c): a"] {
-            assert_eq!(fault(line), Fault::FieldName, "{line:?}");
+            assert_eq!(fault(line), HttpFault::FieldName, "{line:?}");
         }
         for line in [&b"X: a\0b"[..], b"X: a\rb", b"X: \x0b", b"X: \x7f"] {
-            assert_eq!(fault(line), Fault::FieldValue, "{line:?}");
+            assert_eq!(fault(line), HttpFault::FieldValue, "{line:?}");
         }
     }
 }

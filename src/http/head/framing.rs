@@ -3,7 +3,7 @@
 use super::authority::{Form, is_host};
 use super::field::Field;
 use super::request::ConnectionOptions;
-use super::{Body, Fault, is_token, trimmed};
+use super::{Body, HttpFault, is_token, trimmed};
 use crate::http::claims;
 
 /// `Connection` may name so many options; pingora takes no more either.
@@ -43,20 +43,20 @@ pub(super) struct Framing {
 
 impl Framing {
     /// Takes note of a field whose value begins at byte `at` of the head.
-    pub(super) fn note(&mut self, field: &Field<'_>, at: usize) -> Result<(), Fault> {
+    pub(super) fn note(&mut self, field: &Field<'_>, at: usize) -> Result<(), HttpFault> {
         match field.name.len() {
             4 if field.is("host") => self.host(field.value, at),
             10 if field.is("connection") => self.connection(field.value),
             14 if field.is("content-length") => self.content_length(field.value),
             17 if field.is("transfer-encoding") => self.transfer_encoding(field.value),
-            14 | 17 if claims::is_disguised_framing(field.name) => Err(Fault::Spelling),
+            14 | 17 if claims::is_disguised_framing(field.name) => Err(HttpFault::Spelling),
             _ => Ok(()),
         }
     }
 
-    fn host(&mut self, value: &[u8], at: usize) -> Result<(), Fault> {
+    fn host(&mut self, value: &[u8], at: usize) -> Result<(), HttpFault> {
         if self.host.is_some() || !is_host(value) {
-            return Err(Fault::Host);
+            return Err(HttpFault::Host);
         }
         self.host = Some((at, at + value.len()));
         Ok(())
@@ -64,50 +64,50 @@ impl Framing {
 
     /// One line, digits only. RFC 9112 §6.3 leaves it to a recipient whether it takes equal numbers twice;
     /// not every origin does.
-    fn content_length(&mut self, value: &[u8]) -> Result<(), Fault> {
+    fn content_length(&mut self, value: &[u8]) -> Result<(), HttpFault> {
         // Eighteen digits fit the number, and no body is as long.
         let is_number = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
         if !is_number || self.length.is_some() {
-            return Err(Fault::ContentLength);
+            return Err(HttpFault::ContentLength);
         }
         self.length = Some(value.iter().fold(0, |number, digit| number * 10 + u64::from(*digit - b'0')));
         Ok(())
     }
 
-    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Fault> {
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HttpFault> {
         if self.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(Fault::TransferEncoding);
+            return Err(HttpFault::TransferEncoding);
         }
         self.is_chunked = true;
         Ok(())
     }
 
-    fn connection(&mut self, value: &[u8]) -> Result<(), Fault> {
-        for option in value.split(|octet| *octet == b',').map(trimmed).filter(|option| !option.is_empty()) {
+    fn connection(&mut self, value: &[u8]) -> Result<(), HttpFault> {
+        for option in value.split(|byte| *byte == b',').map(trimmed).filter(|option| !option.is_empty()) {
             self.option_count += 1;
             self.options.note(option);
             let is_kept = FOR_THE_ORIGIN.iter().any(|name| option.eq_ignore_ascii_case(name.as_bytes()));
             let is_ours = option.get(..9).is_some_and(|start| start.eq_ignore_ascii_case(b"x-robots-"));
             if !is_token(option) || is_kept || is_ours || self.option_count > MOST_OPTIONS {
-                return Err(Fault::Connection);
+                return Err(HttpFault::Connection);
             }
         }
         Ok(())
     }
 
     /// The body that a head with these fields announces. `host` is the value of the one `Host`.
-    pub(super) fn body(&self, form: Form<'_>, is_1_0: bool, host: Option<&[u8]>) -> Result<Body, Fault> {
+    pub(super) fn body(&self, form: Form<'_>, is_1_0: bool, host: Option<&[u8]>) -> Result<Body, HttpFault> {
         match (form, host) {
-            (_, None) if !is_1_0 => return Err(Fault::Host),
+            (_, None) if !is_1_0 => return Err(HttpFault::Host),
             // RFC 9112 §3.2.2 has a proxy follow the target; a client that names two hosts is refused
             // instead, since somebody behind us may follow the other.
-            (Form::Absolute(authority), Some(host)) if authority != host => return Err(Fault::Authority),
+            (Form::Absolute(authority), Some(host)) if authority != host => return Err(HttpFault::Authority),
             _ => {}
         }
         match (self.is_chunked, self.length) {
-            (true, Some(_)) => Err(Fault::TwoLengths),
+            (true, Some(_)) => Err(HttpFault::TwoLengths),
             // RFC 9112 §6.1: the framing of such a message is faulty.
-            (true, None) if is_1_0 => Err(Fault::TransferEncoding),
+            (true, None) if is_1_0 => Err(HttpFault::TransferEncoding),
             (true, None) => Ok(Body::Chunked),
             (false, Some(0) | None) => Ok(Body::None),
             (false, Some(length)) => Ok(Body::Length(length)),

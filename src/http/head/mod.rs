@@ -1,6 +1,6 @@
 //! The heads of messages: of requests, read strictly, and of an origin's answers.
 //!
-//! What two recipients could read in two ways is a [`Fault`] (RFC 9112 and, for what HTTP/2 leaves of it, RFC 9113): a
+//! What two recipients could read in two ways is a [`HttpFault`] (RFC 9112 and, for what HTTP/2 leaves of it, RFC 9113): a
 //! request that gateway and origin frame differently carries a second one that nobody judges (RFC 9112 §11.2).
 
 mod answer;
@@ -13,13 +13,13 @@ mod request;
 
 pub use answer::{AnswerError, AnswerHead};
 pub use authority::is_host;
-pub use parts::{Parts, check};
-pub use reader::{Head, HeadLimits, HeadReader, Progress};
-pub use request::{ConnectionOptions, RequestHead, Version};
+pub use parts::{PseudoHeaders, check};
+pub use reader::{CompleteHead, HeadLimits, HeadProgress, HeadReader};
+pub use request::{ConnectionOptions, HttpVersion, RequestHead};
 
 pub(super) use field::Field;
 
-use super::Fault;
+use super::HttpFault;
 use super::body::Body;
 
 /// Fields for the next recipient only (RFC 9110 §7.6.1), and those that say where a message ends, which is framed anew.
@@ -46,36 +46,36 @@ pub fn is_hop_by_hop(name: &[u8]) -> bool {
 }
 
 /// `tchar` of RFC 9110 §5.6.2: what method names and field names are made of.
-const fn is_tchar(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric()
-        || matches!(octet, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.')
-        || matches!(octet, b'^' | b'_' | b'`' | b'|' | b'~')
+const fn is_tchar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.')
+        || matches!(byte, b'^' | b'_' | b'`' | b'|' | b'~')
 }
 
 /// [`is_tchar`] of every byte of ASCII, a bit each: all bytes of all names are asked for.
 const TCHARS: u128 = {
-    let (mut bits, mut octet) = (0, 0_u8);
-    while octet < 0x80 {
-        if is_tchar(octet) {
-            bits |= 1 << octet;
+    let (mut bits, mut byte) = (0, 0_u8);
+    while byte < 0x80 {
+        if is_tchar(byte) {
+            bits |= 1 << byte;
         }
-        octet += 1;
+        byte += 1;
     }
     bits
 };
 
 /// A token (RFC 9110 §5.6.2).
 #[must_use]
-pub fn is_token(octets: &[u8]) -> bool {
-    !octets.is_empty() && octets.iter().all(|octet| octet.is_ascii() && TCHARS >> octet & 1 == 1)
+pub fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| byte.is_ascii() && TCHARS >> byte & 1 == 1)
 }
 
 /// Optional whitespace (RFC 9110 §5.6.3) removed from both ends; other blanks are no whitespace here.
-pub(super) fn trimmed(mut octets: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = octets {
-        octets = rest;
+pub(super) fn trimmed(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
     }
-    octets
+    bytes
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@
 //! recipients may still read differently, above all an origin that is told of the request in HTTP/1.1. Framing,
 //! pseudo-header fields and fields of a connection (RFC 9113 §8.2.2, §8.3) are the HTTP/2 library's to check.
 
-use super::authority::{Form, check_octets, form, is_host};
+use super::authority::{Form, check_bytes, form, is_host};
 use super::field::Field;
 use super::framing::Framing;
-use super::{Fault, is_token, trimmed};
+use super::{HttpFault, is_token, trimmed};
 
 /// What the pseudo-header fields say (RFC 9113 §8.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct PseudoHeaders<'a> {
     /// `:method`.
     pub method: &'a [u8],
     /// `:scheme`, where it is known.
@@ -26,31 +26,34 @@ pub struct Parts<'a> {
 ///
 /// # Errors
 /// The first fault.
-pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<(), Fault> {
+pub fn check<'a>(
+    parts: &PseudoHeaders<'_>,
+    fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) -> Result<(), HttpFault> {
     let is_web = |scheme: &[u8]| [&b"http"[..], b"https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
     if parts.scheme.is_some_and(|scheme| !is_web(scheme)) {
-        return Err(Fault::Scheme);
+        return Err(HttpFault::Scheme);
     }
     if !parts.host.is_some_and(is_host) {
-        return Err(Fault::Host);
+        return Err(HttpFault::Host);
     }
     // RFC 9113 §8.5: it has no path, and this gateway makes no tunnels.
     if parts.method == b"CONNECT" {
-        return Err(Fault::Connect);
+        return Err(HttpFault::Connect);
     }
-    check_octets(parts.target)?;
+    check_bytes(parts.target)?;
     // RFC 9113 §8.3.1: a path, or the asterisk; a URL would name the host twice.
     if let Form::Absolute(_) = form(parts.method, parts.target)? {
-        return Err(Fault::Target);
+        return Err(HttpFault::Target);
     }
     let mut framing = Framing::default();
     for (name, value) in fields {
         if !is_token(name) {
-            return Err(Fault::FieldName);
+            return Err(HttpFault::FieldName);
         }
         // RFC 9113 §8.2.1: nothing is cut off here as in HTTP/1.1.
         if trimmed(value).len() != value.len() {
-            return Err(Fault::FieldBlanks);
+            return Err(HttpFault::FieldBlanks);
         }
         framing.note(&Field { name, value }, 0)?;
     }
@@ -61,14 +64,18 @@ pub fn check<'a>(parts: &Parts<'_>, fields: impl Iterator<Item = (&'a [u8], &'a 
 mod tests {
     use super::*;
 
-    const GOOD: Parts<'static> =
-        Parts { method: b"GET", scheme: Some(b"https"), target: b"/p?q", host: Some(b"a.example:8443") };
+    const GOOD: PseudoHeaders<'static> = PseudoHeaders {
+        method: b"GET",
+        scheme: Some(b"https"),
+        target: b"/p?q",
+        host: Some(b"a.example:8443"),
+    };
 
-    fn fields(fields: &[(&str, &str)]) -> Result<(), Fault> {
+    fn fields(fields: &[(&str, &str)]) -> Result<(), HttpFault> {
         check(&GOOD, fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
     }
 
-    fn parts(parts: Parts<'_>) -> Result<(), Fault> {
+    fn parts(parts: PseudoHeaders<'_>) -> Result<(), HttpFault> {
         check(&parts, std::iter::empty())
     }
 
@@ -78,36 +85,40 @@ mod tests {
             fields(&[("x", "a b"), ("x", ""), ("content-length", "5"), ("cookie", "a=\"b\"")]),
             Ok(())
         );
-        assert_eq!(parts(Parts { method: b"OPTIONS", target: b"*", ..GOOD }), Ok(()));
-        assert_eq!(parts(Parts { scheme: None, host: Some(b"[::1]"), ..GOOD }), Ok(()));
+        assert_eq!(parts(PseudoHeaders { method: b"OPTIONS", target: b"*", ..GOOD }), Ok(()));
+        assert_eq!(parts(PseudoHeaders { scheme: None, host: Some(b"[::1]"), ..GOOD }), Ok(()));
     }
 
     #[test]
     fn parts_are_a_method_a_path_and_a_host() {
         for target in [&b"http://a/p"[..], b"*", b"p", b""] {
-            assert_eq!(parts(Parts { target, ..GOOD }), Err(Fault::Target), "{target:?}");
+            assert_eq!(parts(PseudoHeaders { target, ..GOOD }), Err(HttpFault::Target), "{target:?}");
         }
-        assert_eq!(parts(Parts { target: b"/a b", ..GOOD }), Err(Fault::TargetOctets));
+        assert_eq!(parts(PseudoHeaders { target: b"/a b", ..GOOD }), Err(HttpFault::TargetBytes));
         for host in [None, Some(&b""[..]), Some(b":80"), Some(b"a:b"), Some(b"u@a"), Some(b"[a]")] {
-            assert_eq!(parts(Parts { host, ..GOOD }), Err(Fault::Host), "{host:?}");
+            assert_eq!(parts(PseudoHeaders { host, ..GOOD }), Err(HttpFault::Host), "{host:?}");
         }
         for scheme in [&b""[..], b"ftp", b"httpx"] {
-            assert_eq!(parts(Parts { scheme: Some(scheme), ..GOOD }), Err(Fault::Scheme), "{scheme:?}");
+            assert_eq!(
+                parts(PseudoHeaders { scheme: Some(scheme), ..GOOD }),
+                Err(HttpFault::Scheme),
+                "{scheme:?}"
+            );
         }
     }
 
     #[test]
     fn fields_have_names_and_values_without_blanks_around_them() {
-        assert_eq!(fields(&[("x\"", "y")]), Err(Fault::FieldName));
-        assert_eq!(fields(&[("content_length", "5")]), Err(Fault::Spelling));
+        assert_eq!(fields(&[("x\"", "y")]), Err(HttpFault::FieldName));
+        assert_eq!(fields(&[("content_length", "5")]), Err(HttpFault::Spelling));
         for value in [" a", "a ", "\ta", "a\t", " "] {
-            assert_eq!(fields(&[("x", value)]), Err(Fault::FieldBlanks), "{value:?}");
+            assert_eq!(fields(&[("x", value)]), Err(HttpFault::FieldBlanks), "{value:?}");
         }
         let twice = [("content-length", "5"), ("content-length", "5")];
-        assert_eq!(fields(&twice), Err(Fault::ContentLength));
+        assert_eq!(fields(&twice), Err(HttpFault::ContentLength));
         for length in ["", "+5", "5, 5"] {
-            assert_eq!(fields(&[("content-length", length)]), Err(Fault::ContentLength), "{length:?}");
+            assert_eq!(fields(&[("content-length", length)]), Err(HttpFault::ContentLength), "{length:?}");
         }
-        assert_eq!(fields(&[("host", "a.example:8443"), ("host", "b")]), Err(Fault::Host));
+        assert_eq!(fields(&[("host", "a.example:8443"), ("host", "b")]), Err(HttpFault::Host));
     }
 }

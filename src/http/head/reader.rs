@@ -3,18 +3,18 @@
 //! Read as it arrives, every line once, so that a client that sends it byte by byte costs no more than one
 //! that sends it whole, and a fault is known with the line that has it.
 
-use super::authority::{Form, check_octets, form};
+use super::authority::{Form, check_bytes, form};
 use super::field::Field;
 use super::framing::Framing;
-use super::request::{FieldSpans, RequestHead, Span, Version};
-use super::{Body, Fault, is_token};
+use super::request::{FieldSpans, HeadSpan, HttpVersion, RequestHead};
+use super::{Body, HttpFault, is_token};
 use std::ops::Range;
 
 /// How large a head may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes in all, the request line and the empty line included.
-    pub octets: usize,
+    pub bytes: usize,
     /// Field lines.
     pub fields: usize,
 }
@@ -30,7 +30,7 @@ const LONGEST_TARGET: usize = 65_534;
 
 /// Where a whole head without a fault lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct CompleteHead {
     /// Bytes of empty lines before it, which are no part of it.
     pub skipped: usize,
     /// Where it ends, counted from where reading began.
@@ -41,11 +41,11 @@ pub struct Head {
 
 /// What has been read so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum HeadProgress {
     /// More bytes are needed.
     More,
     /// The head is whole.
-    Whole(Head),
+    Whole(CompleteHead),
 }
 
 /// Reads one head.
@@ -82,54 +82,60 @@ impl HeadReader {
     ///
     /// # Errors
     /// The first fault of the head.
-    pub fn read(&mut self, octets: &[u8]) -> Result<Progress, Fault> {
-        while let Some(found) = octets.get(self.searched..).and_then(|rest| memchr::memchr(b'\n', rest)) {
+    pub fn read(&mut self, bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
+        while let Some(found) = bytes.get(self.searched..).and_then(|rest| memchr::memchr(b'\n', rest)) {
             let end = self.searched + found + 1;
             let start = std::mem::replace(&mut self.line, end);
             self.searched = end;
             self.check_size(end)?;
-            let line = octets.get(start..end).unwrap_or_default();
-            let line = line.strip_suffix(b"\r\n").ok_or(Fault::LineEnd)?;
+            let line = bytes.get(start..end).unwrap_or_default();
+            let line = line.strip_suffix(b"\r\n").ok_or(HttpFault::LineEnd)?;
             if memchr::memchr(b'\r', line).is_some() {
-                return Err(Fault::LineEnd);
+                return Err(HttpFault::LineEnd);
             }
-            if let Some(head) = self.line(octets, line, start, end)? {
-                return Ok(Progress::Whole(head));
+            if let Some(head) = self.line(bytes, line, start, end)? {
+                return Ok(HeadProgress::Whole(head));
             }
         }
-        self.searched = octets.len();
-        self.check_size(octets.len())?;
-        Ok(Progress::More)
+        self.searched = bytes.len();
+        self.check_size(bytes.len())?;
+        Ok(HeadProgress::More)
     }
 
     /// RFC 9112 §3 has a status of its own for a request line that is too long.
-    const fn check_size(&self, octets: usize) -> Result<(), Fault> {
-        match (octets > self.limits.octets, &self.request) {
+    const fn check_size(&self, bytes: usize) -> Result<(), HttpFault> {
+        match (bytes > self.limits.bytes, &self.request) {
             (false, _) => Ok(()),
-            (true, None) => Err(Fault::LineSize),
-            (true, Some(_)) => Err(Fault::HeadSize),
+            (true, None) => Err(HttpFault::LineSize),
+            (true, Some(_)) => Err(HttpFault::HeadSize),
         }
     }
 
     /// Takes a whole line; the head where it was the last.
-    fn line(&mut self, octets: &[u8], line: &[u8], start: usize, end: usize) -> Result<Option<Head>, Fault> {
+    fn line(
+        &mut self,
+        bytes: &[u8],
+        line: &[u8],
+        start: usize,
+        end: usize,
+    ) -> Result<Option<CompleteHead>, HttpFault> {
         let Some(request) = &self.request else {
             if line.is_empty() {
                 self.skipped = end;
-                return if end > 2 * EMPTY_LINES { Err(Fault::EmptyLines) } else { Ok(None) };
+                return if end > 2 * EMPTY_LINES { Err(HttpFault::EmptyLines) } else { Ok(None) };
             }
             self.request = Some(RequestLine::read(line, start)?);
             return Ok(None);
         };
         if line.is_empty() {
-            let part = |range: &Range<usize>| octets.get(range.clone()).unwrap_or_default();
+            let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
             let form = form(part(&request.method), part(&request.target))?;
-            let host = self.framing.host.and_then(|(start, end)| octets.get(start..end));
+            let host = self.framing.host.and_then(|(start, end)| bytes.get(start..end));
             let body = self.framing.body(form, request.is_1_0, host)?;
-            return Ok(Some(Head { skipped: self.skipped, end, body }));
+            return Ok(Some(CompleteHead { skipped: self.skipped, end, body }));
         }
         if self.fields.len() >= self.limits.fields {
-            return Err(Fault::HeadSize);
+            return Err(HttpFault::HeadSize);
         }
         let field = Field::read(line)?;
         // The value is a part of the line without what follows it, and blanks are all that was cut off.
@@ -144,10 +150,10 @@ impl HeadReader {
 
     /// The head that was found whole in `bytes`.
     #[must_use]
-    pub fn into_head(self, bytes: &[u8], head: Head) -> RequestHead {
+    pub fn into_head(self, bytes: &[u8], head: CompleteHead) -> RequestHead {
         let request = self.request.unwrap_or(RequestLine { method: 0..0, target: 0..0, is_1_0: false });
-        let parts = [Span::new(request.method), Span::new(request.target)];
-        let version = if request.is_1_0 { Version::Http10 } else { Version::Http11 };
+        let parts = [HeadSpan::new(request.method), HeadSpan::new(request.target)];
+        let version = if request.is_1_0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
         let bytes = bytes.get(..head.end).unwrap_or_default().to_vec();
         RequestHead::of_spans(bytes, parts, self.fields, version, head.body, self.framing.options)
     }
@@ -156,34 +162,34 @@ impl HeadReader {
 /// How much of a field line is left after its name, its colon and the blanks behind that.
 fn trimmed_start_length(line: &[u8], name: usize) -> usize {
     let rest = line.get(name + 1..).unwrap_or_default();
-    rest.len() - rest.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count()
+    rest.len() - rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 impl RequestLine {
     /// Reads `method SP request-target SP HTTP-version` (RFC 9112 §3) that begins at byte `at`.
-    fn read(line: &[u8], at: usize) -> Result<Self, Fault> {
-        let first = memchr::memchr(b' ', line).ok_or(Fault::RequestLine)?;
-        let last = memchr::memrchr(b' ', line).filter(|last| *last > first).ok_or(Fault::RequestLine)?;
+    fn read(line: &[u8], at: usize) -> Result<Self, HttpFault> {
+        let first = memchr::memchr(b' ', line).ok_or(HttpFault::RequestLine)?;
+        let last = memchr::memrchr(b' ', line).filter(|last| *last > first).ok_or(HttpFault::RequestLine)?;
         let (method, target) = (0..first, first + 1..last);
         let part = |range: &Range<usize>| line.get(range.clone()).unwrap_or_default();
         if !is_token(part(&method)) {
-            return Err(Fault::Method);
+            return Err(HttpFault::Method);
         }
         let is_1_0 = match line.get(last + 1..) {
             Some(b"HTTP/1.1") => false,
             Some(b"HTTP/1.0") => true,
-            Some(version) if version.starts_with(b"HTTP/") => return Err(Fault::Version),
-            _ => return Err(Fault::RequestLine),
+            Some(version) if version.starts_with(b"HTTP/") => return Err(HttpFault::Version),
+            _ => return Err(HttpFault::RequestLine),
         };
         if part(&method) == b"CONNECT" {
-            return Err(Fault::Connect);
+            return Err(HttpFault::Connect);
         }
         if target.is_empty() {
-            return Err(Fault::RequestLine);
+            return Err(HttpFault::RequestLine);
         }
-        check_octets(part(&target))?;
+        check_bytes(part(&target))?;
         if target.len() > LONGEST_TARGET {
-            return Err(Fault::LineSize);
+            return Err(HttpFault::LineSize);
         }
         // The form is known to be right before the rest of the head is waited for.
         let _: Form<'_> = form(part(&method), part(&target))?;
@@ -196,38 +202,38 @@ impl RequestLine {
 mod tests {
     use super::*;
 
-    const LIMITS: HeadLimits = HeadLimits { octets: 1_000, fields: 5 };
+    const LIMITS: HeadLimits = HeadLimits { bytes: 1_000, fields: 5 };
 
-    fn read(octets: &[u8]) -> Result<Progress, Fault> {
-        HeadReader::new(LIMITS).read(octets)
+    fn read(bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
+        HeadReader::new(LIMITS).read(bytes)
     }
 
-    fn body(fields: &str) -> Result<Body, Fault> {
+    fn body(fields: &str) -> Result<Body, HttpFault> {
         match read(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes())? {
-            Progress::Whole(head) => Ok(head.body),
-            Progress::More => panic!("{fields}"),
+            HeadProgress::Whole(head) => Ok(head.body),
+            HeadProgress::More => panic!("{fields}"),
         }
     }
 
     #[test]
     fn ends_where_the_empty_line_ends() {
-        let octets = b"\r\nGET /a HTTP/1.1\r\nHost: \t a \r\nX: y\r\n\r\nGET /b";
-        let head = Head { skipped: 2, end: octets.len() - 6, body: Body::None };
-        assert_eq!(read(octets), Ok(Progress::Whole(head)));
-        for end in 0..octets.len() - 6 {
-            assert_eq!(read(octets.get(..end).unwrap()), Ok(Progress::More), "{end}");
+        let bytes = b"\r\nGET /a HTTP/1.1\r\nHost: \t a \r\nX: y\r\n\r\nGET /b";
+        let head = CompleteHead { skipped: 2, end: bytes.len() - 6, body: Body::None };
+        assert_eq!(read(bytes), Ok(HeadProgress::Whole(head)));
+        for end in 0..bytes.len() - 6 {
+            assert_eq!(read(bytes.get(..end).unwrap()), Ok(HeadProgress::More), "{end}");
         }
     }
 
     #[test]
-    fn octet_by_octet_is_the_same() {
-        let octets = b"OPTIONS * HTTP/1.1\r\nHost: a:80\r\nContent-Length: 12\r\n\r\n";
+    fn byte_by_byte_is_the_same() {
+        let bytes = b"OPTIONS * HTTP/1.1\r\nHost: a:80\r\nContent-Length: 12\r\n\r\n";
         let mut reader = HeadReader::new(LIMITS);
-        for end in 0..octets.len() {
-            assert_eq!(reader.read(octets.get(..end).unwrap()), Ok(Progress::More));
+        for end in 0..bytes.len() {
+            assert_eq!(reader.read(bytes.get(..end).unwrap()), Ok(HeadProgress::More));
         }
-        let head = Head { skipped: 0, end: octets.len(), body: Body::Length(12) };
-        assert_eq!(reader.read(octets), Ok(Progress::Whole(head)));
+        let head = CompleteHead { skipped: 0, end: bytes.len(), body: Body::Length(12) };
+        assert_eq!(reader.read(bytes), Ok(HeadProgress::Whole(head)));
     }
 
     #[test]
@@ -237,78 +243,82 @@ mod tests {
         assert_eq!(body("content-length:7\r\n"), Ok(Body::Length(7)));
         assert_eq!(body("Transfer-Encoding: Chunked\r\n"), Ok(Body::Chunked));
         for bad in ["", "+5", "-1", "5,5", "0x5", "5 5", "1e3", "99999999999999999999", "\u{663}"] {
-            assert_eq!(body(&format!("Content-Length: {bad}\r\n")), Err(Fault::ContentLength), "{bad}");
+            assert_eq!(body(&format!("Content-Length: {bad}\r\n")), Err(HttpFault::ContentLength), "{bad}");
         }
         for bad in ["", "gzip", "gzip, chunked", "chunked, chunked", "chunked;q=1", "xchunked", "\"chunked\""]
         {
-            assert_eq!(body(&format!("Transfer-Encoding: {bad}\r\n")), Err(Fault::TransferEncoding), "{bad}");
+            assert_eq!(
+                body(&format!("Transfer-Encoding: {bad}\r\n")),
+                Err(HttpFault::TransferEncoding),
+                "{bad}"
+            );
         }
         let twice = "Content-Length: 5\r\nContent-Length: 5\r\n";
-        assert_eq!(body(twice), Err(Fault::ContentLength));
+        assert_eq!(body(twice), Err(HttpFault::ContentLength));
         let twice = "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n";
-        assert_eq!(body(twice), Err(Fault::TransferEncoding));
+        assert_eq!(body(twice), Err(HttpFault::TransferEncoding));
         for spelled in
             ["Content_Length: 5", "CONTENT.LENGTH: 0", "Transfer_Encoding: chunked", "transfer~encoding: x"]
         {
-            assert_eq!(body(&format!("{spelled}\r\n")), Err(Fault::Spelling), "{spelled}");
+            assert_eq!(body(&format!("{spelled}\r\n")), Err(HttpFault::Spelling), "{spelled}");
         }
         let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n";
-        assert_eq!(body(both), Err(Fault::TwoLengths));
+        assert_eq!(body(both), Err(HttpFault::TwoLengths));
         let old = b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert_eq!(read(old), Err(Fault::TransferEncoding));
+        assert_eq!(read(old), Err(HttpFault::TransferEncoding));
     }
 
     #[test]
     fn one_host_and_the_same_as_in_the_target() {
-        assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n"), Err(Fault::Host));
-        assert!(matches!(read(b"GET / HTTP/1.0\r\n\r\n"), Ok(Progress::Whole(_))));
-        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), Err(Fault::Host));
-        assert!(matches!(read(b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(Progress::Whole(_))));
-        assert_eq!(read(b"GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n"), Err(Fault::Authority));
+        assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n"), Err(HttpFault::Host));
+        assert!(matches!(read(b"GET / HTTP/1.0\r\n\r\n"), Ok(HeadProgress::Whole(_))));
+        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), Err(HttpFault::Host));
+        assert!(matches!(read(b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(HeadProgress::Whole(_))));
+        assert_eq!(read(b"GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n"), Err(HttpFault::Authority));
     }
 
     #[test]
     fn request_lines_have_three_parts_and_one_space_between() {
         let fault = |line: &str| read(format!("{line}\r\nHost: a\r\n\r\n").as_bytes()).unwrap_err();
-        assert_eq!(fault("GET /"), Fault::RequestLine);
-        assert_eq!(fault("GET"), Fault::RequestLine);
-        assert_eq!(fault("GET  / HTTP/1.1"), Fault::TargetOctets);
-        assert_eq!(fault("GET /  HTTP/1.1"), Fault::TargetOctets);
-        assert_eq!(fault(" GET / HTTP/1.1"), Fault::Method);
-        assert_eq!(fault("GET\t/ HTTP/1.1"), Fault::RequestLine);
-        assert_eq!(fault("GET / HTTP/1.1 "), Fault::RequestLine);
-        assert_eq!(fault("GET / HTTP/2.0"), Fault::Version);
-        assert_eq!(fault("GET / http/1.1"), Fault::RequestLine);
-        assert_eq!(fault("G@T / HTTP/1.1"), Fault::Method);
-        assert_eq!(fault("GET * HTTP/1.1"), Fault::Target);
-        assert_eq!(fault("CONNECT a:80 HTTP/1.1"), Fault::Connect);
+        assert_eq!(fault("GET /"), HttpFault::RequestLine);
+        assert_eq!(fault("GET"), HttpFault::RequestLine);
+        assert_eq!(fault("GET  / HTTP/1.1"), HttpFault::TargetBytes);
+        assert_eq!(fault("GET /  HTTP/1.1"), HttpFault::TargetBytes);
+        assert_eq!(fault(" GET / HTTP/1.1"), HttpFault::Method);
+        assert_eq!(fault("GET\t/ HTTP/1.1"), HttpFault::RequestLine);
+        assert_eq!(fault("GET / HTTP/1.1 "), HttpFault::RequestLine);
+        assert_eq!(fault("GET / HTTP/2.0"), HttpFault::Version);
+        assert_eq!(fault("GET / http/1.1"), HttpFault::RequestLine);
+        assert_eq!(fault("G@T / HTTP/1.1"), HttpFault::Method);
+        assert_eq!(fault("GET * HTTP/1.1"), HttpFault::Target);
+        assert_eq!(fault("CONNECT a:80 HTTP/1.1"), HttpFault::Connect);
     }
 
     #[test]
     fn lines_end_in_cr_lf() {
-        assert_eq!(read(b"GET / HTTP/1.1\nHost: a\r\n\r\n"), Err(Fault::LineEnd));
-        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\rX: y\r\n\r\n"), Err(Fault::LineEnd));
-        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"), Err(Fault::LineEnd));
-        assert_eq!(read(b"\n"), Err(Fault::LineEnd));
-        assert_eq!(read(b"\r\n\r\n\r\n"), Err(Fault::EmptyLines));
+        assert_eq!(read(b"GET / HTTP/1.1\nHost: a\r\n\r\n"), Err(HttpFault::LineEnd));
+        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\rX: y\r\n\r\n"), Err(HttpFault::LineEnd));
+        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n"), Err(HttpFault::LineEnd));
+        assert_eq!(read(b"\n"), Err(HttpFault::LineEnd));
+        assert_eq!(read(b"\r\n\r\n\r\n"), Err(HttpFault::EmptyLines));
     }
 
     #[test]
     fn heads_are_bounded() {
         let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(1_000));
-        assert_eq!(read(long.as_bytes()), Err(Fault::LineSize));
-        assert_eq!(read(&long.as_bytes()[..1_001]), Err(Fault::LineSize));
+        assert_eq!(read(long.as_bytes()), Err(HttpFault::LineSize));
+        assert_eq!(read(&long.as_bytes()[..1_001]), Err(HttpFault::LineSize));
         let many = format!("GET / HTTP/1.1\r\nHost: a\r\n{}", "X: y\r\n".repeat(5));
-        assert_eq!(read(many.as_bytes()), Err(Fault::HeadSize));
+        assert_eq!(read(many.as_bytes()), Err(HttpFault::HeadSize));
     }
 
     #[test]
     fn connection_names_options_of_this_connection() {
         assert_eq!(body("Connection: keep-alive, upgrade, , X-Mine\r\n"), Ok(Body::None));
         for bad in ["Host", "content-length", "User-Agent", "a b", "\"x\"", "X-Robots-Proof", "a@b"] {
-            assert_eq!(body(&format!("Connection: close, {bad}\r\n")), Err(Fault::Connection), "{bad}");
+            assert_eq!(body(&format!("Connection: close, {bad}\r\n")), Err(HttpFault::Connection), "{bad}");
         }
         let many = ["x"; 10].join(",");
-        assert_eq!(body(&format!("Connection: {many}\r\n")), Err(Fault::Connection));
+        assert_eq!(body(&format!("Connection: {many}\r\n")), Err(HttpFault::Connection));
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// The version of HTTP that a message was sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0.
     Http10,
     /// HTTP/1.1.
@@ -16,7 +16,7 @@ pub enum Version {
     Http2,
 }
 
-impl Version {
+impl HttpVersion {
     /// As access logs write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -30,12 +30,12 @@ impl Version {
 
 /// A part of a head's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct HeadSpan {
     start: u32,
     end: u32,
 }
 
-impl Span {
+impl HeadSpan {
     pub(super) fn new(range: Range<usize>) -> Self {
         // A head is at most 1 MiB long.
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -50,8 +50,8 @@ impl Span {
 /// Where a field's name and value lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldSpans {
-    pub(super) name: Span,
-    pub(super) value: Span,
+    pub(super) name: HeadSpan,
+    pub(super) value: HeadSpan,
 }
 
 /// What `Connection` says (RFC 9110 §7.6.1).
@@ -72,12 +72,12 @@ pub struct ConnectionOptions {
 #[derive(Clone, Debug)]
 pub struct RequestHead {
     bytes: Vec<u8>,
-    method: Span,
-    target: Span,
+    method: HeadSpan,
+    target: HeadSpan,
     fields: Vec<FieldSpans>,
-    scheme: Option<Span>,
+    scheme: Option<HeadSpan>,
     /// The version it was sent in.
-    pub version: Version,
+    pub version: HttpVersion,
     /// What follows it.
     pub body: Body,
     /// What it says of its connection.
@@ -87,9 +87,9 @@ pub struct RequestHead {
 impl RequestHead {
     pub(super) const fn of_spans(
         bytes: Vec<u8>,
-        [method, target]: [Span; 2],
+        [method, target]: [HeadSpan; 2],
         fields: Vec<FieldSpans>,
-        version: Version,
+        version: HttpVersion,
         body: Body,
         options: ConnectionOptions,
     ) -> Self {
@@ -100,7 +100,7 @@ impl RequestHead {
     pub fn from_parts<'a>(
         [method, target]: [&[u8]; 2],
         scheme: Option<&[u8]>,
-        version: Version,
+        version: HttpVersion,
         body: Body,
         fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Self {
@@ -108,7 +108,7 @@ impl RequestHead {
         let mut put = |part: &[u8]| {
             let start = bytes.len();
             bytes.extend_from_slice(part);
-            Span::new(start..bytes.len())
+            HeadSpan::new(start..bytes.len())
         };
         let (method, target, scheme) = (put(method), put(target), scheme.map(&mut put));
         let fields = fields.map(|(name, value)| FieldSpans { name: put(name), value: put(value) }).collect();
@@ -185,7 +185,7 @@ impl RequestHead {
     #[must_use]
     pub fn is_websocket_handshake(&self) -> bool {
         self.options.upgrade
-            && self.version == Version::Http11
+            && self.version == HttpVersion::Http11
             && self.method() == "GET"
             && self.body == Body::None
             && self.all("upgrade").all(|protocol| protocol.eq_ignore_ascii_case(b"websocket"))
@@ -208,19 +208,19 @@ impl ConnectionOptions {
 impl FieldSpans {
     /// Of a field whose line begins at `start`.
     pub(super) fn of(field: &Field<'_>, start: usize, value: usize) -> Self {
-        let name = Span::new(start..start + field.name.len());
-        Self { name, value: Span::new(value..value + field.value.len()) }
+        let name = HeadSpan::new(start..start + field.name.len());
+        Self { name, value: HeadSpan::new(value..value + field.value.len()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HeadLimits, HeadReader, Progress};
+    use super::super::{HeadLimits, HeadProgress, HeadReader};
     use super::*;
 
     fn read(text: &str) -> RequestHead {
-        let mut reader = HeadReader::new(HeadLimits { octets: 10_000, fields: 50 });
-        let Ok(Progress::Whole(head)) = reader.read(text.as_bytes()) else { panic!("{text}") };
+        let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 50 });
+        let Ok(HeadProgress::Whole(head)) = reader.read(text.as_bytes()) else { panic!("{text}") };
         reader.into_head(text.as_bytes(), head)
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn fields_are_found_whatever_their_case() {
         let head =
             read("\r\nPOST /a?b HTTP/1.1\r\nHost: a\r\nX-Two: 1\r\nx-two:\t2 \r\nContent-Length: 3\r\n\r\n");
-        assert_eq!((head.method(), head.target(), head.version), ("POST", &b"/a?b"[..], Version::Http11));
+        assert_eq!((head.method(), head.target(), head.version), ("POST", &b"/a?b"[..], HttpVersion::Http11));
         assert_eq!(
             (head.get("HOST"), head.text("x-Two"), head.get("x-three")),
             (Some(&b"a"[..]), Some("1"), None)
@@ -242,8 +242,13 @@ mod tests {
     fn a_head_in_parts_is_the_same_as_one_in_text() {
         let fields = [(&b"host"[..], &b"a"[..]), (b"cookie", b"x")];
         let parts = [&b"GET"[..], b"/"];
-        let head =
-            RequestHead::from_parts(parts, Some(b"https"), Version::Http2, Body::None, fields.into_iter());
+        let head = RequestHead::from_parts(
+            parts,
+            Some(b"https"),
+            HttpVersion::Http2,
+            Body::None,
+            fields.into_iter(),
+        );
         assert_eq!((head.method(), head.target(), head.scheme()), ("GET", &b"/"[..], Some(&b"https"[..])));
         assert_eq!(head.fields().collect::<Vec<_>>(), fields);
     }

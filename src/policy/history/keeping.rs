@@ -1,9 +1,9 @@
 //! What the past asks for while the gateway runs, and what it tells an operator.
 
-use super::{History, NewHosts, OriginWord};
-use crate::decide::{Former, NoticeTime, Replacement, SiteRules};
+use super::{NewHosts, NoticeHistory, OriginWord};
+use crate::decide::{FormerVersion, NoticeTime, Replacement, SiteRules};
 use crate::policy::{Busy, HostSlot, Policy, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{Change, LedgerError, Sights, timestamp};
+use crate::record::{LedgerChange, LedgerError, Sights, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -19,7 +19,7 @@ const NOTED: u32 = 60;
 /// How long a change of notice waits for a reload to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many octets of robots.txt files are handed to the recorder at a time.
+/// How many bytes of robots.txt files are handed to the recorder at a time.
 const AT_ONCE: usize = 8 * 1024 * 1024;
 
 /// How far the version in force of a site binds.
@@ -74,7 +74,7 @@ impl fmt::Display for SiteNotice {
 
 /// Why the version in force does not bind at once.
 #[derive(Debug, thiserror::Error)]
-pub enum BindError {
+pub enum BindNowError {
     /// No site has this name.
     #[error("no site is called `{0}`; `gatewayctl status` shows their names")]
     NoSite(String),
@@ -93,7 +93,7 @@ struct FormerFile {
     until: SystemTime,
 }
 
-impl History {
+impl NoticeHistory {
     /// Has what is in force bind everybody at once, on the hosts of `site` or on all, and one crawler or everybody.
     pub(super) fn waive(
         &self,
@@ -107,13 +107,13 @@ impl History {
         let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
         let mut state = self.state();
         state.catch_up(policy)?;
-        state.append(vec![Change::Waived { hosts, crawler }])
+        state.append(vec![LedgerChange::Waived { hosts, crawler }])
     }
 
     /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
     fn former(&self, policy: &Policy, site: usize) -> Vec<FormerFile> {
         let slots = policy.hosts().slots().iter().filter(|slot| slot.site == Some(site));
-        let mut former: Vec<(Replacement, &Former)> = slots
+        let mut former: Vec<(Replacement, &FormerVersion)> = slots
             .flat_map(|slot| slot.rules.former())
             .filter(|old| !old.is_unknown)
             .filter_map(|old| Some((old.replaced?, old)))
@@ -121,7 +121,7 @@ impl History {
         former.sort_by_key(|(replaced, _)| *replaced);
         former.dedup_by_key(|(_, old)| old.version.id);
         let (state, now, time) = (self.state(), policy.clock.now(), SystemTime::now());
-        let file = |(replaced, old): (Replacement, &Former)| {
+        let file = |(replaced, old): (Replacement, &FormerVersion)| {
             // Without its bytes it would be taken for no file at all.
             let bytes = match old.version.id {
                 Some(id) => Some(state.past.file(id)?),
@@ -195,19 +195,19 @@ impl Reloader {
         report: &mut ReloadReport,
         site: Option<&str>,
         crawler: Option<&str>,
-    ) -> Result<(), BindError> {
+    ) -> Result<(), BindNowError> {
         if report.result == ReloadResult::Refused {
             return Ok(());
         }
-        let _turn = self.turn.take(PATIENCE).ok_or(BindError::Busy(Busy))?;
+        let _turn = self.turn.take(PATIENCE).ok_or(BindNowError::Busy(Busy))?;
         let policy = self.current();
         let index = site
             .map(|name| {
                 let found = policy.sites().iter().position(|site| site.config.name == name);
-                found.ok_or_else(|| BindError::NoSite(name.to_owned()))
+                found.ok_or_else(|| BindNowError::NoSite(name.to_owned()))
             })
             .transpose()?;
-        self.history.waive(&policy, index, crawler).map_err(BindError::Ledger)?;
+        self.history.waive(&policy, index, crawler).map_err(BindNowError::Ledger)?;
         tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
         self.take_past();
         let policy = self.current();

@@ -16,10 +16,11 @@ use super::{Policy, Site};
 use crate::config::Config;
 use crate::decide::SiteRules;
 use crate::record::{
-    BeforeEntry, Change, FileDigest, LEDGER_FILE, Ledger, LedgerError, Memory, News, NoticeClock, compacted,
+    BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerError, LedgerMemory, LedgerNews,
+    NoticeClock, compacted,
 };
-use crate::robots::Limits;
-use past::{EVERY_OTHER, Past, Table};
+use crate::robots::ParseLimits;
+use past::{EVERY_OTHER, FilesByHost, Past};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +28,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use keeping::LOOK;
-pub use keeping::{BindError, SiteNotice};
+pub use keeping::{BindNowError, SiteNotice};
 pub use seeds::take_up_reads;
 pub use words::{NewHosts, OriginWord};
 
@@ -45,31 +46,31 @@ const WORTH_WRITING: Duration = Duration::from_secs(1);
 /// Whoever has it locked may wait for a disk, and holds the turn to reload meanwhile. What is told to an operator waits
 /// for neither.
 #[derive(Debug)]
-pub struct History {
-    state: Mutex<State>,
+pub struct NoticeHistory {
+    state: Mutex<HistoryState>,
     /// The fault that was told last.
     told: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct HistoryState {
     path: PathBuf,
-    memory: Memory,
+    memory: LedgerMemory,
     ledger: Option<Ledger>,
     /// Why there is no ledger.
     fault: Option<String>,
     past: Past,
     clock: NoticeClock,
     /// What the past was compiled under.
-    limits: Limits,
+    limits: ParseLimits,
     notice: Duration,
 }
 
-impl History {
+impl NoticeHistory {
     /// Opens the ledger of this configuration, or begins it. The store has been opened before.
     #[must_use]
     pub fn open(config: &Config) -> Self {
-        let state = State::new(config, seeds::memory(config));
+        let state = HistoryState::new(config, seeds::memory(config));
         Self { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) }
     }
 
@@ -155,17 +156,17 @@ impl History {
         self.state().last_entry()
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, HistoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-const fn limits(config: &Config) -> Limits {
-    Limits { max_bytes: config.robots_max_size }
+const fn limits(config: &Config) -> ParseLimits {
+    ParseLimits { max_bytes: config.robots_max_size }
 }
 
-impl State {
-    fn new(config: &Config, memory: Memory) -> Self {
+impl HistoryState {
+    fn new(config: &Config, memory: LedgerMemory) -> Self {
         let limits = limits(config);
         let mut state = Self {
             path: config.state_dir.join(LEDGER_FILE),
@@ -186,7 +187,7 @@ impl State {
         match Ledger::open(&self.path, &self.memory, keep) {
             Ok((ledger, news)) => {
                 self.clock = ledger.clock();
-                self.memory = Memory::Entry(ledger.last());
+                self.memory = LedgerMemory::Entry(ledger.last());
                 self.ledger = Some(ledger);
                 self.fault = None;
                 self.take(news);
@@ -220,7 +221,7 @@ impl State {
         }
     }
 
-    fn take(&mut self, news: News) -> bool {
+    fn take(&mut self, news: LedgerNews) -> bool {
         let is_new = !news.entries.is_empty();
         let mut entries = news.entries;
         let period = self.period();
@@ -238,7 +239,7 @@ impl State {
         crate::decide::NoticePeriod { notice: self.notice, settle: Duration::ZERO }
     }
 
-    fn append(&mut self, changes: Vec<Change>) -> Result<(), LedgerError> {
+    fn append(&mut self, changes: Vec<LedgerChange>) -> Result<(), LedgerError> {
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let news = ledger.append(changes)?;
         self.take(news);
@@ -274,23 +275,23 @@ impl State {
             self.take(news);
         }
         let known = self.past.table(&process);
-        let empty = Table::new();
+        let empty = FilesByHost::new();
         let old = known.unwrap_or(&empty);
-        let hosts: Table = table
+        let hosts: FilesByHost = table
             .iter()
             .filter(|(name, file)| old.get(*name) != Some(file))
             .map(|(name, file)| (name.clone(), file.clone()))
             .collect();
         let gone = old.keys().filter(|name| !table.contains_key(*name)).cloned().collect();
-        let mut changes: Vec<Change> = self.unwritten_files(policy, &hosts);
-        changes.push(Change::Serving { hosts, gone });
+        let mut changes: Vec<LedgerChange> = self.unwritten_files(policy, &hosts);
+        changes.push(LedgerChange::Serving { hosts, gone });
         self.append(changes)?;
         self.use_versions(policy, false);
         self.record_published(policy)
     }
 
     /// The files that no process serves at the moment: their bytes may have been left out.
-    fn unwritten_files(&self, policy: &Policy, hosts: &Table) -> Vec<Change> {
+    fn unwritten_files(&self, policy: &Policy, hosts: &FilesByHost) -> Vec<LedgerChange> {
         let named: HashSet<&str> = hosts.values().flatten().map(|digest| &**digest).collect();
         let mut seen = HashSet::new();
         let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
@@ -299,7 +300,7 @@ impl State {
                 let is_needed = named.contains(&*file.digest) && !self.past.is_served(&file.digest);
                 is_needed && seen.insert(&file.digest)
             })
-            .map(|file| Change::file(&file.bytes))
+            .map(|file| LedgerChange::file(&file.bytes))
             .collect()
     }
 
@@ -332,7 +333,7 @@ impl State {
                 }
             }
         }
-        if hosts.is_empty() { Ok(()) } else { self.append(vec![Change::Before { hosts }]) }
+        if hosts.is_empty() { Ok(()) } else { self.append(vec![LedgerChange::Before { hosts }]) }
     }
 
     /// Builds the policy's table of hosts out of the past.
@@ -365,7 +366,7 @@ fn file_of(site: &Site) -> FileDigest {
 }
 
 /// What a policy serves.
-fn table(policy: &Policy) -> Table {
+fn table(policy: &Policy) -> FilesByHost {
     let of_site = |site: &Arc<Site>| {
         let file = file_of(site);
         site.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()

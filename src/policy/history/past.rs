@@ -5,9 +5,11 @@
 //! entry ever told apart share one past: that of the most specific pattern that is theirs.
 
 use super::SEEN;
-use crate::decide::{HostHistory, Moment, NoticePeriod, NoticeTime, SiteRules, Version, VersionId, Waiver};
-use crate::record::{BeforeEntry, Change, FileDigest, LedgerEntry, file_bytes};
-use crate::robots::{Limits, Robots};
+use crate::decide::{
+    HostHistory, Moment, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VersionId, Waiver,
+};
+use crate::record::{BeforeEntry, FileDigest, LedgerChange, LedgerEntry, file_bytes};
+use crate::robots::{ParseLimits, Robots};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 pub(in crate::policy) const EVERY_OTHER: &str = "*";
 
 /// Which file stands at which hosts.
-pub(super) type Table = BTreeMap<Box<str>, FileDigest>;
+pub(super) type FilesByHost = BTreeMap<Box<str>, FileDigest>;
 
 /// The patterns that could be those of a host, or of the hosts of a pattern: the most specific first.
 pub(in crate::policy) fn patterns(of: &str) -> impl Iterator<Item = String> + '_ {
@@ -27,7 +29,7 @@ pub(in crate::policy) fn patterns(of: &str) -> impl Iterator<Item = String> + '_
 }
 
 /// What a table has for a pattern. Where it has nothing, nothing is served, and everything is allowed.
-fn look_up(table: &Table, pattern: &str) -> FileDigest {
+fn look_up(table: &FilesByHost, pattern: &str) -> FileDigest {
     patterns(pattern).find_map(|pattern| table.get(&*pattern)).cloned().flatten()
 }
 
@@ -44,7 +46,7 @@ struct HostPast {
 #[derive(Debug)]
 struct Serving {
     number: u32,
-    table: Table,
+    table: FilesByHost,
 }
 
 /// The past of all hosts.
@@ -54,19 +56,19 @@ pub(super) struct Past {
     processes: HashMap<Box<str>, Serving>,
     numbers: u32,
     files: HashMap<Box<str>, String>,
-    compiled: HashMap<FileDigest, Arc<Version>>,
-    limits: Limits,
+    compiled: HashMap<FileDigest, Arc<RobotsVersion>>,
+    limits: ParseLimits,
     /// Until when hosts may have had a past that is lost.
     lost_until: Option<NoticeTime>,
 }
 
 impl Past {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: ParseLimits) -> Self {
         Self { limits, ..Self::default() }
     }
 
     /// What is compiled already.
-    pub(super) fn use_version(&mut self, digest: FileDigest, version: &Arc<Version>) {
+    pub(super) fn use_version(&mut self, digest: FileDigest, version: &Arc<RobotsVersion>) {
         self.compiled.insert(digest, Arc::clone(version));
     }
 
@@ -74,16 +76,18 @@ impl Past {
     pub(super) fn apply(&mut self, entry: &LedgerEntry, period: NoticePeriod) {
         let moment = entry.moment();
         match &entry.change {
-            Change::Begun { after_loss } => {
+            LedgerChange::Begun { after_loss } => {
                 self.lost_until = after_loss.then(|| moment.at.after(period.notice));
             }
-            Change::File { sha256, bytes } => {
+            LedgerChange::File { sha256, bytes } => {
                 self.files.insert(sha256.clone(), bytes.clone());
             }
-            Change::Serving { hosts, gone } => self.serve(&entry.process, hosts, gone, moment),
-            Change::Stopped { who } => self.stop(who, moment),
-            Change::Before { hosts } => self.explain(hosts),
-            Change::Waived { hosts, crawler } => self.waive(hosts.as_deref(), crawler.as_deref(), moment),
+            LedgerChange::Serving { hosts, gone } => self.serve(&entry.process, hosts, gone, moment),
+            LedgerChange::Stopped { who } => self.stop(who, moment),
+            LedgerChange::Before { hosts } => self.explain(hosts),
+            LedgerChange::Waived { hosts, crawler } => {
+                self.waive(hosts.as_deref(), crawler.as_deref(), moment);
+            }
         }
         for past in self.hosts.values_mut() {
             past.history.passes(moment);
@@ -91,7 +95,7 @@ impl Past {
         }
     }
 
-    fn serve(&mut self, process: &str, hosts: &Table, gone: &[Box<str>], moment: Moment) {
+    fn serve(&mut self, process: &str, hosts: &FilesByHost, gone: &[Box<str>], moment: Moment) {
         let former = self.processes.remove(process);
         let (number, old) = if let Some(Serving { number, table }) = former {
             (number, Some(table))
@@ -171,23 +175,23 @@ impl Past {
 
     /// A file, compiled once. What is not known, or not whole, allows everything: nobody is accused on the strength
     /// of it.
-    fn version(&mut self, digest: &FileDigest) -> Arc<Version> {
+    fn version(&mut self, digest: &FileDigest) -> Arc<RobotsVersion> {
         if let Some(known) = self.compiled.get(digest) {
             return Arc::clone(known);
         }
         let bytes = digest.as_ref().and_then(|sha256| file_bytes(sha256, self.files.get(sha256)?));
-        let version = bytes.map_or_else(Version::allowing_everything, |bytes| {
+        let version = bytes.map_or_else(RobotsVersion::allowing_everything, |bytes| {
             let robots = Robots::parse(&bytes, &self.limits).robots;
-            Arc::new(Version::new(Some(VersionId::of(&bytes)), Arc::new(robots)))
+            Arc::new(RobotsVersion::new(Some(VersionId::of(&bytes)), Arc::new(robots)))
         });
         self.compiled.insert(digest.clone(), Arc::clone(&version));
         version
     }
 
     /// Has every version compiled anew, for a catalogue that has changed, but for those in `fresh`, which are.
-    pub(super) fn renew(&mut self, fresh: &HashMap<Option<VersionId>, Arc<Version>>, is_changed: bool) {
+    pub(super) fn renew(&mut self, fresh: &HashMap<Option<VersionId>, Arc<RobotsVersion>>, is_changed: bool) {
         let mut renewed = fresh.clone();
-        let mut of = |version: &Arc<Version>| match renewed.get(&version.id) {
+        let mut of = |version: &Arc<RobotsVersion>| match renewed.get(&version.id) {
             Some(known) => Arc::clone(known),
             None if is_changed => {
                 let next = version.renewed();
@@ -209,7 +213,7 @@ impl Past {
         for past in self.hosts.values_mut() {
             past.history.prune(period, now);
         }
-        let tables: Vec<&Table> = self.processes.values().map(|serving| &serving.table).collect();
+        let tables: Vec<&FilesByHost> = self.processes.values().map(|serving| &serving.table).collect();
         let is_named = |pattern: &str| tables.iter().any(|table| table.contains_key(pattern));
         self.hosts.retain(|pattern, past| is_named(pattern) || past.history.has_past());
         let named: Vec<FileDigest> = tables.iter().flat_map(|table| table.values()).cloned().collect();
@@ -218,7 +222,7 @@ impl Past {
     }
 
     /// What `process` serves, as far as entries say.
-    pub(super) fn table(&self, process: &str) -> Option<&Table> {
+    pub(super) fn table(&self, process: &str) -> Option<&FilesByHost> {
         self.processes.get(process).map(|serving| &serving.table)
     }
 

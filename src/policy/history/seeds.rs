@@ -1,11 +1,11 @@
 //! What the store knows of the ledger: that there was one, or what version 0.1 served, which had none.
 
-use super::past::Table;
+use super::past::FilesByHost;
 use crate::config::Config;
 use crate::decide::{RulesId, VersionId};
 use crate::record::{
-    Change, FileDigest, Memory, ReadBook, Seed, StoreError, StoreErrorKind, StoreReader, VersionRecord,
-    digest,
+    FileDigest, LedgerChange, LedgerMemory, LedgerSeed, ReadBook, StoreError, StoreErrorKind, StoreReader,
+    VersionRecord, digest,
 };
 use crate::robots::Robots;
 use std::collections::{HashMap, HashSet};
@@ -13,24 +13,28 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// What the store of this configuration remembers.
-pub(super) fn memory(config: &Config) -> Memory {
+pub(super) fn memory(config: &Config) -> LedgerMemory {
     match remembered(&config.store.path, config) {
         Ok(memory) => memory,
-        Err(error) if error.kind() == StoreErrorKind::Missing => Memory::Nothing,
+        Err(error) if error.kind() == StoreErrorKind::Missing => LedgerMemory::Nothing,
         Err(error) => {
             tracing::warn!("the store cannot say whether there was a ledger of robots.txt versions: {error}");
-            Memory::Unreadable
+            LedgerMemory::Unreadable
         }
     }
 }
 
-fn remembered(path: &Path, config: &Config) -> Result<Memory, StoreError> {
+fn remembered(path: &Path, config: &Config) -> Result<LedgerMemory, StoreError> {
     let reader = StoreReader::open(path)?;
     if let Some(entry) = reader.ledger_entry()? {
-        return Ok(Memory::Entry(entry));
+        return Ok(LedgerMemory::Entry(entry));
     }
     let versions = reader.versions(None)?;
-    Ok(if versions.is_empty() { Memory::Nothing } else { Memory::Seeds(seeds(&versions, config)) })
+    Ok(if versions.is_empty() {
+        LedgerMemory::Nothing
+    } else {
+        LedgerMemory::Seeds(seeds(&versions, config))
+    })
 }
 
 /// Takes up who has read what, as the store remembers it.
@@ -57,7 +61,7 @@ pub fn take_up_reads(config: &Config, reads: &ReadBook) {
 }
 
 /// What version 0.1 served, by site; a site's hosts are those that it has now.
-fn seeds(versions: &[VersionRecord], config: &Config) -> Vec<Seed> {
+fn seeds(versions: &[VersionRecord], config: &Config) -> Vec<LedgerSeed> {
     let now = SystemTime::now();
     let mut patterns: HashMap<&str, Vec<Box<str>>> = HashMap::new();
     for site in &config.sites {
@@ -75,14 +79,14 @@ fn seeds(versions: &[VersionRecord], config: &Config) -> Vec<Seed> {
         ago = ago.min(now.duration_since(version.from).unwrap_or_default());
         // Rows are the order, also of what was read. The file takes the place before its version.
         let sequence = 2 * version.row + 1;
-        let seed = |sequence, change| Seed { sequence, ago, time: version.from, change };
+        let seed = |sequence, change| LedgerSeed { sequence, ago, time: version.from, change };
         let file: FileDigest = version.bytes.as_deref().map(digest);
         if let Some(bytes) = version.bytes.as_deref() {
-            seeds.push(seed(sequence - 1, Change::file(bytes)));
+            seeds.push(seed(sequence - 1, LedgerChange::file(bytes)));
         }
         let names = patterns.get(&*version.site).into_iter().flatten();
-        let hosts: Table = names.map(|name| (name.clone(), file.clone())).collect();
-        seeds.push(seed(sequence, Change::Serving { hosts, gone: Vec::new() }));
+        let hosts: FilesByHost = names.map(|name| (name.clone(), file.clone())).collect();
+        seeds.push(seed(sequence, LedgerChange::Serving { hosts, gone: Vec::new() }));
     }
     seeds
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::config::{Arguments, Config};
-use crate::decide::{Former, VersionId};
+use crate::decide::{FormerVersion, VersionId};
 use crate::policy::check;
-use crate::record::Seed;
+use crate::record::LedgerSeed;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -53,14 +53,14 @@ impl Scene {
     }
 
     /// A gateway that starts here.
-    fn start(&self, sites: &[(&[&str], &str)]) -> (History, Policy) {
-        let history = History::open(&self.config(sites));
+    fn start(&self, sites: &[(&[&str], &str)]) -> (NoticeHistory, Policy) {
+        let history = NoticeHistory::open(&self.config(sites));
         let policy = history.begin(self.policy(sites));
         (history, policy)
     }
 
     /// The same gateway after a reload.
-    fn reload(&self, history: &History, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
+    fn reload(&self, history: &NoticeHistory, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
         let mut policy = self.policy(sites);
         history.adopt(&mut policy, Some(previous)).unwrap();
         policy
@@ -70,7 +70,7 @@ impl Scene {
 /// What visitors of a host could hold beside the version in force; `None` for what is not known.
 fn held(policy: &Policy, host: &str) -> Vec<Option<VersionId>> {
     let (_, rules) = policy.found(policy.hosts().find(host)).unwrap();
-    let mut held: Vec<_> = rules.former().iter().map(|former: &Former| former.version.id).collect();
+    let mut held: Vec<_> = rules.former().iter().map(|former: &FormerVersion| former.version.id).collect();
     held.sort_unstable();
     held
 }
@@ -232,7 +232,7 @@ fn the_operator_can_say_since_when_a_version_was_published() {
     {
         let scene = Scene::new();
         let config = config(&scene, version, ago);
-        let history = History::open(&config);
+        let history = NoticeHistory::open(&config);
         let policy = history.begin(check(config, SystemTime::now()).unwrap());
         assert_eq!(held(&policy, "x"), expected, "{version} {ago}");
         if ago == 500 {
@@ -249,7 +249,7 @@ fn what_version_0_1_served_is_known() {
     let scene = Scene::new();
     let config = scene.config(&[(&["a.example", "b.example"], "b")]);
     let digest_of = |path: &str| crate::record::digest(closing(path).as_bytes());
-    let seed = |sequence, ago, change| Seed {
+    let seed = |sequence, ago, change| LedgerSeed {
         sequence,
         ago: Duration::from_secs(ago),
         time: SystemTime::now() - Duration::from_secs(ago),
@@ -257,16 +257,16 @@ fn what_version_0_1_served_is_known() {
     };
     let serving = |path: &str| {
         let hosts = ["a.example", "b.example"].map(|host| (host.into(), Some(digest_of(path))));
-        Change::Serving { hosts: hosts.into_iter().collect(), gone: Vec::new() }
+        LedgerChange::Serving { hosts: hosts.into_iter().collect(), gone: Vec::new() }
     };
     let seeds = vec![
-        seed(2, 5_000, Change::file(closing("a").as_bytes())),
+        seed(2, 5_000, LedgerChange::file(closing("a").as_bytes())),
         seed(3, 5_000, serving("a")),
-        seed(4, 300, Change::file(closing("b").as_bytes())),
+        seed(4, 300, LedgerChange::file(closing("b").as_bytes())),
         seed(5, 300, serving("b")),
     ];
-    let state = State::new(&config, Memory::Seeds(seeds));
-    let history = History { state: Mutex::new(state), told: Mutex::default() };
+    let state = HistoryState::new(&config, LedgerMemory::Seeds(seeds));
+    let history = NoticeHistory { state: Mutex::new(state), told: Mutex::default() };
     let policy = history.begin(check(config, SystemTime::now()).unwrap());
     assert_eq!(held(&policy, "b.example"), [id("a")]);
     assert!(history.unexplained(&policy).is_empty());
@@ -354,11 +354,13 @@ fn a_read_from_one_process_lets_nobody_forget_what_another_served_when_the_ledge
         let (mut history, mut next) = scene.start(&[(&["a.example"], "new")]);
         std::fs::write(&path, "").unwrap();
         if found_by == "a start" {
-            let mut remembering = State::new(&next.config, Memory::Entry(history.last_entry().unwrap()));
+            let mut remembering =
+                HistoryState::new(&next.config, LedgerMemory::Entry(history.last_entry().unwrap()));
             let mut policy = scene.policy(&[(&["a.example"], "new")]);
             remembering.record(&policy).unwrap();
             remembering.give(&mut policy);
-            (history, next) = (History { state: Mutex::new(remembering), told: Mutex::default() }, policy);
+            (history, next) =
+                (NoticeHistory { state: Mutex::new(remembering), told: Mutex::default() }, policy);
         } else {
             assert!(history.look(&next));
             history.give(&mut next);

@@ -1,11 +1,11 @@
 //! The origin's word for what its hosts were given before the gateway stood in front of it.
 
-use super::History;
+use super::NoticeHistory;
 use crate::decide::{NoticeTime, RulesId};
 use crate::policy::robots_file::fitness;
 use crate::policy::{Policy, Site};
-use crate::record::{BeforeEntry, Change, digest};
-use crate::robots::{Limits, Robots};
+use crate::record::{BeforeEntry, LedgerChange, digest};
+use crate::robots::{ParseLimits, Robots};
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +27,7 @@ pub struct NewHosts {
     pub pattern: Box<str>,
 }
 
-impl History {
+impl NoticeHistory {
     /// The hosts that the ledger never had, while it is whole: their origins may know their past.
     #[must_use]
     pub fn unexplained(&self, policy: &Policy) -> Vec<NewHosts> {
@@ -49,7 +49,7 @@ impl History {
             let notice = policy.config.period.notice;
             if let Some((file, before)) = word.says(site, state.limits, notice, until) {
                 changes.push(file);
-                changes.push(Change::Before { hosts: [(hosts.pattern.clone(), before)].into() });
+                changes.push(LedgerChange::Before { hosts: [(hosts.pattern.clone(), before)].into() });
             }
         }
         !changes.is_empty() && state.append(changes).is_ok()
@@ -65,10 +65,10 @@ impl OriginWord {
     fn says(
         &self,
         site: &Site,
-        limits: Limits,
+        limits: ParseLimits,
         notice: Duration,
         until: NoticeTime,
-    ) -> Option<(Change, BeforeEntry)> {
+    ) -> Option<(LedgerChange, BeforeEntry)> {
         let bytes = self.bytes.as_deref().filter(|bytes| !bytes.is_empty())?;
         let robots = Robots::parse(bytes, &limits).robots;
         fitness(bytes).ok()?;
@@ -82,6 +82,6 @@ impl OriginWord {
             None => return None,
         };
         let replaced = u64::try_from(until.0.as_micros()).unwrap_or(u64::MAX);
-        Some((Change::file(bytes), BeforeEntry { file, replaced }))
+        Some((LedgerChange::file(bytes), BeforeEntry { file, replaced }))
     }
 }

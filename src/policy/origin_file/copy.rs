@@ -6,7 +6,7 @@
 use crate::decide::NoticeTime;
 use crate::decide::RulesId;
 use crate::policy::robots_file::fitness;
-use crate::robots::{Limits, Robots};
+use crate::robots::{ParseLimits, Robots};
 use std::time::{Duration, SystemTime};
 
 /// How long an origin has to say that there is no file before a good copy goes: a deployment may take it away for minutes.
@@ -32,7 +32,7 @@ pub enum OriginAnswer {
         /// Its bytes.
         bytes: Vec<u8>,
         /// Its validators, to ask with the next time.
-        validators: Validators,
+        validators: CopyValidators,
     },
     /// The file is the one whose validators were sent.
     NotModified,
@@ -44,7 +44,7 @@ pub enum OriginAnswer {
 
 /// What tells a file from others of the same place (RFC 9110 §8.8), as the origin sent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validators {
+pub struct CopyValidators {
     /// `ETag`.
     pub etag: Option<String>,
     /// `Last-Modified`.
@@ -67,7 +67,7 @@ pub enum OriginFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OriginCopy {
     pub(super) file: OriginFile,
-    pub(super) validators: Validators,
+    pub(super) validators: CopyValidators,
     /// When the origin said so last, by the clock that notice runs by, and by the time of day.
     pub(super) heard: Option<(NoticeTime, SystemTime)>,
     /// Since when it has been saying that there is no file, while there is a copy.
@@ -101,7 +101,7 @@ impl OriginCopy {
 
     /// What to ask with.
     #[must_use]
-    pub fn validators(&self) -> Option<&Validators> {
+    pub fn validators(&self) -> Option<&CopyValidators> {
         matches!(self.file, OriginFile::File(_)).then_some(&self.validators)
     }
 
@@ -129,7 +129,7 @@ impl OriginCopy {
         self.file != before
     }
 
-    fn take(&mut self, bytes: Vec<u8>, validators: Validators, now: NoticeTime, time: SystemTime) {
+    fn take(&mut self, bytes: Vec<u8>, validators: CopyValidators, now: NoticeTime, time: SystemTime) {
         self.validators = validators;
         self.confirm(now, time);
         if let OriginFile::File(known) = &self.file {
@@ -163,7 +163,7 @@ impl OriginCopy {
                 Some(format!("the origin answers {status}; the last good copy is served for an hour"));
             return;
         }
-        (self.file, self.validators) = (OriginFile::Absent, Validators::default());
+        (self.file, self.validators) = (OriginFile::Absent, CopyValidators::default());
         (self.heard, self.error) = (Some((now, time)), None);
     }
 
@@ -171,13 +171,13 @@ impl OriginCopy {
         self.error = Some(why);
         let is_kept = self.heard.is_none_or(|(heard, _)| now.since(heard) < KEPT_FOR);
         if !is_kept && matches!(self.file, OriginFile::File(_)) {
-            (self.file, self.validators) = (OriginFile::Absent, Validators::default());
+            (self.file, self.validators) = (OriginFile::Absent, CopyValidators::default());
         }
     }
 }
 
 fn rules(bytes: &[u8]) -> RulesId {
-    RulesId::of(&Robots::parse(bytes, &Limits { max_bytes: bytes.len() }).robots)
+    RulesId::of(&Robots::parse(bytes, &ParseLimits { max_bytes: bytes.len() }).robots)
 }
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ mod tests {
         }
 
         fn file(&mut self, text: &str) -> bool {
-            self.hears(OriginAnswer::File { bytes: text.into(), validators: Validators::default() })
+            self.hears(OriginAnswer::File { bytes: text.into(), validators: CopyValidators::default() })
         }
 
         fn fails(&mut self) -> bool {

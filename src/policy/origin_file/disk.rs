@@ -1,7 +1,7 @@
 //! A copy as it lies in the state folder: a line of JSON, and the file's bytes behind it. What does not fit its own digest
 //! is none.
 
-use super::copy::{OriginCopy, OriginFile, Validators};
+use super::copy::{CopyValidators, OriginCopy, OriginFile};
 use crate::config::reading;
 use crate::decide::{NoticeTime, RulesId};
 use crate::record::digest;
@@ -20,7 +20,7 @@ pub(super) const FOLDER: &str = "origin-robots";
 const MOST_BYTES: u64 = 17 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct CopyHead {
     v: u32,
     site: String,
     /// SHA-256 of the bytes; none where the origin has no file.
@@ -49,7 +49,7 @@ fn micros(span: Duration) -> u64 {
 pub(super) fn read(folder: &Path, site: &str) -> Option<OriginCopy> {
     let bytes = reading::read(&path(folder, site), MOST_BYTES).ok()?.bytes;
     let end = memchr::memchr(b'\n', &bytes)?;
-    let head: Head = serde_json::from_slice(bytes.get(..end)?).ok()?;
+    let head: CopyHead = serde_json::from_slice(bytes.get(..end)?).ok()?;
     if head.v != 1 || head.site != site {
         return None;
     }
@@ -65,7 +65,7 @@ pub(super) fn read(folder: &Path, site: &str) -> Option<OriginCopy> {
     let time = |micros| SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(micros));
     Some(OriginCopy {
         file,
-        validators: Validators { etag: head.etag, modified: head.modified },
+        validators: CopyValidators { etag: head.etag, modified: head.modified },
         heard: head.heard.and_then(|(at, day)| Some((notice(at), time(day)?))),
         gone_since: head.gone_since.map(notice),
         error: head.error,
@@ -86,7 +86,7 @@ pub(super) fn write(folder: &Path, site: &str, copy: &OriginCopy, is_new: bool) 
         OriginFile::Absent => b"",
         OriginFile::File(bytes) => bytes,
     };
-    let head = Head {
+    let head = CopyHead {
         v: 1,
         site: site.to_owned(),
         sha256: matches!(copy.file, OriginFile::File(_)).then(|| digest(bytes).to_string()),
@@ -152,7 +152,7 @@ mod tests {
         let mut copy = OriginCopy::default();
         let (now, time) =
             (NoticeTime(Duration::from_secs(7)), SystemTime::UNIX_EPOCH + Duration::from_secs(9));
-        let validators = Validators { etag: Some("\"x\"".to_owned()), modified: None };
+        let validators = CopyValidators { etag: Some("\"x\"".to_owned()), modified: None };
         for text in ["User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\n"] {
             let bytes = text.as_bytes().to_vec();
             copy.hear(OriginAnswer::File { bytes, validators: validators.clone() }, now, time);

@@ -5,7 +5,7 @@
 mod copy;
 mod disk;
 
-pub use copy::{OriginAnswer, OriginCopy, OriginFile, Validators};
+pub use copy::{CopyValidators, OriginAnswer, OriginCopy, OriginFile};
 
 use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, FromOrigin};
@@ -39,13 +39,13 @@ pub const FETCH_MARKER: &str = "x-robots-gateway-fetch";
 pub struct OriginFiles {
     folder: PathBuf,
     marker: Arc<str>,
-    state: Mutex<HashMap<String, Asked>>,
+    state: Mutex<HashMap<String, FetchState>>,
     heard: Condvar,
 }
 
 /// What is known of one, and when it is asked again.
 #[derive(Debug, Default)]
-struct Asked {
+struct FetchState {
     copy: OriginCopy,
     due: Option<Instant>,
     is_under_way: bool,
@@ -98,7 +98,7 @@ impl OriginFiles {
         Arc::clone(&self.marker)
     }
 
-    fn state(&self) -> MutexGuard<'_, HashMap<String, Asked>> {
+    fn state(&self) -> MutexGuard<'_, HashMap<String, FetchState>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,7 +120,7 @@ impl OriginFiles {
                 OriginFile::Unknown => Duration::ZERO,
                 _ => part(site, 0, SPREAD.min(from.every)),
             };
-            let asked = Asked { copy, due: Instant::now().checked_add(wait), ..Asked::default() };
+            let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
             state.insert(site.to_owned(), asked);
         }
     }
@@ -133,15 +133,15 @@ impl OriginFiles {
 
     /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
     #[must_use]
-    pub fn take_due(&self, most: usize) -> Vec<(String, Option<Validators>)> {
+    pub fn take_due(&self, most: usize) -> Vec<(String, Option<CopyValidators>)> {
         let now = Instant::now();
         let mut state = self.state();
-        let is_due = |asked: &Asked| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
-        let mut due: Vec<(&String, &mut Asked)> =
+        let is_due = |asked: &FetchState| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
+        let mut due: Vec<(&String, &mut FetchState)> =
             state.iter_mut().filter(|(_, asked)| is_due(asked)).collect();
         // Whoever waits longest comes first, or those that are asked often would leave no turn to others.
         due.sort_unstable_by_key(|(_, asked)| asked.due);
-        let take = |(site, asked): (&String, &mut Asked)| {
+        let take = |(site, asked): (&String, &mut FetchState)| {
             asked.is_under_way = true;
             (site.clone(), asked.copy.validators().cloned())
         };
@@ -242,7 +242,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
 }
 
 /// Says what is wrong once, and once that it is over.
-fn tell(site: &str, asked: &mut Asked) {
+fn tell(site: &str, asked: &mut FetchState) {
     let trouble = trouble(&asked.copy);
     if trouble != asked.told {
         if let Some(trouble) = &trouble {
@@ -264,7 +264,7 @@ fn part(site: &str, number: u64, span: Duration) -> Duration {
 
 /// What came of asking one origin; field names are public API.
 #[derive(Clone, Debug, Serialize)]
-pub struct Refetched {
+pub struct FetchReport {
     /// The site.
     pub site: String,
     /// `changed`, `unchanged` or `failed`.
@@ -303,7 +303,7 @@ impl Reloader {
 
     /// Asks the origins of all sites, or of one, and waits for what comes of it.
     #[must_use]
-    pub fn refresh_origins(&self, site: Option<&Site>) -> Vec<Refetched> {
+    pub fn refresh_origins(&self, site: Option<&Site>) -> Vec<FetchReport> {
         let before = self.current();
         let all = before.sites().iter().filter(|one| one.config.robots.origin().is_some());
         let wanted: Vec<&Arc<Site>> =
@@ -327,7 +327,7 @@ impl Reloader {
                 (None, true) => "unchanged",
                 (None, false) => "changed",
             };
-            Refetched { site: name, result, error, robots_version: version.map(|id| id.to_string()) }
+            FetchReport { site: name, result, error, robots_version: version.map(|id| id.to_string()) }
         };
         wanted.iter().map(told).collect()
     }
@@ -340,11 +340,11 @@ mod tests {
     #[test]
     fn whoever_waits_longest_is_asked_first() {
         let now = Instant::now();
-        let asked = |second: u64| Asked {
+        let asked = |second: u64| FetchState {
             due: now.checked_sub(Duration::from_secs(60)).map(|before| before + Duration::from_secs(second)),
-            ..Asked::default()
+            ..FetchState::default()
         };
-        let state: HashMap<String, Asked> =
+        let state: HashMap<String, FetchState> =
             (0..50).map(|second| (second.to_string(), asked(second))).collect();
         let files = OriginFiles {
             folder: PathBuf::new(),
@@ -354,7 +354,7 @@ mod tests {
         };
         let names = |most: usize| files.take_due(most).into_iter().map(|due| due.0).collect::<Vec<_>>();
         assert_eq!(names(3), ["0", "1", "2"]);
-        files.state().insert("never".to_owned(), Asked::default());
+        files.state().insert("never".to_owned(), FetchState::default());
         assert_eq!(names(2), ["never", "3"], "nobody is asked twice at once");
     }
 }

@@ -4,7 +4,7 @@ use crate::identify::Proof;
 
 /// What one method says to "does this address belong to the crawler?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ProofAnswer {
     Yes,
     No,
     /// It was asked, and could not tell: nobody answered, or what it knows is too old to accuse by.
@@ -13,11 +13,11 @@ pub(super) enum Answer {
 
 /// One yes confirms. Only if every configured method says no, and there is one, is a name borrowed; and
 /// even then only of a client that may be accused at all. `None` is a method that is not configured.
-pub(super) fn weigh(methods: [Option<Answer>; 2], may_accuse: bool) -> Proof {
+pub(super) fn weigh(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> Proof {
     let answers = || methods.into_iter().flatten();
-    if answers().any(|answer| answer == Answer::Yes) {
+    if answers().any(|answer| answer == ProofAnswer::Yes) {
         Proof::Confirmed
-    } else if may_accuse && answers().next().is_some() && answers().all(|answer| answer == Answer::No) {
+    } else if may_accuse && answers().next().is_some() && answers().all(|answer| answer == ProofAnswer::No) {
         Proof::Contradicted
     } else {
         Proof::Unchecked
@@ -26,7 +26,7 @@ pub(super) fn weigh(methods: [Option<Answer>; 2], may_accuse: bool) -> Proof {
 
 #[cfg(test)]
 mod tests {
-    use super::Answer::{No, Unknown, Yes};
+    use super::ProofAnswer::{No, Unknown, Yes};
     use super::*;
 
     #[test]

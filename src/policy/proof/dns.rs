@@ -4,7 +4,7 @@
 //! name that does not exist, or an empty answer with the SOA record that RFC 2308 §2.2 asks for. Time
 //! over, refused, failed, cut short and not to be had whole, or about another question: nobody knows.
 
-use super::answer::Answer;
+use super::answer::ProofAnswer;
 use super::reverse::{MOST_NAMES, Reverse, ReverseName, is_below};
 use crate::config::NameServers;
 use hickory_resolver::TokioResolver;
@@ -19,12 +19,12 @@ use std::time::Duration;
 
 /// Someone to ask.
 #[derive(Clone, Debug)]
-pub(super) struct Asker {
+pub(super) struct DnsClient {
     resolver: TokioResolver,
     timeout: Duration,
 }
 
-impl Asker {
+impl DnsClient {
     /// Asks the configured name servers, or those of the system.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Asker {
                 Some(hosts) => hosts,
                 None => return Reverse::Unknown,
             },
-            Err(Answer::No) => return Reverse::Names(Vec::new()),
+            Err(ProofAnswer::No) => return Reverse::Names(Vec::new()),
             Err(_) => return Reverse::Unknown,
         };
         // Those that can prove something first; whatever else the address is called proves nothing.
@@ -63,7 +63,7 @@ impl Asker {
             }
             let follow = wanted && index < MOST_NAMES;
             // A crawler's address has one name. Who gives his a dozen of them gains nothing by it.
-            let leads_back = if follow { self.leads_back(&host, address).await } else { Answer::No };
+            let leads_back = if follow { self.leads_back(&host, address).await } else { ProofAnswer::No };
             names.push(ReverseName { host, leads_back });
             if index >= MOST_NAMES {
                 break;
@@ -72,9 +72,9 @@ impl Asker {
         Reverse::Names(names)
     }
 
-    async fn leads_back(&self, host: &str, address: IpAddr) -> Answer {
+    async fn leads_back(&self, host: &str, address: IpAddr) -> ProofAnswer {
         let kind = if address.is_ipv4() { RecordType::A } else { RecordType::AAAA };
-        let Ok(name) = Name::from_ascii(host) else { return Answer::No };
+        let Ok(name) = Name::from_ascii(host) else { return ProofAnswer::No };
         match self.question(name, kind).await {
             Ok(lookup) => {
                 let is_it = lookup.answers().iter().any(|record| match &record.data {
@@ -82,21 +82,21 @@ impl Asker {
                     RData::AAAA(found) => IpAddr::V6(found.0) == address,
                     _ => false,
                 });
-                if is_it { Answer::Yes } else { Answer::No }
+                if is_it { ProofAnswer::Yes } else { ProofAnswer::No }
             }
             Err(answer) => answer,
         }
     }
 
     /// Records, or what it means that there are none.
-    async fn question(&self, mut name: Name, kind: RecordType) -> Result<Lookup, Answer> {
+    async fn question(&self, mut name: Name, kind: RecordType) -> Result<Lookup, ProofAnswer> {
         name.set_fqdn(true);
         match tokio::time::timeout(self.timeout, self.resolver.lookup(name, kind)).await {
             Ok(Ok(lookup)) if lookup.answers().iter().any(|record| record.record_type() == kind) => {
                 Ok(lookup)
             }
-            Ok(Err(error)) if is_denial(&error) => Err(Answer::No),
-            Ok(_) | Err(_) => Err(Answer::Unknown),
+            Ok(Err(error)) if is_denial(&error) => Err(ProofAnswer::No),
+            Ok(_) | Err(_) => Err(ProofAnswer::Unknown),
         }
     }
 }
@@ -137,13 +137,13 @@ fn names(lookup: &Lookup) -> Option<Vec<Box<str>>> {
     (!names.is_empty()).then(|| names.into_iter().filter_map(host).collect())
 }
 
-/// A name as a host name. A label may hold any octet, a dot too (RFC 2181 §11); one that holds such is no
+/// A name as a host name. A label may hold any byte, a dot too (RFC 2181 §11); one that holds such is no
 /// host's, and could pass for another name if it were written out.
 fn host(name: &Name) -> Option<Box<str>> {
     let mut host = String::new();
     for label in name {
-        let octet = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
-        let text = std::str::from_utf8(label).ok().filter(|_| label.iter().all(octet))?;
+        let byte = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let text = std::str::from_utf8(label).ok().filter(|_| label.iter().all(byte))?;
         if !host.is_empty() {
             host.push('.');
         }

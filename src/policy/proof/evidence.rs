@@ -4,8 +4,8 @@
 //! name that [`file_name`] makes of the URL; the operator's own lie where the configuration says. A list
 //! that was never fetched is no method: then reverse DNS alone decides.
 
-use super::answer::Answer;
-use super::range_list::{Loaded, RangeList};
+use super::answer::ProofAnswer;
+use super::range_list::{LoadedRanges, RangeList};
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, ConfigErrors};
 use crate::identify::{Basis, Catalogue, Crawler, Identity};
@@ -82,13 +82,13 @@ impl Evidence {
         catalogue: &Catalogue,
         previous: Option<&Self>,
     ) -> Result<Self, ConfigErrors> {
-        let mut reading = Reading { previous, sources: BTreeMap::new(), faults: Vec::new() };
+        let mut reading = ListReading { previous, sources: BTreeMap::new(), faults: Vec::new() };
         let folder = Self::folder(config);
         for url in Self::published(catalogue).into_keys() {
             reading.source(&folder.join(file_name(url)), Some(url));
         }
         reading.own(config, catalogue)?;
-        let Reading { sources, faults, .. } = reading;
+        let ListReading { sources, faults, .. } = reading;
         let compile = |crawler: &Crawler| Methods::new(crawler, config, &folder, &sources);
         let crawlers = catalogue.crawlers().iter().filter(|crawler| crawler.client.is_judged());
         let methods: HashMap<Arc<str>, Methods> =
@@ -144,21 +144,21 @@ impl Evidence {
 }
 
 /// Lists being read.
-struct Reading<'a> {
+struct ListReading<'a> {
     previous: Option<&'a Evidence>,
     sources: BTreeMap<PathBuf, RangeSource>,
     faults: Vec<ConfigError>,
 }
 
-impl Reading<'_> {
+impl ListReading<'_> {
     fn source(&mut self, path: &Path, url: Option<&str>) -> Option<&RangeSource> {
         let former = self
             .previous
             .and_then(|previous| previous.sources.iter().find(|source| source.path == path)?.list.as_ref());
         let (list, fault) = match RangeList::load(path, former) {
-            Loaded::Absent => (None, None),
-            Loaded::Good(list) => (Some(list), None),
-            Loaded::Bad(kept, fault) => (kept, Some(fault)),
+            LoadedRanges::Absent => (None, None),
+            LoadedRanges::Good(list) => (Some(list), None),
+            LoadedRanges::Bad(kept, fault) => (kept, Some(fault)),
         };
         let is_faulty = fault.is_some();
         self.faults.extend(fault);
@@ -214,13 +214,13 @@ impl Methods {
     }
 
     /// What the lists say of `address`; `None` where there is none.
-    pub(super) fn by_ranges(&self, address: IpAddr, now: SystemTime) -> Option<Answer> {
-        let mut answer = if self.is_complete { Answer::No } else { Answer::Unknown };
+    pub(super) fn by_ranges(&self, address: IpAddr, now: SystemTime) -> Option<ProofAnswer> {
+        let mut answer = if self.is_complete { ProofAnswer::No } else { ProofAnswer::Unknown };
         for list in &self.lists {
             match list.answer(address, now) {
-                Answer::Yes => return Some(Answer::Yes),
-                Answer::Unknown => answer = Answer::Unknown,
-                Answer::No => {}
+                ProofAnswer::Yes => return Some(ProofAnswer::Yes),
+                ProofAnswer::Unknown => answer = ProofAnswer::Unknown,
+                ProofAnswer::No => {}
             }
         }
         self.has_ranges.then_some(answer)

@@ -2,7 +2,7 @@
 //!
 //! Weighed by the same function as for a request; the one difference is that this waits for an answer.
 
-use super::answer::Answer;
+use super::answer::ProofAnswer;
 use super::evidence::Methods;
 use super::prover::{Claim, ask_now, weighed};
 use super::public::is_public;
@@ -69,7 +69,7 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
         }
     };
     let mut steps: Vec<String> = methods.lists.iter().map(tell).collect();
-    if methods.by_ranges(address, now) == Some(Answer::Unknown) && !methods.is_complete() {
+    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && !methods.is_complete() {
         steps.push("not every list of its ranges is there".to_owned());
     }
     steps
@@ -88,9 +88,9 @@ fn name_steps(methods: &Methods, address: IpAddr, reverse: &Result<Reverse, Stri
                 format!("which does not end in {}", methods.suffixes.join(" or "))
             }
             _ if !methods.forward => "and that name alone proves this crawler".to_owned(),
-            Answer::Yes => "which leads back to it".to_owned(),
-            Answer::No => "which does not lead back to it".to_owned(),
-            Answer::Unknown => "and no name server could tell where that leads".to_owned(),
+            ProofAnswer::Yes => "which leads back to it".to_owned(),
+            ProofAnswer::No => "which does not lead back to it".to_owned(),
+            ProofAnswer::Unknown => "and no name server could tell where that leads".to_owned(),
         };
         format!("{address} is called {}, {what}", name.host)
     };

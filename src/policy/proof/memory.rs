@@ -31,7 +31,7 @@ pub(super) struct Lifetimes {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RememberedAnswer {
     reverse: Arc<Reverse>,
     /// From then on it is asked again, while it still counts.
     renew: Instant,
@@ -45,8 +45,8 @@ pub(super) fn network(address: IpAddr) -> Network {
 
 /// Answers by address, and the addresses that are being asked about.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    entries: HashMap<IpAddr, Entry>,
+pub(super) struct ProofMemory {
+    entries: HashMap<IpAddr, RememberedAnswer>,
     /// How many of the entries are of each network.
     remembered: HashMap<Network, usize>,
     asked: HashSet<IpAddr>,
@@ -58,7 +58,7 @@ pub(super) struct Memory {
     source: Vec<SocketAddr>,
 }
 
-impl Memory {
+impl ProofMemory {
     /// From now on answers count only if they came from these name servers.
     pub(super) fn rely_on(&mut self, source: &[SocketAddr]) {
         if self.source != source {
@@ -125,7 +125,7 @@ impl Memory {
             Certainty::Negative => lifetimes.negative.min(LONGEST),
             Certainty::Unknown => RETRY,
         };
-        let is_known = |entry: &&mut Entry| now < entry.end && *entry.reverse != Reverse::Unknown;
+        let is_known = |entry: &&mut RememberedAnswer| now < entry.end && *entry.reverse != Reverse::Unknown;
         if certainty == Certainty::Unknown
             && let Some(entry) = self.entries.get_mut(&address).filter(is_known)
         {
@@ -137,7 +137,7 @@ impl Memory {
         }
         // A fifth before its end it is renewed, so that an address in use is never without an answer.
         let (renew, end) = (now + lifetime / 5 * 4, now + lifetime);
-        let entry = Entry { reverse: Arc::new(reverse), renew, end };
+        let entry = RememberedAnswer { reverse: Arc::new(reverse), renew, end };
         if self.entries.insert(address, entry).is_none() {
             *self.remembered.entry(network(address)).or_default() += 1;
         }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn one_asks_at_a_time() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
         assert_eq!(memory.recall(address(1), now), (None, true));
         assert_eq!(memory.recall(address(1), now), (None, false));
         assert_eq!(memory.recall(address(2), now), (None, true));
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_answer_counts_until_its_end_and_is_renewed_before() {
         for (certainty, lifetime) in [(Certainty::Positive, 1_000), (Certainty::Negative, 100)] {
-            let (mut memory, start) = (Memory::default(), Instant::now());
+            let (mut memory, start) = (ProofMemory::default(), Instant::now());
             let at = |seconds| start + Duration::from_secs(seconds);
             memory.store(address(1), none(), certainty, LIFETIMES, start);
             assert_eq!(memory.recall(address(1), at(lifetime / 5 * 4 - 1)), (Some(Arc::new(none())), false));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_failure_does_not_displace_what_is_known() {
-        let (mut memory, start) = (Memory::default(), Instant::now());
+        let (mut memory, start) = (ProofMemory::default(), Instant::now());
         memory.store(address(1), none(), Certainty::Negative, LIFETIMES, start);
         let late = start + Duration::from_secs(90);
         memory.store(address(1), Reverse::Unknown, Certainty::Unknown, LIFETIMES, late);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn one_network_cannot_starve_the_others() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
         let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
         let asked = (0..1_000).filter(|last| memory.recall(of_v6(*last), now).1).count();
         assert_eq!(asked, ASKED_OF_NETWORK);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn one_network_does_not_fill_the_memory() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
         let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
         let mut learn = |address| {
             let ask = memory.recall(address, now).1;
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_memory_is_bounded() {
-        let (mut memory, start) = (Memory::default(), Instant::now());
+        let (mut memory, start) = (ProofMemory::default(), Instant::now());
         let count = u32::try_from(MOST * 2).unwrap();
         for number in 0..count {
             let now = start + Duration::from_micros(number.into());

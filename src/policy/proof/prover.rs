@@ -4,9 +4,9 @@
 //! remembered for the requests that follow; when the queue is full the question is left for a later
 //! request. One address is asked about once at a time.
 
-use super::answer::{Answer, weigh};
-use super::dns::Asker;
-use super::memory::{Lifetimes, Memory};
+use super::answer::{ProofAnswer, weigh};
+use super::dns::DnsClient;
+use super::memory::{Lifetimes, ProofMemory};
 use super::outage::Outage;
 use super::public::is_public;
 use super::questions::{QuestionCounts, Questions};
@@ -44,14 +44,14 @@ pub struct Claim<'a> {
 /// Answers for requests, and remembers across generations of the policy.
 #[derive(Debug)]
 pub struct Prover {
-    memory: Arc<Mutex<Memory>>,
-    queue: mpsc::Sender<Job>,
+    memory: Arc<Mutex<ProofMemory>>,
+    queue: mpsc::Sender<LookupJob>,
     questions: Arc<Questions>,
 }
 
 /// An address to ask about.
 #[derive(Debug)]
-struct Job {
+struct LookupJob {
     address: IpAddr,
     suffixes: Arc<[Box<str>]>,
     config: Arc<Config>,
@@ -64,10 +64,10 @@ impl Prover {
     /// When there is no thread to be had.
     pub fn start() -> io::Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        let memory = Arc::new(Mutex::new(Memory::default()));
+        let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let questions = Arc::new(Questions::default());
-        let worker = Worker {
+        let worker = ProverWorker {
             memory: Arc::clone(&memory),
             asker: None,
             outage: Arc::default(),
@@ -100,7 +100,7 @@ impl Prover {
         };
         if ask {
             let suffixes = Arc::clone(policy.evidence.suffixes());
-            let job = Job { address, suffixes, config: Arc::clone(&policy.config) };
+            let job = LookupJob { address, suffixes, config: Arc::clone(&policy.config) };
             if self.queue.try_send(job).is_err() {
                 self.questions.leave();
                 lock(&self.memory).asked(address);
@@ -124,36 +124,37 @@ pub(super) fn weighed(
     let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked };
     let by_ranges = methods.by_ranges(address, now);
     let asks_names = config.verify.dns.is_some() && !methods.suffixes.is_empty();
-    let by_name = (asks_names && by_ranges != Some(Answer::Yes)).then(|| {
-        reverse(address).map_or(Answer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
+    let by_name = (asks_names && by_ranges != Some(ProofAnswer::Yes)).then(|| {
+        reverse(address)
+            .map_or(ProofAnswer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
     });
     weigh([by_ranges, by_name], !claim.is_relayed)
 }
 
-fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+fn lock(memory: &Mutex<ProofMemory>) -> MutexGuard<'_, ProofMemory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes questions off the queue, and asks them.
-struct Worker {
-    memory: Arc<Mutex<Memory>>,
-    asker: Option<Known>,
+struct ProverWorker {
+    memory: Arc<Mutex<ProofMemory>>,
+    asker: Option<ProverConfig>,
     outage: Arc<Outage>,
     questions: Arc<Questions>,
 }
 
 /// Whom to ask, and by which configuration.
-struct Known {
+struct ProverConfig {
     servers: NameServers,
-    asker: Result<Asker, String>,
+    asker: Result<DnsClient, String>,
     since: Instant,
 }
 
-impl Worker {
-    async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+impl ProverWorker {
+    async fn run(mut self, mut jobs: mpsc::Receiver<LookupJob>) {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         while let Some(job) = jobs.recv().await {
-            let question = Asked { memory: Arc::clone(&self.memory), address: job.address };
+            let question = PendingLookup { memory: Arc::clone(&self.memory), address: job.address };
             let Some(servers) = &job.config.verify.dns else { continue };
             let asker = self.asker(servers);
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
@@ -175,26 +176,27 @@ impl Worker {
     }
 
     /// Whom the configuration of a job says to ask.
-    fn asker(&mut self, servers: &NameServers) -> Result<Asker, String> {
-        let is_current = |known: &Known| {
+    fn asker(&mut self, servers: &NameServers) -> Result<DnsClient, String> {
+        let is_current = |known: &ProverConfig| {
             known.servers == *servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
         };
         if let Some(known) = self.asker.as_ref().filter(|known| is_current(known)) {
             return known.asker.clone();
         }
-        let asker = Asker::new(servers);
-        self.asker = Some(Known { servers: servers.clone(), asker: asker.clone(), since: Instant::now() });
+        let asker = DnsClient::new(servers);
+        self.asker =
+            Some(ProverConfig { servers: servers.clone(), asker: asker.clone(), since: Instant::now() });
         asker
     }
 }
 
 /// An address that is being asked about, until this is dropped.
-struct Asked {
-    memory: Arc<Mutex<Memory>>,
+struct PendingLookup {
+    memory: Arc<Mutex<ProofMemory>>,
     address: IpAddr,
 }
 
-impl Asked {
+impl PendingLookup {
     fn answered(&self, reverse: Reverse, suffixes: &[Box<str>], options: &VerifyOptions) {
         let certainty = reverse.certainty(suffixes);
         let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
@@ -205,7 +207,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for PendingLookup {
     fn drop(&mut self) {
         lock(&self.memory).asked(self.address);
     }
@@ -219,7 +221,7 @@ pub(super) fn ask_now(
 ) -> Result<Reverse, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(async { Ok(Asker::new(servers)?.ask(address, suffixes).await) })
+    runtime.block_on(async { Ok(DnsClient::new(servers)?.ask(address, suffixes).await) })
 }
 
 #[cfg(test)]
@@ -255,7 +257,7 @@ mod tests {
         folder
     }
 
-    fn named(leads_back: Answer) -> Arc<Reverse> {
+    fn named(leads_back: ProofAnswer) -> Arc<Reverse> {
         let host = "crawl-1.googlebot.com".into();
         Arc::new(Reverse::Names(vec![ReverseName { host, leads_back }]))
     }
@@ -271,9 +273,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let policy = policy(folder.path(), &[]);
         for (reverse, expected) in [
-            (Some(named(Answer::Yes)), Proof::Confirmed),
-            (Some(named(Answer::No)), Proof::Contradicted),
-            (Some(named(Answer::Unknown)), Proof::Unchecked),
+            (Some(named(ProofAnswer::Yes)), Proof::Confirmed),
+            (Some(named(ProofAnswer::No)), Proof::Contradicted),
+            (Some(named(ProofAnswer::Unknown)), Proof::Unchecked),
             (Some(Arc::new(Reverse::Names(Vec::new()))), Proof::Contradicted),
             (Some(Arc::new(Reverse::Unknown)), Proof::Unchecked),
             (None, Proof::Unchecked),
@@ -291,16 +293,16 @@ mod tests {
         assert_eq!(proof(&fresh, inside, false, None), Proof::Confirmed);
         assert_eq!(proof(&fresh, "2001:4860:4801:10::1", false, None), Proof::Confirmed);
         assert_eq!(proof(&fresh, outside, false, None), Proof::Unchecked);
-        assert_eq!(proof(&fresh, outside, false, Some(named(Answer::No))), Proof::Contradicted);
-        assert_eq!(proof(&fresh, outside, false, Some(named(Answer::Yes))), Proof::Confirmed);
+        assert_eq!(proof(&fresh, outside, false, Some(named(ProofAnswer::No))), Proof::Contradicted);
+        assert_eq!(proof(&fresh, outside, false, Some(named(ProofAnswer::Yes))), Proof::Confirmed);
         let stale = with_list(text, DAY * 8);
         let stale = policy(stale.path(), &[]);
-        assert_eq!(proof(&stale, outside, false, Some(named(Answer::No))), Proof::Unchecked);
-        assert_eq!(proof(&stale, inside, false, Some(named(Answer::No))), Proof::Confirmed);
+        assert_eq!(proof(&stale, outside, false, Some(named(ProofAnswer::No))), Proof::Unchecked);
+        assert_eq!(proof(&stale, inside, false, Some(named(ProofAnswer::No))), Proof::Confirmed);
         let broken = with_list("oops\n", DAY);
         let broken = policy(broken.path(), &[]);
         assert_eq!(broken.evidence.faults().len(), 1);
-        assert_eq!(proof(&broken, outside, false, Some(named(Answer::No))), Proof::Unchecked);
+        assert_eq!(proof(&broken, outside, false, Some(named(ProofAnswer::No))), Proof::Unchecked);
     }
 
     #[test]
@@ -310,7 +312,7 @@ mod tests {
         let not_google = || Some(Arc::new(Reverse::Names(Vec::new())));
         assert_eq!(proof(&plain, "104.16.0.1", false, not_google()), Proof::Contradicted);
         assert_eq!(proof(&plain, "104.16.0.1", true, not_google()), Proof::Unchecked);
-        assert_eq!(proof(&plain, "66.249.66.1", true, Some(named(Answer::Yes))), Proof::Confirmed);
+        assert_eq!(proof(&plain, "66.249.66.1", true, Some(named(ProofAnswer::Yes))), Proof::Confirmed);
         let trusting = policy(folder.path(), &["104.16.0.0/13"]);
         assert_eq!(proof(&trusting, "104.16.0.1", false, not_google()), Proof::Unchecked);
         assert_eq!(proof(&trusting, "104.32.0.1", false, not_google()), Proof::Contradicted);
@@ -340,10 +342,10 @@ mod tests {
 
     #[test]
     fn an_address_is_free_again_whatever_became_of_the_question() {
-        let memory = Arc::new(Mutex::new(Memory::default()));
+        let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let address: IpAddr = "66.249.66.1".parse().unwrap();
         assert!(lock(&memory).recall(address, Instant::now()).1);
-        drop(Asked { memory: Arc::clone(&memory), address });
+        drop(PendingLookup { memory: Arc::clone(&memory), address });
         assert!(lock(&memory).recall(address, Instant::now()).1);
     }
 }

@@ -1,6 +1,6 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
 
-use super::answer::Answer;
+use super::answer::ProofAnswer;
 use super::receipt::Receipt;
 use crate::config::{ConfigError, ranges, reading};
 use crate::request::prefixes::Prefixes;
@@ -19,7 +19,7 @@ const RECENT: Duration = Duration::from_secs(7 * 86_400);
 const SKEW: Duration = Duration::from_secs(86_400);
 
 /// More than any list in use has.
-pub(super) const MOST_OCTETS: u64 = 16 * 1024 * 1024;
+pub(super) const LARGEST_LIST: u64 = 16 * 1024 * 1024;
 
 /// A list of address ranges, as last read without fault.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub struct RangeList {
     pub path: PathBuf,
     prefixes: Prefixes,
     as_of: SystemTime,
-    mark: Mark,
+    mark: FileMark,
 }
 
 /// What tells a changed file from an unchanged one without reading it.
-type Mark = (u64, u64, i64, i64);
+type FileMark = (u64, u64, i64, i64);
 
 /// What there is at a path.
-pub(super) enum Loaded {
+pub(super) enum LoadedRanges {
     /// Nothing.
     Absent,
     /// A list.
@@ -46,7 +46,7 @@ pub(super) enum Loaded {
 
 impl RangeList {
     /// Reads the list at `path`, unless `previous` was read from the very same file.
-    pub(super) fn load(path: &Path, previous: Option<&Arc<Self>>) -> Loaded {
+    pub(super) fn load(path: &Path, previous: Option<&Arc<Self>>) -> LoadedRanges {
         let work = {
             let (path, previous) = (path.to_owned(), previous.cloned());
             move || Self::read(&path, previous.as_ref())
@@ -54,9 +54,9 @@ impl RangeList {
         // What was fetched along with it lies beside it.
         let read = reading::touching(path, work).map_err(|error| unreadable(path, &error));
         match read.and_then(|read| read) {
-            Ok(Some(list)) => Loaded::Good(list),
-            Ok(None) => Loaded::Absent,
-            Err(error) => Loaded::Bad(previous.cloned(), error),
+            Ok(Some(list)) => LoadedRanges::Good(list),
+            Ok(None) => LoadedRanges::Absent,
+            Err(error) => LoadedRanges::Bad(previous.cloned(), error),
         }
     }
 
@@ -69,16 +69,16 @@ impl RangeList {
         if let Some(same) = previous.filter(|previous| previous.mark == mark(&metadata)) {
             return Ok(Some(Arc::clone(same)));
         }
-        let mut octets = Vec::new();
-        file.take(MOST_OCTETS + 1).read_to_end(&mut octets).map_err(refuse)?;
-        if octets.len() as u64 > MOST_OCTETS {
-            return Err(ConfigError::whole(path, format!("larger than {} MiB", MOST_OCTETS >> 20)));
+        let mut bytes = Vec::new();
+        file.take(LARGEST_LIST + 1).read_to_end(&mut bytes).map_err(refuse)?;
+        if bytes.len() as u64 > LARGEST_LIST {
+            return Err(ConfigError::whole(path, format!("larger than {} MiB", LARGEST_LIST >> 20)));
         }
-        let read = ranges::parse(path, &octets)?;
+        let read = ranges::parse(path, &bytes)?;
         let modified = metadata.modified().map_err(refuse)?;
         // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
         // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
-        let as_of = match (Receipt::of(path, &octets), read.created) {
+        let as_of = match (Receipt::of(path, &bytes), read.created) {
             (None, Some(created)) => created.min(modified),
             _ => modified,
         };
@@ -111,11 +111,11 @@ impl RangeList {
     }
 
     /// What it says of `address`.
-    pub(super) fn answer(&self, address: IpAddr, now: SystemTime) -> Answer {
+    pub(super) fn answer(&self, address: IpAddr, now: SystemTime) -> ProofAnswer {
         match (self.prefixes.contains(address), self.is_recent(now)) {
-            (true, _) => Answer::Yes,
-            (false, true) => Answer::No,
-            (false, false) => Answer::Unknown,
+            (true, _) => ProofAnswer::Yes,
+            (false, true) => ProofAnswer::No,
+            (false, false) => ProofAnswer::Unknown,
         }
     }
 
@@ -129,7 +129,7 @@ fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError::whole(path, format!("cannot read the list: {error}"))
 }
 
-fn mark(metadata: &Metadata) -> Mark {
+fn mark(metadata: &Metadata) -> FileMark {
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
@@ -139,9 +139,9 @@ mod tests {
 
     fn list(path: &Path, previous: Option<&Arc<RangeList>>) -> Arc<RangeList> {
         match RangeList::load(path, previous) {
-            Loaded::Good(list) => list,
-            Loaded::Bad(_, error) => panic!("{error}"),
-            Loaded::Absent => panic!("absent"),
+            LoadedRanges::Good(list) => list,
+            LoadedRanges::Bad(_, error) => panic!("{error}"),
+            LoadedRanges::Absent => panic!("absent"),
         }
     }
 
@@ -159,10 +159,12 @@ mod tests {
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
         let (inside, outside) = ("192.0.2.9".parse().unwrap(), "198.51.100.9".parse().unwrap());
         let now = SystemTime::now();
-        for (age, expected) in [(DAY, Answer::No), (DAY * 6, Answer::No), (DAY * 8, Answer::Unknown)] {
+        for (age, expected) in
+            [(DAY, ProofAnswer::No), (DAY * 6, ProofAnswer::No), (DAY * 8, ProofAnswer::Unknown)]
+        {
             set_age(&path, age);
             let list = list(&path, None);
-            assert_eq!((list.answer(inside, now), list.answer(outside, now)), (Answer::Yes, expected));
+            assert_eq!((list.answer(inside, now), list.answer(outside, now)), (ProofAnswer::Yes, expected));
         }
     }
 
@@ -184,15 +186,15 @@ mod tests {
     fn a_bad_file_keeps_the_last_good_list_and_an_unchanged_one_is_not_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
-        assert!(matches!(RangeList::load(&path, None), Loaded::Absent));
+        assert!(matches!(RangeList::load(&path, None), LoadedRanges::Absent));
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
         let good = list(&path, None);
         assert!(Arc::ptr_eq(&good, &list(&path, Some(&good))));
         std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
-        let Loaded::Bad(kept, error) = RangeList::load(&path, Some(&good)) else { panic!("not bad") };
+        let LoadedRanges::Bad(kept, error) = RangeList::load(&path, Some(&good)) else { panic!("not bad") };
         assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
         assert!(error.to_string().contains("list.txt:2:1: `oops` is no address range"), "{error}");
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(RangeList::load(&path, Some(&good)), Loaded::Absent));
+        assert!(matches!(RangeList::load(&path, Some(&good)), LoadedRanges::Absent));
     }
 }

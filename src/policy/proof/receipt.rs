@@ -1,7 +1,7 @@
 //! What came along with a fetched list, kept beside it: the validators of RFC 9110 §8.8 and the list's
 //! own digest.
 //!
-//! A receipt speaks only of the very octets it was written for. A list that somebody replaced by hand has
+//! A receipt speaks only of the very bytes it was written for. A list that somebody replaced by hand has
 //! none, so nothing is concluded from it.
 
 use crate::config::reading;
@@ -19,17 +19,17 @@ pub(super) struct Receipt {
 }
 
 impl Receipt {
-    pub(super) fn new(octets: &[u8], etag: Option<String>, last_modified: Option<String>) -> Self {
-        Self { sha256: digest(octets), etag, last_modified }
+    pub(super) fn new(bytes: &[u8], etag: Option<String>, last_modified: Option<String>) -> Self {
+        Self { sha256: digest(bytes), etag, last_modified }
     }
 
-    /// The receipt of the list at `path`, if there is one and `octets` are those it was written for.
-    pub(super) fn of(path: &Path, octets: &[u8]) -> Option<Self> {
+    /// The receipt of the list at `path`, if there is one and `bytes` are those it was written for.
+    pub(super) fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
         let (mut file, _) = reading::open(&beside(path)).ok()?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).ok()?;
         let receipt: Self = serde_json::from_slice(&text).ok()?;
-        (receipt.sha256 == digest(octets)).then_some(receipt)
+        (receipt.sha256 == digest(bytes)).then_some(receipt)
     }
 
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
@@ -44,10 +44,10 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn digest(octets: &[u8]) -> String {
-    Sha256::digest(octets).iter().fold(String::with_capacity(64), |mut text, octet| {
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
         // Writing to a `String` cannot fail.
-        let _ = write!(text, "{octet:02x}");
+        let _ = write!(text, "{byte:02x}");
         text
     })
 }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receipt_speaks_only_of_its_own_octets() {
+    fn a_receipt_speaks_only_of_its_own_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.json");
         assert_eq!(Receipt::of(&path, b"a"), None);

@@ -4,7 +4,7 @@
 //! and only by one that was read without fault; everything else keeps what is there.
 
 use super::Evidence;
-use super::range_list::{Loaded, MOST_OCTETS, RangeList};
+use super::range_list::{LARGEST_LIST, LoadedRanges, RangeList};
 use super::receipt::Receipt;
 use super::shrunken;
 use crate::config::ranges::{self, file_name};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-/// How long one list may take, from the first octet sent to the last received.
+/// How long one list may take, from the first byte sent to the last received.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a connection may take.
@@ -93,16 +93,16 @@ impl Publisher {
             let path = self.folder.join(file_name(url));
             let result = self.fetch(url, &path);
             let list = match RangeList::load(&path, None) {
-                Loaded::Good(list) => Some(list),
-                Loaded::Absent | Loaded::Bad(..) => None,
+                LoadedRanges::Good(list) => Some(list),
+                LoadedRanges::Absent | LoadedRanges::Bad(..) => None,
             };
             Refreshed { url, crawlers, path, result, list }
         })
     }
 
     fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
-        let present = reading::read(path, MOST_OCTETS).ok().map(|read| read.bytes);
-        let receipt = present.as_ref().and_then(|octets| Receipt::of(path, octets));
+        let present = reading::read(path, LARGEST_LIST).ok().map(|read| read.bytes);
+        let receipt = present.as_ref().and_then(|bytes| Receipt::of(path, bytes));
         let mut request = self.agent.get(self.address(url));
         if let Some(receipt) = &receipt {
             let validators =
@@ -121,17 +121,17 @@ impl Publisher {
             answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
         let (etag, last_modified) = (field(header::ETAG), field(header::LAST_MODIFIED));
-        let body = answer.body_mut().with_config().limit(MOST_OCTETS).read_to_vec();
-        let octets = body.map_err(|error| error.to_string())?;
-        let read = ranges::parse(path, &octets).map_err(|fault| fault_of(&fault))?;
+        let body = answer.body_mut().with_config().limit(LARGEST_LIST).read_to_vec();
+        let bytes = body.map_err(|error| error.to_string())?;
+        let read = ranges::parse(path, &bytes).map_err(|fault| fault_of(&fault))?;
         if let Some(present) = present.as_ref().and_then(|present| ranges::parse(path, present).ok())
-            && let Some(message) = shrunken::set_aside(path, &octets, &present.networks, &read.networks)
+            && let Some(message) = shrunken::set_aside(path, &bytes, &present.networks, &read.networks)
         {
             return Err(message);
         }
-        let receipt = Receipt::new(&octets, etag, last_modified);
-        self.keep(path, &octets, &receipt).map_err(|error| format!("cannot be written: {error}"))?;
-        Ok(if present.as_ref() == Some(&octets) { Fetched::Unchanged } else { Fetched::Replaced })
+        let receipt = Receipt::new(&bytes, etag, last_modified);
+        self.keep(path, &bytes, &receipt).map_err(|error| format!("cannot be written: {error}"))?;
+        Ok(if present.as_ref() == Some(&bytes) { Fetched::Unchanged } else { Fetched::Replaced })
     }
 
     /// Publishers are asked over HTTPS even where the catalogue says otherwise: what proves a name must
@@ -145,11 +145,11 @@ impl Publisher {
         }
     }
 
-    fn keep(&self, path: &Path, octets: &[u8], receipt: &Receipt) -> io::Result<()> {
+    fn keep(&self, path: &Path, bytes: &[u8], receipt: &Receipt) -> io::Result<()> {
         make_folder(&self.folder)?;
         // First: of a list that it was not written for, a receipt says nothing.
         receipt.write(path)?;
-        replace(path, octets)
+        replace(path, bytes)
     }
 }
 
@@ -185,13 +185,13 @@ fn touch(path: &Path) -> Result<(), String> {
         .map_err(|error| format!("is unchanged, but its time cannot be set: {error}"))
 }
 
-/// Puts `octets` at `path` in one step: whoever reads it sees the old file or the new one, whole.
-pub(super) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
+/// Puts `bytes` at `path` in one step: whoever reads it sees the old file or the new one, whole.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
     let beside = PathBuf::from(beside);
     let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(octets)?;
+        file.write_all(bytes)?;
         file.sync_all()
     });
     let renamed = written.and_then(|()| std::fs::rename(&beside, path));

@@ -3,7 +3,7 @@
 //! Anyone can give an address any name, so a name proves something only if the name's own owner says that
 //! it has this address. Not here: the questions themselves (`dns`).
 
-use super::answer::Answer;
+use super::answer::ProofAnswer;
 
 /// How many names of one address are followed.
 pub(super) const MOST_NAMES: usize = 3;
@@ -23,7 +23,7 @@ pub(super) struct ReverseName {
     /// Lower case, without the final dot; only letters, digits, `-`, `_` and the dots between labels.
     pub(super) host: Box<str>,
     /// Whether the name has the address. Unknown too for names that nobody follows.
-    pub(super) leads_back: Answer,
+    pub(super) leads_back: ProofAnswer,
 }
 
 /// How sure a memory of it is.
@@ -37,15 +37,15 @@ pub(super) enum Certainty {
 impl Reverse {
     /// Whether one of the names proves a crawler whose names end in `suffixes`. Without `forward` the
     /// operator's names do not lead back, and the name alone must do.
-    pub(super) fn answer(&self, suffixes: &[Box<str>], forward: bool) -> Answer {
-        let Self::Names(names) = self else { return Answer::Unknown };
-        let mut answer = Answer::No;
+    pub(super) fn answer(&self, suffixes: &[Box<str>], forward: bool) -> ProofAnswer {
+        let Self::Names(names) = self else { return ProofAnswer::Unknown };
+        let mut answer = ProofAnswer::No;
         for name in names.iter().filter(|name| is_below(&name.host, suffixes)) {
             match name.leads_back {
-                _ if !forward => return Answer::Yes,
-                Answer::Yes => return Answer::Yes,
-                Answer::Unknown => answer = Answer::Unknown,
-                Answer::No => {}
+                _ if !forward => return ProofAnswer::Yes,
+                ProofAnswer::Yes => return ProofAnswer::Yes,
+                ProofAnswer::Unknown => answer = ProofAnswer::Unknown,
+                ProofAnswer::No => {}
             }
         }
         answer
@@ -54,9 +54,9 @@ impl Reverse {
     pub(super) fn certainty(&self, suffixes: &[Box<str>]) -> Certainty {
         let Self::Names(names) = self else { return Certainty::Unknown };
         let followed = || names.iter().filter(|name| is_below(&name.host, suffixes));
-        if followed().any(|name| name.leads_back == Answer::Yes) {
+        if followed().any(|name| name.leads_back == ProofAnswer::Yes) {
             Certainty::Positive
-        } else if followed().any(|name| name.leads_back == Answer::Unknown) {
+        } else if followed().any(|name| name.leads_back == ProofAnswer::Unknown) {
             Certainty::Unknown
         } else {
             Certainty::Negative
@@ -84,8 +84,8 @@ mod tests {
         texts.iter().map(|text| Box::from(*text)).collect()
     }
 
-    fn names(names: &[(&str, Answer)]) -> Reverse {
-        let name = |(host, leads_back): &(&str, Answer)| ReverseName {
+    fn names(names: &[(&str, ProofAnswer)]) -> Reverse {
+        let name = |(host, leads_back): &(&str, ProofAnswer)| ReverseName {
             host: (*host).into(),
             leads_back: *leads_back,
         };
@@ -110,15 +110,15 @@ mod tests {
         let google = suffixes(&[".googlebot.com"]);
         let host = "crawl-1.googlebot.com";
         for (reverse, expected) in [
-            (names(&[(host, Answer::Yes)]), Answer::Yes),
-            (names(&[(host, Answer::No)]), Answer::No),
-            (names(&[(host, Answer::Unknown)]), Answer::Unknown),
-            (names(&[("evil.example", Answer::Yes)]), Answer::No),
-            (names(&[("evil.example", Answer::Unknown)]), Answer::No),
-            (names(&[("evil.example", Answer::Yes), (host, Answer::Yes)]), Answer::Yes),
-            (names(&[(host, Answer::Unknown), (host, Answer::No)]), Answer::Unknown),
-            (names(&[]), Answer::No),
-            (Reverse::Unknown, Answer::Unknown),
+            (names(&[(host, ProofAnswer::Yes)]), ProofAnswer::Yes),
+            (names(&[(host, ProofAnswer::No)]), ProofAnswer::No),
+            (names(&[(host, ProofAnswer::Unknown)]), ProofAnswer::Unknown),
+            (names(&[("evil.example", ProofAnswer::Yes)]), ProofAnswer::No),
+            (names(&[("evil.example", ProofAnswer::Unknown)]), ProofAnswer::No),
+            (names(&[("evil.example", ProofAnswer::Yes), (host, ProofAnswer::Yes)]), ProofAnswer::Yes),
+            (names(&[(host, ProofAnswer::Unknown), (host, ProofAnswer::No)]), ProofAnswer::Unknown),
+            (names(&[]), ProofAnswer::No),
+            (Reverse::Unknown, ProofAnswer::Unknown),
         ] {
             assert_eq!(reverse.answer(&google, true), expected, "{reverse:?}");
         }
@@ -127,17 +127,23 @@ mod tests {
     #[test]
     fn where_names_do_not_lead_back_the_name_alone_counts() {
         let baidu = suffixes(&[".baidu.com"]);
-        assert_eq!(names(&[("baiduspider-1.baidu.com", Answer::No)]).answer(&baidu, false), Answer::Yes);
-        assert_eq!(names(&[("baidu.com.evil.example", Answer::Yes)]).answer(&baidu, false), Answer::No);
-        assert_eq!(Reverse::Unknown.answer(&baidu, false), Answer::Unknown);
+        assert_eq!(
+            names(&[("baiduspider-1.baidu.com", ProofAnswer::No)]).answer(&baidu, false),
+            ProofAnswer::Yes
+        );
+        assert_eq!(
+            names(&[("baidu.com.evil.example", ProofAnswer::Yes)]).answer(&baidu, false),
+            ProofAnswer::No
+        );
+        assert_eq!(Reverse::Unknown.answer(&baidu, false), ProofAnswer::Unknown);
     }
 
     #[test]
     fn only_names_that_were_followed_make_it_uncertain() {
         let all = suffixes(&[".googlebot.com"]);
-        assert_eq!(names(&[("x.example", Answer::Unknown)]).certainty(&all), Certainty::Negative);
-        assert_eq!(names(&[("x.googlebot.com", Answer::Unknown)]).certainty(&all), Certainty::Unknown);
-        assert_eq!(names(&[("x.googlebot.com", Answer::Yes)]).certainty(&all), Certainty::Positive);
+        assert_eq!(names(&[("x.example", ProofAnswer::Unknown)]).certainty(&all), Certainty::Negative);
+        assert_eq!(names(&[("x.googlebot.com", ProofAnswer::Unknown)]).certainty(&all), Certainty::Unknown);
+        assert_eq!(names(&[("x.googlebot.com", ProofAnswer::Yes)]).certainty(&all), Certainty::Positive);
         assert_eq!(Reverse::Unknown.certainty(&all), Certainty::Unknown);
     }
 }

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 /// Lists of fewer networks change as a whole when their publisher moves house.
 const LEAST: usize = 8;
 
-/// Puts `octets` beside `path`, and says so, where they hold less than half of the networks that were there.
-pub(super) fn set_aside(path: &Path, octets: &[u8], old: &[Network], new: &[Network]) -> Option<String> {
+/// Puts `bytes` beside `path`, and says so, where they hold less than half of the networks that were there.
+pub(super) fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Option<String> {
     let kept = kept(old, new);
     if old.len() < LEAST || kept * 2 >= old.len() {
         return None;
     }
     let lost = format!("only {kept} of {} ranges are left in it", old.len());
     let aside = beside(path);
-    Some(match replace(&aside, octets) {
+    Some(match replace(&aside, bytes) {
         Ok(()) => format!("{lost}: kept aside in {}; move it into place if that is right", aside.display()),
         Err(error) => format!("{lost}, and it cannot be kept aside: {error}"),
     })

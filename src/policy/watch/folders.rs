@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 pub(super) struct Folders {
     watcher: Option<RecommendedWatcher>,
     events: Sender<Event>,
-    watched: BTreeMap<PathBuf, Inode>,
+    watched: BTreeMap<PathBuf, FolderId>,
     trouble: Option<String>,
 }
 
@@ -19,11 +19,11 @@ pub(super) struct Folders {
 const TOO_MANY_OPEN: i32 = 24;
 
 /// What tells a folder from another under the same name.
-type Inode = (u64, u64);
+type FolderId = (u64, u64);
 
-struct Forward(Sender<Event>);
+struct EventForwarder(Sender<Event>);
 
-impl notify::EventHandler for Forward {
+impl notify::EventHandler for EventForwarder {
     fn handle_event(&mut self, event: notify::Result<Event>) {
         // An error means that events were lost: look at everything, as after an event of any kind.
         let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
@@ -51,7 +51,7 @@ impl Folders {
     pub(super) fn watch(&mut self, wanted: &BTreeSet<PathBuf>) {
         self.trouble = None;
         if self.watcher.is_none() {
-            match notify::recommended_watcher(Forward(self.events.clone())) {
+            match notify::recommended_watcher(EventForwarder(self.events.clone())) {
                 Ok(watcher) => self.watcher = Some(watcher),
                 Err(error) => {
                     self.trouble = Some(no_watcher(&error));
@@ -99,7 +99,7 @@ impl Folders {
     }
 }
 
-fn inode(folder: &Path) -> Option<Inode> {
+fn inode(folder: &Path) -> Option<FolderId> {
     let owned = folder.to_owned();
     let metadata = reading::touching(folder, move || std::fs::metadata(owned)).ok()?.ok()?;
     Some((metadata.dev(), metadata.ino()))

@@ -13,26 +13,31 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Files that were touched, and when each may be read.
 #[derive(Debug, Default)]
-pub(super) struct Settling {
+pub(super) struct ChangedFiles {
     ready: BTreeMap<PathBuf, Instant>,
     since: Option<Instant>,
 }
 
 /// How finished the change of a file is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Change {
+pub(super) enum FileChange {
     /// It was put in place whole, or its writer has closed it.
     Finished,
     /// It is being written, or has gone and may be about to return.
     UnderWay,
 }
 
-impl Settling {
+impl ChangedFiles {
     /// Notes a change of `paths`.
-    pub(super) fn note(&mut self, change: Change, paths: impl IntoIterator<Item = PathBuf>, now: Instant) {
+    pub(super) fn note(
+        &mut self,
+        change: FileChange,
+        paths: impl IntoIterator<Item = PathBuf>,
+        now: Instant,
+    ) {
         let wait = match change {
-            Change::Finished => GATHER,
-            Change::UnderWay => QUIET,
+            FileChange::Finished => GATHER,
+            FileChange::UnderWay => QUIET,
         };
         for path in paths {
             self.since.get_or_insert(now);
@@ -71,28 +76,28 @@ mod tests {
 
     #[test]
     fn one_files_finished_save_waits_for_anothers_unfinished_one() {
-        let (mut settling, start) = (Settling::default(), Instant::now());
-        settling.note(Change::UnderWay, path("/a"), start);
-        settling.note(Change::Finished, path("/b"), start + Duration::from_millis(10));
+        let (mut settling, start) = (ChangedFiles::default(), Instant::now());
+        settling.note(FileChange::UnderWay, path("/a"), start);
+        settling.note(FileChange::Finished, path("/b"), start + Duration::from_millis(10));
         assert!(!settling.take_due(start + Duration::from_millis(50)));
-        settling.note(Change::Finished, path("/a"), start + Duration::from_millis(60));
+        settling.note(FileChange::Finished, path("/a"), start + Duration::from_millis(60));
         assert!(settling.take_due(start + Duration::from_millis(70)));
         assert!(settling.is_empty());
     }
 
     #[test]
     fn a_writer_that_never_rests_holds_nothing_up_for_ever() {
-        let (mut settling, start) = (Settling::default(), Instant::now());
+        let (mut settling, start) = (ChangedFiles::default(), Instant::now());
         for step in 0..400 {
-            settling.note(Change::UnderWay, path("/a"), start + QUIET * step / 2);
+            settling.note(FileChange::UnderWay, path("/a"), start + QUIET * step / 2);
         }
         assert!(settling.take_due(start + PATIENCE));
     }
 
     #[test]
     fn nothing_is_due_where_nothing_was_touched() {
-        let mut settling = Settling::default();
-        settling.note(Change::Finished, [], Instant::now());
+        let mut settling = ChangedFiles::default();
+        settling.note(FileChange::Finished, [], Instant::now());
         assert!(settling.is_empty() && settling.due().is_none());
         assert!(!settling.take_due(Instant::now() + PATIENCE));
     }

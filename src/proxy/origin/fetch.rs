@@ -8,7 +8,7 @@ use super::peer::{Authorities, reached};
 use crate::config::{OriginUrl, RobotsUrl};
 use crate::http::head::AnswerHead;
 use crate::http::{Body, BodyReader};
-use crate::policy::{FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, Validators, detached};
+use crate::policy::{CopyValidators, FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, detached};
 use crate::request::host;
 use pingora::connectors::TransportConnector;
 use std::fmt::Write as _;
@@ -142,13 +142,13 @@ fn failed(why: impl Into<String>) -> OriginAnswer {
 }
 
 /// Where one request of a fetch goes.
-pub(super) struct Step {
+pub(super) struct FetchStep {
     scheme: &'static str,
     host: String,
     path: String,
 }
 
-impl Step {
+impl FetchStep {
     /// To the robots.txt of `host`, under the scheme that clients use.
     pub(super) fn to_robots_txt(policy: &Policy, host: String) -> Self {
         let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
@@ -161,7 +161,7 @@ impl Step {
 async fn fetch(
     policy: &Policy,
     site: &Site,
-    validators: Option<&Validators>,
+    validators: Option<&CopyValidators>,
     authorities: &Authorities,
 ) -> OriginAnswer {
     let Some(from) = site.config.robots.origin() else { return failed("the site has a file of its own") };
@@ -200,28 +200,28 @@ async fn fetch(
     failed(format!("the origin redirects more than {REDIRECTS} times"))
 }
 
-fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &OriginUrl) -> Step {
+fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &OriginUrl) -> FetchStep {
     if let Some(url) = url {
         let scheme = if url.server.is_tls() { "https" } else { "http" };
-        return Step { scheme, host: url.server.authority(), path: url.path.to_string() };
+        return FetchStep { scheme, host: url.server.authority(), path: url.path.to_string() };
     }
     let own = site.config.robots.origin().and_then(|from| from.host.as_deref());
     let host = own.or_else(|| site.config.exact_host()).map(str::to_owned);
-    Step::to_robots_txt(policy, host.unwrap_or_else(|| server.authority()))
+    FetchStep::to_robots_txt(policy, host.unwrap_or_else(|| server.authority()))
 }
 
 /// A whole answer.
-pub(super) struct Answered {
+pub(super) struct FetchedResponse {
     pub(super) status: u16,
     location: Option<String>,
     is_own: bool,
     pub(super) coding: Option<String>,
-    pub(super) validators: Validators,
+    pub(super) validators: CopyValidators,
     pub(super) body: Vec<u8>,
 }
 
 /// Where an answer sends on; why one may not go there.
-fn followed(answer: &Answered, step: &Step, site: &Site) -> Option<Result<Step, String>> {
+fn followed(answer: &FetchedResponse, step: &FetchStep, site: &Site) -> Option<Result<FetchStep, String>> {
     if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
@@ -245,18 +245,18 @@ fn followed(answer: &Answered, step: &Step, site: &Site) -> Option<Result<Step, 
         return Some(Err(format!("the origin redirects to another host, `{authority}`, which is not asked")));
     }
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    Some(Ok(Step { scheme, host: authority.to_owned(), path: plain(&path) }))
+    Some(Ok(FetchStep { scheme, host: authority.to_owned(), path: plain(&path) }))
 }
 
 /// A relative reference (RFC 3986 §5.2), dot segments left to the origin.
-fn here(step: &Step, location: &str) -> Step {
+fn here(step: &FetchStep, location: &str) -> FetchStep {
     let path = if location.starts_with('/') {
         location.to_owned()
     } else {
         let folder = step.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         format!("{folder}/{location}")
     };
-    Step { scheme: step.scheme, host: step.host.clone(), path: plain(&path) }
+    FetchStep { scheme: step.scheme, host: step.host.clone(), path: plain(&path) }
 }
 
 /// Without its fragment, and nothing in it that would end a request line.
@@ -265,7 +265,7 @@ fn plain(path: &str) -> String {
     path.bytes().filter(u8::is_ascii_graphic).map(char::from).collect()
 }
 
-fn meaning(answer: Answered) -> OriginAnswer {
+fn meaning(answer: FetchedResponse) -> OriginAnswer {
     if answer.is_own {
         return failed(
             "the origin leads back to this gateway: its own robots.txt is not taken for the origin's",
@@ -289,10 +289,10 @@ pub(super) async fn ask(
     policy: &Policy,
     site: &Site,
     server: &Upstream,
-    step: &Step,
-    validators: Option<&Validators>,
+    step: &FetchStep,
+    validators: Option<&CopyValidators>,
     authorities: &Authorities,
-) -> Result<Answered, String> {
+) -> Result<FetchedResponse, String> {
     let silent = |what: &str| format!("the origin {} {what}", server.server.url);
     let peer = reached(server, 0, site, &policy.config.timeouts, authorities)
         .map_err(|_| silent("has no address"))?;
@@ -308,8 +308,8 @@ pub(super) async fn ask(
     answer(&mut stream).await.map_err(|why| silent(&why))
 }
 
-fn request(policy: &Policy, step: &Step, validators: Option<&Validators>) -> String {
-    let Step { scheme, host, path } = step;
+fn request(policy: &Policy, step: &FetchStep, validators: Option<&CopyValidators>) -> String {
+    let FetchStep { scheme, host, path } = step;
     let mut text = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway/{}\r\nAccept: text/plain, */*;q=0.1\r\n\
          Accept-Encoding: identity\r\nX-Forwarded-Proto: {scheme}\r\nX-Forwarded-Host: {host}\r\n\
@@ -347,7 +347,7 @@ fn head(mut read: &[u8]) -> Result<Option<(AnswerHead<'_>, &[u8])>, &'static str
 }
 
 /// Reads an answer to its end.
-pub(super) async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> Result<Answered, String> {
+pub(super) async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> Result<FetchedResponse, String> {
     let mut read = Vec::with_capacity(PIECE);
     let (mut answered, mut reader) = loop {
         if let Some((head, rest)) = head(&read)? {
@@ -384,15 +384,15 @@ async fn more(stream: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> Resu
     stream.read_buf(read).await.map_err(|error| format!("breaks off: {error}"))
 }
 
-fn answered(head: &AnswerHead<'_>) -> Answered {
+fn answered(head: &AnswerHead<'_>) -> FetchedResponse {
     let owned = |name: &str| head.text(name).map(str::to_owned);
     let coding = owned("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"));
-    Answered {
+    FetchedResponse {
         status: head.status,
         location: owned("location"),
         is_own: head.has(FETCH_MARKER),
         coding,
-        validators: Validators { etag: owned("etag"), modified: owned("last-modified") },
+        validators: CopyValidators { etag: owned("etag"), modified: owned("last-modified") },
         body: Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ const STEP: Duration = Duration::from_millis(100);
 
 /// When a server is due again; a server that left the configuration leaves here too.
 #[derive(Debug, Default)]
-struct Due {
+struct DueFetches {
     servers: HashMap<usize, (Instant, Instant)>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) async fn keep(
     mut stopped: watch::Receiver<bool>,
 ) {
     let connector = Arc::new(TransportConnector::new(None));
-    let mut due = Due::default();
+    let mut due = DueFetches::default();
     loop {
         due.serve(&current.get(), &connector, &authorities);
         tokio::select! {
@@ -36,7 +36,7 @@ pub(crate) async fn keep(
     }
 }
 
-impl Due {
+impl DueFetches {
     /// Starts everything that is due; none of it is waited for.
     fn serve(
         &mut self,

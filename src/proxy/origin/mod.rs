@@ -10,4 +10,4 @@ pub(crate) use fetch::Fetcher;
 pub(crate) use keeping::keep;
 pub use peer::Authorities;
 pub(super) use peer::reached;
-pub(crate) use word::Inquiry;
+pub(crate) use word::OriginInquiry;

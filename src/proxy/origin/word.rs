@@ -2,7 +2,7 @@
 //!
 //! It is asked once for each host that was never here before, by its name, over a connection of its own, beside the requests.
 
-use super::fetch::{Answered, Step, ask};
+use super::fetch::{FetchStep, FetchedResponse, ask};
 use super::peer::Authorities;
 use crate::config::OriginUrl;
 use crate::policy::{NewHosts, OriginWord, Policy, Reloader, Site};
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 32;
 
 /// Asks the origins of new hosts, whenever there are any.
 #[derive(Debug)]
-pub(crate) struct Inquiry {
+pub(crate) struct OriginInquiry {
     reloader: Arc<Reloader>,
     authorities: Arc<Authorities>,
     /// Those that were asked about already, by pattern.
@@ -31,7 +31,7 @@ pub(crate) struct Inquiry {
     generation: u64,
 }
 
-impl Inquiry {
+impl OriginInquiry {
     pub(crate) fn new(reloader: Arc<Reloader>, authorities: Arc<Authorities>) -> Self {
         Self { reloader, authorities, asked: HashSet::new(), generation: 0 }
     }
@@ -95,7 +95,7 @@ impl Inquiry {
 /// What the first server of an origin says of the hosts of a pattern; `None` where it says nothing that is of use.
 async fn word(policy: &Policy, site: &Site, pattern: &str, authorities: &Authorities) -> Option<OriginWord> {
     let server = site.origin.servers.first()?;
-    let step = Step::to_robots_txt(policy, host(pattern, site, &server.server.url));
+    let step = FetchStep::to_robots_txt(policy, host(pattern, site, &server.server.url));
     said(ask(policy, site, server, &step, None, authorities).await.ok()?)
 }
 
@@ -107,7 +107,7 @@ fn host(pattern: &str, site: &Site, url: &OriginUrl) -> String {
 }
 
 /// A robots.txt; `None` for every other answer.
-fn said(answer: Answered) -> Option<OriginWord> {
+fn said(answer: FetchedResponse) -> Option<OriginWord> {
     if answer.status != 200 || answer.coding.is_some() {
         return None;
     }

@@ -3,8 +3,8 @@
 use super::{Answer, Framing, LARGE_PIECE, MOST_INTERIM, PIECE, Relay, RelayError, Request};
 use crate::gateway::date;
 use crate::http::head::AnswerHead;
-use crate::http::{Body, BodyReader, ResponseWriter, Version, push_chunk};
-use crate::proxy::client::Client;
+use crate::http::{Body, BodyReader, HttpVersion, ResponseWriter, push_chunk};
+use crate::proxy::client::ExchangeClient;
 use crate::proxy::fault::OriginFault;
 use crate::proxy::pool::OriginConnection;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::AsyncReadExt as _;
 
-impl<C: Client> Relay<'_, C> {
+impl<C: ExchangeClient> Relay<'_, C> {
     /// Moves the answer on; whether that was possible.
     pub(super) fn poll_answer(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
         let mut has_moved = false;
@@ -100,7 +100,7 @@ impl<C: Client> Relay<'_, C> {
                 return Err(RelayError::Origin(OriginFault::Malformed));
             }
             // HTTP/1.0 knows none (RFC 9110 §15.2), and pingora passes none on over HTTP/2.
-            if self.request.version == Version::Http11 {
+            if self.request.version == HttpVersion::Http11 {
                 write_interim(&mut self.out, &head);
             }
             self.origin.start += length;
@@ -117,13 +117,13 @@ impl<C: Client> Relay<'_, C> {
         }
         let body = head.body(self.request.method);
         // HTTP/1.0 knows no transfer codings: such a body ends with the connection (RFC 9112 §6.1). HTTP/2 needs none.
-        let can_chunk = self.request.version == Version::Http11;
+        let can_chunk = self.request.version == HttpVersion::Http11;
         let has_length = !matches!(body, Body::Chunked | Body::UntilClose);
         self.framing = if has_length || !can_chunk { Framing::AsItIs } else { Framing::Chunks };
         self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
         self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose;
         let reader = BodyReader::new(body);
-        if self.request.version == Version::Http2 {
+        if self.request.version == HttpVersion::Http2 {
             let fields = fields(&head, &self.request);
             let sent = self.client.send_head(head.status, fields, reader.is_done());
             sent.map_err(RelayError::Client)?;

@@ -7,18 +7,19 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use super::client::{Client, ClientFault};
+use super::client::{ClientFault, ExchangeClient};
 use super::fault::OriginFault;
 use super::pool::OriginConnection;
-use crate::http::{Body, BodyReader, Version, push_chunk};
+use crate::http::{Body, BodyReader, HttpVersion, push_chunk};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite as _;
 
-/// How much is read from an origin at a time, and how much once a read has filled that.
+/// How much is read from an origin at a time, and how much once a read has filled that. With 64 KiB a page of 1 MB takes a
+/// third more processor time than with 32 (`make e2e ARGS="--scenario '1 MB'"`), with 16 a fifth more.
 const PIECE: usize = 16 * 1024;
-const LARGE_PIECE: usize = 64 * 1024;
+const LARGE_PIECE: usize = 32 * 1024;
 
 /// How much of a request's body waits for the origin to take it.
 const MOST_WAITING: usize = 64 * 1024;
@@ -31,7 +32,7 @@ const MOST_INTERIM: usize = 32;
 pub(super) struct Request<'a> {
     pub(super) method: &'a str,
     /// The version that the client speaks.
-    pub(super) version: Version,
+    pub(super) version: HttpVersion,
     pub(super) body: Body,
     /// Whether the client asks to speak WebSocket.
     pub(super) is_handshake: bool,
@@ -128,7 +129,7 @@ pub(super) struct Relay<'a, C> {
     failure: Option<RelayError>,
 }
 
-impl<'a, C: Client> Relay<'a, C> {
+impl<'a, C: ExchangeClient> Relay<'a, C> {
     /// An exchange that begins with `head`.
     pub(super) fn new(
         request: Request<'a>,
@@ -201,6 +202,10 @@ impl<'a, C: Client> Relay<'a, C> {
     /// Moves the request on; whether that was possible.
     fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
         let mut has_moved = false;
+        // What has come of the body goes with the head in one write: apart they took a fifth more processor time.
+        while self.upload.bytes.len() - self.upload.sent < MOST_WAITING && self.poll_client(context)? {
+            has_moved = true;
+        }
         while !self.upload.is_sent() && !self.upload.is_broken {
             let rest = self.upload.bytes.get(self.upload.sent..).unwrap_or_default();
             match Pin::new(&mut self.origin.stream).poll_write(context, rest) {
@@ -218,11 +223,8 @@ impl<'a, C: Client> Relay<'a, C> {
                 Poll::Ready(flushed) => {
                     (self.upload.is_held, self.upload.is_broken) = (false, flushed.is_err());
                 }
-                Poll::Pending => return Ok(has_moved),
+                Poll::Pending => {}
             }
-        }
-        if self.upload.bytes.len() - self.upload.sent < MOST_WAITING {
-            has_moved |= self.poll_client(context)?;
         }
         Ok(has_moved)
     }

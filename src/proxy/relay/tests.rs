@@ -1,7 +1,7 @@
 //! Exchanges between a client and an origin that are both played here.
 
 use super::*;
-use crate::http::Fault;
+use crate::http::HttpFault;
 use crate::proxy::pool::OriginConnection;
 use ::http::HeaderMap;
 use pingora::protocols::l4::stream::Stream;
@@ -25,7 +25,7 @@ struct Player {
     flushed: usize,
 }
 
-impl Client for Player {
+impl ExchangeClient for Player {
     fn poll_body(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
         match self.body.pop_front() {
             Some(piece) => out.extend(piece?),
@@ -80,7 +80,7 @@ const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 fn request(method: &str, body: Body) -> Request<'_> {
     Request {
         method,
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         body,
         is_handshake: false,
         keeps_alive: true,
@@ -157,7 +157,7 @@ async fn chunks_and_bodies_that_end_with_the_connection_are_framed_anew() {
     let came = got("HTTP/1.1 200 OK\r\n\r\nhello", true).await;
     assert_eq!(came.heard, anew);
     assert!(came.progress.keeps_client && !came.progress.keeps_origin);
-    let old = Request { version: Version::Http10, ..request("GET", Body::None) };
+    let old = Request { version: HttpVersion::Http10, ..request("GET", Body::None) };
     let came = exchanged(old, Player::default(), false, chunked.as_bytes(), false).await;
     assert_eq!(came.heard, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
     assert!(!came.progress.keeps_client);
@@ -236,7 +236,7 @@ async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
     let gone = Player { has_left: true, ..Player::default() };
     let came = exchanged(request("GET", Body::None), gone, false, b"", false).await;
     assert_eq!(came.result, Err(RelayError::Client(ClientFault::Gone)));
-    let fault = ClientFault::Malformed(Fault::Chunk);
+    let fault = ClientFault::Malformed(HttpFault::Chunk);
     let broken = Player { body: [Err(fault)].into(), ..Player::default() };
     let came = exchanged(request("POST", Body::Chunked), broken, false, b"", false).await;
     assert_eq!(came.result, Err(RelayError::Client(fault)));

@@ -1,6 +1,6 @@
 //! What of a ledger somebody can still need.
 
-use super::entry::{Change, FileDigest, LedgerEntry};
+use super::entry::{FileDigest, LedgerChange, LedgerEntry};
 use crate::decide::NoticeTime;
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,8 +9,10 @@ pub(super) fn open_processes(entries: &[LedgerEntry]) -> Vec<Box<str>> {
     let mut open: Vec<Box<str>> = Vec::new();
     for entry in entries {
         match &entry.change {
-            Change::Serving { .. } if !open.contains(&entry.process) => open.push(entry.process.clone()),
-            Change::Stopped { who } => open.retain(|process| process != who),
+            LedgerChange::Serving { .. } if !open.contains(&entry.process) => {
+                open.push(entry.process.clone());
+            }
+            LedgerChange::Stopped { who } => open.retain(|process| process != who),
             _ => {}
         }
     }
@@ -25,43 +27,42 @@ pub fn compacted(entries: &[LedgerEntry], from: NoticeTime) -> Vec<LedgerEntry> 
     let open: HashSet<Box<str>> = open_processes(old).into_iter().collect();
     let mut serving: BTreeMap<&str, LedgerEntry> = BTreeMap::new();
     for entry in old.iter().filter(|entry| open.contains(&entry.process)) {
-        if let Change::Serving { hosts, gone } = &entry.change {
+        if let LedgerChange::Serving { hosts, gone } = &entry.change {
             let table = serving.get(&*entry.process).map(table).unwrap_or_default();
             let mut next = table;
             next.retain(|host, _| !gone.contains(host));
             next.extend(hosts.iter().map(|(host, file)| (host.clone(), file.clone())));
-            let change = Change::Serving { hosts: next, gone: Vec::new() };
+            let change = LedgerChange::Serving { hosts: next, gone: Vec::new() };
             serving.insert(&entry.process, LedgerEntry { change, ..entry.clone() });
         }
     }
-    let is_begun = |entry: &&LedgerEntry| matches!(entry.change, Change::Begun { .. });
+    let is_begun = |entry: &&LedgerEntry| matches!(entry.change, LedgerChange::Begun { .. });
     let begun = old.iter().rev().find(is_begun).cloned().map(|entry| {
         // What was lost then nobody can hold any more.
-        LedgerEntry { change: Change::Begun { after_loss: false }, ..entry }
+        LedgerEntry { change: LedgerChange::Begun { after_loss: false }, ..entry }
     });
     let mut kept: Vec<LedgerEntry> = serving.into_values().chain(begun).collect();
     kept.extend(recent.iter().filter(|entry| !is_file(entry)).cloned());
     let named: HashSet<Box<str>> = kept.iter().flat_map(|entry| files(&entry.change)).collect();
     let mut missing = named;
-    let is_missing =
-        |entry: &&LedgerEntry| matches!(&entry.change, Change::File { sha256, .. } if missing.remove(sha256));
+    let is_missing = |entry: &&LedgerEntry| matches!(&entry.change, LedgerChange::File { sha256, .. } if missing.remove(sha256));
     kept.extend(entries.iter().filter(is_missing).cloned());
     kept.sort_by_key(|entry| entry.sequence);
     kept
 }
 
 const fn is_file(entry: &LedgerEntry) -> bool {
-    matches!(entry.change, Change::File { .. })
+    matches!(entry.change, LedgerChange::File { .. })
 }
 
 fn table(entry: &LedgerEntry) -> BTreeMap<Box<str>, FileDigest> {
-    if let Change::Serving { hosts, .. } = &entry.change { hosts.clone() } else { BTreeMap::new() }
+    if let LedgerChange::Serving { hosts, .. } = &entry.change { hosts.clone() } else { BTreeMap::new() }
 }
 
-fn files(change: &Change) -> Vec<Box<str>> {
+fn files(change: &LedgerChange) -> Vec<Box<str>> {
     match change {
-        Change::Serving { hosts, .. } => hosts.values().flatten().cloned().collect(),
-        Change::Before { hosts } => hosts.values().filter_map(|before| before.file.clone()).collect(),
+        LedgerChange::Serving { hosts, .. } => hosts.values().flatten().cloned().collect(),
+        LedgerChange::Before { hosts } => hosts.values().filter_map(|before| before.file.clone()).collect(),
         _ => Vec::new(),
     }
 }

@@ -18,7 +18,7 @@ pub(super) const VERSION_0_1: &str = "0.1";
 
 /// What is wrong with lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Damage {
+pub(super) enum LedgerDamage {
     /// The last one has no end.
     Cut,
     /// One is not what was written.
@@ -45,13 +45,13 @@ pub struct LedgerEntry {
     pub(super) time: Timestamp,
     /// What changed.
     #[serde(flatten)]
-    pub change: Change,
+    pub change: LedgerChange,
 }
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
-pub enum Change {
+pub enum LedgerChange {
     /// The ledger was begun.
     Begun {
         /// Whether there had been one that is lost, or may have been.
@@ -100,7 +100,7 @@ pub struct BeforeEntry {
     pub replaced: u64,
 }
 
-impl Change {
+impl LedgerChange {
     /// A file as it is kept.
     pub fn file(bytes: &[u8]) -> Self {
         Self::File { sha256: digest(bytes), bytes: STANDARD.encode(bytes) }
@@ -112,14 +112,20 @@ pub fn digest(bytes: &[u8]) -> Box<str> {
     hexadecimal(&Sha256::digest(bytes)).into()
 }
 
-/// The bytes of a [`Change::File`]; `None` where they are not those that it names.
+/// The bytes of a [`LedgerChange::File`]; `None` where they are not those that it names.
 pub fn file_bytes(sha256: &str, bytes: &str) -> Option<Vec<u8>> {
     STANDARD.decode(bytes).ok().filter(|bytes| *digest(bytes) == *sha256)
 }
 
 impl LedgerEntry {
     /// An entry of this moment.
-    pub(super) fn new(sequence: u64, process: &str, boot: &str, clock: NoticeClock, change: Change) -> Self {
+    pub(super) fn new(
+        sequence: u64,
+        process: &str,
+        boot: &str,
+        clock: NoticeClock,
+        change: LedgerChange,
+    ) -> Self {
         let at = clock.now();
         Self {
             sequence,
@@ -151,7 +157,7 @@ impl LedgerEntry {
         }
         let told = self.clock;
         self.clock = whole_micros(clock.at(Duration::from_micros(self.uptime)).0);
-        if let Change::Before { hosts } = &mut self.change {
+        if let LedgerChange::Before { hosts } = &mut self.change {
             for before in hosts.values_mut() {
                 before.replaced = before.replaced.saturating_add(self.clock).saturating_sub(told);
             }
@@ -197,7 +203,7 @@ pub(super) fn whole_micros(span: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn entry(change: Change) -> LedgerEntry {
+    fn entry(change: LedgerChange) -> LedgerEntry {
         LedgerEntry::new(7, "p", "b", NoticeClock::default(), change)
     }
 
@@ -206,12 +212,12 @@ mod tests {
         let hosts = BTreeMap::from([("*".into(), Some(digest(b"x"))), ("a.example".into(), None)]);
         let before = BeforeEntry { file: Some(digest(b"x")), replaced: 5 };
         let changes = [
-            Change::Begun { after_loss: true },
-            Change::file(b"User-agent: *\n\xFF"),
-            Change::Serving { hosts, gone: vec!["b.example".into()] },
-            Change::Stopped { who: "q".into() },
-            Change::Before { hosts: BTreeMap::from([("*".into(), before)]) },
-            Change::Waived { hosts: None, crawler: Some("gptbot".into()) },
+            LedgerChange::Begun { after_loss: true },
+            LedgerChange::file(b"User-agent: *\n\xFF"),
+            LedgerChange::Serving { hosts, gone: vec!["b.example".into()] },
+            LedgerChange::Stopped { who: "q".into() },
+            LedgerChange::Before { hosts: BTreeMap::from([("*".into(), before)]) },
+            LedgerChange::Waived { hosts: None, crawler: Some("gptbot".into()) },
         ];
         for change in changes {
             let entry = entry(change);
@@ -229,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_the_one_it_is_called_is_no_file() {
-        let Change::File { sha256, bytes } = Change::file(b"abc") else { panic!("a file") };
+        let LedgerChange::File { sha256, bytes } = LedgerChange::file(b"abc") else { panic!("a file") };
         assert!(sha256.starts_with("ba7816bf8f01"));
         assert_eq!(file_bytes(&sha256, &bytes).as_deref(), Some(&b"abc"[..]));
         assert_eq!(file_bytes(&digest(b"abd"), &bytes), None);

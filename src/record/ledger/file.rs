@@ -2,11 +2,11 @@
 
 use super::clock::{self, NoticeClock, uptime};
 use super::compaction::{compacted, open_processes};
-use super::entry::{Change, Damage, LedgerEntry, VERSION_0_1, whole_micros};
+use super::entry::{LedgerChange, LedgerDamage, LedgerEntry, VERSION_0_1, whole_micros};
 use super::place::{locked, options};
-use super::presence::{self, Absent, Presence, absent};
-use super::{LedgerError, Memory, News};
-use crate::record::files::{Inode, beside, inode, sync_folder_of};
+use super::presence::{self, GoneProcess, ProcessPresence, absent};
+use super::{LedgerError, LedgerMemory, LedgerNews};
+use crate::record::files::{FileId, beside, inode, sync_folder_of};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -23,9 +23,9 @@ pub struct Ledger {
     process: Box<str>,
     boot: Box<str>,
     clock: NoticeClock,
-    presence: Presence,
+    presence: ProcessPresence,
     file: File,
-    inode: Inode,
+    inode: FileId,
     /// How much of it was read, in bytes.
     read_to: u64,
     last: u64,
@@ -47,18 +47,22 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be read or written. A broken one is set aside, which is no error.
-    pub fn open(path: &Path, memory: &Memory, keep: Duration) -> Result<(Self, News), LedgerError> {
+    pub fn open(
+        path: &Path,
+        memory: &LedgerMemory,
+        keep: Duration,
+    ) -> Result<(Self, LedgerNews), LedgerError> {
         Self::try_open(path, memory, keep).map_err(|source| LedgerError { path: path.to_owned(), source })
     }
 
-    fn try_open(path: &Path, memory: &Memory, keep: Duration) -> io::Result<(Self, News)> {
+    fn try_open(path: &Path, memory: &LedgerMemory, keep: Duration) -> io::Result<(Self, LedgerNews)> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
         // Where the system does not tell one boot from another, every start counts as one.
         let boot: Box<str> = clock::boot().unwrap_or_else(|| process_name("").to_string()).into();
         let process = process_name(&boot);
-        let presence = Presence::new(path, &process)?;
+        let presence = ProcessPresence::new(path, &process)?;
         let (file, inode) = locked(path)?;
         let mut ledger = Self {
             path: path.to_owned(),
@@ -75,20 +79,20 @@ impl Ledger {
         };
         let mut entries = ledger.found(memory)?;
         // Version 0.1 has served since this ledger was written, and nobody knows what.
-        let was_rolled_back = matches!(memory, Memory::Seeds(_)) && ledger.last > 0;
-        let memory = &if was_rolled_back { Memory::Entry(ledger.last) } else { memory.clone() };
+        let was_rolled_back = matches!(memory, LedgerMemory::Seeds(_)) && ledger.last > 0;
+        let memory = &if was_rolled_back { LedgerMemory::Entry(ledger.last) } else { memory.clone() };
         ledger.set_clock(&entries);
         entries = ledger.by_own_clock(entries);
         if entries.is_empty() {
             entries = ledger.begin(memory)?;
         }
-        let ended: Vec<Change> = ledger.ended(&entries).collect();
+        let ended: Vec<LedgerChange> = ledger.ended(&entries).collect();
         entries.extend(ledger.write(ended)?);
         // What there is to leave out can wait.
         let _ = ledger.compact();
         ledger.file.unlock()?;
         ledger.presence.note(ledger.clock.now())?;
-        Ok((ledger, News { entries, is_all: true }))
+        Ok((ledger, LedgerNews { entries, is_all: true }))
     }
 
     /// The clock that notice runs by.
@@ -120,7 +124,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When they cannot be written. Then nothing of them is in the ledger.
-    pub fn append(&mut self, changes: Vec<Change>) -> Result<News, LedgerError> {
+    pub fn append(&mut self, changes: Vec<LedgerChange>) -> Result<LedgerNews, LedgerError> {
         self.with_lock(|ledger| {
             let mut news = ledger.read_on()?;
             let grown = ledger.read_to;
@@ -146,22 +150,22 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be read or written.
-    pub fn look(&mut self, others: &[Box<str>]) -> Result<News, LedgerError> {
+    pub fn look(&mut self, others: &[Box<str>]) -> Result<LedgerNews, LedgerError> {
         if others.is_empty() && self.is_as_read() {
-            return Ok(News::default());
+            return Ok(LedgerNews::default());
         }
         self.with_lock(|ledger| {
             let mut news = ledger.read_on()?;
             let mut stopped = Vec::new();
             for who in others {
                 let is_noted = |entry: &LedgerEntry| {
-                    matches!(&entry.change, Change::Stopped { who: stopped } if stopped == who)
+                    matches!(&entry.change, LedgerChange::Stopped { who: stopped } if stopped == who)
                 };
                 if let Some(gone) = absent(&ledger.path, who)
                     && !news.entries.iter().any(is_noted)
                 {
                     gone.clear();
-                    stopped.push(Change::Stopped { who: who.clone() });
+                    stopped.push(LedgerChange::Stopped { who: who.clone() });
                 }
             }
             news.entries.extend(ledger.write(stopped)?);
@@ -182,7 +186,7 @@ impl Ledger {
     pub fn close(mut self) {
         let who = self.process.clone();
         // Without this entry the next process finds out by the lock.
-        if self.append(vec![Change::Stopped { who }]).is_ok() {
+        if self.append(vec![LedgerChange::Stopped { who }]).is_ok() {
             self.presence.end();
         }
     }
@@ -203,20 +207,20 @@ impl Ledger {
     }
 
     /// The entries at the start; none where there is no ledger, or none that can be relied on.
-    fn found(&mut self, memory: &Memory) -> io::Result<Vec<LedgerEntry>> {
+    fn found(&mut self, memory: &LedgerMemory) -> io::Result<Vec<LedgerEntry>> {
         let (entries, damage) = self.read()?;
         let remembered = match memory {
-            Memory::Entry(sequence) => Some(*sequence),
-            Memory::Nothing | Memory::Seeds(_) => Some(0),
-            Memory::Unreadable => None,
+            LedgerMemory::Entry(sequence) => Some(*sequence),
+            LedgerMemory::Nothing | LedgerMemory::Seeds(_) => Some(0),
+            LedgerMemory::Unreadable => None,
         };
         let has_all = remembered.is_some_and(|sequence| sequence <= self.last);
         let is_sound = match damage {
-            None if matches!(memory, Memory::Seeds(_)) => entries.is_empty(),
+            None if matches!(memory, LedgerMemory::Seeds(_)) => entries.is_empty(),
             None => has_all || (remembered.is_none() && !entries.is_empty()),
             // A line that was cut off as its process was killed was never served.
-            Some(Damage::Cut) => has_all && !entries.is_empty(),
-            Some(Damage::Broken) => false,
+            Some(LedgerDamage::Cut) => has_all && !entries.is_empty(),
+            Some(LedgerDamage::Broken) => false,
         };
         if is_sound {
             self.drop_cut_line(damage)?;
@@ -229,36 +233,36 @@ impl Ledger {
     }
 
     /// What is behind the part that was read.
-    fn read_on(&mut self) -> io::Result<News> {
+    fn read_on(&mut self) -> io::Result<LedgerNews> {
         let before = self.last;
         let is_all = self.read_to == 0;
         if is_all {
             (self.last, self.compacted) = (0, 0);
         }
         let (entries, damage) = self.read()?;
-        if damage == Some(Damage::Broken) || self.last < before {
+        if damage == Some(LedgerDamage::Broken) || self.last < before {
             self.last = before;
             self.set_aside()?;
-            let entries = self.begin(&Memory::Entry(before))?;
-            return Ok(News { entries, is_all: true });
+            let entries = self.begin(&LedgerMemory::Entry(before))?;
+            return Ok(LedgerNews { entries, is_all: true });
         }
         self.drop_cut_line(damage)?;
-        Ok(News { entries: self.by_own_clock(entries), is_all })
+        Ok(LedgerNews { entries: self.by_own_clock(entries), is_all })
     }
 
     fn by_own_clock(&self, entries: impl IntoIterator<Item = LedgerEntry>) -> Vec<LedgerEntry> {
         entries.into_iter().map(|entry| entry.by(self.clock, &self.boot)).collect()
     }
 
-    fn read(&mut self) -> io::Result<(Vec<LedgerEntry>, Option<Damage>)> {
+    fn read(&mut self) -> io::Result<(Vec<LedgerEntry>, Option<LedgerDamage>)> {
         self.file.seek(SeekFrom::Start(self.read_to))?;
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
         let mut entries = Vec::new();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let Some(whole) = line.strip_suffix(b"\n") else { return Ok((entries, Some(Damage::Cut))) };
+            let Some(whole) = line.strip_suffix(b"\n") else { return Ok((entries, Some(LedgerDamage::Cut))) };
             let entry = LedgerEntry::parse(whole).filter(|entry| entry.sequence > self.last);
-            let Some(entry) = entry else { return Ok((entries, Some(Damage::Broken))) };
+            let Some(entry) = entry else { return Ok((entries, Some(LedgerDamage::Broken))) };
             self.last = entry.sequence;
             self.read_to += line.len() as u64;
             entries.push(entry);
@@ -266,8 +270,8 @@ impl Ledger {
         Ok((entries, None))
     }
 
-    fn drop_cut_line(&self, damage: Option<Damage>) -> io::Result<()> {
-        if damage == Some(Damage::Cut) { self.file.set_len(self.read_to) } else { Ok(()) }
+    fn drop_cut_line(&self, damage: Option<LedgerDamage>) -> io::Result<()> {
+        if damage == Some(LedgerDamage::Cut) { self.file.set_len(self.read_to) } else { Ok(()) }
     }
 
     /// The clock of this boot, as another process began it, or going on from the latest time that is known.
@@ -286,19 +290,19 @@ impl Ledger {
     }
 
     /// Begins the ledger. What the program before it served is its first entries.
-    fn begin(&mut self, memory: &Memory) -> io::Result<Vec<LedgerEntry>> {
-        let after_loss = matches!(memory, Memory::Entry(_) | Memory::Unreadable);
-        let seeds = if let Memory::Seeds(seeds) = memory { seeds.as_slice() } else { &[] };
+    fn begin(&mut self, memory: &LedgerMemory) -> io::Result<Vec<LedgerEntry>> {
+        let after_loss = matches!(memory, LedgerMemory::Entry(_) | LedgerMemory::Unreadable);
+        let seeds = if let LedgerMemory::Seeds(seeds) = memory { seeds.as_slice() } else { &[] };
         let now = self.clock.now();
         let mut entries = Vec::new();
         // Above every one that a read may bear: another process may have written entries that nobody here has seen,
         // and a read of then is no read of what is served from now on.
         let first = match memory {
-            Memory::Nothing | Memory::Seeds(_) => 1,
-            Memory::Entry(sequence) => sequence + UNSEEN,
-            Memory::Unreadable => u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(1),
+            LedgerMemory::Nothing | LedgerMemory::Seeds(_) => 1,
+            LedgerMemory::Entry(sequence) => sequence + UNSEEN,
+            LedgerMemory::Unreadable => u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(1),
         };
-        let mut begun = self.entry(first.max(self.last + 1), Change::Begun { after_loss });
+        let mut begun = self.entry(first.max(self.last + 1), LedgerChange::Begun { after_loss });
         if let Some(seed) = seeds.first() {
             begun = begun.as_of(seed.sequence.saturating_sub(1), now.before(seed.ago), seed.time);
         }
@@ -313,11 +317,11 @@ impl Ledger {
         Ok(entries)
     }
 
-    fn entry(&self, sequence: u64, change: Change) -> LedgerEntry {
+    fn entry(&self, sequence: u64, change: LedgerChange) -> LedgerEntry {
         LedgerEntry::new(sequence, &self.process, &self.boot, self.clock, change)
     }
 
-    fn write(&mut self, changes: Vec<Change>) -> io::Result<Vec<LedgerEntry>> {
+    fn write(&mut self, changes: Vec<LedgerChange>) -> io::Result<Vec<LedgerEntry>> {
         let first = self.last + 1;
         let entries: Vec<LedgerEntry> =
             (first..).zip(changes).map(|(sequence, change)| self.entry(sequence, change)).collect();
@@ -339,12 +343,12 @@ impl Ledger {
     }
 
     /// Processes that served something, and are gone without a word.
-    fn ended<'a>(&'a self, entries: &'a [LedgerEntry]) -> impl Iterator<Item = Change> + 'a {
+    fn ended<'a>(&'a self, entries: &'a [LedgerEntry]) -> impl Iterator<Item = LedgerChange> + 'a {
         let open = open_processes(entries).into_iter();
         open.filter(|who| **who != *self.process).filter_map(|who| {
-            let gone: Absent = absent(&self.path, &who)?;
+            let gone: GoneProcess = absent(&self.path, &who)?;
             gone.clear();
-            Some(Change::Stopped { who })
+            Some(LedgerChange::Stopped { who })
         })
     }
 

@@ -14,7 +14,7 @@ mod presence;
 pub use clock::NoticeClock;
 pub(super) use clock::{boot, uptime};
 pub use compaction::compacted;
-pub use entry::{BeforeEntry, Change, FileDigest, LedgerEntry, digest, file_bytes, hexadecimal};
+pub use entry::{BeforeEntry, FileDigest, LedgerChange, LedgerEntry, digest, file_bytes, hexadecimal};
 pub use file::Ledger;
 
 use std::io;
@@ -55,20 +55,20 @@ impl LedgerError {
 
 /// What the store remembers of the ledger.
 #[derive(Clone, Debug)]
-pub enum Memory {
+pub enum LedgerMemory {
     /// There is no store, or an empty one.
     Nothing,
     /// There was a ledger, with this entry.
     Entry(u64),
     /// There was version 0.1, which knew no ledger. This is what it served.
-    Seeds(Vec<Seed>),
+    Seeds(Vec<LedgerSeed>),
     /// The store cannot be read.
     Unreadable,
 }
 
 /// A version that version 0.1 served.
 #[derive(Clone, Debug)]
-pub struct Seed {
+pub struct LedgerSeed {
     /// Its place in the order of changes, from 2.
     pub sequence: u64,
     /// How long ago it came into force.
@@ -76,12 +76,12 @@ pub struct Seed {
     /// When that was, by the time of day.
     pub time: SystemTime,
     /// What it was.
-    pub change: Change,
+    pub change: LedgerChange,
 }
 
 /// What is new since the ledger was looked at last.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct LedgerNews {
     /// In order.
     pub entries: Vec<LedgerEntry>,
     /// Whether these are all entries there are, and what was known before is to be forgotten.

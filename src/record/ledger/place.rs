@@ -1,6 +1,6 @@
 //! Where the ledger's file is, and who may write to it at a time.
 
-use crate::record::files::{Inode, inode, inode_at};
+use crate::record::files::{FileId, inode, inode_at};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -17,7 +17,7 @@ pub(super) fn options() -> OpenOptions {
 }
 
 /// The file at `path`, locked, once it is the one there.
-pub(super) fn locked(path: &Path) -> io::Result<(File, Inode)> {
+pub(super) fn locked(path: &Path) -> io::Result<(File, FileId)> {
     let start = Instant::now();
     loop {
         let file = options().truncate(false).open(path)?;

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 /// Said once: others see by the lock that this process is alive.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct ProcessPresence {
     path: PathBuf,
     file: File,
 }
 
-impl Presence {
+impl ProcessPresence {
     /// Marks the process as alive.
     pub(super) fn new(ledger: &Path, process: &str) -> io::Result<Self> {
         let path = beside(ledger, &format!(".{process}"));
@@ -32,7 +32,7 @@ impl Presence {
     }
 }
 
-impl Presence {
+impl ProcessPresence {
     /// The process serves nothing any more.
     pub(super) fn end(self) {
         // Without the lock it says the same.
@@ -42,9 +42,9 @@ impl Presence {
 
 /// A process that is gone.
 #[derive(Debug)]
-pub(super) struct Absent(PathBuf);
+pub(super) struct GoneProcess(PathBuf);
 
-impl Absent {
+impl GoneProcess {
     /// The time that it noted last.
     pub(super) fn last_time(&self) -> NoticeTime {
         let mut text = String::new();
@@ -60,13 +60,13 @@ impl Absent {
 }
 
 /// The process, where it is gone. What cannot be told is alive: its versions go on to excuse.
-pub(super) fn absent(ledger: &Path, process: &str) -> Option<Absent> {
+pub(super) fn absent(ledger: &Path, process: &str) -> Option<GoneProcess> {
     let path = beside(ledger, &format!(".{process}"));
     match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Absent(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(GoneProcess(path)),
         Err(_) => None,
         Ok(file) => match file.try_lock() {
-            Ok(()) => Some(Absent(path)),
+            Ok(()) => Some(GoneProcess(path)),
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => None,
         },
     }
@@ -95,7 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger");
         assert!(absent(&ledger, "1").is_some(), "it was never there");
-        let presence = Presence::new(&ledger, "1").unwrap();
+        let presence = ProcessPresence::new(&ledger, "1").unwrap();
         let noted = NoticeTime(Duration::from_micros(12_345));
         presence.note(noted).unwrap();
         assert!(absent(&ledger, "1").is_none());
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(gone.last_time(), noted);
         gone.clear();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        Presence::new(&ledger, "2").unwrap().end();
+        ProcessPresence::new(&ledger, "2").unwrap().end();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

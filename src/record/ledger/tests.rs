@@ -8,9 +8,9 @@ use tempfile::TempDir;
 
 const KEEP: Duration = Duration::from_secs(3_600);
 
-fn serving(host: &str, file: &[u8]) -> Vec<Change> {
+fn serving(host: &str, file: &[u8]) -> Vec<LedgerChange> {
     let hosts = BTreeMap::from([(host.into(), Some(digest(file)))]);
-    vec![Change::file(file), Change::Serving { hosts, gone: Vec::new() }]
+    vec![LedgerChange::file(file), LedgerChange::Serving { hosts, gone: Vec::new() }]
 }
 
 struct Place(TempDir);
@@ -24,7 +24,7 @@ impl Place {
         self.0.path().join("state").join(LEDGER_FILE)
     }
 
-    fn open(&self, memory: &Memory) -> (Ledger, News) {
+    fn open(&self, memory: &LedgerMemory) -> (Ledger, LedgerNews) {
         Ledger::open(&self.path(), memory, KEEP).unwrap()
     }
 
@@ -34,22 +34,22 @@ impl Place {
     }
 }
 
-fn changes(news: &News) -> Vec<&Change> {
+fn changes(news: &LedgerNews) -> Vec<&LedgerChange> {
     news.entries.iter().map(|entry| &entry.change).collect()
 }
 
 #[test]
 fn what_was_written_is_found_again_in_order() {
     let place = Place::new();
-    let (mut ledger, news) = place.open(&Memory::Nothing);
-    assert_eq!(changes(&news), [&Change::Begun { after_loss: false }]);
+    let (mut ledger, news) = place.open(&LedgerMemory::Nothing);
+    assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: false }]);
     ledger.append(serving("*", b"a")).unwrap();
     let last = ledger.last();
     let process = ledger.process().to_owned();
     ledger.close();
-    let (_, news) = place.open(&Memory::Entry(last));
+    let (_, news) = place.open(&LedgerMemory::Entry(last));
     assert_eq!(news.entries.len(), 4);
-    assert_eq!(news.entries[3].change, Change::Stopped { who: process.into() });
+    assert_eq!(news.entries[3].change, LedgerChange::Stopped { who: process.into() });
     assert!(news.entries.is_sorted_by_key(|entry| entry.sequence));
     assert!(news.entries.is_sorted_by_key(|entry| entry.moment().at));
 }
@@ -57,26 +57,26 @@ fn what_was_written_is_found_again_in_order() {
 #[test]
 fn a_process_that_was_killed_is_noted_as_ended_and_a_living_one_is_not() {
     let place = Place::new();
-    let (mut killed, _) = place.open(&Memory::Nothing);
+    let (mut killed, _) = place.open(&LedgerMemory::Nothing);
     killed.append(serving("*", b"a")).unwrap();
-    let (mut alive, _) = place.open(&Memory::Nothing);
+    let (mut alive, _) = place.open(&LedgerMemory::Nothing);
     alive.append(serving("*", b"b")).unwrap();
     let others = [killed.process().into()];
     assert!(alive.look(&others).unwrap().entries.is_empty());
     let who: Box<str> = killed.process().into();
     drop(killed);
     let news = alive.look(&others).unwrap();
-    assert_eq!(changes(&news), [&Change::Stopped { who }]);
-    let (_, news) = place.open(&Memory::Nothing);
-    let stopped = changes(&news).into_iter().filter(|change| matches!(change, Change::Stopped { .. }));
+    assert_eq!(changes(&news), [&LedgerChange::Stopped { who }]);
+    let (_, news) = place.open(&LedgerMemory::Nothing);
+    let stopped = changes(&news).into_iter().filter(|change| matches!(change, LedgerChange::Stopped { .. }));
     assert_eq!(stopped.count(), 1, "the other one lives");
 }
 
 #[test]
 fn two_processes_see_what_each_other_writes() {
     let place = Place::new();
-    let (mut one, _) = place.open(&Memory::Nothing);
-    let (mut other, _) = place.open(&Memory::Nothing);
+    let (mut one, _) = place.open(&LedgerMemory::Nothing);
+    let (mut other, _) = place.open(&LedgerMemory::Nothing);
     assert_eq!(one.clock().now().since(other.clock().now()).as_secs(), 0);
     one.append(serving("*", b"a")).unwrap();
     let news = other.append(serving("*", b"b")).unwrap();
@@ -91,26 +91,31 @@ fn processes_whose_clocks_differ_agree_on_when_something_was() {
     std::fs::create_dir_all(place.path().parent().unwrap()).unwrap();
     // Of a boot a year ago: this one goes on from it.
     let year = Duration::from_secs(366 * 86_400);
-    let begun =
-        LedgerEntry::new(1, "p", "another boot", NoticeClock::default(), Change::Begun { after_loss: false });
+    let begun = LedgerEntry::new(
+        1,
+        "p",
+        "another boot",
+        NoticeClock::default(),
+        LedgerChange::Begun { after_loss: false },
+    );
     let clock = NoticeTime(NoticeClock::default().now().0 + year);
     let begun = LedgerEntry { clock: whole_micros(clock.0), ..begun };
     std::fs::write(place.path(), begun.line().unwrap()).unwrap();
-    let (mut old, _) = place.open(&Memory::Nothing);
+    let (mut old, _) = place.open(&LedgerMemory::Nothing);
     std::fs::remove_file(place.path()).unwrap();
-    let (mut new, _) = place.open(&Memory::Entry(1));
+    let (mut new, _) = place.open(&LedgerMemory::Entry(1));
     assert!(old.clock().now().since(new.clock().now()) > year / 2);
     let replaced = whole_micros(new.clock().now().0);
     let hosts = BTreeMap::from([("*".into(), BeforeEntry { file: None, replaced })]);
     new.append(serving("*", b"a")).unwrap();
-    new.append(vec![Change::Before { hosts }]).unwrap();
+    new.append(vec![LedgerChange::Before { hosts }]).unwrap();
     let is_now = |at: NoticeTime, ledger: &Ledger| {
         let now = ledger.clock().now();
         now.since(at).max(at.since(now)) < Duration::from_secs(60)
     };
     let news = old.look(&[]).unwrap();
     assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &old)), "{news:?}");
-    let Some(Change::Before { hosts }) = news.entries.last().map(|entry| &entry.change) else {
+    let Some(LedgerChange::Before { hosts }) = news.entries.last().map(|entry| &entry.change) else {
         panic!("{news:?}")
     };
     assert!(is_now(NoticeTime(Duration::from_micros(hosts["*"].replaced)), &old));
@@ -118,32 +123,32 @@ fn processes_whose_clocks_differ_agree_on_when_something_was() {
     let news = new.append(Vec::new()).unwrap();
     assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &new)), "{news:?}");
     drop((old, new));
-    let (ledger, news) = place.open(&Memory::Nothing);
+    let (ledger, news) = place.open(&LedgerMemory::Nothing);
     assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &ledger)), "{news:?}");
 }
 
 #[test]
 fn a_line_cut_off_by_a_kill_was_never_served() {
     let place = Place::new();
-    let (mut ledger, _) = place.open(&Memory::Nothing);
+    let (mut ledger, _) = place.open(&LedgerMemory::Nothing);
     ledger.append(serving("*", b"a")).unwrap();
     let last = ledger.last();
     drop(ledger);
     let mut bytes = std::fs::read(place.path()).unwrap();
     bytes.extend(b"0123456789abcdef {\"sequence\":9");
     std::fs::write(place.path(), &bytes).unwrap();
-    let (_, news) = place.open(&Memory::Entry(last));
+    let (_, news) = place.open(&LedgerMemory::Entry(last));
     assert_eq!((news.entries.len(), place.aside()), (4, 0));
 }
 
 #[test]
 fn what_is_lost_or_damaged_is_set_aside_and_told() {
-    let lost = Change::Begun { after_loss: true };
+    let lost = LedgerChange::Begun { after_loss: true };
     for damage in ["flipped", "shortened", "older", "cut, and nobody remembers", "gone"] {
         let place = Place::new();
-        let (mut ledger, _) = place.open(&Memory::Nothing);
+        let (mut ledger, _) = place.open(&LedgerMemory::Nothing);
         ledger.append(serving("*", b"a")).unwrap();
-        let mut memory = Memory::Entry(ledger.last());
+        let mut memory = LedgerMemory::Entry(ledger.last());
         drop(ledger);
         let mut bytes = std::fs::read(place.path()).unwrap();
         match damage {
@@ -156,7 +161,7 @@ fn what_is_lost_or_damaged_is_set_aside_and_told() {
             "gone" => bytes.clear(),
             _ => {
                 bytes.truncate(bytes.len() - 10);
-                memory = Memory::Unreadable;
+                memory = LedgerMemory::Unreadable;
             }
         }
         std::fs::write(place.path(), &bytes).unwrap();
@@ -170,41 +175,43 @@ fn what_is_lost_or_damaged_is_set_aside_and_told() {
 #[test]
 fn what_is_begun_after_a_loss_comes_after_entries_that_nobody_had_seen() {
     let place = Place::new();
-    let (mut one, _) = place.open(&Memory::Nothing);
-    let (mut other, _) = place.open(&Memory::Nothing);
+    let (mut one, _) = place.open(&LedgerMemory::Nothing);
+    let (mut other, _) = place.open(&LedgerMemory::Nothing);
     for _ in 0..100 {
         other.append(serving("*", b"a")).unwrap();
     }
     let seen_by_nobody_else = other.last();
     std::fs::remove_file(place.path()).unwrap();
     let news = one.look(&[]).unwrap();
-    assert_eq!(changes(&news), [&Change::Begun { after_loss: true }]);
+    assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: true }]);
     assert!(news.entries[0].sequence > seen_by_nobody_else, "{news:?}");
 }
 
 #[test]
 fn version_0_1_is_continued() {
     let place = Place::new();
-    let seed = |sequence, ago, change| Seed {
+    let seed = |sequence, ago, change| LedgerSeed {
         sequence,
         ago: Duration::from_secs(ago),
         time: SystemTime::now() - Duration::from_secs(ago),
         change,
     };
     let hosts = BTreeMap::from([("*".into(), Some(digest(b"a")))]);
-    let seeds =
-        vec![seed(4, 500, Change::file(b"a")), seed(5, 500, Change::Serving { hosts, gone: Vec::new() })];
-    let (ledger, news) = place.open(&Memory::Seeds(seeds));
+    let seeds = vec![
+        seed(4, 500, LedgerChange::file(b"a")),
+        seed(5, 500, LedgerChange::Serving { hosts, gone: Vec::new() }),
+    ];
+    let (ledger, news) = place.open(&LedgerMemory::Seeds(seeds));
     assert_eq!(changes(&news).len(), 4);
-    assert_eq!(news.entries[3].change, Change::Stopped { who: VERSION_0_1.into() });
+    assert_eq!(news.entries[3].change, LedgerChange::Stopped { who: VERSION_0_1.into() });
     let span = ledger.clock().now().since(news.entries[2].moment().at).as_secs();
     assert!((500..560).contains(&span), "{span}");
     assert!(news.entries.is_sorted_by_key(|entry| entry.sequence));
     drop(ledger);
-    assert_eq!(place.open(&Memory::Nothing).1.entries.len(), 4);
+    assert_eq!(place.open(&LedgerMemory::Nothing).1.entries.len(), 4);
     // A store of version 0.1 beside a ledger: the operator went back, and came again.
-    let (_, news) = place.open(&Memory::Seeds(vec![seed(6, 100, Change::file(b"b"))]));
-    assert_eq!(changes(&news), [&Change::Begun { after_loss: true }]);
+    let (_, news) = place.open(&LedgerMemory::Seeds(vec![seed(6, 100, LedgerChange::file(b"b"))]));
+    assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: true }]);
     assert_eq!(place.aside(), 1);
 }
 
@@ -212,14 +219,14 @@ fn version_0_1_is_continued() {
 fn what_cannot_be_written_leaves_nothing_behind() {
     let place = Place::new();
     std::fs::create_dir_all(place.path()).unwrap();
-    let error = Ledger::open(&place.path(), &Memory::Nothing, KEEP).unwrap_err().to_string();
+    let error = Ledger::open(&place.path(), &LedgerMemory::Nothing, KEEP).unwrap_err().to_string();
     assert!(error.contains("make the state folder writable"), "{error}");
 }
 
 #[test]
 fn a_ledger_that_has_grown_keeps_what_is_needed() {
     let place = Place::new();
-    let (mut ledger, _) = Ledger::open(&place.path(), &Memory::Nothing, Duration::ZERO).unwrap();
+    let (mut ledger, _) = Ledger::open(&place.path(), &LedgerMemory::Nothing, Duration::ZERO).unwrap();
     let large = |number: u32| format!("# {number}\n").repeat(40_000).into_bytes();
     for number in 0..30 {
         ledger.append(serving("*", &large(number))).unwrap();
@@ -229,9 +236,9 @@ fn a_ledger_that_has_grown_keeps_what_is_needed() {
     assert!(size < 3 * GROWN, "{size}");
     let last = ledger.last();
     drop(ledger);
-    let (_, news) = place.open(&Memory::Entry(last));
+    let (_, news) = place.open(&LedgerMemory::Entry(last));
     assert!(news.entries.len() < 60, "{}", news.entries.len());
-    let has = |file: &[u8]| news.entries.iter().any(|entry| entry.change == Change::file(file));
+    let has = |file: &[u8]| news.entries.iter().any(|entry| entry.change == LedgerChange::file(file));
     assert!(has(&large(29)) && !has(&large(0)));
     let open = open_processes(&news.entries);
     assert_eq!(open.len(), 0, "it is noted as ended");
@@ -240,16 +247,16 @@ fn a_ledger_that_has_grown_keeps_what_is_needed() {
 #[test]
 fn compaction_keeps_what_each_process_served() {
     let place = Place::new();
-    let (mut one, _) = place.open(&Memory::Nothing);
+    let (mut one, _) = place.open(&LedgerMemory::Nothing);
     one.append(serving("*", b"a")).unwrap();
     one.append(serving("a.example", b"b")).unwrap();
-    let gone = Change::Serving { hosts: BTreeMap::new(), gone: vec!["a.example".into()] };
+    let gone = LedgerChange::Serving { hosts: BTreeMap::new(), gone: vec!["a.example".into()] };
     one.append(vec![gone]).unwrap();
     one.append(serving("*", b"c")).unwrap();
-    let (_, news) = place.open(&Memory::Nothing);
+    let (_, news) = place.open(&LedgerMemory::Nothing);
     let kept = compacted(&news.entries, one.clock().now());
-    let told: Vec<&Change> = kept.iter().map(|entry| &entry.change).collect();
+    let told: Vec<&LedgerChange> = kept.iter().map(|entry| &entry.change).collect();
     let hosts = BTreeMap::from([("*".into(), Some(digest(b"c")))]);
-    let table = Change::Serving { hosts, gone: Vec::new() };
-    assert_eq!(told, [&Change::Begun { after_loss: false }, &Change::file(b"c"), &table]);
+    let table = LedgerChange::Serving { hosts, gone: Vec::new() };
+    assert_eq!(told, [&LedgerChange::Begun { after_loss: false }, &LedgerChange::file(b"c"), &table]);
 }

@@ -5,12 +5,12 @@
 //! time of day that is far from that is not gone by until a gateway has run with it for a day: then the clock was
 //! wrong before, or the machine was off.
 
-use super::database::{Database, Value, transaction};
+use super::database::{Database, SqlValue, transaction};
 use super::error::StoreError;
 use crate::record::event::timestamp;
 use crate::record::ledger::{boot, uptime};
 use crate::record::tally::{DAY, instant};
-use Value::{Integer, Text};
+use SqlValue::{Integer, Text};
 
 const SECOND: i64 = 1_000_000;
 
@@ -28,7 +28,7 @@ const LONGEST_LOOK: i64 = 120 * SECOND;
 
 /// What is known of the time. All in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Mark {
+struct ClockMark {
     /// What the time of day was or should have been.
     time: i64,
     /// How far the time of day was ahead of that; 0 where it was plausible.
@@ -37,7 +37,7 @@ struct Mark {
     waited: i64,
 }
 
-impl Mark {
+impl ClockMark {
     /// The mark `elapsed` later; `None` where that is not known, after another boot.
     fn go_on(self, elapsed: Option<i64>, wall: i64) -> Self {
         let step = if elapsed.is_some() { STEP } else { STEP_ACROSS_BOOTS };
@@ -61,7 +61,7 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct StoreClock {
     boot: String,
-    mark: Option<(Mark, i64)>,
+    mark: Option<(ClockMark, i64)>,
 }
 
 impl StoreClock {
@@ -89,7 +89,7 @@ impl StoreClock {
         is_due: bool,
     ) -> Result<i64, StoreError> {
         let going_on =
-            |(mark, then): (Mark, i64)| (mark, mark.go_on(Some(uptime.saturating_sub(then)), wall));
+            |(mark, then): (ClockMark, i64)| (mark, mark.go_on(Some(uptime.saturating_sub(then)), wall));
         let known =
             self.mark.map(going_on).filter(|(old, next)| !is_due && old.is_doubted() == next.is_doubted());
         let mark = if let Some((_, next)) = known {
@@ -103,17 +103,17 @@ impl StoreClock {
     }
 
     /// Another process may have written it, in this boot or in another.
-    fn write<D: Database>(&self, database: &mut D, uptime: i64, wall: i64) -> Result<Mark, StoreError> {
+    fn write<D: Database>(&self, database: &mut D, uptime: i64, wall: i64) -> Result<ClockMark, StoreError> {
         let boot = Text(&self.boot);
         let then = database.number("SELECT uptime FROM clock WHERE boot = ?1", &[boot])?;
         let mut column = |sql| database.number(sql, &[]);
         let mark = if let Some(time) = column("SELECT time FROM clock")? {
             let ahead = column("SELECT ahead FROM clock")?.unwrap_or_default();
-            Mark { time, ahead, waited: column("SELECT waited FROM clock")?.unwrap_or_default() }
+            ClockMark { time, ahead, waited: column("SELECT waited FROM clock")?.unwrap_or_default() }
         } else {
             // Version 0.1 kept none, but when it wrote last.
             let time = column("SELECT max(written) FROM writer")?.unwrap_or(wall);
-            Mark { time, ..Mark::default() }
+            ClockMark { time, ..ClockMark::default() }
         };
         // An uptime that is less than it was is of another boot, whatever that is called.
         let elapsed = then.map(|then| uptime.saturating_sub(then)).filter(|elapsed| *elapsed >= 0);
@@ -149,7 +149,7 @@ impl StoreClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::store::open::{Source as _, StoreFile};
+    use crate::record::store::open::{DatabaseSource as _, StoreFile};
     use crate::record::store::sqlite::Sqlite;
     use crate::record::store::tests::Folder;
 

@@ -85,7 +85,7 @@ fn refused(path: &Path, error: &io::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::store::open::{Source as _, StoreFile};
+    use crate::record::store::open::{DatabaseSource as _, StoreFile};
     use crate::record::store::tests::Folder;
 
     #[test]

@@ -7,7 +7,7 @@ use super::error::StoreError;
 
 /// One value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record) enum Value<'a> {
+pub(in crate::record) enum SqlValue<'a> {
     Integer(i64),
     Text(&'a str),
     Blob(&'a [u8]),
@@ -16,10 +16,10 @@ pub(in crate::record) enum Value<'a> {
 /// A database that runs statements.
 pub(in crate::record) trait Database {
     /// Runs a statement; how many rows it changed.
-    fn run(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, StoreError>;
+    fn run(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<usize, StoreError>;
 
     /// Runs a query to its end; the first column of its first row.
-    fn number(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Option<i64>, StoreError>;
+    fn number(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Option<i64>, StoreError>;
 }
 
 /// Does `work` in whole or not at all. The lock is taken at the beginning: a transaction that reads first
@@ -38,6 +38,6 @@ pub(super) fn transaction<D: Database, T>(
 }
 
 /// A count as the database keeps it.
-pub(super) fn integer(count: u64) -> Value<'static> {
-    Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+pub(super) fn integer(count: u64) -> SqlValue<'static> {
+    SqlValue::Integer(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -1,11 +1,11 @@
 //! Which processes write the store, and how they ended: one that is killed has counted what it did not write.
 
-use super::database::{Database, Value, transaction};
+use super::database::{Database, SqlValue, transaction};
 use super::error::StoreError;
 use super::reader::{StoreReader, Window};
-use super::spill::{Looking, others};
+use super::spill::{SpillReader, others};
 use crate::record::tally::{instant, micros};
-use Value::{Integer, Text};
+use SqlValue::{Integer, Text};
 use std::collections::HashSet;
 use std::time::SystemTime;
 
@@ -104,7 +104,7 @@ impl StoreReader {
     /// Until when the counts are whole of processes that are gone, and that the store takes to be writing.
     fn not_found_yet(&self) -> Result<Vec<i64>, StoreError> {
         // Who writes now, and who did when the store was opened: a process may have ended or begun since.
-        let Ok(now) = others(self.path(), Looking::ToRead) else { return Ok(Vec::new()) };
+        let Ok(now) = others(self.path(), SpillReader::ToRead) else { return Ok(Vec::new()) };
         let present: HashSet<&str> =
             now.iter().filter(|other| other.is_alive).map(|other| &*other.process).collect();
         let mut gone = Vec::new();

@@ -3,17 +3,17 @@
 //! It stands at the writer's seam around the real one, so what a fault leaves behind is what it would really
 //! leave behind.
 
-use super::database::{Database, Value};
+use super::database::{Database, SqlValue};
 use super::error::{StoreError, StoreErrorKind};
-use super::harm::Harm;
-use super::open::{Left, Opened, Source, StoreFile};
+use super::harm::StoreDamage;
+use super::open::{DamagedStore, DatabaseSource, OpenedStore, StoreFile};
 use super::sqlite::Sqlite;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// What happens at a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::record) enum Ill {
+pub(in crate::record) enum InjectedFault {
     /// It fails, and is not done.
     Fails(StoreErrorKind),
     /// It is done, and reported as failed.
@@ -26,22 +26,22 @@ pub(in crate::record) enum Ill {
 
 /// The course of faults, shared with the test.
 #[derive(Debug, Default)]
-pub(in crate::record) struct Course {
+pub(in crate::record) struct FaultPlan {
     /// Statements run so far.
     pub(in crate::record) statements: usize,
     /// From which statement on what happens, and how often.
-    pub(in crate::record) ill: Option<(usize, Ill, usize)>,
+    pub(in crate::record) ill: Option<(usize, InjectedFault, usize)>,
     /// The process has been killed: nothing happens any more.
     pub(in crate::record) is_dead: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(in crate::record) struct Fate(pub(in crate::record) Arc<Mutex<Course>>);
+pub(in crate::record) struct FaultOutcome(pub(in crate::record) Arc<Mutex<FaultPlan>>);
 
-impl Fate {
+impl FaultOutcome {
     /// From the `nth` statement on, `times` statements meet with `ill`.
-    pub(in crate::record) fn at(nth: usize, ill: Ill, times: usize) -> Self {
-        let course = Course { ill: Some((nth, ill, times)), ..Course::default() };
+    pub(in crate::record) fn at(nth: usize, ill: InjectedFault, times: usize) -> Self {
+        let course = FaultPlan { ill: Some((nth, ill, times)), ..FaultPlan::default() };
         Self(Arc::new(Mutex::new(course)))
     }
 
@@ -53,15 +53,15 @@ impl Fate {
         self.0.lock().unwrap().statements
     }
 
-    fn next(&self) -> Option<Ill> {
+    fn next(&self) -> Option<InjectedFault> {
         let mut course = self.0.lock().unwrap();
         if course.is_dead {
-            return Some(Ill::Killed);
+            return Some(InjectedFault::Killed);
         }
         course.statements += 1;
         let (nth, ill, times) = course.ill?;
         let is_due = (nth..nth.saturating_add(times)).contains(&course.statements);
-        course.is_dead |= is_due && matches!(ill, Ill::Killed | Ill::DoneThenKilled);
+        course.is_dead |= is_due && matches!(ill, InjectedFault::Killed | InjectedFault::DoneThenKilled);
         is_due.then_some(ill)
     }
 
@@ -69,64 +69,68 @@ impl Fate {
         let refuse = |kind| Err(StoreError::new(kind, format!("{kind:?}, as the test wants it")));
         match self.next() {
             None => work(),
-            Some(Ill::Fails(kind)) => refuse(kind),
-            Some(Ill::Killed) => refuse(StoreErrorKind::Io),
-            Some(Ill::DoneButFails(kind)) => work().and_then(|_| refuse(kind)),
-            Some(Ill::DoneThenKilled) => work().and_then(|_| refuse(StoreErrorKind::Io)),
+            Some(InjectedFault::Fails(kind)) => refuse(kind),
+            Some(InjectedFault::Killed) => refuse(StoreErrorKind::Io),
+            Some(InjectedFault::DoneButFails(kind)) => work().and_then(|_| refuse(kind)),
+            Some(InjectedFault::DoneThenKilled) => work().and_then(|_| refuse(StoreErrorKind::Io)),
         }
     }
 }
 
 #[derive(Debug)]
-pub(in crate::record) struct Faulty {
+pub(in crate::record) struct FaultInjector {
     inner: Sqlite,
-    fate: Fate,
+    fate: FaultOutcome,
 }
 
-impl Database for Faulty {
-    fn run(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, StoreError> {
+impl Database for FaultInjector {
+    fn run(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
         let Self { inner, fate } = self;
         fate.meet(|| inner.run(sql, values))
     }
 
-    fn number(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Option<i64>, StoreError> {
+    fn number(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Option<i64>, StoreError> {
         let Self { inner, fate } = self;
         fate.meet(|| inner.number(sql, values))
     }
 }
 
 #[derive(Debug)]
-pub(in crate::record) struct FaultyFile {
+pub(in crate::record) struct FaultInjectingFile {
     file: StoreFile,
-    fate: Fate,
+    fate: FaultOutcome,
 }
 
-impl FaultyFile {
-    pub(in crate::record) fn new(path: PathBuf, fate: Fate) -> Self {
+impl FaultInjectingFile {
+    pub(in crate::record) fn new(path: PathBuf, fate: FaultOutcome) -> Self {
         Self { file: StoreFile::new(path), fate }
     }
 }
 
-impl Source for FaultyFile {
-    type Database = Faulty;
+impl DatabaseSource for FaultInjectingFile {
+    type Database = FaultInjector;
 
-    fn open(&mut self, thorough: bool) -> Result<Opened<Faulty>, StoreError> {
+    fn open(&mut self, thorough: bool) -> Result<OpenedStore<FaultInjector>, StoreError> {
         if self.fate.is_dead() {
             return Err(StoreError::new(StoreErrorKind::Io, "the process is no more"));
         }
-        let Opened { database, set_aside, is_new } = self.file.open(thorough)?;
-        Ok(Opened { database: Faulty { inner: database, fate: self.fate.clone() }, set_aside, is_new })
+        let OpenedStore { database, set_aside, is_new } = self.file.open(thorough)?;
+        Ok(OpenedStore {
+            database: FaultInjector { inner: database, fate: self.fate.clone() },
+            set_aside,
+            is_new,
+        })
     }
 
-    fn harm(&mut self, database: &mut Faulty) -> Result<Option<Harm>, StoreError> {
+    fn harm(&mut self, database: &mut FaultInjector) -> Result<Option<StoreDamage>, StoreError> {
         self.file.harm(&mut database.inner)
     }
 
-    fn leave(&mut self, database: Faulty, harm: Harm) -> Result<Left, StoreError> {
+    fn leave(&mut self, database: FaultInjector, harm: StoreDamage) -> Result<DamagedStore, StoreError> {
         self.file.leave(database.inner, harm)
     }
 
-    fn close(&mut self, database: Faulty) {
+    fn close(&mut self, database: FaultInjector) {
         // A process that was killed tidies nothing up: its connection ends as it is.
         if !self.fate.is_dead() {
             self.file.close(database.inner);

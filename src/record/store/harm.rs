@@ -7,7 +7,7 @@
 use super::database::Database as _;
 use super::error::StoreError;
 use super::sqlite::Sqlite;
-use crate::record::files::{Inode, beside, inode};
+use crate::record::files::{FileId, beside, inode};
 use std::path::Path;
 
 /// What the header of the log takes, and that of each page in it, in bytes.
@@ -16,7 +16,7 @@ const FRAME_HEADER: u64 = 24;
 
 /// What has befallen a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record) enum Harm {
+pub(in crate::record) enum StoreDamage {
     /// Its file is not there, or another is.
     Gone,
     /// Its file is empty.
@@ -31,7 +31,7 @@ pub(in crate::record) enum Harm {
     IndexCut,
 }
 
-impl Harm {
+impl StoreDamage {
     /// What an operator is told once a store is open again, unless the old one is told to be set aside.
     pub(super) const fn told(self, is_new: bool) -> Option<&'static str> {
         match self {
@@ -58,48 +58,49 @@ impl Harm {
 
 /// One file: its inode, and its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) inode: Inode,
+pub(super) struct DatabaseFile {
+    pub(super) inode: FileId,
     pub(super) length: u64,
 }
 
 /// The files of a store.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Parts {
-    pub(super) main: Option<Part>,
-    pub(super) log: Option<Part>,
-    pub(super) index: Option<Part>,
+pub(super) struct DatabaseFiles {
+    pub(super) main: Option<DatabaseFile>,
+    pub(super) log: Option<DatabaseFile>,
+    pub(super) index: Option<DatabaseFile>,
 }
 
-impl Part {
+impl DatabaseFile {
     fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(Self { inode: inode(&metadata), length: metadata.len() })
     }
 }
 
-impl Parts {
+impl DatabaseFiles {
     pub(super) fn of(path: &Path) -> Self {
-        let part = |end| Part::of(&beside(path, end));
-        Self { main: Part::of(path), log: part("-wal"), index: part("-shm") }
+        let part = |end| DatabaseFile::of(&beside(path, end));
+        Self { main: DatabaseFile::of(path), log: part("-wal"), index: part("-shm") }
     }
 
     /// What has befallen these files since they were as they `were`, as far as that shows without asking the database.
-    pub(super) fn harm(&self, were: &Self) -> Option<Harm> {
-        let is_same =
-            |one: Option<Part>, was: Option<Part>| one.map(|one| one.inode) == was.map(|was| was.inode);
+    pub(super) fn harm(&self, were: &Self) -> Option<StoreDamage> {
+        let is_same = |one: Option<DatabaseFile>, was: Option<DatabaseFile>| {
+            one.map(|one| one.inode) == was.map(|was| was.inode)
+        };
         let is_cut = self.index.zip(were.index).is_some_and(|(is, was)| is.length < was.length);
         if were.main.is_none() || !is_same(self.main, were.main) {
-            return Some(Harm::Gone);
+            return Some(StoreDamage::Gone);
         }
         if self.main.is_some_and(|main| main.length == 0) {
-            return Some(Harm::Emptied);
+            return Some(StoreDamage::Emptied);
         }
         if is_same(self.index, were.index) && is_cut {
-            return Some(Harm::IndexCut);
+            return Some(StoreDamage::IndexCut);
         }
-        let is_lost = |is, was: Option<Part>| was.is_some() && !is_same(is, was);
-        (is_lost(self.log, were.log) || is_lost(self.index, were.index)).then_some(Harm::LogGone)
+        let is_lost = |is, was: Option<DatabaseFile>| was.is_some() && !is_same(is, was);
+        (is_lost(self.log, were.log) || is_lost(self.index, were.index)).then_some(StoreDamage::LogGone)
     }
 
     /// The same as far as the database knows how long its files should be. Another process may be at work on them.
@@ -108,7 +109,7 @@ impl Parts {
         were: &Self,
         path: &Path,
         database: &mut Sqlite,
-    ) -> Result<Option<Harm>, StoreError> {
+    ) -> Result<Option<StoreDamage>, StoreError> {
         let mut number = |sql| {
             let number = database.number(sql, &[])?;
             Ok::<_, StoreError>(u64::try_from(number.unwrap_or_default()).unwrap_or_default())
@@ -116,12 +117,12 @@ impl Parts {
         let (page, pages) = (number("PRAGMA page_size")?, number("PRAGMA page_count")?);
         let shrunk = self.main.zip(were.main).filter(|(is, was)| is.length < was.length);
         if shrunk.is_some_and(|(is, _)| is.length < page * pages) {
-            return Ok(Some(Harm::Cut));
+            return Ok(Some(StoreDamage::Cut));
         }
         let frames = database.frames_in_log()?;
         // Looked at again, because the log may have grown. Whoever empties it as one should says so in its index first.
         let log = Self::of(path).log.filter(|log| log.length < LOG_HEADER + frames * (page + FRAME_HEADER));
         let is_cut = frames > 0 && log.is_some() && database.frames_in_log()? == frames;
-        Ok(is_cut.then_some(Harm::LogCut))
+        Ok(is_cut.then_some(StoreDamage::LogCut))
     }
 }

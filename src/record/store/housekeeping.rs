@@ -5,11 +5,11 @@
 //! counts up and loses none. What the cap removes is counted and told. The bytes of a robots.txt that went out
 //! of force less than a week ago are not touched by the cap: fair notice needs them (RFC 9309 §2.4).
 
-use super::database::{Database, Value, integer, transaction};
+use super::database::{Database, SqlValue, integer, transaction};
 use super::error::StoreError;
-use super::losses::{self, Lost};
+use super::losses::{self, NotedLoss};
 use crate::record::tally::{DAY, HOUR, MINUTE, start_of};
-use Value::Integer;
+use SqlValue::Integer;
 
 /// How long roll-ups stay by minute.
 const MINUTES_FOR: i64 = 48 * HOUR;
@@ -26,20 +26,20 @@ const TENTHS: u64 = 9;
 pub(super) struct Keep {
     /// Seconds.
     pub(super) retention: i64,
-    /// Octets.
+    /// Bytes.
     pub(super) max_bytes: u64,
 }
 
 /// What came of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum HousekeepingStep {
     /// There may be more to do.
     More,
     /// There is nothing to do for now.
     Done,
 }
 
-impl Step {
+impl HousekeepingStep {
     const fn of(did_something: bool) -> Self {
         if did_something { Self::More } else { Self::Done }
     }
@@ -48,15 +48,19 @@ impl Step {
 /// Does one step, if there is one to do. `now`, in microseconds, is a plausible time: see [`StoreClock`].
 ///
 /// [`StoreClock`]: super::clock::StoreClock
-pub(super) fn step<D: Database>(database: &mut D, keep: Keep, now: i64) -> Result<Step, StoreError> {
+pub(super) fn step<D: Database>(
+    database: &mut D,
+    keep: Keep,
+    now: i64,
+) -> Result<HousekeepingStep, StoreError> {
     let minutes_end = start_of(now, HOUR) - MINUTES_FOR;
     let hours_end = start_of(now, DAY) - HOURS_FOR;
     let cutoff = start_of(now, 1).saturating_sub(keep.retention);
-    let did_something = shrink(database, keep.max_bytes, now)? == Step::More
+    let did_something = shrink(database, keep.max_bytes, now)? == HousekeepingStep::More
         || fold(database, MINUTE, HOUR, minutes_end)?
         || fold(database, HOUR, DAY, hours_end)?
         || expire(database, cutoff)?;
-    Ok(Step::of(did_something))
+    Ok(HousekeepingStep::of(did_something))
 }
 
 /// Adds the oldest period of `fine` length to the `coarse` one it lies in, if that ended before `end`.
@@ -79,7 +83,8 @@ fn fold<D: Database>(database: &mut D, fine: i64, coarse: i64, end: i64) -> Resu
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
 fn expire<D: Database>(database: &mut D, cutoff: i64) -> Result<bool, StoreError> {
     for span in SPANS {
-        let removed = transaction(database, |database| remove_counts(database, span, cutoff, Lost::Expired))?;
+        let removed =
+            transaction(database, |database| remove_counts(database, span, cutoff, NotedLoss::Expired))?;
         if removed.is_some() {
             return Ok(true);
         }
@@ -98,7 +103,7 @@ fn remove_counts<D: Database>(
     database: &mut D,
     span: i64,
     end: i64,
-    lost: Lost,
+    lost: NotedLoss,
 ) -> Result<Option<u64>, StoreError> {
     let oldest = database.number("SELECT min(start) FROM rollup WHERE span = ?1", &[Integer(span)])?;
     let Some(start) = oldest.filter(|start| start.saturating_add(span) <= end) else { return Ok(None) };
@@ -140,30 +145,34 @@ const EXPIRED: [&str; 15] = [
 
 /// Makes the store smaller by one piece when it is larger than it may be, and gives what is free back to the
 /// disk when that is much.
-pub(super) fn shrink<D: Database>(database: &mut D, max_bytes: u64, now: i64) -> Result<Step, StoreError> {
+pub(super) fn shrink<D: Database>(
+    database: &mut D,
+    max_bytes: u64,
+    now: i64,
+) -> Result<HousekeepingStep, StoreError> {
     let mut pragma = |sql| database.number(sql, &[]).map(Option::unwrap_or_default);
     let pages = pragma("PRAGMA page_count")?;
     let (free, size) = (pragma("PRAGMA freelist_count")?, pragma("PRAGMA page_size")?);
-    let octets = |pages: i64| u64::try_from(pages.saturating_mul(size)).unwrap_or_default();
+    let bytes = |pages: i64| u64::try_from(pages.saturating_mul(size)).unwrap_or_default();
     let limit = max_bytes / 10 * TENTHS;
-    let is_worth_it = free > (pages / 8).max(256) || (free > 0 && octets(pages) > limit);
+    let is_worth_it = free > (pages / 8).max(256) || (free > 0 && bytes(pages) > limit);
     if is_worth_it {
         database.number("PRAGMA incremental_vacuum(1000)", &[])?;
-        return Ok(Step::More);
+        return Ok(HousekeepingStep::More);
     }
-    if octets(pages) <= limit {
-        return Ok(Step::Done);
+    if bytes(pages) <= limit {
+        return Ok(HousekeepingStep::Done);
     }
     for piece in &OLDEST {
         if transaction(database, |database| piece.remove(database, now))? {
-            return Ok(Step::More);
+            return Ok(HousekeepingStep::More);
         }
     }
-    Ok(Step::Done)
+    Ok(HousekeepingStep::Done)
 }
 
 /// One kind of row that can go. In its statements `?1` is the start of the day, in seconds.
-enum Piece {
+enum RemovableRows {
     Details(&'static str),
     /// The oldest roll-ups of former days of this length.
     Counts(i64),
@@ -171,7 +180,7 @@ enum Piece {
     Reads,
 }
 
-impl Piece {
+impl RemovableRows {
     fn remove<D: Database>(&self, database: &mut D, now: i64) -> Result<bool, StoreError> {
         let today = start_of(now, DAY);
         let rows = |rows| u64::try_from(rows).unwrap_or_default();
@@ -181,7 +190,7 @@ impl Piece {
                 (DETAILS_REMOVED, rows(gone), gone > 0)
             }
             Self::Counts(span) => {
-                let removed = remove_counts(database, span, today, Lost::Removed)?;
+                let removed = remove_counts(database, span, today, NotedLoss::Removed)?;
                 (COUNTS_REMOVED, removed.unwrap_or_default(), removed.is_some())
             }
             Self::Reads => {
@@ -193,7 +202,7 @@ impl Piece {
         database.run(
             "INSERT INTO meta (name, value) VALUES (?1, ?2)
              ON CONFLICT DO UPDATE SET value = value + excluded.value",
-            &[Value::Text(counter), integer(removed)],
+            &[SqlValue::Text(counter), integer(removed)],
         )?;
         Ok(is_gone)
     }
@@ -201,33 +210,33 @@ impl Piece {
 
 /// What the size cap takes, in this order: the details of former days, then the oldest counts, and what is
 /// of today only when nothing else is left.
-const OLDEST: [Piece; 8] = [
-    Piece::Details(
+const OLDEST: [RemovableRows; 8] = [
+    RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
          (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
          ORDER BY day, subject LIMIT 4)",
     ),
-    Piece::Details(
+    RemovableRows::Details(
         "DELETE FROM sample WHERE id IN
          (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
     ),
-    Piece::Details(
+    RemovableRows::Details(
         "DELETE FROM robots WHERE sha256 IN (SELECT sha256 FROM version
          WHERE until > 0 AND until < (?1 - 604800) * 1000000 ORDER BY until LIMIT 4)
          AND sha256 NOT IN (SELECT sha256 FROM version
          WHERE until = 0 OR until >= (?1 - 604800) * 1000000)",
     ),
-    Piece::Counts(DAY),
-    Piece::Counts(HOUR),
-    Piece::Counts(MINUTE),
-    Piece::Details(
+    RemovableRows::Counts(DAY),
+    RemovableRows::Counts(HOUR),
+    RemovableRows::Counts(MINUTE),
+    RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
          (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
          ORDER BY targets DESC LIMIT 1)",
     ),
-    Piece::Reads,
+    RemovableRows::Reads,
 ];
 
 /// The sites and times of the reads that go next, one row for a site and day: there it cannot be said that nothing was read.

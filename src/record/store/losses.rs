@@ -1,11 +1,11 @@
 //! What is missing of the counts, by the time it is missing of. It is kept with the counts, so that it is told as long as
 //! they are, whichever process lost it.
 
-use super::database::{Database, Value, integer};
+use super::database::{Database, SqlValue, integer};
 use super::error::StoreError;
 use super::reader::{StoreReader, Window};
 use crate::record::tally::{HOUR, Losses, begins, instant};
-use Value::{Integer, Text};
+use SqlValue::{Integer, Text};
 use serde::Serialize;
 use std::time::SystemTime;
 
@@ -27,7 +27,7 @@ pub enum LossReason {
 
 /// Requests of a time that are not in the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingSpan {
     /// Why.
     pub reason: LossReason,
     /// The start of the first period of which some are missing.
@@ -41,7 +41,7 @@ pub struct Missing {
 /// What the store notes as missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
-pub(super) enum Lost {
+pub(super) enum NotedLoss {
     Details,
     Reads,
     /// They found no room in memory.
@@ -56,7 +56,7 @@ pub(super) enum Lost {
 /// Notes that `count` are missing of the period of `span` seconds that holds `start`; of the hour, where that is shorter.
 pub(super) fn add<D: Database>(
     database: &mut D,
-    lost: Lost,
+    lost: NotedLoss,
     (start, span): (i64, i64),
     count: u64,
 ) -> Result<(), StoreError> {
@@ -79,9 +79,9 @@ impl StoreReader {
     pub fn losses(&self, window: &Window) -> Result<Losses, StoreError> {
         let of = |lost| self.lost(lost, window).map(|found| found.map_or(0, |(_, _, count)| count));
         Ok(Losses {
-            details_dropped: of(Lost::Details)?,
-            reads_lost: of(Lost::Reads)?,
-            counts_lost: of(Lost::Requests)?,
+            details_dropped: of(NotedLoss::Details)?,
+            reads_lost: of(NotedLoss::Reads)?,
+            counts_lost: of(NotedLoss::Requests)?,
         })
     }
 
@@ -90,21 +90,21 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn missing(&self, window: &Window) -> Result<Vec<Missing>, StoreError> {
+    pub fn missing(&self, window: &Window) -> Result<Vec<MissingSpan>, StoreError> {
         let mut found = Vec::new();
         for (lost, reason) in [
-            (Lost::Requests, LossReason::NotWritten),
-            (Lost::Removed, LossReason::SizeCap),
-            (Lost::Expired, LossReason::Retention),
+            (NotedLoss::Requests, LossReason::NotWritten),
+            (NotedLoss::Removed, LossReason::SizeCap),
+            (NotedLoss::Expired, LossReason::Retention),
         ] {
             if let Some((from, to, requests)) = self.lost(lost, window)? {
                 let [from, to] = [from, to].map(|second| instant(begins(second)));
-                found.push(Missing { reason, from, to, requests: Some(requests) });
+                found.push(MissingSpan { reason, from, to, requests: Some(requests) });
             }
         }
         found.extend(self.waiting(window)?);
         let ends = self.unclean_ends(window)?.into_iter();
-        found.extend(ends.map(|(from, to)| Missing {
+        found.extend(ends.map(|(from, to)| MissingSpan {
             reason: LossReason::UncleanEnd,
             from,
             to,
@@ -114,9 +114,9 @@ impl StoreReader {
     }
 
     /// Requests of a time that wait beside the store.
-    fn waiting(&self, window: &Window) -> Result<Option<Missing>, StoreError> {
+    fn waiting(&self, window: &Window) -> Result<Option<MissingSpan>, StoreError> {
         let (from, to) = window.seconds();
-        let mut found: Option<Missing> = None;
+        let mut found: Option<MissingSpan> = None;
         for other in self.processes() {
             // A damaged one is told of by the gateway that sets it aside.
             let Ok(kept) = other.read() else { continue };
@@ -129,8 +129,12 @@ impl StoreReader {
             {
                 let [from, to] =
                     [period.start, period.start + period.span].map(|second| instant(begins(second)));
-                let known =
-                    found.get_or_insert(Missing { reason: LossReason::Waiting, from, to, requests: Some(0) });
+                let known = found.get_or_insert(MissingSpan {
+                    reason: LossReason::Waiting,
+                    from,
+                    to,
+                    requests: Some(0),
+                });
                 (known.from, known.to) = (known.from.min(from), known.to.max(to));
                 known.requests = known.requests.map(|requests| requests.saturating_add(count));
             }
@@ -139,7 +143,7 @@ impl StoreReader {
     }
 
     /// The first second, the second after the last, and the sum.
-    fn lost(&self, lost: Lost, window: &Window) -> Result<Option<(i64, i64, u64)>, StoreError> {
+    fn lost(&self, lost: NotedLoss, window: &Window) -> Result<Option<(i64, i64, u64)>, StoreError> {
         let (from, to) = window.seconds();
         let sql = "SELECT min(start), max(start + span), sum(count) FROM loss
                    WHERE kind = ?1 AND start + span > ?2 AND start < ?3 HAVING count(*) > 0";

@@ -1,23 +1,23 @@
 //! Opening the store, whatever is found in its place.
 //!
 //! A file that is no database, or a broken one, is set aside under another name and never deleted. One that was moved
-//! away, replaced or emptied while it was open is noticed ([`Harm`]), and left to whoever moved it.
+//! away, replaced or emptied while it was open is noticed ([`StoreDamage`]), and left to whoever moved it.
 
 use super::database::Database;
 use super::error::{StoreError, StoreErrorKind};
-use super::harm::{Harm, Part, Parts};
+use super::harm::{DatabaseFile, DatabaseFiles, StoreDamage};
 use super::schema;
 use super::sqlite::Sqlite;
-use crate::record::files::{Inode, beside, inode_at};
+use crate::record::files::{FileId, beside, inode_at};
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Files up to this size, in octets, are checked when they are first opened: a fraction of a second.
+/// Files up to this size, in bytes, are checked when they are first opened: a fraction of a second.
 const CHEAP_CHECK: u64 = 64 * 1024 * 1024;
 
 /// What came of opening.
 #[derive(Debug)]
-pub(in crate::record) struct Opened<D> {
+pub(in crate::record) struct OpenedStore<D> {
     pub(super) database: D,
     /// Where the broken store went that was found.
     pub(super) set_aside: Option<PathBuf>,
@@ -27,25 +27,25 @@ pub(in crate::record) struct Opened<D> {
 
 /// What became of a store that came to harm.
 #[derive(Debug)]
-pub(in crate::record) struct Left {
+pub(in crate::record) struct DamagedStore {
     /// Where what is left of it went.
     pub(super) set_aside: Option<PathBuf>,
     /// What has befallen it after all.
-    pub(super) harm: Harm,
+    pub(super) harm: StoreDamage,
 }
 
 /// Where databases come from.
-pub(in crate::record) trait Source {
+pub(in crate::record) trait DatabaseSource {
     type Database: Database;
 
     /// Opens the store, new if need be. With `thorough`, it is checked in full whatever its size.
-    fn open(&mut self, thorough: bool) -> Result<Opened<Self::Database>, StoreError>;
+    fn open(&mut self, thorough: bool) -> Result<OpenedStore<Self::Database>, StoreError>;
 
     /// What has befallen the store's files since they were looked at last.
-    fn harm(&mut self, database: &mut Self::Database) -> Result<Option<Harm>, StoreError>;
+    fn harm(&mut self, database: &mut Self::Database) -> Result<Option<StoreDamage>, StoreError>;
 
     /// Closes a store that came to harm; what is left of it is saved or set aside.
-    fn leave(&mut self, database: Self::Database, harm: Harm) -> Result<Left, StoreError>;
+    fn leave(&mut self, database: Self::Database, harm: StoreDamage) -> Result<DamagedStore, StoreError>;
 
     /// Leaves the store tidy before it is closed.
     fn close(&mut self, database: Self::Database);
@@ -55,16 +55,16 @@ pub(in crate::record) trait Source {
 #[derive(Debug)]
 pub(in crate::record) struct StoreFile {
     path: PathBuf,
-    inode: Option<Inode>,
+    inode: Option<FileId>,
     /// The inode that was checked and found sound.
-    sound: Option<Inode>,
+    sound: Option<FileId>,
     /// Its files as they were looked at last.
-    parts: Parts,
+    parts: DatabaseFiles,
 }
 
 impl StoreFile {
     pub(in crate::record) fn new(path: PathBuf) -> Self {
-        Self { path, inode: None, sound: None, parts: Parts::default() }
+        Self { path, inode: None, sound: None, parts: DatabaseFiles::default() }
     }
 
     /// The store, and whether there was none.
@@ -81,20 +81,20 @@ impl StoreFile {
             self.sound = self.inode;
         }
         let is_new = schema::migrate(&mut database, &self.path)?;
-        self.parts = Parts::of(&self.path);
+        self.parts = DatabaseFiles::of(&self.path);
         Ok((database, is_new))
     }
 
     /// Moves what is left of the log out of the way: it must not be taken for that of another store.
     fn set_log_aside(&self) {
-        let is_ours = |end: &str, was: Option<Part>| {
+        let is_ours = |end: &str, was: Option<DatabaseFile>| {
             was.is_some() && inode_at(&beside(&self.path, end)) == was.map(|was| was.inode)
         };
         if is_ours("-wal", self.parts.log) {
             let log = beside(&self.path, "-wal");
             // Where it cannot be moved, it cannot be removed either.
             let _ = match self.parts.log {
-                Some(Part { length: 0, .. }) => std::fs::remove_file(log),
+                Some(DatabaseFile { length: 0, .. }) => std::fs::remove_file(log),
                 _ => std::fs::rename(log, beside(&self.aside(), "-wal")),
             };
         }
@@ -126,23 +126,23 @@ impl StoreFile {
     }
 }
 
-impl Source for StoreFile {
+impl DatabaseSource for StoreFile {
     type Database = Sqlite;
 
-    fn open(&mut self, thorough: bool) -> Result<Opened<Sqlite>, StoreError> {
+    fn open(&mut self, thorough: bool) -> Result<OpenedStore<Sqlite>, StoreError> {
         match self.try_open(thorough) {
-            Ok((database, is_new)) => Ok(Opened { database, set_aside: None, is_new }),
+            Ok((database, is_new)) => Ok(OpenedStore { database, set_aside: None, is_new }),
             Err(error) if error.kind() == StoreErrorKind::Corrupt => {
                 let set_aside = self.set_aside()?;
                 let (database, is_new) = self.try_open(false)?;
-                Ok(Opened { database, set_aside, is_new })
+                Ok(OpenedStore { database, set_aside, is_new })
             }
             Err(error) => Err(error),
         }
     }
 
-    fn harm(&mut self, database: &mut Sqlite) -> Result<Option<Harm>, StoreError> {
-        let parts = Parts::of(&self.path);
+    fn harm(&mut self, database: &mut Sqlite) -> Result<Option<StoreDamage>, StoreError> {
+        let parts = DatabaseFiles::of(&self.path);
         let harm = match parts.harm(&self.parts) {
             None => parts.harm_within(&self.parts, &self.path, database)?,
             harm => harm,
@@ -154,19 +154,20 @@ impl Source for StoreFile {
         Ok(harm)
     }
 
-    fn leave(&mut self, mut database: Sqlite, harm: Harm) -> Result<Left, StoreError> {
+    fn leave(&mut self, mut database: Sqlite, harm: StoreDamage) -> Result<DamagedStore, StoreError> {
         // What the log holds is put into the file, wherever that is now. No other harm leaves a log to go by.
-        let is_saved = matches!(harm, Harm::Gone | Harm::LogGone) && database.checkpoint().is_ok();
+        let is_saved =
+            matches!(harm, StoreDamage::Gone | StoreDamage::LogGone) && database.checkpoint().is_ok();
         database.abandon();
-        let harm = if harm == Harm::LogGone && !is_saved { Harm::LogCut } else { harm };
-        let set_aside = if harm == Harm::Emptied { self.set_aside()? } else { None };
-        if matches!(harm, Harm::Gone | Harm::LogCut) {
-            self.parts.log = Parts::of(&self.path)
+        let harm = if harm == StoreDamage::LogGone && !is_saved { StoreDamage::LogCut } else { harm };
+        let set_aside = if harm == StoreDamage::Emptied { self.set_aside()? } else { None };
+        if matches!(harm, StoreDamage::Gone | StoreDamage::LogCut) {
+            self.parts.log = DatabaseFiles::of(&self.path)
                 .log
                 .filter(|log| Some(log.inode) == self.parts.log.map(|was| was.inode));
             self.set_log_aside();
         }
-        Ok(Left { set_aside, harm })
+        Ok(DamagedStore { set_aside, harm })
     }
 
     fn close(&mut self, mut database: Sqlite) {
@@ -213,14 +214,14 @@ mod tests {
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;
         for number in 0..2_000 {
-            let values = [super::super::database::Value::Integer(number)];
+            let values = [super::super::database::SqlValue::Integer(number)];
             database.run("INSERT INTO stranger (day, name) VALUES (?1, 'name ' || ?1)", &values).unwrap();
         }
         file.close(database);
-        let mut octets = std::fs::read(folder.store()).unwrap();
-        let middle = octets.len() - 8_192;
-        octets[middle..middle + 4_096].fill(0x5A);
-        std::fs::write(folder.store(), octets).unwrap();
+        let mut bytes = std::fs::read(folder.store()).unwrap();
+        let middle = bytes.len() - 8_192;
+        bytes[middle..middle + 4_096].fill(0x5A);
+        std::fs::write(folder.store(), bytes).unwrap();
         assert!(StoreFile::new(folder.store()).open(false).unwrap().set_aside.is_some());
     }
 
@@ -258,11 +259,11 @@ mod tests {
     }
 
     /// What is found after `work` on the files of a store that holds something, of which the log does not know all.
-    fn after(work: impl Fn(&Path)) -> (Option<Harm>, Left, Opened<Sqlite>) {
+    fn after(work: impl Fn(&Path)) -> (Option<StoreDamage>, DamagedStore, OpenedStore<Sqlite>) {
         let folder = Folder::new();
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;
-        let values = [super::super::database::Value::Integer(7)];
+        let values = [super::super::database::SqlValue::Integer(7)];
         let sql = "INSERT INTO robots (sha256, bytes) VALUES (?1, zeroblob(100000))";
         database.run(sql, &values).unwrap();
         database.checkpoint().unwrap();
@@ -279,7 +280,7 @@ mod tests {
         std::fs::File::options().write(true).open(beside(path, end)).unwrap().set_len(length).unwrap();
     }
 
-    fn has_late(opened: &mut Opened<Sqlite>) -> bool {
+    fn has_late(opened: &mut OpenedStore<Sqlite>) -> bool {
         opened.database.number("SELECT value FROM meta WHERE name = 'late'", &[]).unwrap() == Some(7)
     }
 
@@ -290,15 +291,15 @@ mod tests {
                 std::fs::remove_file(beside(path, end)).unwrap();
             }
         });
-        assert_eq!((harm, left.set_aside, opened.is_new), (Some(Harm::Gone), None, true));
+        assert_eq!((harm, left.set_aside, opened.is_new), (Some(StoreDamage::Gone), None, true));
         let (harm, left, mut opened) = after(|path| std::fs::remove_file(path).unwrap());
-        assert_eq!((harm, left.set_aside, opened.is_new), (Some(Harm::Gone), None, true));
+        assert_eq!((harm, left.set_aside, opened.is_new), (Some(StoreDamage::Gone), None, true));
         assert!(!has_late(&mut opened), "the old log is not the new store's");
         let (harm, left, opened) = after(|path| cut(path, "", 0));
-        assert_eq!((harm, opened.is_new), (Some(Harm::Emptied), true));
+        assert_eq!((harm, opened.is_new), (Some(StoreDamage::Emptied), true));
         assert!(left.set_aside.is_some_and(|aside| aside.to_str().unwrap().contains(".corrupt-")));
         let (harm, _, opened) = after(|path| cut(path, "", 8_192));
-        assert_eq!((harm, opened.is_new), (Some(Harm::Cut), true));
+        assert_eq!((harm, opened.is_new), (Some(StoreDamage::Cut), true));
         assert!(opened.set_aside.is_some());
     }
 
@@ -306,21 +307,24 @@ mod tests {
     fn a_store_that_lacks_its_log_or_index_is_gone_on_with() {
         for end in ["-wal", "-shm"] {
             let (harm, left, mut opened) = after(|path| std::fs::remove_file(beside(path, end)).unwrap());
-            assert_eq!((harm, left.harm), (Some(Harm::LogGone), Harm::LogGone), "{end}");
+            assert_eq!((harm, left.harm), (Some(StoreDamage::LogGone), StoreDamage::LogGone), "{end}");
             assert!(!opened.is_new && opened.set_aside.is_none() && has_late(&mut opened), "{end}");
         }
         let (harm, _, mut opened) = after(|path| cut(path, "-shm", 0));
-        assert_eq!((harm, opened.is_new, has_late(&mut opened)), (Some(Harm::IndexCut), false, true));
+        assert_eq!((harm, opened.is_new, has_late(&mut opened)), (Some(StoreDamage::IndexCut), false, true));
         for length in [0, 1_000] {
             let (harm, _, mut opened) = after(|path| cut(path, "-wal", length));
-            assert_eq!((harm, opened.is_new, has_late(&mut opened)), (Some(Harm::LogCut), false, false));
+            assert_eq!(
+                (harm, opened.is_new, has_late(&mut opened)),
+                (Some(StoreDamage::LogCut), false, false)
+            );
         }
     }
 
     #[test]
     fn a_store_that_is_moved_away_has_all_of_its_log() {
         let (harm, _, _) = after(|path| std::fs::rename(path, path.with_extension("away")).unwrap());
-        assert_eq!(harm, Some(Harm::Gone));
+        assert_eq!(harm, Some(StoreDamage::Gone));
         let folder = Folder::new();
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;

@@ -7,16 +7,18 @@ mod counts;
 mod names;
 mod notice;
 
-pub use counts::{PathTotal, Point, Presence, Stretch, Total};
-pub use notice::{ReadTotal, Remembered, VersionRecord};
+pub use counts::{DecisionCount, PathTotal, PeriodCount, SeenSpan, TimelinePoint};
+pub use notice::{ReadTotal, StoredNotice, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
 use super::schema;
-use super::spill::{Looking, Other, others};
+use super::spill::{Other, SpillReader, others};
 use crate::identify::Purpose;
 use crate::record::files::beside;
-use crate::record::tally::{DAY, Decision, HOUR, MINUTE, Subject, begins, instant, micros, start_of};
+use crate::record::tally::{
+    CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
+};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params, Row};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +42,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn admits(&self, subject: &Subject) -> bool {
+    fn admits(&self, subject: &CountSubject) -> bool {
         let same_name =
             |wanted: &String| subject.crawler.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
         self.site.as_ref().is_none_or(|site| site.eq_ignore_ascii_case(&subject.site))
@@ -73,7 +75,7 @@ impl Window {
 
 /// What the size cap has removed since the store began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedCounts {
     /// Targets by day, events in full and readers.
     pub details: u64,
     /// Requests whose counts are gone.
@@ -82,11 +84,11 @@ pub struct Removed {
 
 /// One event in full.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct SampleEvent {
     /// Whose it is.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<CountSubject>,
     /// What was decided.
-    pub decision: Arc<Decision>,
+    pub decision: Arc<CountedDecision>,
     /// When it was.
     pub time: SystemTime,
     /// Its line of the journal: JSON.
@@ -112,7 +114,7 @@ impl StoreReader {
             return Err(schema::missing(path));
         }
         // Before the look at the store: what is moved from there to here meanwhile is not told as missing.
-        let processes = others(path, Looking::ToRead).unwrap_or_default();
+        let processes = others(path, SpillReader::ToRead).unwrap_or_default();
         let connection = connect(path).or_else(|error| match error.kind() {
             // Whoever holds it may be writing: a look past the lock could see half of that.
             StoreErrorKind::Busy => Err(error),
@@ -217,26 +219,26 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn removed(&self) -> Result<Removed, StoreError> {
+    pub fn removed(&self) -> Result<RemovedCounts, StoreError> {
         let of = |name: &str| -> Result<u64, StoreError> {
             let value: Option<i64> = self.value("SELECT value FROM meta WHERE name = ?1", [name])?;
             Ok(unsigned(value.unwrap_or_default()))
         };
-        Ok(Removed { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
+        Ok(RemovedCounts { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
     }
 
     /// Events in full, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn samples(&self, window: &Window, filter: &Filter) -> Result<Vec<Sample>, StoreError> {
+    pub fn samples(&self, window: &Window, filter: &Filter) -> Result<Vec<SampleEvent>, StoreError> {
         let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
         let sql = "SELECT subject, decision, time, event FROM sample WHERE time >= ?1 AND time < ?2
                    ORDER BY time DESC, id DESC";
         let samples = self.rows(sql, [micros(window.from), micros(window.to)], |row| {
             let (subject, decision) = (subjects.get(&row.get(0)?), decisions.get(&row.get(1)?));
             let (time, event) = (instant(row.get(2)?), row.get(3)?);
-            let sample = |(subject, decision)| Sample {
+            let sample = |(subject, decision)| SampleEvent {
                 subject: Arc::clone(subject),
                 decision: Arc::clone(decision),
                 time,

@@ -8,11 +8,11 @@
 mod form;
 mod left;
 
-pub(super) use left::{Kept, Looking, Other, Unreadable, others};
+pub(super) use left::{Other, SpillFile, SpillReader, UnreadableSpill, others};
 
 use crate::record::files::{beside, inode, inode_at, sync_folder_of};
-use crate::record::tally::Batch;
-use form::{AccountLine, BatchLine, Detail, Line, ProcessLine};
+use crate::record::tally::CountBatch;
+use form::{AccountLine, BatchLine, Detail, ProcessLine, SpillLine};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -80,10 +80,10 @@ impl Spill {
 
     /// Keeps batches, in place of what was kept before; `is_all` where the process will count no more. Without room for
     /// everything, counts and reads alone.
-    pub(super) fn put(&mut self, batches: &[(i64, &Batch)], is_all: bool, now: i64) -> io::Result<()> {
+    pub(super) fn put(&mut self, batches: &[(i64, &CountBatch)], is_all: bool, now: i64) -> io::Result<()> {
         let begun = Instant::now();
         let process = ProcessLine { form: FORM, process: (&*self.process).into(), at: now, is_all };
-        let process = Line::Process(process);
+        let process = SpillLine::Process(process);
         let part = beside(&self.path, PART);
         let write = |detail| write(&part, self.most, &process, batches, detail);
         let file = write(Detail::Full)
@@ -115,8 +115,8 @@ impl Spill {
 fn write(
     path: &Path,
     most: u64,
-    process: &Line<'_>,
-    batches: &[(i64, &Batch)],
+    process: &SpillLine<'_>,
+    batches: &[(i64, &CountBatch)],
     detail: Detail,
 ) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(path)?;
@@ -125,29 +125,29 @@ fn write(
         Ok(()) | Err(TryLockError::Error(_)) => {}
         Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
     }
-    let mut to = BufWriter::new(Bounded { file: &file, digest: Sha256::new(), room: most });
+    let mut to = BufWriter::new(BoundedWriter { file: &file, digest: Sha256::new(), room: most });
     process.write(&mut to)?;
     for (sequence, batch) in batches {
-        Line::Batch(BatchLine::of(batch, *sequence, detail)).write(&mut to)?;
+        SpillLine::Batch(BatchLine::of(batch, *sequence, detail)).write(&mut to)?;
         for (subject, account) in &batch.accounts {
-            Line::Account(Box::new(AccountLine::of(subject, account, detail))).write(&mut to)?;
+            SpillLine::Account(Box::new(AccountLine::of(subject, account, detail))).write(&mut to)?;
         }
     }
     let mut to = to.into_inner().map_err(io::IntoInnerError::into_error)?;
     let digest = std::mem::take(&mut to.digest).finalize();
-    Line::Sha256(crate::record::hexadecimal(&digest).into()).write(&mut to)?;
+    SpillLine::Sha256(crate::record::hexadecimal(&digest).into()).write(&mut to)?;
     file.sync_all()?;
     Ok(file)
 }
 
 /// Counts what is written, and refuses what is too much.
-struct Bounded<'a> {
+struct BoundedWriter<'a> {
     file: &'a File,
     digest: Sha256,
     room: u64,
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.room = self.room.checked_sub(written as u64).ok_or(io::ErrorKind::FileTooLarge)?;

@@ -4,7 +4,7 @@
 //! `NORMAL`, but that syncs at checkpoints only, so a loss of power could take many seconds of counts with
 //! it. A few commits a second on a thread of its own can afford the sync.
 
-use super::database::{Database, Value};
+use super::database::{Database, SqlValue};
 use super::error::{StoreError, StoreErrorKind};
 use super::schema::refuse_newer;
 use rusqlite::config::DbConfig;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How many prepared statements are kept.
 const STATEMENTS: usize = 64;
 
-/// The write-ahead log is cut back to this many octets when all of it is in the database.
+/// The write-ahead log is cut back to this many bytes when all of it is in the database.
 const WAL_BYTES: u32 = 4 * 1024 * 1024;
 
 /// A connection that writes.
@@ -80,7 +80,7 @@ impl Sqlite {
             let message = format!("{}: the name is not UTF-8, which the database needs", path.display());
             return Err(StoreError::new(StoreErrorKind::Io, message));
         };
-        self.run("VACUUM INTO ?1", &[Value::Text(path)]).map(|_| ())
+        self.run("VACUUM INTO ?1", &[SqlValue::Text(path)]).map(|_| ())
     }
 
     /// Runs several statements that give no rows.
@@ -118,12 +118,12 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn run(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<usize, StoreError> {
+    fn run(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         statement.execute(params_from_iter(values)).map_err(StoreError::from)
     }
 
-    fn number(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<Option<i64>, StoreError> {
+    fn number(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Option<i64>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let has_columns = statement.column_count() > 0;
         let mut rows = statement.query(params_from_iter(values))?;
@@ -138,12 +138,12 @@ impl Database for Sqlite {
     }
 }
 
-impl ToSql for Value<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Integer(number) => ValueRef::Integer(*number),
             Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Blob(octets) => ValueRef::Blob(octets),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }

@@ -1,12 +1,14 @@
 //! The store as a whole: what is recorded through the real writer is what the reader tells.
 
 use super::*;
-use crate::decide::{Notice, NoticeTime, Outcome, Read, Reason, Ruling, Verdict, Version, VersionId};
+use crate::decide::{
+    Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
+};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Basis, Client, Identity, Proof};
-use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, Reader, Recorder};
+use crate::identify::{Basis, ClientKind, Identity, Proof};
+use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder};
 use crate::request::{RequestFacts, Scheme};
-use crate::robots::{Kind, Rule};
+use crate::robots::{Rule, RuleKind};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,7 +59,7 @@ impl Drop for Folder {
 }
 
 pub(in crate::record) fn identity(crawler: &str, basis: Basis) -> Identity {
-    let (client, tokens) = (Client::Crawler, Arc::new([]));
+    let (client, tokens) = (ClientKind::Crawler, Arc::new([]));
     Identity { client, crawler: Some(crawler.into()), purpose: None, tokens, star: true, basis }
 }
 
@@ -67,7 +69,7 @@ pub(in crate::record) struct Request<'a> {
     pub(in crate::record) crawler: &'a str,
     pub(in crate::record) basis: Basis,
     pub(in crate::record) target: &'a str,
-    pub(in crate::record) outcome: Outcome,
+    pub(in crate::record) outcome: VerdictOutcome,
     pub(in crate::record) at: SystemTime,
     /// The third number of its address of IPv4.
     pub(in crate::record) network: u8,
@@ -75,22 +77,22 @@ pub(in crate::record) struct Request<'a> {
 
 impl<'a> Request<'a> {
     pub(in crate::record) fn of(crawler: &'a str, target: &'a str) -> Self {
-        let outcome = Outcome::Violation(Notice::Read);
+        let outcome = VerdictOutcome::Violation(Notice::Read);
         Self { crawler, basis: Basis::Catalogue, target, outcome, at: SystemTime::now(), network: 1 }
     }
 
     pub(in crate::record) fn record(self, recorder: &Recorder) {
         let rule = Rule {
-            kind: Kind::Disallow,
+            kind: RuleKind::Disallow,
             line: 2,
             text: b"Disallow: /",
             marked: b"Disallow: /",
             pattern: b"/",
-            octets: 1,
+            bytes: 1,
         };
         let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(b"a"));
-        let verdict = Verdict { outcome: self.outcome, reason: Reason::Rule, ruling, version };
+        let verdict = Verdict { outcome: self.outcome, reason: VerdictReason::Rule, ruling, version };
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -105,7 +107,7 @@ impl<'a> Request<'a> {
             proof: Proof::Unchecked,
             verdict: &verdict,
             mode: Mode::Enforce,
-            action: if self.outcome == Outcome::Allow { Action::Forward } else { Action::Refuse },
+            action: if self.outcome == VerdictOutcome::Allow { Action::Forward } else { Action::Refuse },
             site: "example.org",
             now: self.at,
             request_id: "1",
@@ -134,7 +136,7 @@ pub(in crate::record) fn by_crawler(reader: &StoreReader) -> HashMap<String, u64
 
 /// What fair notice makes of a read is not the store's affair.
 pub(in crate::record) fn some_read() -> Read {
-    Read { rules: Version::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
+    Read { rules: RobotsVersion::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
 }
 
 pub(super) fn noon() -> SystemTime {

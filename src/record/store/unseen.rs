@@ -1,11 +1,11 @@
 //! Times in which reads of robots.txt may have gone unseen, by site and what showed it.
 
-use super::database::{Database, Value};
+use super::database::{Database, SqlValue};
 use super::error::StoreError;
 use super::reader::{StoreReader, Window};
 use crate::record::tally::{DAY, instant, micros};
 use crate::record::unseen::Unseen;
-use Value::{Integer, Text};
+use SqlValue::{Integer, Text};
 use std::time::SystemTime;
 
 /// How long a copy of robots.txt may be gone by, in microseconds (RFC 9309 §2.4). What is noted at shorter intervals is

@@ -6,17 +6,18 @@
 
 mod details;
 
-use super::database::{Database, Value, integer, transaction};
+use super::database::{Database, SqlValue, integer, transaction};
 use super::error::StoreError;
-use super::losses::{self, Lost};
+use super::losses::{self, NotedLoss};
 use super::{schema, unseen, words};
 use crate::decide::VersionId;
 use crate::identify::Purpose;
-use crate::record::octets::printable;
+use crate::record::bytes::printable;
 use crate::record::tally::{
-    Account, Batch, DAY, Decision, HOUR, InForce, PathCounts, PathDays, Seen, Subject, SubjectRef, start_of,
+    CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, PathCounts, PathDays, SeenInstants,
+    SubjectCounts, SubjectRef, start_of,
 };
-use Value::{Blob, Integer, Text};
+use SqlValue::{Blob, Integer, Text};
 use sha2::{Digest as _, Sha256};
 
 /// Targets of a subject and day that are kept by name.
@@ -43,7 +44,7 @@ pub(super) struct BatchId<'a> {
 /// Writes a batch, unless it is written already. `now` is in microseconds.
 pub(super) fn write<D: Database>(
     database: &mut D,
-    batch: &Batch,
+    batch: &CountBatch,
     id: BatchId<'_>,
     now: i64,
 ) -> Result<(), StoreError> {
@@ -74,9 +75,9 @@ pub(super) fn write<D: Database>(
             writing.account(subject, account)?;
         }
         let (missing, hour) = (batch.losses(), (start_of(now, HOUR), HOUR));
-        losses::add(writing.database, Lost::Details, hour, missing.details_dropped)?;
-        losses::add(writing.database, Lost::Reads, hour, missing.reads_lost)?;
-        losses::add(writing.database, Lost::Requests, hour, missing.counts_lost)
+        losses::add(writing.database, NotedLoss::Details, hour, missing.details_dropped)?;
+        losses::add(writing.database, NotedLoss::Reads, hour, missing.reads_lost)?;
+        losses::add(writing.database, NotedLoss::Requests, hour, missing.counts_lost)
     })
 }
 
@@ -114,7 +115,7 @@ impl<D: Database> Writing<'_, D> {
         Ok(())
     }
 
-    fn account(&mut self, subject: &Subject, account: &Account) -> Result<(), StoreError> {
+    fn account(&mut self, subject: &CountSubject, account: &SubjectCounts) -> Result<(), StoreError> {
         let today =
             account.presence.iter().map(|(day, _)| *day).max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, account.is_deserving, today)?;
@@ -148,7 +149,7 @@ impl<D: Database> Writing<'_, D> {
     }
 
     /// Whether a made-up name is kept by name today.
-    fn has_room_for(&mut self, subject: &Subject, deserves: bool, day: i64) -> Result<bool, StoreError> {
+    fn has_room_for(&mut self, subject: &CountSubject, deserves: bool, day: i64) -> Result<bool, StoreError> {
         let Some(name) = subject.crawler.as_deref() else { return Ok(true) };
         let values = [Integer(day), Text(name)];
         let known = self.database.number("SELECT 1 FROM stranger WHERE day = ?1 AND name = ?2", &values)?;
@@ -190,7 +191,7 @@ impl<D: Database> Writing<'_, D> {
         Ok(id.unwrap_or_default())
     }
 
-    fn decision(&mut self, decision: &Decision) -> Result<i64, StoreError> {
+    fn decision(&mut self, decision: &CountedDecision) -> Result<i64, StoreError> {
         let version = decision.version.as_ref().map(VersionId::to_string).unwrap_or_default();
         let tokens = words::of_group(&decision.group);
         let key = [
@@ -220,7 +221,7 @@ impl<D: Database> Writing<'_, D> {
         Ok(id.unwrap_or_default())
     }
 
-    fn presence(&mut self, subject: i64, day: i64, seen: Seen) -> Result<(), StoreError> {
+    fn presence(&mut self, subject: i64, day: i64, seen: SeenInstants) -> Result<(), StoreError> {
         self.database.run(
             "INSERT INTO presence (day, subject, first, last) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)",
@@ -292,7 +293,7 @@ impl<D: Database> Writing<'_, D> {
     }
 }
 
-fn path_values<'a>(subject: i64, day: i64, target: &'a str, counts: &PathCounts) -> [Value<'a>; 9] {
+fn path_values<'a>(subject: i64, day: i64, target: &'a str, counts: &PathCounts) -> [SqlValue<'a>; 9] {
     [
         Integer(subject),
         Integer(day),

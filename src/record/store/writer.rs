@@ -13,12 +13,12 @@ use super::StoreOptions;
 use super::clock::StoreClock;
 use super::ends;
 use super::error::{StoreError, StoreErrorKind};
-use super::harm::Harm;
-use super::housekeeping::{self, Step};
-use super::open::Source;
+use super::harm::StoreDamage;
+use super::housekeeping::{self, HousekeepingStep};
+use super::open::DatabaseSource;
 use super::spill::Spill;
 use super::write::{BatchId, write};
-use crate::record::tally::{Batch, Losses, Strangers, Tally, WAITING, micros};
+use crate::record::tally::{CountBatch, Losses, Strangers, Tally, WAITING, micros};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io;
@@ -49,17 +49,17 @@ pub(in crate::record) enum Message {
 
 /// The writer's state between two intervals.
 #[derive(Debug)]
-pub(in crate::record) struct Writer<S: Source> {
+pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     source: S,
     database: Option<S::Database>,
     options: StoreOptions,
     process: String,
     /// The number of the batch in `frozen`, or of the last one written.
     sequence: i64,
-    frozen: Option<Batch>,
+    frozen: Option<CountBatch>,
     /// When the last of it was counted, in microseconds.
     frozen_at: i64,
-    next: Batch,
+    next: CountBatch,
     /// The same of that.
     taken: i64,
     /// Where what waits is kept beside the store.
@@ -78,14 +78,14 @@ pub(in crate::record) struct Writer<S: Source> {
     /// Whether the store knows that this process writes it.
     is_begun: bool,
     /// What befell the store's files, until it is open again.
-    harm: Option<Harm>,
+    harm: Option<StoreDamage>,
     /// Whether a store was begun, and what is in force is to be noted in it.
     begun: Arc<AtomicBool>,
     housekeeping_due: Instant,
     reminder_due: Instant,
 }
 
-impl<S: Source> Writer<S> {
+impl<S: DatabaseSource> StoreWriter<S> {
     /// A writer that has opened its store, if that can be opened.
     pub(in crate::record) fn new(source: S, options: StoreOptions) -> Self {
         let (now, pid) = (SystemTime::now(), std::process::id());
@@ -105,7 +105,7 @@ impl<S: Source> Writer<S> {
             sequence: 0,
             frozen: None,
             frozen_at: 0,
-            next: Batch::new(WAITING),
+            next: CountBatch::new(WAITING),
             taken: micros(now),
             strangers: Strangers::default(),
             written_losses: Losses::default(),
@@ -193,10 +193,10 @@ impl<S: Source> Writer<S> {
             } else {
                 housekeeping::shrink(database, keep.max_bytes, now)?
             };
-            if step == Step::Done && is_due {
+            if step == HousekeepingStep::Done && is_due {
                 self.housekeeping_due = begun + HOUSEKEEPING_INTERVAL;
             }
-            if step == Step::Done || begun.elapsed() >= HOUSEKEEPING {
+            if step == HousekeepingStep::Done || begun.elapsed() >= HOUSEKEEPING {
                 break;
             }
         }
@@ -230,11 +230,11 @@ impl<S: Source> Writer<S> {
 /// # Errors
 /// When the system gives no thread.
 pub(in crate::record) fn spawn<S>(
-    writer: Writer<S>,
+    writer: StoreWriter<S>,
     tally: Arc<Tally>,
 ) -> io::Result<(Sender<Message>, JoinHandle<()>)>
 where
-    S: Source + Send + 'static,
+    S: DatabaseSource + Send + 'static,
     S::Database: Send,
 {
     let (sender, messages) = channel();

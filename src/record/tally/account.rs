@@ -1,8 +1,8 @@
 //! All that was counted of one subject and is not written yet.
 
-use super::decision::Decision;
+use super::decision::CountedDecision;
 use super::instant::{DAY, HOUR, start_of};
-use super::room::{Room, Sizes};
+use super::room::{BatchRoom, Sizes};
 use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
@@ -10,7 +10,7 @@ use crate::record::network::NetworkId;
 use crate::record::store::OTHER_PATHS;
 use hashbrown::HashMap;
 
-/// Longer targets, in octets, are counted with the rest: nobody reads them in a report, and a client could
+/// Longer targets, in bytes, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
 const LONGEST_TARGET: usize = 2_048;
 
@@ -22,7 +22,7 @@ pub(in crate::record) type Map<K, V> = HashMap<K, V>;
 
 /// A period of roll-ups: its length and its start, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::record) struct Period {
+pub(in crate::record) struct RollUpPeriod {
     pub(in crate::record) span: i64,
     pub(in crate::record) start: i64,
 }
@@ -105,13 +105,13 @@ impl ReadKey {
 
 /// First and last instant, in microseconds, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record) struct Seen {
+pub(in crate::record) struct SeenInstants {
     pub(in crate::record) first: i64,
     pub(in crate::record) last: i64,
     pub(in crate::record) count: u64,
 }
 
-impl Seen {
+impl SeenInstants {
     pub(super) fn add(&mut self, other: Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
@@ -122,7 +122,7 @@ impl Seen {
 /// When and how often a reader read a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::record) struct SeenRead {
-    pub(in crate::record) seen: Seen,
+    pub(in crate::record) seen: SeenInstants,
     /// When it first did, in microseconds on the clock that notice runs by.
     pub(in crate::record) at: i64,
 }
@@ -130,7 +130,7 @@ pub(in crate::record) struct SeenRead {
 /// An event in full.
 #[derive(Clone, Debug)]
 pub(in crate::record) struct KeptEvent {
-    pub(in crate::record) decision: Decision,
+    pub(in crate::record) decision: CountedDecision,
     pub(in crate::record) at: i64,
     /// Its line of the journal: JSON.
     pub(in crate::record) line: Box<[u8]>,
@@ -140,20 +140,20 @@ pub(in crate::record) struct KeptEvent {
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::record) struct Uses {
-    pub(in crate::record) periods: Vec<(Period, u64)>,
-    pub(super) sampled: Sampled,
+    pub(in crate::record) periods: Vec<(RollUpPeriod, u64)>,
+    pub(super) sampled: SampledEvents,
 }
 
 /// Events that are wanted in full.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sampled {
+pub(super) struct SampledEvents {
     count: u8,
     /// The network of the first, and how many are of it.
     first: NetworkId,
     of_first: u8,
 }
 
-impl Sampled {
+impl SampledEvents {
     /// Takes a place for an event, if one is left. Whoever was there first leaves half of them to others.
     pub(super) fn take(&mut self, network: NetworkId) -> bool {
         if self.count == 0 {
@@ -177,9 +177,9 @@ impl Sampled {
 
 /// Up to two networks that a name came from: what is beyond makes no difference.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::record) struct Networks([NetworkId; 2]);
+pub(in crate::record) struct FirstNetworks([NetworkId; 2]);
 
-impl Networks {
+impl FirstNetworks {
     pub(super) fn add(&mut self, network: NetworkId) {
         let [first, second] = &mut self.0;
         if !first.is_known() {
@@ -196,17 +196,17 @@ impl Networks {
 
 /// All that is known of one subject.
 #[derive(Clone, Debug, Default)]
-pub(in crate::record) struct Account {
+pub(in crate::record) struct SubjectCounts {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
     /// Where a name came from that is not known.
-    pub(super) networks: Networks,
+    pub(super) networks: FirstNetworks,
     /// Whether such a name deserves a place of its own.
     pub(in crate::record) is_deserving: bool,
     /// By day: first and last seen. A day or two, but where the store has long been broken.
-    pub(in crate::record) presence: Vec<(i64, Seen)>,
-    pub(in crate::record) decisions: Map<Decision, Uses>,
-    /// By target, raw octets.
+    pub(in crate::record) presence: Vec<(i64, SeenInstants)>,
+    pub(in crate::record) decisions: Map<CountedDecision, Uses>,
+    /// By target, raw bytes.
     pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
@@ -214,9 +214,9 @@ pub(in crate::record) struct Account {
     pub(in crate::record) reads: Map<ReadKey, SeenRead>,
 }
 
-impl Account {
+impl SubjectCounts {
     /// Notes when the subject was there; `count` is not used.
-    pub(super) fn see(&mut self, seen: Seen) {
+    pub(super) fn see(&mut self, seen: SeenInstants) {
         let day = start_of(seen.first, DAY);
         match self.presence.iter_mut().find(|(known, _)| *known == day) {
             Some((_, known)) => known.add(seen),
@@ -232,7 +232,7 @@ impl Account {
 
     /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
     /// whose read is known is not said to have read nothing.
-    pub(super) fn add_read(&mut self, key: ReadKey, read: SeenRead, room: &mut Room) -> bool {
+    pub(super) fn add_read(&mut self, key: ReadKey, read: SeenRead, room: &mut BatchRoom) -> bool {
         let bound = room.bounds.reads;
         let (key, bound) = if room.sizes.reads < bound || self.reads.contains_key(&key) {
             (key, bound)
@@ -263,7 +263,7 @@ impl Account {
         }
     }
 
-    pub(super) fn add_path(&mut self, target: &[u8], day: i64, counts: &PathCounts, room: &mut Room) {
+    pub(super) fn add_path(&mut self, target: &[u8], day: i64, counts: &PathCounts, room: &mut BatchRoom) {
         if target.len() > LONGEST_TARGET {
             add(&mut self.other_paths, day, counts);
         } else if let Some(days) = self.paths.get_mut(target) {
@@ -294,8 +294,8 @@ pub(super) fn add(days: &mut PathDays, day: i64, counts: &PathCounts) {
 }
 
 impl Uses {
-    pub(super) fn add(&mut self, period: Period, count: u64, room: &mut Room) {
-        let hour = Period { span: HOUR, start: period.start - period.start.rem_euclid(HOUR) };
+    pub(super) fn add(&mut self, period: RollUpPeriod, count: u64, room: &mut BatchRoom) {
+        let hour = RollUpPeriod { span: HOUR, start: period.start - period.start.rem_euclid(HOUR) };
         let candidates =
             if room.sizes.rollups < room.bounds.rollups { [period, period] } else { [period, hour] };
         for period in candidates {

@@ -4,11 +4,13 @@
 //! day, then made-up names as the rest of theirs, then minutes as hours. Only when even that finds no room
 //! is a count lost, and then it is counted as lost.
 
-use super::account::{Account, KeptEvent, Map, PathCounts, Period, ReadKey, Seen, SeenRead, Uses, add, push};
+use super::account::{
+    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses, add, push,
+};
 use super::decision::DecisionRef;
 use super::instant::{DAY, HOUR, MINUTE, start_of};
-use super::room::{Bounds, Losses, Room, Sizes};
-use super::subject::{Subject, SubjectRef};
+use super::room::{BatchLimits, BatchRoom, Losses, Sizes};
+use super::subject::{CountSubject, SubjectRef};
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
 use crate::record::unseen::{LOST, Unseen};
@@ -28,19 +30,19 @@ pub(in crate::record) struct InForce {
 /// Counts that are not written yet.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
-pub(in crate::record) struct Batch {
-    pub(in crate::record) accounts: Map<Subject, Account>,
+pub(in crate::record) struct CountBatch {
+    pub(in crate::record) accounts: Map<CountSubject, SubjectCounts>,
     pub(in crate::record) versions: Vec<InForce>,
     /// Where someone else may have answered requests for robots.txt.
     pub(in crate::record) unseen: Vec<Unseen>,
     /// The last entry of the ledger of versions; 0 where there is none.
     pub(in crate::record) ledger_entry: u64,
-    room: Room,
+    room: BatchRoom,
 }
 
 /// One request to be counted.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::record) struct Entry<'a> {
+pub(in crate::record) struct CountedRequest<'a> {
     pub(in crate::record) subject: SubjectRef<'a>,
     pub(in crate::record) is_known: bool,
     pub(in crate::record) decision: DecisionRef<'a>,
@@ -50,9 +52,9 @@ pub(in crate::record) struct Entry<'a> {
     pub(in crate::record) network: NetworkId,
 }
 
-impl Batch {
-    pub(in crate::record) fn new(bounds: Bounds) -> Self {
-        let (accounts, versions, room) = (Map::default(), Vec::new(), Room::new(bounds));
+impl CountBatch {
+    pub(in crate::record) fn new(bounds: BatchLimits) -> Self {
+        let (accounts, versions, room) = (Map::default(), Vec::new(), BatchRoom::new(bounds));
         Self { accounts, versions, unseen: Vec::new(), ledger_entry: 0, room }
     }
 
@@ -79,7 +81,7 @@ impl Batch {
     }
 
     /// The same, by when they came.
-    pub(in crate::record) fn counts(&self) -> impl Iterator<Item = (Period, u64)> {
+    pub(in crate::record) fn counts(&self) -> impl Iterator<Item = (RollUpPeriod, u64)> {
         let uses = self.accounts.values().flat_map(|account| account.decisions.values());
         uses.flat_map(|uses| &uses.periods).map(|(period, count)| (*period, *count))
     }
@@ -90,10 +92,10 @@ impl Batch {
     }
 
     /// Counts one request; `true` when its event is wanted in full.
-    pub(in crate::record) fn count(&mut self, entry: &Entry<'_>) -> bool {
+    pub(in crate::record) fn count(&mut self, entry: &CountedRequest<'_>) -> bool {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
-        account.see(Seen { first: entry.at, last: entry.at, count: 1 });
+        account.see(SeenInstants { first: entry.at, last: entry.at, count: 1 });
         if !entry.is_known {
             account.networks.add(entry.network);
         }
@@ -104,7 +106,7 @@ impl Batch {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
         };
-        let period = Period { span: MINUTE, start: start_of(entry.at, MINUTE) };
+        let period = RollUpPeriod { span: MINUTE, start: start_of(entry.at, MINUTE) };
         uses.add(period, 1, room);
         entry.decision.kind != EventKind::Allowed && uses.sampled.take(entry.network)
     }
@@ -136,7 +138,7 @@ impl Batch {
     }
 
     /// Counts reads as lost, and notes where and when: only there a crawler may have read what nothing tells of.
-    fn lose_reads(&mut self, site: &str, seen: Seen) {
+    fn lose_reads(&mut self, site: &str, seen: SeenInstants) {
         self.room.lose_reads(seen.count);
         for at in [seen.first, seen.last] {
             let is_same = |noted: &Unseen| {
@@ -150,12 +152,12 @@ impl Batch {
 
     /// Notes that a version came into force.
     pub(in crate::record) fn in_force(&mut self, version: InForce) {
-        let octets = version.bytes.as_ref().map_or(0, |bytes| bytes.len()) + 256;
-        if self.room.sizes.robots + octets > self.room.bounds.robots {
+        let bytes = version.bytes.as_ref().map_or(0, |bytes| bytes.len()) + 256;
+        if self.room.sizes.robots + bytes > self.room.bounds.robots {
             self.room.drop_details(1);
             return;
         }
-        self.room.sizes.robots += octets;
+        self.room.sizes.robots += bytes;
         self.versions.push(version);
     }
 
@@ -178,7 +180,7 @@ impl Batch {
     }
 
     /// The sum of `parts`, under bounds of its own.
-    pub(in crate::record) fn of(parts: Vec<Self>, bounds: Bounds) -> Self {
+    pub(in crate::record) fn of(parts: Vec<Self>, bounds: BatchLimits) -> Self {
         let mut whole = Self::new(bounds);
         // In one piece: a table that grows leaves every size it had behind.
         whole.accounts.reserve(parts.iter().map(|part| part.accounts.len()).sum());
@@ -188,7 +190,7 @@ impl Batch {
         whole
     }
 
-    fn merge_account(&mut self, subject: Subject, theirs: Account) {
+    fn merge_account(&mut self, subject: CountSubject, theirs: SubjectCounts) {
         // Most are new here, and are moved as they are.
         if !self.accounts.contains_key(&subject) && self.room.take(theirs.sizes()) {
             self.accounts.insert(subject, theirs);
@@ -197,7 +199,7 @@ impl Batch {
         }
     }
 
-    fn add_account(&mut self, subject: SubjectRef<'_>, theirs: Account) {
+    fn add_account(&mut self, subject: SubjectRef<'_>, theirs: SubjectCounts) {
         let is_known = theirs.is_known;
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
@@ -216,7 +218,7 @@ impl Batch {
             }
         }
         theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
-        let lost: Vec<Seen> = theirs
+        let lost: Vec<SeenInstants> = theirs
             .reads
             .into_iter()
             .filter_map(|(key, read)| (!ours.add_read(key, read, room)).then_some(read.seen))
@@ -230,11 +232,11 @@ impl Batch {
 
 /// The account of a subject, or of the rest of the strangers when there is no room for its name.
 fn account<'a>(
-    accounts: &'a mut Map<Subject, Account>,
-    room: &mut Room,
+    accounts: &'a mut Map<CountSubject, SubjectCounts>,
+    room: &mut BatchRoom,
     subject: SubjectRef<'_>,
     is_known: bool,
-) -> &'a mut Account {
+) -> &'a mut SubjectCounts {
     let is_full = room.sizes.strangers >= room.bounds.strangers;
     let has_no_room = !is_known && is_full && !accounts.contains_key(&subject);
     let subject = if has_no_room { subject.nameless() } else { subject };
@@ -242,7 +244,7 @@ fn account<'a>(
         EntryRef::Occupied(known) => known.into_mut(),
         EntryRef::Vacant(place) => {
             room.sizes.strangers += usize::from(!is_known && !has_no_room);
-            place.insert_with_key((&subject).into(), Account::default())
+            place.insert_with_key((&subject).into(), SubjectCounts::default())
         }
     };
     // The rest of the strangers is no name that a client made up.

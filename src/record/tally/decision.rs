@@ -2,8 +2,8 @@
 
 use crate::decide::{Notice, Ruling, VersionId};
 use crate::enforce::Action;
+use crate::record::bytes::printable;
 use crate::record::event::{EventKind, Occurrence};
-use crate::record::octets::printable;
 use crate::record::word;
 use hashbrown::Equivalent;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 /// What was decided of a request, by which rule of which version of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decision {
+pub struct CountedDecision {
     /// The kind of event.
     #[serde(with = "word")]
     pub kind: EventKind,
@@ -29,11 +29,11 @@ pub struct Decision {
     pub group: Vec<Box<str>>,
     /// The line of the rule that matched, from 1.
     pub line: Option<u32>,
-    /// That rule as written, with the mark of a generated one; octets that are not UTF-8 as `\xNN`.
+    /// That rule as written, with the mark of a generated one; bytes that are not UTF-8 as `\xNN`.
     pub rule: Option<Box<str>>,
 }
 
-/// A [`Decision`] that borrows, to look one up without a copy.
+/// A [`CountedDecision`] that borrows, to look one up without a copy.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::record) struct DecisionRef<'a> {
     pub(in crate::record) kind: EventKind,
@@ -75,7 +75,7 @@ impl<'a> DecisionRef<'a> {
     }
 }
 
-impl From<&DecisionRef<'_>> for Decision {
+impl From<&DecisionRef<'_>> for CountedDecision {
     fn from(decision: &DecisionRef<'_>) -> Self {
         let rule = decision.ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
@@ -95,7 +95,7 @@ fn hash_key<H: Hasher>(key: (EventKind, Action, Option<u32>), state: &mut H) {
     key.hash(state);
 }
 
-impl Hash for Decision {
+impl Hash for CountedDecision {
     fn hash<H: Hasher>(&self, state: &mut H) {
         hash_key((self.kind, self.action, self.line), state);
     }
@@ -107,9 +107,9 @@ impl Hash for DecisionRef<'_> {
     }
 }
 
-impl Equivalent<Decision> for DecisionRef<'_> {
+impl Equivalent<CountedDecision> for DecisionRef<'_> {
     /// The text of the rule is not compared: a version's line has one.
-    fn equivalent(&self, other: &Decision) -> bool {
+    fn equivalent(&self, other: &CountedDecision) -> bool {
         let group = self.group();
         self.kind == other.kind
             && self.action == other.action
@@ -124,12 +124,12 @@ impl Equivalent<Decision> for DecisionRef<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::{Kind, Rule};
+    use crate::robots::{Rule, RuleKind};
     use hashbrown::DefaultHashBuilder;
     use std::hash::BuildHasher as _;
 
     fn ruling(line: u32, text: &[u8]) -> Ruling<'_> {
-        let rule = Rule { kind: Kind::Disallow, line, text, marked: text, pattern: b"/x", octets: 2 };
+        let rule = Rule { kind: RuleKind::Disallow, line, text, marked: text, pattern: b"/x", bytes: 2 };
         Ruling { group: vec!["GPTBot", "*"], token: "GPTBot", rule: Some(rule) }
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn a_borrowed_decision_finds_the_owned_one() {
         let (one, two) = (ruling(3, b"Disallow: /caf\xe9"), ruling(4, b"Disallow: /caf\xe9"));
         let (borrowed, state) = (decision(Some(&one)), DefaultHashBuilder::default());
-        let owned = Decision::from(&borrowed);
+        let owned = CountedDecision::from(&borrowed);
         assert_eq!(state.hash_one(borrowed), state.hash_one(&owned));
         assert!(borrowed.equivalent(&owned));
         assert_eq!(owned.rule.as_deref(), Some("Disallow: /caf\\xE9"));
@@ -159,6 +159,6 @@ mod tests {
     fn another_group_is_another_decision() {
         let one = ruling(3, b"Disallow: /x");
         let other = Ruling { group: vec!["GPTBot"], ..one.clone() };
-        assert!(!decision(Some(&other)).equivalent(&Decision::from(&decision(Some(&one)))));
+        assert!(!decision(Some(&other)).equivalent(&CountedDecision::from(&decision(Some(&one)))));
     }
 }

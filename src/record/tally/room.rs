@@ -2,7 +2,7 @@
 
 /// How much a batch may hold.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::record) struct Bounds {
+pub(in crate::record) struct BatchLimits {
     /// Roll-ups by minute; beyond it they are kept by hour, and beyond twice as many not at all.
     pub(in crate::record) rollups: usize,
     /// Targets by day.
@@ -13,7 +13,7 @@ pub(in crate::record) struct Bounds {
     pub(in crate::record) samples: usize,
     /// Readers by version; beyond it they are kept without host and network, and beyond twice as many not at all.
     pub(in crate::record) reads: usize,
-    /// Octets of robots.txt files.
+    /// Bytes of robots.txt files.
     pub(in crate::record) robots: usize,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct Sizes {
 
 /// The room of one batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    pub(super) bounds: Bounds,
+pub(super) struct BatchRoom {
+    pub(super) bounds: BatchLimits,
     pub(super) sizes: Sizes,
     pub(super) losses: Losses,
 }
 
-impl Room {
-    pub(super) fn new(bounds: Bounds) -> Self {
+impl BatchRoom {
+    pub(super) fn new(bounds: BatchLimits) -> Self {
         Self { bounds, sizes: Sizes::default(), losses: Losses::default() }
     }
 

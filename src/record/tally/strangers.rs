@@ -6,8 +6,8 @@
 //! ten minutes. To know those, names are remembered here for a while: a few for each network, so that whoever makes up
 //! a great many forgets its own.
 
-use super::account::Networks;
-use super::batch::Batch;
+use super::account::FirstNetworks;
+use super::batch::CountBatch;
 use super::instant::{DAY, start_of};
 use crate::record::network::NetworkId;
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -37,7 +37,7 @@ struct Sighting {
 
 /// The names that were seen first from one of a row's networks.
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct NetworkRow {
     sightings: Vec<Sighting>,
     /// Which of them is forgotten next.
     next: usize,
@@ -49,14 +49,14 @@ struct Row {
 #[derive(Debug, Default)]
 pub(in crate::record) struct Strangers {
     state: DefaultHashBuilder,
-    rows: Vec<Row>,
+    rows: Vec<NetworkRow>,
     /// Where a name is: its row, and its place there.
     places: HashMap<u64, (usize, usize)>,
 }
 
 impl Strangers {
     /// Marks the names of a batch that deserve a place. To be asked once for each batch.
-    pub(in crate::record) fn weigh(&mut self, batch: &mut Batch) {
+    pub(in crate::record) fn weigh(&mut self, batch: &mut CountBatch) {
         for (subject, account) in batch.accounts.iter_mut().filter(|(_, account)| !account.is_known) {
             if let Some((name, (first, last))) = subject.crawler.as_deref().zip(account.first_and_last()) {
                 account.is_deserving = self.is_deserving(name, account.networks, first, last);
@@ -65,7 +65,7 @@ impl Strangers {
     }
 
     /// Notes that a name was seen between two instants, and says whether it deserves a place.
-    fn is_deserving(&mut self, name: &str, networks: Networks, first: i64, last: i64) -> bool {
+    fn is_deserving(&mut self, name: &str, networks: FirstNetworks, first: i64, last: i64) -> bool {
         let name = self.state.hash_one(name);
         let [first_span, last_span] = [first, last].map(|at| start_of(at, SPAN));
         let [network, other] = networks.both();
@@ -85,7 +85,7 @@ impl Strangers {
 
     /// Puts a name into the row of its network, in place of the oldest there.
     fn remember(&mut self, sighting: Sighting) -> Sighting {
-        self.rows.resize_with(ROWS, Row::default);
+        self.rows.resize_with(ROWS, NetworkRow::default);
         let at = usize::try_from(self.state.hash_one(sighting.network)).unwrap_or_default() % ROWS;
         if let Some(row) = self.rows.get_mut(at) {
             let place = row.next;
@@ -124,8 +124,8 @@ mod tests {
 
     const MINUTE: i64 = 60_000_000;
 
-    fn networks(last: &[u8]) -> Networks {
-        let mut networks = Networks::default();
+    fn networks(last: &[u8]) -> FirstNetworks {
+        let mut networks = FirstNetworks::default();
         for last in last {
             networks.add(NetworkId::of(Some(IpAddr::from([192, 0, *last, 1]))));
         }

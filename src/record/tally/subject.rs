@@ -1,6 +1,6 @@
 //! Who a count is for: a crawler as one site knows it, with what supports its name.
 
-use crate::identify::{Basis, Client, Identity, Proof, Purpose};
+use crate::identify::{Basis, ClientKind, Identity, Proof, Purpose};
 use hashbrown::Equivalent;
 use std::hash::{Hash, Hasher};
 
@@ -9,11 +9,11 @@ pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
 /// Who a count is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Subject {
+pub struct CountSubject {
     /// The site.
     pub site: Box<str>,
     /// The kind of client.
-    pub client: Client,
+    pub client: ClientKind,
     /// The crawler's name; `None` for a client that gives none.
     pub crawler: Option<Box<str>>,
     /// What it fetches for, where the catalogue knows.
@@ -22,11 +22,11 @@ pub struct Subject {
     pub proof: Proof,
 }
 
-/// A [`Subject`] that borrows its names, to look one up without a copy.
+/// A [`CountSubject`] that borrows its names, to look one up without a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::record) struct SubjectRef<'a> {
     pub(in crate::record) site: &'a str,
-    pub(in crate::record) client: Client,
+    pub(in crate::record) client: ClientKind,
     pub(in crate::record) crawler: Option<&'a str>,
     pub(in crate::record) purpose: Option<Purpose>,
     pub(in crate::record) proof: Proof,
@@ -49,7 +49,7 @@ impl<'a> SubjectRef<'a> {
     }
 }
 
-impl Subject {
+impl CountSubject {
     pub(in crate::record) fn borrowed(&self) -> SubjectRef<'_> {
         SubjectRef {
             site: &self.site,
@@ -61,7 +61,7 @@ impl Subject {
     }
 }
 
-impl From<&SubjectRef<'_>> for Subject {
+impl From<&SubjectRef<'_>> for CountSubject {
     fn from(subject: &SubjectRef<'_>) -> Self {
         Self {
             site: subject.site.into(),
@@ -80,14 +80,14 @@ impl Hash for SubjectRef<'_> {
     }
 }
 
-impl Hash for Subject {
+impl Hash for CountSubject {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.borrowed().hash(state);
     }
 }
 
-impl Equivalent<Subject> for SubjectRef<'_> {
-    fn equivalent(&self, subject: &Subject) -> bool {
+impl Equivalent<CountSubject> for SubjectRef<'_> {
+    fn equivalent(&self, subject: &CountSubject) -> bool {
         *self == subject.borrowed()
     }
 }
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn a_borrowed_subject_finds_the_owned_one() {
-        let subject = Subject {
+        let subject = CountSubject {
             site: "example.org".into(),
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             crawler: Some("GPTBot".into()),
             purpose: Some(Purpose::AiTrain),
             proof: Proof::Unchecked,
@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(state.hash_one(&subject), state.hash_one(subject.borrowed()));
         assert!(subject.borrowed().equivalent(&subject));
         assert!(!subject.borrowed().nameless().equivalent(&subject));
-        assert_eq!(Subject::from(&subject.borrowed()), subject);
+        assert_eq!(CountSubject::from(&subject.borrowed()), subject);
     }
 }

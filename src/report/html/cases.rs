@@ -5,7 +5,7 @@ use super::text::{moment, seconds, visible};
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::record::EventKind;
-use crate::report::{Conduct, CrawlDelay, Entry, PathCount, ReadOf, RuleCount, amount, grouped};
+use crate::report::{Conduct, CrawlDelay, PathCount, ReadOf, ReportEntry, RuleCount, amount, grouped};
 
 /// How many rules, paths and reads are shown of one element.
 const MOST: usize = 10;
@@ -54,7 +54,7 @@ pub(super) struct ReadView {
 }
 
 impl CaseView {
-    pub(super) fn new(entry: &Entry, id: String, shows_site: bool) -> Self {
+    pub(super) fn new(entry: &ReportEntry, id: String, shows_site: bool) -> Self {
         let more = entry.rules.len().saturating_sub(MOST);
         let requests = amount(entry.requests, "request", "requests");
         let mut about = format!("{}; {}; {requests}", about(entry), entry.proof);
@@ -79,7 +79,7 @@ impl CaseView {
     }
 }
 
-fn facts(entry: &Entry) -> Vec<Fact> {
+fn facts(entry: &ReportEntry) -> Vec<Fact> {
     let time = |time: Option<std::time::SystemTime>| time.map_or_else(|| "–".to_owned(), moment);
     let mut facts = vec![
         Fact { label: "First seen", value: time(entry.first_seen) },

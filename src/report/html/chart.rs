@@ -5,7 +5,7 @@
 
 use super::text::{isolated, moment, percent, start, stretch};
 use crate::identify::Proof;
-use crate::report::{Course, Report, grouped};
+use crate::report::{Report, ViolationTimeline, grouped};
 
 /// Colours that tell crawlers apart; the last is for all others.
 pub(super) const COLOURS: usize = 6;
@@ -29,13 +29,13 @@ pub(super) struct CourseChart {
     pub(super) top: String,
     pub(super) half: String,
     pub(super) ticks: Vec<String>,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ChartColumn>,
     pub(super) curves: Vec<Legend>,
     /// The same numbers, for a table.
-    pub(super) rows: Vec<Numbers>,
+    pub(super) rows: Vec<ChartNumbers>,
 }
 
-pub(super) struct Column {
+pub(super) struct ChartColumn {
     pub(super) title: String,
     pub(super) x: u64,
     pub(super) bars: Vec<Bar>,
@@ -53,13 +53,13 @@ pub(super) struct Legend {
     pub(super) sum: String,
 }
 
-pub(super) struct Numbers {
+pub(super) struct ChartNumbers {
     pub(super) start: String,
     pub(super) counts: Vec<String>,
 }
 
 /// One proof's part of all requests.
-pub(super) struct Share {
+pub(super) struct ProofShare {
     pub(super) proof: &'static str,
     pub(super) count: String,
     pub(super) percent: String,
@@ -69,11 +69,11 @@ pub(super) struct Share {
 
 impl CourseChart {
     /// The drawing; `None` where there is nothing to draw.
-    pub(super) fn of(course: &Course) -> Option<Self> {
+    pub(super) fn of(course: &ViolationTimeline) -> Option<Self> {
         let sums: Vec<u64> = (0..course.starts.len()).map(|at| at_of(course, at).sum()).collect();
         let highest = sums.iter().copied().max().filter(|highest| *highest > 0)?;
         let top = round_above(highest);
-        let columns = course.starts.iter().zip(&sums).enumerate().map(|(at, (begins, sum))| Column {
+        let columns = course.starts.iter().zip(&sums).enumerate().map(|(at, (begins, sum))| ChartColumn {
             title: title(course, at, &start(*begins, course.step), *sum),
             x: u64::try_from(at).unwrap_or_default() * PITCH,
             bars: bars(course, at, top),
@@ -98,7 +98,7 @@ impl CourseChart {
     }
 }
 
-fn at_of(course: &Course, at: usize) -> impl Iterator<Item = u64> {
+fn at_of(course: &ViolationTimeline, at: usize) -> impl Iterator<Item = u64> {
     course.curves.iter().map(move |curve| curve.counts.get(at).copied().unwrap_or_default())
 }
 
@@ -111,7 +111,7 @@ fn colour(index: usize, crawler: Option<&str>) -> usize {
     if crawler.is_none() { COLOURS - 1 } else { index.min(COLOURS - 1) }
 }
 
-fn legend(course: &Course) -> Vec<Legend> {
+fn legend(course: &ViolationTimeline) -> Vec<Legend> {
     let curves = course.curves.iter().enumerate().map(|(index, curve)| Legend {
         colour: colour(index, curve.crawler.as_deref()),
         name: name(curve.crawler.as_deref()),
@@ -120,7 +120,7 @@ fn legend(course: &Course) -> Vec<Legend> {
     curves.collect()
 }
 
-fn title(course: &Course, at: usize, begins: &str, sum: u64) -> String {
+fn title(course: &ViolationTimeline, at: usize, begins: &str, sum: u64) -> String {
     let parts = course.curves.iter().zip(at_of(course, at)).filter(|(_, count)| *count > 0);
     let parts = parts.map(|(curve, count)| {
         let name = curve.crawler.as_deref().map_or_else(|| "all others".to_owned(), isolated);
@@ -135,7 +135,7 @@ fn title(course: &Course, at: usize, begins: &str, sum: u64) -> String {
 }
 
 /// Stacked from the bottom. What is too low to be seen is drawn higher, so a stack may grow by a little.
-fn bars(course: &Course, at: usize, top: u64) -> Vec<Bar> {
+fn bars(course: &ViolationTimeline, at: usize, top: u64) -> Vec<Bar> {
     let mut y = HEIGHT;
     let mut bars = Vec::new();
     for (index, (curve, count)) in course.curves.iter().zip(at_of(course, at)).enumerate() {
@@ -167,9 +167,9 @@ fn round_above(number: u64) -> u64 {
     }
 }
 
-fn rows(course: &Course, sums: &[u64]) -> Vec<Numbers> {
+fn rows(course: &ViolationTimeline, sums: &[u64]) -> Vec<ChartNumbers> {
     let rows = course.starts.iter().zip(sums).enumerate().filter(|(_, (_, sum))| **sum > 0);
-    rows.map(|(at, (begins, _))| Numbers {
+    rows.map(|(at, (begins, _))| ChartNumbers {
         start: moment(*begins),
         counts: at_of(course, at).map(grouped).collect(),
     })
@@ -177,7 +177,7 @@ fn rows(course: &Course, sums: &[u64]) -> Vec<Numbers> {
 }
 
 /// Requests of crawlers by proof, borrowed names included.
-pub(super) fn shares(report: &Report) -> Vec<Share> {
+pub(super) fn shares(report: &Report) -> Vec<ProofShare> {
     let proofs = [Proof::Confirmed, Proof::Unchecked, Proof::Contradicted];
     let count = |proof: Proof| -> u64 {
         let entries = report.crawlers.iter().filter(|entry| entry.is_crawler() && entry.proof == proof);
@@ -190,7 +190,7 @@ pub(super) fn shares(report: &Report) -> Vec<Share> {
         let count = count(proof);
         if count > 0 {
             let width = scaled(count, all, HEIGHT).max(LOWEST);
-            shares.push(Share {
+            shares.push(ProofShare {
                 proof: proof.as_str(),
                 count: grouped(count),
                 percent: percent(count, all),
@@ -210,18 +210,21 @@ pub(super) fn shares(report: &Report) -> Vec<Share> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Curve;
+    use crate::report::TimelineCurve;
     use std::time::{Duration, SystemTime};
 
-    fn course(counts: &[(Option<&str>, &[u64])]) -> Course {
+    fn course(counts: &[(Option<&str>, &[u64])]) -> ViolationTimeline {
         let step = Duration::from_secs(3_600);
         let length = u32::try_from(counts.first().map_or(0, |(_, counts)| counts.len())).unwrap();
-        Course {
+        ViolationTimeline {
             starts: (0..length).map(|at| SystemTime::UNIX_EPOCH + step * at).collect(),
             step,
             curves: counts
                 .iter()
-                .map(|(name, counts)| Curve { crawler: name.map(Into::into), counts: counts.to_vec() })
+                .map(|(name, counts)| TimelineCurve {
+                    crawler: name.map(Into::into),
+                    counts: counts.to_vec(),
+                })
                 .collect(),
         }
     }

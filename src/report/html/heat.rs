@@ -2,7 +2,7 @@
 
 use super::text::{isolated, visible};
 use crate::record::{OTHER_PATHS, PathCounts};
-use crate::report::{Entry, Report, grouped};
+use crate::report::{Report, ReportEntry, grouped};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Measure {
 }
 
 /// Counts by target and crawler.
-type Table<'r> = BTreeMap<&'r str, BTreeMap<&'r str, u64>>;
+type HeatTable<'r> = BTreeMap<&'r str, BTreeMap<&'r str, u64>>;
 
 /// Whose columns there are, and how what stands in them is coloured.
 struct Columns<'r> {
@@ -128,13 +128,13 @@ impl Columns<'_> {
 }
 
 /// By target and name, whatever the site; without zeros, and without the rest that has no name.
-fn table(report: &Report, measure: Measure) -> Table<'_> {
-    let mut table: Table<'_> = BTreeMap::new();
+fn table(report: &Report, measure: Measure) -> HeatTable<'_> {
+    let mut table: HeatTable<'_> = BTreeMap::new();
     for entry in report.named() {
         let paths = entry.paths.iter().filter(|path| path.target != OTHER_PATHS);
         for (target, count) in paths.map(|path| (path.target.as_str(), measure.of(&path.counts))) {
             if count > 0 {
-                *table.entry(target).or_default().entry(Entry::name(entry)).or_default() += count;
+                *table.entry(target).or_default().entry(ReportEntry::name(entry)).or_default() += count;
             }
         }
     }

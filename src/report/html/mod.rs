@@ -12,16 +12,16 @@ mod proposed;
 mod rows;
 mod text;
 
-use super::{Course, Entry, Question, Report, Series, Summary, grouped};
+use super::{Report, ReportEntry, ReportQuestion, Series, Summary, ViolationTimeline, grouped};
 use crate::record::{StoreError, StoreReader};
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cases::CaseView;
-use chart::{COLOURS, CourseChart, Share};
+use chart::{COLOURS, CourseChart, ProofShare};
 use heat::Heat;
 use proposed::Proposed;
-use rows::{Group, Row};
+use rows::{ElementRow, RowGroup};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -95,17 +95,17 @@ struct Page<'a> {
     from: String,
     to: String,
     caveats: Vec<String>,
-    totals: Vec<Total>,
+    totals: Vec<PageTotal>,
     course: Option<CourseChart>,
-    shares: Vec<Share>,
+    shares: Vec<ProofShare>,
     heat: Option<Heat>,
-    groups: Vec<Group>,
+    groups: Vec<RowGroup>,
     proposals: Vec<Proposed>,
     cases: Vec<CaseView>,
 }
 
 /// One number of the totals.
-struct Total {
+struct PageTotal {
     label: &'static str,
     value: String,
     what: &'static str,
@@ -129,11 +129,11 @@ struct Apology<'a> {
 /// When a store cannot be read.
 pub fn page(
     stores: &[StoreReader],
-    question: &Question,
+    question: &ReportQuestion,
     report: &Report,
     frame: &Frame,
 ) -> Result<String, PageError> {
-    let course = Course::of(stores, question, report, STRETCHES, COLOURS - 1)?;
+    let course = ViolationTimeline::of(stores, question, report, STRETCHES, COLOURS - 1)?;
     Ok(Page::new(question, report, &course, frame).render()?)
 }
 
@@ -145,11 +145,11 @@ pub fn page(
 pub fn page_of_series(
     series: &Series,
     notes: &[String],
-    question: &Question,
+    question: &ReportQuestion,
     report: &Report,
     frame: &Frame,
 ) -> Result<String, PageError> {
-    let course = Course::of_series(series, report, STRETCHES, COLOURS - 1);
+    let course = ViolationTimeline::of_series(series, report, STRETCHES, COLOURS - 1);
     let mut page = Page::new(question, report, &course, frame);
     page.caveats.splice(0..0, notes.iter().map(|note| whole(note)));
     Ok(page.render()?)
@@ -166,18 +166,18 @@ pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result
 }
 
 impl<'a> Page<'a> {
-    fn new(question: &Question, report: &Report, course: &Course, frame: &'a Frame) -> Self {
+    fn new(question: &ReportQuestion, report: &Report, course: &ViolationTimeline, frame: &'a Frame) -> Self {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
         let shows_site = sites.len() > 1;
         let of_interest =
-            |entry: &Entry| !entry.rules.is_empty() || entry.reads > 0 || !entry.paths.is_empty();
+            |entry: &ReportEntry| !entry.rules.is_empty() || entry.reads > 0 || !entry.paths.is_empty();
         let id = |at: usize| format!("case-{}", at + 1);
-        let told: Vec<(usize, &Entry)> =
+        let told: Vec<(usize, &ReportEntry)> =
             report.crawlers.iter().enumerate().filter(|(_, entry)| of_interest(entry)).take(CASES).collect();
-        let row = |entry: &Entry| {
+        let row = |entry: &ReportEntry| {
             let case = told.iter().find(|(_, other)| std::ptr::eq(*other, entry)).map(|(at, _)| id(*at));
-            Row::new(entry, case, shows_site)
+            ElementRow::new(entry, case, shows_site)
         };
         Self {
             style: STYLE,
@@ -195,7 +195,7 @@ impl<'a> Page<'a> {
             course: CourseChart::of(course),
             shares: chart::shares(report),
             heat: Heat::of(report),
-            groups: Group::all(report, row),
+            groups: RowGroup::all(report, row),
             proposals: Proposed::all(&report.proposals, shows_site),
             cases: told.iter().map(|(at, entry)| CaseView::new(entry, id(*at), shows_site)).collect(),
         }
@@ -203,40 +203,44 @@ impl<'a> Page<'a> {
 }
 
 /// What the totals of crawlers are, with a word on each.
-fn totals(summary: &Summary, is_hypothetical: bool) -> Vec<Total> {
+fn totals(summary: &Summary, is_hypothetical: bool) -> Vec<PageTotal> {
     let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
     vec![
-        Total {
+        PageTotal {
             label: "Crawlers",
             value: count(summary.crawlers),
             what: "by name, with judged requests; no borrowed names",
         },
         if is_hypothetical {
             let value = count(summary.violating + summary.disallowed);
-            Total { label: "Concerned", value, what: "of these, requests would be disallowed" }
+            PageTotal { label: "Concerned", value, what: "of these, requests would be disallowed" }
         } else {
-            Total { label: "Broke rules", value: count(summary.violating), what: "read before or not" }
+            PageTotal { label: "Broke rules", value: count(summary.violating), what: "read before or not" }
         },
-        Total { label: "Requests", value: grouped(summary.requests), what: "that were judged" },
+        PageTotal { label: "Requests", value: grouped(summary.requests), what: "that were judged" },
         if is_hypothetical {
             let value = grouped(summary.violations);
-            Total { label: "Disallowed", value, what: "by rules not known to be published" }
+            PageTotal { label: "Disallowed", value, what: "by rules not known to be published" }
         } else {
             let value = grouped(summary.violations);
-            Total { label: "Violations", value, what: "of rules they could know" }
+            PageTotal { label: "Violations", value, what: "of rules they could know" }
         },
-        Total {
+        PageTotal {
             label: "Refused",
             value: grouped(summary.refused),
             what: if is_hypothetical { "in enforce mode" } else { "answered by the gateway" },
         },
-        Total { label: "Stale", value: grouped(summary.stale), what: "within notice, forwarded" },
-        Total { label: "Variants", value: grouped(summary.variants), what: "other spellings, counted apart" },
+        PageTotal { label: "Stale", value: grouped(summary.stale), what: "within notice, forwarded" },
+        PageTotal {
+            label: "Variants",
+            value: grouped(summary.variants),
+            what: "other spellings, counted apart",
+        },
     ]
 }
 
 /// What the report was narrowed to.
-fn scope(question: &Question) -> Option<String> {
+fn scope(question: &ReportQuestion) -> Option<String> {
     let site = question.site.as_deref().map(|site| format!("site {}", visible(site)));
     let crawler = question.crawler.as_deref().map(|crawler| format!("crawler {}", visible(crawler)));
     let scope: Vec<String> = site.into_iter().chain(crawler).collect();

@@ -1,20 +1,20 @@
 //! Elements of a report as rows of a table.
 
 use super::text::{moment, visible};
-use crate::identify::{Client, Purpose};
-use crate::report::{Conduct, Entry, Report, grouped};
+use crate::identify::{ClientKind, Purpose};
+use crate::report::{Conduct, Report, ReportEntry, grouped};
 
 /// Clients that stand together in one table.
-pub(super) struct Group {
+pub(super) struct RowGroup {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) what: &'static str,
     pub(super) shows_conduct: bool,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ElementRow>,
 }
 
 /// One element. Every field is text as it stands on the page.
-pub(super) struct Row {
+pub(super) struct ElementRow {
     /// Where more of it stands.
     pub(super) case: Option<String>,
     pub(super) name: String,
@@ -36,9 +36,9 @@ pub(super) struct Row {
     pub(super) last_seen: String,
 }
 
-impl Group {
+impl RowGroup {
     /// The tables of a report, those without a row left out.
-    pub(super) fn all(report: &Report, row: impl Fn(&Entry) -> Row) -> Vec<Self> {
+    pub(super) fn all(report: &Report, row: impl Fn(&ReportEntry) -> ElementRow) -> Vec<Self> {
         let groups = [
             Self {
                 id: "crawlers",
@@ -72,8 +72,8 @@ impl Group {
     }
 }
 
-impl Row {
-    pub(super) fn new(entry: &Entry, case: Option<String>, shows_site: bool) -> Self {
+impl ElementRow {
+    pub(super) fn new(entry: &ReportEntry, case: Option<String>, shows_site: bool) -> Self {
         Self {
             case,
             name: visible(entry.name()),
@@ -99,9 +99,9 @@ impl Row {
 }
 
 /// What it fetches for, and what kind of client it is where that is not a crawler like any other.
-pub(super) fn about(entry: &Entry) -> String {
+pub(super) fn about(entry: &ReportEntry) -> String {
     let purpose = entry.purpose.map(purpose_words);
-    let kind = (entry.client != Client::Crawler).then(|| entry.client.as_str());
+    let kind = (entry.client != ClientKind::Crawler).then(|| entry.client.as_str());
     match (purpose, kind) {
         (Some(purpose), Some(kind)) if purpose != kind => format!("{purpose}, {kind}"),
         (_, Some(kind)) => kind.to_owned(),
@@ -141,7 +141,7 @@ pub(super) const fn conduct(conduct: Conduct) -> &'static str {
     }
 }
 
-fn last_read(entry: &Entry) -> Option<(String, String)> {
+fn last_read(entry: &ReportEntry) -> Option<(String, String)> {
     entry.last_read.zip(entry.last_read_version).map(|(last, version)| (version.to_string(), moment(last)))
 }
 

@@ -6,11 +6,12 @@ use super::*;
 #[test]
 fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
     let scene = Scene::new();
-    let (flood, other) = (identity(Client::Crawler, "Floodbot"), identity(Client::Crawler, "Otherbot"));
+    let (flood, other) =
+        (identity(ClientKind::Crawler, "Floodbot"), identity(ClientKind::Crawler, "Otherbot"));
     for number in 0..100_000 {
-        scene.request(&flood, Proof::Unchecked, &format!("/{number}"), Outcome::Allow, noon());
+        scene.request(&flood, Proof::Unchecked, &format!("/{number}"), VerdictOutcome::Allow, noon());
     }
-    scene.request(&other, Proof::Unchecked, "/x", Outcome::Violation(Notice::Lapsed), noon());
+    scene.request(&other, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Lapsed), noon());
     let report = scene.report(&question());
     println!("details_dropped {}, reads {:?}", report.details_dropped, report.reads);
     let ever = Window { from: UNIX_EPOCH, to: SystemTime::now() + DAY };

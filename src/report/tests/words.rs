@@ -3,15 +3,15 @@
 use super::*;
 use crate::record::OTHER_CRAWLERS;
 
-const READ: Outcome = Outcome::Violation(Notice::Read);
-const LAPSED: Outcome = Outcome::Violation(Notice::Lapsed);
+const READ: VerdictOutcome = VerdictOutcome::Violation(Notice::Read);
+const LAPSED: VerdictOutcome = VerdictOutcome::Violation(Notice::Lapsed);
 
 fn bot(name: &str) -> Identity {
-    identity(Client::Crawler, name)
+    identity(ClientKind::Crawler, name)
 }
 
 impl Scene {
-    fn requests(&self, name: &str, proof: Proof, outcome: Outcome, count: u64) {
+    fn requests(&self, name: &str, proof: Proof, outcome: VerdictOutcome, count: u64) {
         for number in 0..count {
             self.request(&bot(name), proof, "/x", outcome, noon() + Duration::from_secs(60 + number));
         }
@@ -27,7 +27,7 @@ fn a_name_in_another_case_is_the_same_crawler() {
     let scene = Scene::new();
     scene.read(&bot("FooBot"), Proof::Unchecked, noon());
     scene.requests("FOOBOT", Proof::Unchecked, LAPSED, 3);
-    scene.requests("foobot", Proof::Confirmed, Outcome::Allow, 1);
+    scene.requests("foobot", Proof::Confirmed, VerdictOutcome::Allow, 1);
     let report = scene.report(&question());
     let one = entry(&report, "FOOBOT", Proof::Unchecked);
     assert_eq!((one.reads, one.violations, one.conduct), (1, 3, Conduct::Unknown), "as most wrote it");
@@ -71,7 +71,7 @@ fn nobody_who_broke_rules_is_left_out() {
         scene.requests(name, Proof::Unchecked, LAPSED, 9);
     }
     scene.requests("Fourbot", Proof::Unchecked, LAPSED, 1);
-    scene.requests("Goodbot", Proof::Unchecked, Outcome::Allow, 1);
+    scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     assert_eq!(
         scene.headline(),
         "1 of 5 crawlers broke rules it had read; Readbot 4 times (3 confirmed); 1 more broke rules, and no read \
@@ -92,8 +92,8 @@ fn the_rest_of_many_names_is_no_crawler() {
     );
     assert_eq!((summary.crawlers, summary.violating, summary.violations), (1, 1, 51));
     let scene = Scene::new();
-    scene.requests("Goodbot", Proof::Unchecked, Outcome::Allow, 1);
-    scene.requests(OTHER_CRAWLERS, Proof::Unchecked, Outcome::Allow, 1);
+    scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
+    scene.requests(OTHER_CRAWLERS, Proof::Unchecked, VerdictOutcome::Allow, 1);
     let all_good =
         "the only crawler that was seen broke no rule; and others beyond 1,000 names a day broke none";
     assert_eq!(scene.headline(), all_good);
@@ -106,7 +106,7 @@ fn who_only_read_is_not_said_to_have_obeyed() {
     let report = scene.report(&question());
     assert_eq!(entry(&report, "Readbot", Proof::Unchecked).conduct, Conduct::Unknown);
     assert_eq!((report.summary().crawlers, &*scene.headline()), (0, "no request of a crawler was judged"));
-    scene.requests("Onebot", Proof::Unchecked, Outcome::Allow, 1);
+    scene.requests("Onebot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     assert_eq!(scene.headline(), "the only crawler that was seen broke no rule");
 }
 
@@ -114,14 +114,14 @@ fn who_only_read_is_not_said_to_have_obeyed() {
 fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
     let scene = Scene::new();
     scene.requests("Spoofed", Proof::Contradicted, READ, 9);
-    scene.requests("Quiet", Proof::Contradicted, Outcome::Allow, 1);
-    scene.requests("Onebot", Proof::Unchecked, Outcome::Allow, 1);
+    scene.requests("Quiet", Proof::Contradicted, VerdictOutcome::Allow, 1);
+    scene.requests("Onebot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     let report = scene.report(&question());
     let told: Vec<_> = report.crawlers.iter().map(|entry| (entry.name(), entry.conduct)).collect();
     let unknown = Conduct::Unknown;
     assert_eq!(told, [("Onebot", Conduct::Obeyed), ("Spoofed", unknown), ("Quiet", unknown)]);
     assert!(report.summary().caveats[0].starts_with("10 requests came under 2 borrowed names; they count"));
-    let of_one = Question { crawler: Some("quiet".to_owned()), ..question() };
+    let of_one = ReportQuestion { crawler: Some("quiet".to_owned()), ..question() };
     let caveats = scene.report(&of_one).summary().caveats;
     assert_eq!(caveats, ["1 request came under 1 borrowed name; it counts against nobody."]);
 }
@@ -131,8 +131,8 @@ fn a_site_is_asked_for_in_any_case() {
     let scene = Scene::new();
     scene.read(&bot("Onebot"), Proof::Unchecked, noon());
     scene.requests("Onebot", Proof::Unchecked, READ, 1);
-    let asked = Question { site: Some("A".to_owned()), ..question() };
-    let case = Case::of(&scene.stores(), &asked).unwrap();
+    let asked = ReportQuestion { site: Some("A".to_owned()), ..question() };
+    let case = CrawlerCase::of(&scene.stores(), &asked).unwrap();
     assert_eq!((case.report.crawlers.len(), case.versions.len(), case.samples.len()), (1, 1, 1));
     assert_eq!(case.report.crawlers[0].reads, 1);
 }
@@ -146,7 +146,7 @@ fn versions_of_two_stores_are_told_once() {
         scene.requests("Onebot", Proof::Unchecked, READ, 1);
     }
     let stores: Vec<_> = [&one, &two].into_iter().flat_map(Scene::stores).collect();
-    let case = Case::of(&stores, &question()).unwrap();
+    let case = CrawlerCase::of(&stores, &question()).unwrap();
     let times: Vec<_> = case.versions.iter().map(|version| (version.id, version.periods.len())).collect();
     let allowing = VersionId::of(b"User-agent: *\nAllow: /\n");
     assert_eq!(times, [(Some(VersionId::of(ROBOTS)), 1), (Some(allowing), 1)]);

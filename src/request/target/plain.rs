@@ -10,9 +10,9 @@ const BLOCK: usize = 16;
 
 /// What a path has that could be read in another way: bytes that stand for others, and pairs of bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Marks(u8);
+pub(super) struct PathMarks(u8);
 
-impl Marks {
+impl PathMarks {
     /// A slash follows a slash.
     pub(super) const SLASHES: Self = Self(1);
     /// A dot begins a segment.
@@ -53,8 +53,8 @@ impl Marks {
 /// and no byte stands for another.
 pub(super) fn is_plain(target: &[u8], parameters: PathParameters) -> bool {
     let (path, _) = split_query(target);
-    let marks = Marks::of(path);
-    let kept = if parameters == PathParameters::Drop { 0 } else { Marks::SEMICOLON.0 };
+    let marks = PathMarks::of(path);
+    let kept = if parameters == PathParameters::Drop { 0 } else { PathMarks::SEMICOLON.0 };
     path.starts_with(b"/") && marks.0 & !kept == 0
 }
 
@@ -62,12 +62,12 @@ pub(super) fn is_plain(target: &[u8], parameters: PathParameters) -> bool {
 #[inline]
 fn marks_of<const N: usize>(bytes: &[u8; N], after: &[u8; N]) -> u8 {
     let marks = |byte: u8, next: u8| {
-        let if_so = |is_so: bool, mark: Marks| u8::from(is_so).wrapping_neg() & mark.0;
-        let pairs = if_so(next == b'/', Marks::SLASHES) | if_so(next == b'.', Marks::DOT);
+        let if_so = |is_so: bool, mark: PathMarks| u8::from(is_so).wrapping_neg() & mark.0;
+        let pairs = if_so(next == b'/', PathMarks::SLASHES) | if_so(next == b'.', PathMarks::DOT);
         u8::from(byte == b'/').wrapping_neg() & pairs
-            | if_so(next == b'%', Marks::PERCENT)
-            | if_so(next == b'\\', Marks::BACKSLASH)
-            | if_so(next == b';', Marks::SEMICOLON)
+            | if_so(next == b'%', PathMarks::PERCENT)
+            | if_so(next == b'\\', PathMarks::BACKSLASH)
+            | if_so(next == b';', PathMarks::SEMICOLON)
     };
     bytes.iter().zip(after).fold(0, |found, (byte, next)| found | marks(*byte, *next))
 }

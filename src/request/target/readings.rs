@@ -1,4 +1,4 @@
-//! Every path that any combination of [`Step`]s makes of a target.
+//! Every path that any combination of [`PathStep`]s makes of a target.
 //!
 //! Origins are rows of components, a proxy before an application before a library, and each takes steps of its own.
 //! What one resolves is gone before the next one decodes, so the order counts: `/a/b\c/../..\x` is `/x` for a proxy to
@@ -10,7 +10,7 @@
 
 use super::PathParameters;
 use super::split_query;
-use super::steps::{Step, Steps, decoded_query, is_decoded_further};
+use super::steps::{PathStep, Steps, decoded_query, is_decoded_further};
 
 /// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
 /// with two or three tricks at once have some dozens.
@@ -102,13 +102,13 @@ fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {
 }
 
 /// A path, perhaps with a query that decoding has brought to light.
-struct Found {
+struct FoundPath {
     path: Vec<u8>,
     is_on_the_way: bool,
 }
 
 struct Closure {
-    found: Vec<Found>,
+    found: Vec<FoundPath>,
     /// What may yet be spent on further paths.
     left: usize,
     has_more: bool,
@@ -131,7 +131,7 @@ impl Closure {
             let path = std::mem::take(&mut found.path);
             let is_on_the_way = self.follow(&path, parameters);
             if let Some(found) = self.found.get_mut(next) {
-                *found = Found { path, is_on_the_way };
+                *found = FoundPath { path, is_on_the_way };
             }
             if self.has_more {
                 break;
@@ -145,7 +145,7 @@ impl Closure {
         let end = memchr::memchr2(b'?', b'#', path).unwrap_or(path.len());
         let (path, rest) = path.split_at_checked(end).unwrap_or((path, b""));
         let steps = Steps::of(path, parameters);
-        for step in Step::ALL.into_iter().filter(|step| steps.has(*step)) {
+        for step in PathStep::ALL.into_iter().filter(|step| steps.has(*step)) {
             let mut changed = step.take(path, parameters);
             changed.extend_from_slice(rest);
             self.note(changed);
@@ -153,7 +153,7 @@ impl Closure {
                 break;
             }
         }
-        steps.has(Step::ResolveDots)
+        steps.has(PathStep::ResolveDots)
     }
 
     /// Keeps a path that was not found before, as long as there is room.
@@ -170,6 +170,6 @@ impl Closure {
             self.has_more = true;
             return;
         }
-        self.found.push(Found { path, is_on_the_way: true });
+        self.found.push(FoundPath { path, is_on_the_way: true });
     }
 }

@@ -4,11 +4,11 @@
 //! a `?` or `#`, no step touches. A `#` is never sent; [`decode_once`] writes one where an origin would end the target.
 
 use super::PathParameters;
-use super::plain::Marks;
+use super::plain::PathMarks;
 
 /// One thing that origins do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// Resolves dot segments (RFC 3986 §5.2.4).
     ResolveDots,
     /// Makes one slash of several.
@@ -33,7 +33,7 @@ pub(super) enum Step {
     DropParameters,
 }
 
-impl Step {
+impl PathStep {
     /// All of them, the more usual ones first.
     pub(super) const ALL: [Self; 11] = [
         Self::ResolveDots,
@@ -97,27 +97,27 @@ impl Steps {
     /// Steps that change `path`: all of them, or so many that it `is_enough`.
     fn found(path: &[u8], parameters: PathParameters, is_enough: impl Fn(Self) -> bool) -> Self {
         let mut steps = Self::default();
-        let marks = Marks::of(path);
-        if marks.has(Marks::SLASHES) {
-            steps.add(Step::MergeSlashes);
+        let marks = PathMarks::of(path);
+        if marks.has(PathMarks::SLASHES) {
+            steps.add(PathStep::MergeSlashes);
         }
-        if marks.has(Marks::BACKSLASH) {
-            steps.add(Step::TurnBackslash);
+        if marks.has(PathMarks::BACKSLASH) {
+            steps.add(PathStep::TurnBackslash);
         }
-        if marks.has(Marks::SEMICOLON) && parameters == PathParameters::Drop {
-            steps.add(Step::DropParameters);
+        if marks.has(PathMarks::SEMICOLON) && parameters == PathParameters::Drop {
+            steps.add(PathStep::DropParameters);
         }
-        if (marks.has(Marks::DOT) || marks.has(Marks::PERCENT)) && next_dots(path).is_some() {
-            steps.add(Step::ResolveDots);
+        if (marks.has(PathMarks::DOT) || marks.has(PathMarks::PERCENT)) && next_dots(path).is_some() {
+            steps.add(PathStep::ResolveDots);
             if ends_with_dots(path) {
-                steps.add(Step::ResolveDotsAndSlash);
+                steps.add(PathStep::ResolveDotsAndSlash);
             }
         }
         if matches!(path, [b'/' | b'\\', b'/' | b'\\', ..]) {
-            steps.add(Step::StripAuthority);
+            steps.add(PathStep::StripAuthority);
         }
         // Last: what was found before is often enough.
-        if marks.has(Marks::PERCENT) {
+        if marks.has(PathMarks::PERCENT) {
             for rest in memchr::memchr_iter(b'%', path).filter_map(|at| path.get(at..)) {
                 if is_enough(steps) {
                     return steps;
@@ -128,7 +128,7 @@ impl Steps {
         steps
     }
 
-    pub(super) const fn has(self, step: Step) -> bool {
+    pub(super) const fn has(self, step: PathStep) -> bool {
         self.0 & step.bit() != 0
     }
 
@@ -136,18 +136,18 @@ impl Steps {
         self.0 == 0
     }
 
-    const fn add(&mut self, step: Step) {
+    const fn add(&mut self, step: PathStep) {
         self.0 |= step.bit();
     }
 
     fn add_at_percent(&mut self, rest: &[u8], parameters: PathParameters) {
         match encoded(rest) {
-            Some((b'/', _)) => self.add(Step::DecodeSlash),
-            Some((b'\\', _)) => self.add(Step::DecodeBackslash),
-            Some((byte, _)) if is_delimiter(byte, parameters) => self.add(Step::DecodeDelimiter),
-            Some((byte, _)) if is_end(byte) => self.add(Step::DecodeEnd),
-            Some((b'%', _)) | None if !self.has(Step::DecodeOnce) && escape_of_escape(rest).is_some() => {
-                self.add(Step::DecodeOnce);
+            Some((b'/', _)) => self.add(PathStep::DecodeSlash),
+            Some((b'\\', _)) => self.add(PathStep::DecodeBackslash),
+            Some((byte, _)) if is_delimiter(byte, parameters) => self.add(PathStep::DecodeDelimiter),
+            Some((byte, _)) if is_end(byte) => self.add(PathStep::DecodeEnd),
+            Some((b'%', _)) | None if !self.has(PathStep::DecodeOnce) && escape_of_escape(rest).is_some() => {
+                self.add(PathStep::DecodeOnce);
             }
             _ => {}
         }

@@ -1,9 +1,9 @@
-//! An automaton over a list of words: after every octet of a target it tells which of them end there
+//! An automaton over a list of words: after every byte of a target it tells which of them end there
 //! (Aho and Corasick, 1975).
 //!
 //! States are numbered by their distance from the root, so that the children of a state are
 //! neighbours and one number says where they start. A state takes 13 bytes; there is one for each
-//! octet of the words at most. One step costs two moves on average over any target.
+//! byte of the words at most. One step costs two moves on average over any target.
 
 use super::nested::Nested;
 use crate::robots::pattern::index;
@@ -14,31 +14,31 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Words, found in one pass over a target.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Automaton {
+pub(super) struct WordAutomaton {
     /// The first child of every state; its last is before the first of the next state.
     first: Vec<u32>,
-    /// The octet that leads to a state.
+    /// The byte that leads to a state.
     labels: Vec<u8>,
-    /// The state of the longest end of a state's octets that some word starts with.
+    /// The state of the longest end of a state's bytes that some word starts with.
     fallback: Vec<u32>,
     /// The longest word that ends where a state is reached, or [`NONE`].
     out: Vec<u32>,
-    /// The child of the first state for every octet; that state itself where there is none.
+    /// The child of the first state for every byte; that state itself where there is none.
     root: Vec<u32>,
 }
 
-impl Automaton {
+impl WordAutomaton {
     /// The automaton of `words`, none of them empty, which are distinct and in ascending order; and
     /// what words end where they end. With them, each word's number, in the order of `words`.
     pub(super) fn new(words: &[&[u8]]) -> (Self, Nested, Vec<u32>) {
-        let mut builder = Builder {
+        let mut builder = WordAutomatonBuilder {
             automaton: Self { root: vec![0; 256], ..Self::default() },
             found: Vec::with_capacity(words.len()),
             within: Vec::with_capacity(words.len()),
         };
         builder.state(0, 0, NONE);
         builder.grow(words);
-        let Builder { mut automaton, found, within } = builder;
+        let WordAutomatonBuilder { mut automaton, found, within } = builder;
         let lengths: Vec<u32> = found.iter().map(|&word| length(words, word)).collect();
         let (nested, order) = Nested::new(&within, &lengths);
         let number = |at: u32| order.get(at as usize).copied().unwrap_or(NONE);
@@ -56,15 +56,15 @@ impl Automaton {
         (automaton, nested, numbers)
     }
 
-    /// The state after `octet`.
-    pub(super) fn step(&self, mut state: u32, octet: u8) -> u32 {
+    /// The state after `byte`.
+    pub(super) fn step(&self, mut state: u32, byte: u8) -> u32 {
         while state != 0 {
-            if let Some(child) = self.child(state, octet) {
+            if let Some(child) = self.child(state, byte) {
                 return child;
             }
             state = self.fallback.get(state as usize).copied().unwrap_or(0);
         }
-        self.root.get(usize::from(octet)).copied().unwrap_or(0)
+        self.root.get(usize::from(byte)).copied().unwrap_or(0)
     }
 
     /// The longest word that ends here, or [`NONE`].
@@ -72,13 +72,13 @@ impl Automaton {
         self.out.get(state as usize).copied().unwrap_or(NONE)
     }
 
-    fn child(&self, state: u32, octet: u8) -> Option<u32> {
+    fn child(&self, state: u32, byte: u8) -> Option<u32> {
         let state = state as usize;
         let (first, end) = (*self.first.get(state)?, *self.first.get(state + 1)?);
         let at = match self.labels.get(first as usize..end as usize)? {
             [] => None,
-            [label] => (*label == octet).then_some(0),
-            labels => memchr(octet, labels),
+            [label] => (*label == byte).then_some(0),
+            labels => memchr(byte, labels),
         };
         at.map(|at| first + index(at))
     }
@@ -88,20 +88,20 @@ fn length(words: &[&[u8]], word: u32) -> u32 {
     words.get(word as usize).map_or(0, |word| index(word.len()))
 }
 
-struct Builder {
-    automaton: Automaton,
+struct WordAutomatonBuilder {
+    automaton: WordAutomaton,
     /// Words in the order in which their states were made: shorter ones first.
     found: Vec<u32>,
     /// By position in `found`: that of the longest word this one ends with.
     within: Vec<u32>,
 }
 
-impl Builder {
+impl WordAutomatonBuilder {
     /// Makes the states of all words, one distance from the root after the other.
     fn grow(&mut self, words: &[&[u8]]) {
         let mut depth = 0;
         let mut state = 0;
-        // The words that start with the octets of each state of this depth.
+        // The words that start with the bytes of each state of this depth.
         let mut level = vec![(0, words.len())];
         while !level.is_empty() {
             let mut next = Vec::new();
@@ -110,13 +110,13 @@ impl Builder {
                 let mut start = start;
                 // Only the first can end here: the others are longer.
                 start += usize::from(words.get(start).is_some_and(|word| word.len() == depth));
-                while let Some(&octet) =
+                while let Some(&byte) =
                     words.get(start).filter(|_| start < end).and_then(|word| word.get(depth))
                 {
                     let run = words.get(start..end).unwrap_or_default();
-                    let count = run.iter().take_while(|word| word.get(depth) == Some(&octet)).count();
+                    let count = run.iter().take_while(|word| word.get(depth) == Some(&byte)).count();
                     let ends = run.first().is_some_and(|word| word.len() == depth + 1);
-                    self.add(state, octet, if ends { index(start) } else { NONE });
+                    self.add(state, byte, if ends { index(start) } else { NONE });
                     next.push((start, start + count));
                     start += count;
                 }
@@ -128,29 +128,29 @@ impl Builder {
         self.automaton.first.push(index(self.automaton.labels.len()));
     }
 
-    /// Adds the child of `parent` that `octet` leads to, and where `word` ends.
-    fn add(&mut self, parent: u32, octet: u8, word: u32) {
+    /// Adds the child of `parent` that `byte` leads to, and where `word` ends.
+    fn add(&mut self, parent: u32, byte: u8, word: u32) {
         let fallback = if parent == 0 {
             let number = index(self.automaton.labels.len());
-            if let Some(slot) = self.automaton.root.get_mut(usize::from(octet)) {
+            if let Some(slot) = self.automaton.root.get_mut(usize::from(byte)) {
                 *slot = number;
             }
             0
         } else {
             let above = self.automaton.fallback.get(parent as usize).copied().unwrap_or(0);
-            self.automaton.step(above, octet)
+            self.automaton.step(above, byte)
         };
-        self.state(octet, fallback, word);
+        self.state(byte, fallback, word);
     }
 
-    fn state(&mut self, octet: u8, fallback: u32, word: u32) {
+    fn state(&mut self, byte: u8, fallback: u32, word: u32) {
         let mut longest = self.automaton.longest(fallback);
         if word != NONE {
             self.found.push(word);
             self.within.push(longest);
             longest = index(self.found.len() - 1);
         }
-        self.automaton.labels.push(octet);
+        self.automaton.labels.push(byte);
         self.automaton.fallback.push(fallback);
         self.automaton.out.push(longest);
     }
@@ -165,7 +165,7 @@ mod tests {
         let mut sorted = words.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let (automaton, nested, numbers) = Automaton::new(&sorted);
+        let (automaton, nested, numbers) = WordAutomaton::new(&sorted);
         let live = vec![u64::MAX; sorted.len().div_ceil(64)];
         let mut state = 0;
         for end in 1..=target.len() {

@@ -1,6 +1,6 @@
 //! A rule that matches, in the order in which rules win.
 
-/// A matching rule, or none. The greater one wins: most octets, then allow before disallow
+/// A matching rule, or none. The greater one wins: most bytes, then allow before disallow
 /// (RFC 9309 section 2.2.2), then the first in the file, so that the answer is always the same line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::robots) struct Choice(u64);
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_octets_then_allow_then_the_first_line() {
+    fn most_bytes_then_allow_then_the_first_line() {
         assert!(Choice::new(8, 9) > Choice::new(7, 1));
         assert!(Choice::new(7, 1) > Choice::new(7, 2));
         assert!(Choice::new(2, u32::MAX) > Choice::NONE);

@@ -2,32 +2,37 @@
 
 use super::choice::Choice;
 use crate::robots::matcher;
-use crate::robots::pattern::{Pattern, Pool, Span, Texts};
+use crate::robots::pattern::{Pattern, PatternPool, TextSpan, Texts};
 use crate::robots::rule::RuleRecord;
-use crate::robots::target::Target;
+use crate::robots::target::ComparableTarget;
 
 /// A rule that can match something, taken apart.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::robots) struct Entry {
+pub(in crate::robots) struct IndexedRule {
     pub(in crate::robots) choice: Choice,
     pub(in crate::robots) pattern: Pattern,
 }
 
-impl Entry {
+impl IndexedRule {
     /// Takes the rule at position `at` of the file apart; none if it can match nothing.
-    pub(in crate::robots) fn new(record: RuleRecord, at: u32, pool: &mut Pool<'_>) -> Option<Self> {
+    pub(in crate::robots) fn new(record: RuleRecord, at: u32, pool: &mut PatternPool<'_>) -> Option<Self> {
         let choice = Choice::new(record.rank(), at);
-        (record.octets > 0).then(|| Self { choice, pattern: pool.add(record) })
+        (record.bytes > 0).then(|| Self { choice, pattern: pool.add(record) })
     }
 
     /// The better of `best` and this rule, if it matches. Puts it off when the target was read often
     /// enough.
-    pub(in crate::robots) fn try_on(self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+    pub(in crate::robots) fn try_on(
+        self,
+        texts: Texts<'_>,
+        target: &ComparableTarget<'_>,
+        best: Choice,
+    ) -> Choice {
         if self.choice <= best {
             return best;
         }
         if target.is_spent() && self.pattern.pieces.1 > 0 {
-            if self.starts(texts, target.octets()) {
+            if self.starts(texts, target.bytes()) {
                 target.deferred.push(self);
             }
             return best;
@@ -54,12 +59,12 @@ impl Entry {
             let print = mix(print, literal.len() as u64);
             let (words, rest) = literal.as_chunks::<8>();
             let print = words.iter().fold(print, |print, word| mix(print, u64::from_le_bytes(*word)));
-            rest.iter().fold(print, |print, &octet| mix(print, u64::from(octet)))
+            rest.iter().fold(print, |print, &byte| mix(print, u64::from(byte)))
         })
     }
 
     /// The literal the target must end with, if there is one.
-    pub(super) fn ending(self, texts: Texts<'_>) -> Option<Span> {
+    pub(super) fn ending(self, texts: Texts<'_>) -> Option<TextSpan> {
         let last = texts
             .pieces(self.pattern)
             .last()
@@ -73,20 +78,25 @@ const fn mix(print: u64, word: u64) -> u64 {
 }
 
 /// Whether `target` is matched by `pattern`.
-pub(super) fn matches(texts: Texts<'_>, pattern: Pattern, target: &Target<'_>) -> bool {
+pub(super) fn matches(texts: Texts<'_>, pattern: Pattern, target: &ComparableTarget<'_>) -> bool {
     let prefix = texts.get(pattern.prefix);
-    if !target.octets().starts_with(prefix) {
+    if !target.bytes().starts_with(prefix) {
         return false;
     }
     let pieces = texts.pieces(pattern);
     if pieces.is_empty() {
-        return !pattern.anchored || target.octets().len() == prefix.len();
+        return !pattern.anchored || target.bytes().len() == prefix.len();
     }
     matcher::follows(texts, pieces, pattern.anchored, target, prefix.len())
 }
 
 /// The best of `list`, which is in the order in which rules win, and `best`.
-pub(super) fn first_match(list: &[Entry], texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+pub(super) fn first_match(
+    list: &[IndexedRule],
+    texts: Texts<'_>,
+    target: &ComparableTarget<'_>,
+    best: Choice,
+) -> Choice {
     let mut better = list.iter().take_while(|rule| rule.choice > best);
     better
         .find_map(|rule| Some(rule.try_on(texts, target, best)).filter(|found| *found > best))

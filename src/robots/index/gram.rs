@@ -1,14 +1,14 @@
-//! Tables of grams: which rules have given octets in one of their pieces.
+//! Tables of grams: which rules have given bytes in one of their pieces.
 //!
-//! A *gram* is a few octets that a target must contain for a rule to match. One pass over the target
+//! A *gram* is a few bytes that a target must contain for a rule to match. One pass over the target
 //! looks its grams up. The cost is that of the pass, however many rules there are; which gram a rule
 //! is entered under is chosen elsewhere.
 
-use super::marks::Marks;
+use super::marks::NumberSet;
 
 /// Where in a target the grams of a table may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum GramPosition {
     /// At the end: the rule is anchored.
     End,
     /// Anywhere; the table has one gram of each rule, so every place is looked up.
@@ -20,15 +20,15 @@ pub(super) enum Place {
 /// Grams in a row that are entered so that places may be skipped.
 pub(super) const STRIDE: usize = 4;
 
-/// Octets of a gram that stands anywhere, where pieces are long enough.
+/// Bytes of a gram that stands anywhere, where pieces are long enough.
 pub(super) const WIDTH: usize = 4;
 
-/// Most octets of a gram.
+/// Most bytes of a gram.
 pub(super) const WIDEST: usize = 8;
 
-/// The octets of a gram as a number; its width is that of its table.
-pub(super) fn gram(octets: &[u8]) -> u64 {
-    octets.iter().take(WIDEST).fold(0, |gram, &octet| gram << 8 | u64::from(octet))
+/// The bytes of a gram as a number; its width is that of its table.
+pub(super) fn gram(bytes: &[u8]) -> u64 {
+    bytes.iter().take(WIDEST).fold(0, |gram, &byte| gram << 8 | u64::from(byte))
 }
 
 /// Spreads a gram over the upper bits.
@@ -39,7 +39,7 @@ pub(super) const fn spread(gram: u64) -> u64 {
 /// Grams of one width at one kind of place, and the rules behind each.
 #[derive(Clone, Debug)]
 pub(super) struct Grams {
-    place: Place,
+    place: GramPosition,
     width: usize,
     /// One bit for each value of the upper bits of [`spread`]: whether any gram has it.
     present: Box<[u64]>,
@@ -64,7 +64,7 @@ const BLOCK: usize = 16;
 
 impl Grams {
     /// `entries` are pairs of a gram and the number of a rule.
-    pub(super) fn new(place: Place, width: usize, mut entries: Vec<(u64, u32)>) -> Self {
+    pub(super) fn new(place: GramPosition, width: usize, mut entries: Vec<(u64, u32)>) -> Self {
         for entry in &mut entries {
             entry.0 = spread(entry.0);
         }
@@ -95,24 +95,24 @@ impl Grams {
             *block = first;
         }
         let rules = entries.into_iter().map(|(_, rule)| rule).collect();
-        let share = Marks::share(rows.len());
+        let share = NumberSet::share(rows.len());
         let (present, rows, blocks) = (present.into(), rows.into(), blocks.into());
         Self { place, width, present, shift, rows, blocks, rules, share }
     }
 
-    /// How many places of a target of `length` octets are looked up.
+    /// How many places of a target of `length` bytes are looked up.
     pub(super) const fn places(&self, length: usize) -> usize {
         match self.place {
-            Place::End => 1,
-            Place::Every => length,
-            Place::Fourth => length / STRIDE,
+            GramPosition::End => 1,
+            GramPosition::Every => length,
+            GramPosition::Fourth => length / STRIDE,
         }
     }
 
     /// Calls `found` with the rules of every gram of `target`; with those of a gram that many rules
     /// have, only the first time the gram occurs.
     pub(super) fn scan<'s>(&'s self, target: &[u8], mut found: impl FnMut(&'s [u32])) {
-        let mut marks = Marks::default();
+        let mut marks = NumberSet::default();
         let mut look = |gram: u64| {
             let key = spread(gram);
             let Some(row) = self.is_present(key).then(|| self.row(key)).flatten() else { return };
@@ -126,17 +126,19 @@ impl Grams {
             }
         };
         match self.place {
-            Place::End => {
-                target.windows(self.width).next_back().into_iter().for_each(|octets| look(gram(octets)));
+            GramPosition::End => {
+                target.windows(self.width).next_back().into_iter().for_each(|bytes| look(gram(bytes)));
             }
-            Place::Every if self.width == WIDTH => {
-                target.windows(WIDTH).for_each(|octets| look(four(octets)));
+            GramPosition::Every if self.width == WIDTH => {
+                target.windows(WIDTH).for_each(|bytes| look(four(bytes)));
             }
-            Place::Every => target.windows(self.width).for_each(|octets| look(gram(octets))),
-            Place::Fourth if self.width == WIDTH => {
-                target.chunks_exact(WIDTH).for_each(|octets| look(four(octets)));
+            GramPosition::Every => target.windows(self.width).for_each(|bytes| look(gram(bytes))),
+            GramPosition::Fourth if self.width == WIDTH => {
+                target.chunks_exact(WIDTH).for_each(|bytes| look(four(bytes)));
             }
-            Place::Fourth => target.windows(WIDEST).step_by(STRIDE).for_each(|octets| look(eight(octets))),
+            GramPosition::Fourth => {
+                target.windows(WIDEST).step_by(STRIDE).for_each(|bytes| look(eight(bytes)));
+            }
         }
     }
 
@@ -164,14 +166,14 @@ fn bit(key: u64, shift: u32) -> usize {
     usize::try_from(key >> shift).unwrap_or(0)
 }
 
-/// [`gram`] of four octets.
-fn four(octets: &[u8]) -> u64 {
-    octets.try_into().map_or(0, |octets| u64::from(u32::from_be_bytes(octets)))
+/// [`gram`] of four bytes.
+fn four(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, |bytes| u64::from(u32::from_be_bytes(bytes)))
 }
 
-/// [`gram`] of eight octets.
-fn eight(octets: &[u8]) -> u64 {
-    octets.try_into().map_or(0, u64::from_be_bytes)
+/// [`gram`] of eight bytes.
+fn eight(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_be_bytes)
 }
 
 #[cfg(test)]
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn every_occurrence_is_found() {
         let entries = (0..500_u32).map(|rule| (gram(format!("{rule:04}").as_bytes()), rule % 100)).collect();
-        let table = Grams::new(Place::Every, 4, entries);
+        let table = Grams::new(GramPosition::Every, 4, entries);
         assert_eq!(rules(&table, b"xx0123yy0499"), [23, 99]);
         assert_eq!(rules(&table, b"00120"), [12, 20], "0012 and 0120");
         assert_eq!(rules(&table, b"012"), [0; 0]);
@@ -199,8 +201,8 @@ mod tests {
     fn grams_in_a_row_are_found_at_every_place() {
         let piece = b"abcdefghijk";
         for (width, size) in [(4, 7), (8, 11)] {
-            let entries = piece[..size].windows(width).map(|octets| (gram(octets), 7)).collect();
-            let table = Grams::new(Place::Fourth, width, entries);
+            let entries = piece[..size].windows(width).map(|bytes| (gram(bytes), 7)).collect();
+            let table = Grams::new(GramPosition::Fourth, width, entries);
             for lead in 0..9 {
                 let target = [&b"/--------"[..=lead], piece].concat();
                 assert_eq!(rules(&table, &target), [7], "{width} {lead}");
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_end_is_the_end() {
-        let table = Grams::new(Place::End, 3, vec![(gram(b"gif"), 1), (gram(b"png"), 2)]);
+        let table = Grams::new(GramPosition::End, 3, vec![(gram(b"gif"), 1), (gram(b"png"), 2)]);
         assert_eq!(rules(&table, b"/gif.png"), [2]);
         assert_eq!(rules(&table, b"ng"), [0; 0]);
     }

@@ -1,15 +1,15 @@
 //! Finding the rules with `*` that match a target without trying them all.
 //!
-//! Every rule is entered under octets that a target must contain for the rule to match. Only rules
-//! whose octets occur are checked, each once, and none that could not win.
+//! Every rule is entered under bytes that a target must contain for the rule to match. Only rules
+//! whose bytes occur are checked, each once, and none that could not win.
 
 use super::choice::Choice;
-use super::choose::Counts;
-use super::entry::Entry;
-use super::gram::{Grams, Place, STRIDE};
-use super::marks::Marks;
+use super::choose::GramCounts;
+use super::entry::IndexedRule;
+use super::gram::{GramPosition, Grams, STRIDE};
+use super::marks::NumberSet;
 use crate::robots::pattern::{Texts, index};
-use crate::robots::target::Target;
+use crate::robots::target::ComparableTarget;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, HashSet};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lookup {
     /// In the order in which they win; a rule's number is its place.
-    rules: Box<[Entry]>,
+    rules: Box<[IndexedRule]>,
     /// One table for each place and width in use.
     tables: Vec<Grams>,
-    /// Rules without any usable octets, or too few to be worth a table.
+    /// Rules without any usable bytes, or too few to be worth a table.
     always: Vec<u32>,
     /// Log2 of how many rules share a mark.
     share: u32,
@@ -30,11 +30,11 @@ pub(super) struct Lookup {
 const FEW: usize = 3;
 
 impl Lookup {
-    pub(super) fn new(mut rules: Vec<Entry>, texts: Texts<'_>) -> Self {
+    pub(super) fn new(mut rules: Vec<IndexedRule>, texts: Texts<'_>) -> Self {
         rules.sort_unstable_by_key(|rule| Reverse(rule.choice));
         let mut always = Vec::new();
-        let mut tables: BTreeMap<(Place, usize), Vec<(u64, u32)>> = BTreeMap::new();
-        let counts = if rules.len() > FEW { Some(Counts::new(&rules, texts)) } else { None };
+        let mut tables: BTreeMap<(GramPosition, usize), Vec<(u64, u32)>> = BTreeMap::new();
+        let counts = if rules.len() > FEW { Some(GramCounts::new(&rules, texts)) } else { None };
         for (&rule, number) in rules.iter().zip(0..) {
             match counts.as_ref().and_then(|counts| counts.rarest(rule, texts)) {
                 None => always.push(number),
@@ -47,9 +47,9 @@ impl Lookup {
         let mut kept = Vec::new();
         for ((place, width), entries) in tables {
             let few = match place {
-                Place::End => 0,
-                Place::Every => FEW,
-                Place::Fourth => FEW * STRIDE,
+                GramPosition::End => 0,
+                GramPosition::Every => FEW,
+                GramPosition::Fourth => FEW * STRIDE,
             };
             if entries.len() <= few {
                 always.extend(entries.into_iter().map(|(_, number)| number));
@@ -63,7 +63,7 @@ impl Lookup {
         always.retain(|&number| {
             rules.get(number as usize).is_some_and(|rule| known.insert(rule.literals(texts)))
         });
-        let share = Marks::share(rules.len());
+        let share = NumberSet::share(rules.len());
         Self { rules: rules.into(), tables: kept, always, share }
     }
 
@@ -72,20 +72,20 @@ impl Lookup {
     }
 
     /// The better of `best` and the best rule here that matches.
-    pub(super) fn search(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+    pub(super) fn search(&self, texts: Texts<'_>, target: &ComparableTarget<'_>, best: Choice) -> Choice {
         if self.rules.first().is_none_or(|rule| rule.choice <= best) {
             return best;
         }
         if target.is_spent() {
             return super::entry::first_match(&self.rules, texts, target, best);
         }
-        let mut search = Search { lookup: self, texts, target, best, marks: Marks::default() };
+        let mut search = Search { lookup: self, texts, target, best, marks: NumberSet::default() };
         for &number in &self.always {
             search.check(number, number);
         }
         for table in &self.tables {
-            target.spend(table.places(target.octets().len()));
-            table.scan(target.octets(), |row| search.row(row));
+            target.spend(table.places(target.bytes().len()));
+            table.scan(target.bytes(), |row| search.row(row));
         }
         search.best
     }
@@ -94,9 +94,9 @@ impl Lookup {
 struct Search<'s> {
     lookup: &'s Lookup,
     texts: Texts<'s>,
-    target: &'s Target<'s>,
+    target: &'s ComparableTarget<'s>,
     best: Choice,
-    marks: Marks,
+    marks: NumberSet,
 }
 
 impl Search<'_> {
@@ -108,7 +108,7 @@ impl Search<'_> {
                 return;
             }
             // Most rules of other parts of the site need no mark.
-            if rule.starts(self.texts, self.target.octets())
+            if rule.starts(self.texts, self.target.bytes())
                 && self.marks.set((number >> self.lookup.share) as usize)
             {
                 // Rules that share the mark count as checked, so they are.

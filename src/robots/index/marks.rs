@@ -1,10 +1,10 @@
 //! Remembering what was done in one search, without allocating.
 
-/// A set of numbers below [`Marks::COUNT`], empty at first. Costs nothing until the first is set.
+/// A set of numbers below [`NumberSet::COUNT`], empty at first. Costs nothing until the first is set.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Option<[u64; Self::COUNT / 64]>);
+pub(super) struct NumberSet(Option<[u64; Self::COUNT / 64]>);
 
-impl Marks {
+impl NumberSet {
     pub(super) const COUNT: usize = 8192;
 
     /// How far numbers below `count` are shifted so that all of them have a mark, which neighbours
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_fresh_once() {
-        let mut marks = Marks::default();
+        let mut marks = NumberSet::default();
         assert!(marks.set(5) && marks.set(8191) && marks.set(64));
         assert!(!marks.set(5) && !marks.set(64));
     }
@@ -38,9 +38,9 @@ mod tests {
     #[test]
     fn every_number_has_a_mark() {
         for count in [0, 1, 8192, 8193, 100_000, 1 << 22] {
-            let share = Marks::share(count);
-            assert!(count.saturating_sub(1) >> share < Marks::COUNT, "{count}");
-            assert!(share == 0 || count >> (share - 1) > Marks::COUNT, "{count}: wasteful");
+            let share = NumberSet::share(count);
+            assert!(count.saturating_sub(1) >> share < NumberSet::COUNT, "{count}");
+            assert!(share == 0 || count >> (share - 1) > NumberSet::COUNT, "{count}: wasteful");
         }
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! A pattern is a literal, then perhaps pieces with `*` between them (RFC 9309 section 2.2.3). The
 //! literals of a group form a prefix tree. Rules with pieces hang on the tree where few share their
-//! literal; the others are found by octets of their pieces. Groups of a few rules are a plain list.
+//! literal; the others are found by bytes of their pieces. Groups of a few rules are a plain list.
 //!
 //! No regular expressions, no backtracking, and no allocation in a search: the caller alone may
 //! allocate, for the comparable form of a long target. A search is one walk down the tree, at most
 //! sixteen checks of rules that hang on the way, and one pass over the target for each of a handful
-//! of tables. Beyond that, a rule is checked only when octets of it occur in the target: once, in
+//! of tables. Beyond that, a rule is checked only when bytes of it occur in the target: once, in
 //! time linear in the target.
 //!
-//! Checks and passes are counted. A file can be written of which one target holds the octets of every
+//! Checks and passes are counted. A file can be written of which one target holds the bytes of every
 //! rule and matches none; there, or where a group has many parts that are searched one after the
 //! other, rules are put off when the target was read often enough, and then tried together in one
 //! pass. So a search takes at most a constant times *n* (log *N* + √*N* / 64) + *N* steps, for a target
-//! of *n* octets and patterns of *N* octets:
+//! of *n* bytes and patterns of *N* bytes:
 //!
 //! - Walks down the trees read each literal once: at most *N*.
-//! - Rules that are checked one by one, and tables, read 8 *n* + 32 KiB octets, and then no more but
+//! - Rules that are checked one by one, and tables, read 8 *n* + 32 KiB bytes, and then no more but
 //!   for the one that is under way.
 //! - A rule is put off once, after a look at its literal: at most *N*.
 //! - What was put off takes one sweep, whose bound stands in `sweep`.
@@ -37,19 +37,19 @@ mod trie;
 mod vocabulary;
 
 pub(super) use choice::Choice;
-pub(super) use entry::Entry;
+pub(super) use entry::IndexedRule;
 pub(super) use shadow::Shadow;
 pub(super) use sweep::Deferred;
 
 use super::pattern::{Texts, index};
-use super::target::Target;
+use super::target::ComparableTarget;
 use lookup::Lookup;
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 use trie::Trie;
 use vocabulary::Vocabulary;
 
-/// A file whose pieces hold so many octets has its automaton made at once, so that no decision has to
+/// A file whose pieces hold so many bytes has its automaton made at once, so that no decision has to
 /// wait for it: that would take milliseconds.
 const MUCH: usize = 32 * 1024;
 
@@ -59,9 +59,9 @@ const SHORT: usize = 8;
 /// The compiled rules of many groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    sets: Vec<Set>,
+    sets: Vec<RuleSet>,
     /// The rules of short groups, each in the order in which they win.
-    lists: Vec<Entry>,
+    lists: Vec<IndexedRule>,
     trees: Vec<Tree>,
     /// Of all pieces of the file, made when it is first needed.
     vocabulary: OnceLock<Box<Vocabulary>>,
@@ -69,7 +69,7 @@ pub(super) struct Index {
 
 /// The compiled rules of one group, or of one part of it.
 #[derive(Clone, Copy, Debug)]
-enum Set {
+enum RuleSet {
     /// A range of the lists, and how much of a target it looks at.
     List(u32, u32, u32),
     Tree(u32),
@@ -88,7 +88,7 @@ impl Index {
     pub(super) fn add(
         &mut self,
         positions: impl Iterator<Item = u32>,
-        rules: &[Option<Entry>],
+        rules: &[Option<IndexedRule>],
         texts: Texts<'_>,
         shadow: &mut Shadow,
     ) -> u32 {
@@ -101,28 +101,28 @@ impl Index {
             let literal = rules.iter().all(|rule| rule.pattern.pieces.1 == 0);
             let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
             let reach = if literal { index(longest + 1) } else { u32::MAX };
-            self.sets.push(Set::List(index(first), index(self.lists.len()), reach));
+            self.sets.push(RuleSet::List(index(first), index(self.lists.len()), reach));
         } else {
             let (trie, left) = Trie::new(rules, texts, shadow);
             self.lists.truncate(first);
-            self.sets.push(Set::Tree(index(self.trees.len())));
+            self.sets.push(RuleSet::Tree(index(self.trees.len())));
             self.trees.push(Tree { trie, lookup: Lookup::new(left, texts) });
         }
         index(self.sets.len() - 1)
     }
 
-    /// How much of a target a search of `set` looks at, in octets of its comparable form.
+    /// How much of a target a search of `set` looks at, in bytes of its comparable form.
     pub(super) fn reach(&self, set: u32) -> usize {
         match self.sets.get(set as usize) {
             None => 0,
-            Some(&Set::List(_, _, reach)) => {
+            Some(&RuleSet::List(_, _, reach)) => {
                 if reach == u32::MAX {
                     usize::MAX
                 } else {
                     reach as usize
                 }
             }
-            Some(&Set::Tree(tree)) => self
+            Some(&RuleSet::Tree(tree)) => self
                 .trees
                 .get(tree as usize)
                 .filter(|tree| tree.is_literal())
@@ -138,7 +138,7 @@ impl Index {
     }
 
     /// The better of `best` and the best of the rules that searches with `target` put off.
-    pub(super) fn settle(&self, texts: Texts<'_>, target: &Target<'_>, best: Choice) -> Choice {
+    pub(super) fn settle(&self, texts: Texts<'_>, target: &ComparableTarget<'_>, best: Choice) -> Choice {
         if !target.is_spent() {
             return best;
         }
@@ -151,14 +151,14 @@ impl Index {
     }
 
     /// The rule of `set` that decides about `target`, but for rules that were put off.
-    pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &Target<'_>) -> Choice {
+    pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &ComparableTarget<'_>) -> Choice {
         match self.sets.get(set as usize) {
             None => Choice::NONE,
-            Some(&Set::List(start, end, _)) => {
+            Some(&RuleSet::List(start, end, _)) => {
                 let rules = self.lists.get(start as usize..end as usize).unwrap_or_default();
                 entry::first_match(rules, texts, target, Choice::NONE)
             }
-            Some(&Set::Tree(tree)) => {
+            Some(&RuleSet::Tree(tree)) => {
                 self.trees.get(tree as usize).map_or(Choice::NONE, |tree| tree.search(texts, target))
             }
         }
@@ -170,7 +170,7 @@ impl Tree {
         !self.trie.has_hung() && self.lookup.is_empty()
     }
 
-    fn search(&self, texts: Texts<'_>, target: &Target<'_>) -> Choice {
+    fn search(&self, texts: Texts<'_>, target: &ComparableTarget<'_>) -> Choice {
         let best = self.trie.search(texts, target);
         self.lookup.search(texts, target, best)
     }

@@ -2,7 +2,7 @@
 //! visiting those that nobody waits for.
 //!
 //! Where the longest of such words ends in a target, all of them end. There may be a thousand, at
-//! every octet. So they are numbered that a word and the longest word it ends with are neighbours
+//! every byte. So they are numbered that a word and the longest word it ends with are neighbours
 //! where possible, longer ones later (paths as in a heavy path decomposition: Sleator and Tarjan,
 //! 1983): a set of numbers is then searched 64 at a time, and the number of paths from any word to
 //! the shortest is at most the logarithm of the number of words.
@@ -12,7 +12,7 @@ use crate::robots::pattern::index;
 
 /// One word by its number.
 #[derive(Clone, Copy, Debug)]
-struct Word {
+struct NestedWord {
     length: u32,
     /// The shortest word of its path.
     top: u32,
@@ -23,7 +23,7 @@ struct Word {
 /// Words by the words they end with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nested {
-    words: Box<[Word]>,
+    words: Box<[NestedWord]>,
 }
 
 impl Nested {
@@ -45,7 +45,7 @@ impl Nested {
                 if let Some(slot) = numbers.get_mut(next as usize) {
                     *slot = index(words.len());
                 }
-                words.push(Word { length: get(lengths, next), top, above });
+                words.push(NestedWord { length: get(lengths, next), top, above });
                 next = get(&heavy, next);
             }
         }

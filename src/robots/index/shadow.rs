@@ -4,7 +4,7 @@
 //! the matches of `/*ab` among its own is not noticed.
 
 use super::choice::Choice;
-use super::entry::Entry;
+use super::entry::IndexedRule;
 use crate::robots::pattern::Texts;
 
 /// Pairs of a rule that never decides and the rule that does in its place.
@@ -26,7 +26,7 @@ impl Shadow {
 
     /// Rules of one literal; `open` is the best open rule of this literal or the start of it,
     /// `exact` the best anchored one of this literal.
-    pub(super) fn same_literal(&mut self, rules: &[Entry], open: Choice, exact: Choice) {
+    pub(super) fn same_literal(&mut self, rules: &[IndexedRule], open: Choice, exact: Choice) {
         for rule in rules {
             let anchored = rule.pattern.pieces.1 == 0 && rule.pattern.anchored;
             let better = if anchored { open.max(exact) } else { open };
@@ -37,10 +37,10 @@ impl Shadow {
     }
 
     /// A short list in the order in which its rules win.
-    pub(super) fn list(&mut self, rules: &[Entry], texts: Texts<'_>) {
+    pub(super) fn list(&mut self, rules: &[IndexedRule], texts: Texts<'_>) {
         for (at, rule) in rules.iter().enumerate() {
             let literal = texts.get(rule.pattern.prefix);
-            let covers = |better: &&Entry| {
+            let covers = |better: &&IndexedRule| {
                 let other = texts.get(better.pattern.prefix);
                 let same = better.pattern.anchored
                     && rule.pattern.anchored
@@ -58,10 +58,10 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Entry, Index};
+    use super::super::{Index, IndexedRule};
     use crate::robots::index::shadow::Shadow;
     use crate::robots::parse;
-    use crate::robots::pattern::Pool;
+    use crate::robots::pattern::PatternPool;
 
     /// Pairs of rules, numbered from 0, in one group of these lines and `more` others.
     fn pairs(lines: &[&str], more: usize) -> Vec<(u32, u32)> {
@@ -70,9 +70,9 @@ mod tests {
         let draft = parse::parse(file.as_bytes(), u32::MAX);
         let mut shadow = Shadow::default();
         let rules = u32::try_from(draft.rules.len()).unwrap();
-        let mut pool = Pool::new(file.as_bytes());
+        let mut pool = PatternPool::new(file.as_bytes());
         let entries: Vec<_> =
-            draft.rules.iter().zip(0..).map(|(rule, at)| Entry::new(*rule, at, &mut pool)).collect();
+            draft.rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
         Index::default().add(0..rules, &entries, pool.texts(), &mut shadow);
         let mut pairs = shadow.pairs().to_vec();
         pairs.sort_unstable();
@@ -96,9 +96,9 @@ mod tests {
         ];
         for more in [0, 30] {
             assert_eq!(pairs(&lines[..2], more), [(1, 0)]);
-            assert_eq!(pairs(&lines[2..4], more), [(0, 0); 0], "the anchored one has more octets");
+            assert_eq!(pairs(&lines[2..4], more), [(0, 0); 0], "the anchored one has more bytes");
             assert_eq!(pairs(&lines[4..6], more), [(0, 1)]);
-            assert_eq!(pairs(&lines[6..8], more), [(1, 0)], "an encoded reserved octet counts as three");
+            assert_eq!(pairs(&lines[6..8], more), [(1, 0)], "an encoded reserved byte counts as three");
             assert_eq!(pairs(&lines[8..11], more), [(0, 0); 0]);
         }
     }

@@ -8,37 +8,37 @@
 //!
 //! # Cost
 //!
-//! For a target of *n* octets and a file whose pieces hold *N* octets, in *D* distinct pieces, a sweep
+//! For a target of *n* bytes and a file whose pieces hold *N* bytes, in *D* distinct pieces, a sweep
 //! takes at most a constant times *n* (log *D* + √*N* / 64) + *N* steps:
 //!
 //! - The automaton moves at most 2 *n* times.
-//! - Of the pieces that end at one octet, only those are visited that a rule waits for. Looking for
+//! - Of the pieces that end at one byte, only those are visited that a rule waits for. Looking for
 //!   them takes log *D* + √*N* / 64 steps, since at most √(2 *N*) pieces end in each other (`nested`).
 //! - A visit lets the first rule of the queue go on, or finds that its piece starts before the place
 //!   the rule has reached. The former happens once for each piece of each rule. The latter happens
-//!   only in the octets right after the rule began to wait, fewer of them than the piece has. Both
+//!   only in the bytes right after the rule began to wait, fewer of them than the piece has. Both
 //!   together are no more than *N*.
 //! - Rules are sorted by the lengths of the literals they start with. No more than √(2 *N*) of these
-//!   differ, so that takes less time than the file has octets.
+//!   differ, so that takes less time than the file has bytes.
 //!
 //! *N* cannot be left out by any clever structure of a reasonable size: patterns of single letters
 //! between `*` express the orthogonal vectors problem, for which none is known, and believed to exist.
 
 use super::automaton::NONE;
 use super::choice::Choice;
-use super::entry::Entry;
+use super::entry::IndexedRule;
 use super::vocabulary::Vocabulary;
 use crate::robots::matcher;
 use crate::robots::pattern::{Texts, index};
-use crate::robots::target::Target;
+use crate::robots::target::ComparableTarget;
 use std::cell::{Cell, RefCell};
 
 /// Rules that were put off.
 #[derive(Default)]
-pub(in crate::robots) struct Deferred(Cell<Vec<Entry>>);
+pub(in crate::robots) struct Deferred(Cell<Vec<IndexedRule>>);
 
 impl Deferred {
-    pub(super) fn push(&self, rule: Entry) {
+    pub(super) fn push(&self, rule: IndexedRule) {
         let mut rules = self.0.take();
         if rules.capacity() == 0 {
             rules = SCRATCH
@@ -49,7 +49,7 @@ impl Deferred {
         self.0.set(rules);
     }
 
-    pub(super) fn take(&self) -> Vec<Entry> {
+    pub(super) fn take(&self) -> Vec<IndexedRule> {
         self.0.take()
     }
 }
@@ -62,9 +62,9 @@ thread_local! {
 /// What a sweep writes to.
 #[derive(Default)]
 struct Scratch {
-    rules: Vec<Entry>,
+    rules: Vec<IndexedRule>,
     runners: Vec<Runner>,
-    nodes: Vec<Node>,
+    nodes: Vec<RunnerNode>,
     /// By number of a word, then again for words within a query. All empty between sweeps.
     queues: Vec<Queue>,
     /// The words whose queues are not empty.
@@ -97,7 +97,7 @@ struct Runner {
 
 /// A runner in a queue. Each has two: it may wait for a piece of a path and of a query at once.
 #[derive(Clone, Copy)]
-struct Node {
+struct RunnerNode {
     next: u32,
     /// The place the runner had reached. In a queue, later ones reached as much or more.
     reached: u32,
@@ -119,9 +119,9 @@ impl Queue {
 /// with the literal of each.
 pub(super) fn sweep(
     vocabulary: &Vocabulary,
-    mut rules: Vec<Entry>,
+    mut rules: Vec<IndexedRule>,
     texts: Texts<'_>,
-    target: &Target<'_>,
+    target: &ComparableTarget<'_>,
     best: Choice,
 ) -> Choice {
     rules.sort_unstable_by_key(|rule| rule.pattern.prefix.len());
@@ -171,7 +171,7 @@ struct Sweep<'s> {
 
 impl Sweep<'_> {
     /// Lets a rule wait for its first piece, if it can match at all.
-    fn enter(&mut self, rule: Entry, texts: Texts<'_>, target: &Target<'_>) {
+    fn enter(&mut self, rule: IndexedRule, texts: Texts<'_>, target: &ComparableTarget<'_>) {
         if rule.choice <= self.best {
             return;
         }
@@ -180,7 +180,7 @@ impl Sweep<'_> {
             choice: rule.choice,
             piece: first,
             end: first + count,
-            limit: index(target.octets().len()),
+            limit: index(target.bytes().len()),
         };
         if let Some(last) = texts.pieces(rule.pattern).last().filter(|_| rule.pattern.anchored) {
             let Some(limit) = matcher::ending(texts, *last, target) else { return };
@@ -197,14 +197,14 @@ impl Sweep<'_> {
         }
         let node = index(self.scratch.nodes.len());
         self.scratch.runners.push(runner);
-        self.scratch.nodes.extend([Node { next: NONE, reached, piece: NONE }; 2]);
+        self.scratch.nodes.extend([RunnerNode { next: NONE, reached, piece: NONE }; 2]);
         self.waiting += 1;
         self.wait(node, first, reached);
     }
 
     /// Reads the target. `rules` are in the order of the lengths of their literals: each begins to
     /// wait when its literal was read, so that queues are in the order of the places reached.
-    fn run(&mut self, rules: &[Entry], texts: Texts<'_>, target: &Target<'_>) {
+    fn run(&mut self, rules: &[IndexedRule], texts: Texts<'_>, target: &ComparableTarget<'_>) {
         let mut rules = rules.iter().peekable();
         while let Some(rule) = rules.next_if(|rule| rule.pattern.prefix.len() == 0) {
             self.enter(*rule, texts, target);
@@ -212,11 +212,11 @@ impl Sweep<'_> {
         let Vocabulary { automaton, nested, .. } = self.vocabulary;
         let query = if self.vocabulary.differs() { index(target.query()) + 1 } else { 0 };
         let mut state = 0;
-        for (&octet, end) in target.octets().iter().zip(1..) {
+        for (&byte, end) in target.bytes().iter().zip(1..) {
             if self.waiting == 0 && rules.peek().is_none() {
                 return;
             }
-            state = automaton.step(state, octet);
+            state = automaton.step(state, byte);
             let mut word = automaton.longest(state);
             while let Some(found) = nested.next(word, &self.scratch.live) {
                 self.visit(found, end);
@@ -251,7 +251,7 @@ impl Sweep<'_> {
         let Scratch { nodes, queues, live, .. } = &mut *self.scratch;
         let Some(queue) = queues.get_mut(queue) else { return };
         if let Some(entry) = nodes.get_mut(node as usize) {
-            *entry = Node { next: NONE, reached, piece };
+            *entry = RunnerNode { next: NONE, reached, piece };
         }
         if queue.head == NONE {
             queue.head = node;
@@ -317,21 +317,21 @@ impl Sweep<'_> {
 mod tests {
     use super::super::entry;
     use super::*;
-    use crate::robots::octets;
-    use crate::robots::pattern::Pool;
+    use crate::robots::bytes;
+    use crate::robots::pattern::PatternPool;
     use crate::robots::symbol;
 
     /// The best of `patterns`, the later the better, tried one by one and all at once.
     fn both(patterns: &[Vec<u8>], targets: &[Vec<u8>]) -> usize {
         let source = patterns.concat();
-        let mut pool = Pool::new(&source);
+        let mut pool = PatternPool::new(&source);
         let mut start = 0;
         let mut rules = Vec::new();
         for (raw, number) in patterns.iter().zip(0..) {
-            let pattern = pool.add_raw(raw, start, octets::traits(raw));
+            let pattern = pool.add_raw(raw, start, bytes::traits(raw));
             // Literals are never put off.
             if pattern.pieces.1 > 0 {
-                rules.push(Entry { choice: Choice::new(number + 2, number), pattern });
+                rules.push(IndexedRule { choice: Choice::new(number + 2, number), pattern });
             }
             start += raw.len();
         }
@@ -339,11 +339,11 @@ mod tests {
         let vocabulary = Vocabulary::new(texts);
         let mut hits = 0;
         for target in targets {
-            symbol::with_symbols(target, usize::MAX, |octets| {
-                let target = Target::new(octets);
-                let matches = |rule: &&Entry| entry::matches(texts, rule.pattern, &target);
+            symbol::with_symbols(target, usize::MAX, |bytes| {
+                let target = ComparableTarget::new(bytes);
+                let matches = |rule: &&IndexedRule| entry::matches(texts, rule.pattern, &target);
                 let expected = rules.iter().filter(matches).map(|rule| rule.choice).max().unwrap_or_default();
-                let started = rules.iter().filter(|rule| rule.starts(texts, octets)).copied().collect();
+                let started = rules.iter().filter(|rule| rule.starts(texts, bytes)).copied().collect();
                 let found = sweep(&vocabulary, started, texts, &target, Choice::NONE);
                 let shown = || patterns.iter().map(|raw| String::from_utf8_lossy(raw)).collect::<Vec<_>>();
                 assert_eq!(
@@ -351,7 +351,7 @@ mod tests {
                     expected.rule(),
                     "{:?} {:?}",
                     shown(),
-                    String::from_utf8_lossy(octets)
+                    String::from_utf8_lossy(bytes)
                 );
                 hits += usize::from(found.rule().is_some());
             });
@@ -388,17 +388,17 @@ mod tests {
             state ^= state << 17;
             usize::try_from(state >> 33).unwrap() % bound
         };
-        let octets: [&[u8]; 14] = [
+        let bytes: [&[u8]; 14] = [
             b"a", b"a", b"a", b"b", b"b", b"aa", b"ab", b"/", b"%2F", b"?", b"%3F", b"%3D", b"\xFF", b"aaaa",
         ];
         let mut matched = 0;
         for round in 0..4000 {
-            // Few kinds of octets let pieces nest; many meet the query.
-            let kinds = [3, 5, 7, octets.len()][round % 4];
+            // Few kinds of bytes let pieces nest; many meet the query.
+            let kinds = [3, 5, 7, bytes.len()][round % 4];
             let mut text = |most: usize, stars: usize| -> Vec<u8> {
                 let mut text = b"/".to_vec();
                 for _ in 0..below(most) {
-                    text.extend_from_slice(if below(10) < stars { b"*" } else { octets[below(kinds)] });
+                    text.extend_from_slice(if below(10) < stars { b"*" } else { bytes[below(kinds)] });
                 }
                 text
             };

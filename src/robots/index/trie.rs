@@ -4,20 +4,20 @@
 //! last node it reached. Rules with more to check hang on the node their literal ends at.
 
 use super::choice::Choice;
-use super::entry::{self, Entry};
+use super::entry::{self, IndexedRule};
 use super::order;
 use super::shadow::Shadow;
-use crate::robots::pattern::{Span, Texts, index};
-use crate::robots::target::Target;
+use crate::robots::pattern::{TextSpan, Texts, index};
+use crate::robots::target::ComparableTarget;
 use std::cmp::Reverse;
 
 /// 32 bytes, so that two share a cache line.
 #[derive(Clone, Copy, Debug, Default)]
-struct Node {
+struct TrieNode {
     /// The best open rule that ends here or above.
     open: Choice,
-    label: Span,
-    /// Its children are neighbours in ascending order of their first octet.
+    label: TextSpan,
+    /// Its children are neighbours in ascending order of their first byte.
     child: u32,
     children: u16,
     /// Position of what else ends here, plus 1; 0 for nothing.
@@ -26,21 +26,21 @@ struct Node {
 
 /// What ends at a node beside open rules.
 #[derive(Clone, Debug, Default)]
-struct End {
+struct NodeEnd {
     /// The best rule that matches a target that ends here.
     exact: Choice,
     /// Rules with pieces, in the order in which they win.
-    hung: Box<[Entry]>,
+    hung: Box<[IndexedRule]>,
 }
 
 /// The tree of one group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trie {
-    nodes: Box<[Node]>,
-    /// The first octet of every node's label, beside the nodes.
+    nodes: Box<[TrieNode]>,
+    /// The first byte of every node's label, beside the nodes.
     keys: Box<[u8]>,
-    ends: Box<[End]>,
-    /// No walk needs to see more octets than this.
+    ends: Box<[NodeEnd]>,
+    /// No walk needs to see more bytes than this.
     depth: usize,
 }
 
@@ -52,16 +52,20 @@ const MOST_ON_PATH: usize = 16;
 impl Trie {
     /// Builds the tree of `entries`. Returns with it the rules that found no place on it because too
     /// many share their literal, and reports rules that never decide.
-    pub(super) fn new(entries: &[Entry], texts: Texts<'_>, shadow: &mut Shadow) -> (Self, Vec<Entry>) {
-        let mut builder = Builder { texts, ..Builder::default() };
-        builder.open.push(Open::default());
+    pub(super) fn new(
+        entries: &[IndexedRule],
+        texts: Texts<'_>,
+        shadow: &mut Shadow,
+    ) -> (Self, Vec<IndexedRule>) {
+        let mut builder = TrieBuilder { texts, ..TrieBuilder::default() };
+        builder.open.push(OpenNode::default());
         let prefix =
             |at: u32| entries.get(at as usize).map_or(&[][..], |entry| texts.get(entry.pattern.prefix));
-        let sorted: Vec<Entry> = order::sorted(entries.len(), prefix)
+        let sorted: Vec<IndexedRule> = order::sorted(entries.len(), prefix)
             .into_iter()
             .filter_map(|at| entries.get(at as usize).copied())
             .collect();
-        let literal = |entry: &Entry| texts.get(entry.pattern.prefix);
+        let literal = |entry: &IndexedRule| texts.get(entry.pattern.prefix);
         let mut last: &[u8] = &[];
         for run in sorted.chunk_by(|a, b| literal(a) == literal(b)) {
             let next = run.first().map_or(last, literal);
@@ -70,7 +74,7 @@ impl Trie {
         }
         let depth = entries.iter().map(|entry| entry.pattern.prefix.len()).max().unwrap_or(0) + 1;
         builder.finish();
-        let Builder { nodes, keys, ends, left, .. } = builder;
+        let TrieBuilder { nodes, keys, ends, left, .. } = builder;
         (Self { nodes: nodes.into(), keys: keys.into(), ends: ends.into(), depth }, left)
     }
 
@@ -83,11 +87,11 @@ impl Trie {
     }
 
     /// The best rule on the way that `target` leads, hanging ones included.
-    pub(super) fn search(&self, texts: Texts<'_>, target: &Target<'_>) -> Choice {
-        let mut passed: [&[Entry]; MOST_ON_PATH] = [&[]; MOST_ON_PATH];
+    pub(super) fn search(&self, texts: Texts<'_>, target: &ComparableTarget<'_>) -> Choice {
+        let mut passed: [&[IndexedRule]; MOST_ON_PATH] = [&[]; MOST_ON_PATH];
         let mut hooks = 0;
         let mut best = Choice::NONE;
-        let mut rest = target.octets();
+        let mut rest = target.bytes();
         let mut here = self.nodes.last();
         while let Some(node) = here {
             let Some(after) = rest.strip_prefix(texts.get(node.label)) else { break };
@@ -102,32 +106,32 @@ impl Trie {
                     best = best.max(end.exact);
                 }
             }
-            here = rest.first().and_then(|&octet| self.child(node, octet));
+            here = rest.first().and_then(|&byte| self.child(node, byte));
         }
         // The deepest first: its rules are the likeliest to be the most specific.
         let passed = passed.get(..hooks).unwrap_or_default();
         passed.iter().rev().fold(best, |best, hung| entry::first_match(hung, texts, target, best))
     }
 
-    fn child(&self, node: &Node, octet: u8) -> Option<&Node> {
+    fn child(&self, node: &TrieNode, byte: u8) -> Option<&TrieNode> {
         let first = node.child as usize;
         let keys = self.keys.get(first..first + usize::from(node.children))?;
-        // Counting has no branch to mispredict, and many octets are compared at once.
-        let place = usize::from(keys.iter().map(|&key| u16::from(key < octet)).sum::<u16>());
-        self.nodes.get(first + place).filter(|_| keys.get(place) == Some(&octet))
+        // Counting has no branch to mispredict, and many bytes are compared at once.
+        let place = usize::from(keys.iter().map(|&key| u16::from(key < byte)).sum::<u16>());
+        self.nodes.get(first + place).filter(|_| keys.get(place) == Some(&byte))
     }
 
-    fn end(&self, node: &Node) -> Option<&End> {
+    fn end(&self, node: &TrieNode) -> Option<&NodeEnd> {
         self.ends.get(node.end.checked_sub(1)? as usize)
     }
 }
 
 /// A node that may yet get children.
 #[derive(Clone, Copy, Debug, Default)]
-struct Open {
-    node: Node,
+struct OpenNode {
+    node: TrieNode,
     /// Its literal from the start.
-    literal: Span,
+    literal: TextSpan,
     /// Rules that hang on it and on the nodes above.
     hanging: usize,
 }
@@ -135,26 +139,26 @@ struct Open {
 /// Takes literals in ascending order. A node is complete when the first literal comes that does not
 /// start with its own, and is stored together with its siblings when their parent is.
 #[derive(Default)]
-struct Builder<'b> {
+struct TrieBuilder<'b> {
     texts: Texts<'b>,
-    nodes: Vec<Node>,
+    nodes: Vec<TrieNode>,
     keys: Vec<u8>,
-    ends: Vec<End>,
-    left: Vec<Entry>,
+    ends: Vec<NodeEnd>,
+    left: Vec<IndexedRule>,
     /// The nodes from the root to the current literal.
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     /// Complete nodes whose parents are open, children of the deeper parent last.
-    complete: Vec<Node>,
+    complete: Vec<TrieNode>,
 }
 
-impl Builder<'_> {
-    /// Adds rules of one literal, which has `shared` octets in common with the one before.
-    fn add(&mut self, rules: &[Entry], shared: u32, shadow: &mut Shadow) {
+impl TrieBuilder<'_> {
+    /// Adds rules of one literal, which has `shared` bytes in common with the one before.
+    fn add(&mut self, rules: &[IndexedRule], shared: u32, shadow: &mut Shadow) {
         self.close_below(shared);
         let Some(parent) = self.open.last().copied() else { return };
         let literal = rules.first().map(|rule| rule.pattern.prefix).unwrap_or_default();
-        let mut node = Node { open: parent.node.open, ..Node::default() };
-        let mut end = End::default();
+        let mut node = TrieNode { open: parent.node.open, ..TrieNode::default() };
+        let mut end = NodeEnd::default();
         let mut hung = Vec::new();
         for rule in rules {
             match (rule.pattern.pieces.1, rule.pattern.anchored) {
@@ -174,7 +178,7 @@ impl Builder<'_> {
             self.ends.push(end);
             node.end = index(self.ends.len());
         }
-        let open = Open { node, literal, hanging };
+        let open = OpenNode { node, literal, hanging };
         match self.open.last_mut() {
             // The empty literal: the root itself.
             Some(root) if literal.len() == 0 => *root = open,
@@ -189,12 +193,12 @@ impl Builder<'_> {
             let above = index(parent.literal.len()).max(depth);
             if above > index(parent.literal.len()) {
                 // The literals part within an edge: a node without rules of its own.
-                let node = Node { open: parent.node.open, ..Node::default() };
-                let literal = Span { start: last.literal.start, end: last.literal.start + above };
-                self.open.push(Open { node, literal, hanging: parent.hanging });
+                let node = TrieNode { open: parent.node.open, ..TrieNode::default() };
+                let literal = TextSpan { start: last.literal.start, end: last.literal.start + above };
+                self.open.push(OpenNode { node, literal, hanging: parent.hanging });
             }
             let mut node = last.node;
-            node.label = Span { start: last.literal.start + above, end: last.literal.end };
+            node.label = TextSpan { start: last.literal.start + above, end: last.literal.end };
             node.child = index(self.nodes.len());
             self.store(usize::from(node.children));
             self.complete.push(node);
@@ -207,7 +211,7 @@ impl Builder<'_> {
     /// Completes the tree; the root is stored last.
     fn finish(&mut self) {
         self.close_below(0);
-        if let Some(Open { mut node, .. }) = self.open.pop() {
+        if let Some(OpenNode { mut node, .. }) = self.open.pop() {
             node.child = index(self.nodes.len());
             self.store(usize::from(node.children));
             self.nodes.push(node);
@@ -225,7 +229,7 @@ impl Builder<'_> {
     }
 }
 
-/// How many octets two literals have in common.
+/// How many bytes two literals have in common.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(a, b)| a == b).count() * 8;
     let (a, b) = (a.get(blocks..).unwrap_or_default(), b.get(blocks..).unwrap_or_default());

@@ -1,14 +1,14 @@
 //! The pieces of all patterns of a file as words of one automaton.
 
-use super::automaton::{Automaton, NONE};
+use super::automaton::{NONE, WordAutomaton};
 use super::nested::Nested;
 use super::order;
-use crate::robots::pattern::{Span, Texts};
+use crate::robots::pattern::{TextSpan, Texts};
 
 /// Each piece of a file by the words it may be read as.
 #[derive(Clone, Debug)]
 pub(super) struct Vocabulary {
-    pub(super) automaton: Automaton,
+    pub(super) automaton: WordAutomaton,
     pub(super) nested: Nested,
     /// By position in the pieces of the file: the word as it stands in a path.
     path: Box<[u32]>,
@@ -18,8 +18,8 @@ pub(super) struct Vocabulary {
 
 /// One way to read one piece.
 #[derive(Clone, Copy)]
-struct Reading {
-    text: Span,
+struct PieceReading {
+    text: TextSpan,
     piece: u32,
     in_query: bool,
 }
@@ -27,17 +27,17 @@ struct Reading {
 impl Vocabulary {
     pub(super) fn new(texts: Texts<'_>) -> Self {
         let readings = readings(texts);
-        let octets = |at: u32| readings.get(at as usize).map_or(&[][..], |reading| texts.get(reading.text));
-        let sorted = order::sorted(readings.len(), octets);
+        let bytes = |at: u32| readings.get(at as usize).map_or(&[][..], |reading| texts.get(reading.text));
+        let sorted = order::sorted(readings.len(), bytes);
         let mut words: Vec<&[u8]> = Vec::new();
         let mut word_of = Vec::with_capacity(sorted.len());
         for &at in &sorted {
-            if words.last().is_none_or(|last| *last != octets(at)) {
-                words.push(octets(at));
+            if words.last().is_none_or(|last| *last != bytes(at)) {
+                words.push(bytes(at));
             }
             word_of.push((at, words.len() - 1));
         }
-        let (automaton, nested, numbers) = Automaton::new(&words);
+        let (automaton, nested, numbers) = WordAutomaton::new(&words);
         let differ = readings.len() > texts.pieces.len();
         let mut path = vec![NONE; texts.pieces.len()];
         let mut query = vec![NONE; if differ { texts.pieces.len() } else { 0 }];
@@ -67,12 +67,12 @@ impl Vocabulary {
     }
 }
 
-fn readings(texts: Texts<'_>) -> Vec<Reading> {
+fn readings(texts: Texts<'_>) -> Vec<PieceReading> {
     let mut readings = Vec::with_capacity(texts.pieces.len());
     for (piece, at) in texts.pieces.iter().zip(0..) {
-        readings.push(Reading { text: piece.text, piece: at, in_query: false });
+        readings.push(PieceReading { text: piece.text, piece: at, in_query: false });
         if piece.text != piece.in_query {
-            readings.push(Reading { text: piece.in_query, piece: at, in_query: true });
+            readings.push(PieceReading { text: piece.in_query, piece: at, in_query: true });
         }
     }
     readings

@@ -1,6 +1,6 @@
 //! How large a request's body may become, and how slowly it may come.
 
-use crate::config::{Limits, Timeouts};
+use crate::config::{ConnectionLimits, Timeouts};
 use std::time::{Duration, Instant};
 
 /// Watches one body. Only time in which the client was waited for counts.
@@ -14,7 +14,7 @@ pub(in crate::server) struct BodyMeter {
 
 impl BodyMeter {
     /// Notes that so many bytes of it came; whether there are more now than there may be.
-    pub(in crate::server) fn note(&mut self, bytes: usize, limits: &Limits) -> bool {
+    pub(in crate::server) fn note(&mut self, bytes: usize, limits: &ConnectionLimits) -> bool {
         self.bytes = self.bytes.saturating_add(bytes as u64);
         if let Some(since) = self.waiting.take() {
             self.waited += since.elapsed();
@@ -29,7 +29,7 @@ impl BodyMeter {
 
     /// When the client will have been too slow, if nothing more comes. A body has as long to start as a head may take:
     /// the client may be waiting for `100 Continue`, and a first window of TCP is small.
-    pub(in crate::server) fn deadline(&mut self, limits: &Limits, timeouts: &Timeouts) -> Instant {
+    pub(in crate::server) fn deadline(&mut self, limits: &ConnectionLimits, timeouts: &Timeouts) -> Instant {
         let waiting = *self.waiting.get_or_insert_with(Instant::now);
         let silent = waiting + timeouts.client_read;
         let Some(earned) = self.bytes.saturating_mul(1_000).checked_div(limits.body_rate) else {
@@ -49,7 +49,7 @@ mod tests {
     fn a_body_has_a_size_and_a_rate() {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
-        let limits = Limits { body_size: Some(10), body_rate: 1, ..config.limits };
+        let limits = ConnectionLimits { body_size: Some(10), body_rate: 1, ..config.limits };
         let mut meter = BodyMeter::default();
         assert!(!meter.note(10, &limits));
         // Ten bytes at one a second, and as long as a head may take.

@@ -1,8 +1,8 @@
 //! The connection as the client's side of an exchange.
 
-use super::{AHEAD, Connection};
+use super::{AHEAD, Http1Connection};
 use crate::http::BodyReader;
-use crate::proxy::{Client, ClientFault};
+use crate::proxy::{ClientFault, ExchangeClient};
 use crate::record::ConnectionEvent;
 use http::HeaderMap;
 use std::future::Future as _;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 /// How much of a body is read at a time.
 const PIECE: usize = 64 * 1024;
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Client for Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ExchangeClient for Http1Connection<S> {
     fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
         loop {
             if self.body.is_done() {
@@ -103,7 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Client for Connection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
     /// Reads on in a body: straight into `out`, where all that can come belongs to it. How many bytes of data that were;
     /// 0 where they are to be looked at first.
     fn poll_more_body(

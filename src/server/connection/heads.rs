@@ -1,11 +1,11 @@
 //! Waiting for the next request: until its head is whole, has a fault, or is too late.
 
 use super::requests::Service;
-use super::{Connection, linger};
+use super::{Http1Connection, linger};
 use crate::config::Timeouts;
 use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, date, malformed_answer};
-use crate::http::head::{HeadLimits, HeadReader, Progress};
-use crate::http::{Body, BodyReader, Fault, RequestHead, Response};
+use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
+use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -35,11 +35,11 @@ pub(in crate::server) fn patience(
 }
 
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
-pub(super) enum Next {
+pub(super) enum NextRequest {
     /// A whole head without a fault.
     Request(Box<RequestHead>),
     /// A head that is none.
-    Fault { fault: Fault, since: Option<Instant> },
+    Fault { fault: HttpFault, since: Option<Instant> },
     /// The client has had its time.
     Late { event: ConnectionEvent, since: Option<Instant> },
     /// The client left within a head.
@@ -51,9 +51,12 @@ pub(super) enum Next {
 /// The signal to close a connection between two requests, until it was seen.
 pub(super) type Closing<'a, F> = Option<Pin<&'a mut F>>;
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    pub(super) async fn next_head<F: Future<Output = ()>>(&mut self, closing: &mut Closing<'_, F>) -> Next {
-        let limits = HeadLimits { octets: self.limits.header_size, fields: self.limits.header_fields };
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
+    pub(super) async fn next_head<F: Future<Output = ()>>(
+        &mut self,
+        closing: &mut Closing<'_, F>,
+    ) -> NextRequest {
+        let limits = HeadLimits { bytes: self.limits.header_size, fields: self.limits.header_fields };
         let (mut reader, mut since) = (HeadReader::new(limits), None);
         let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
         match next {
@@ -61,16 +64,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Ok(()) => {
                     let request = reader.into_head(&self.unread, head);
                     self.consume(head.end);
-                    Next::Request(Box::new(request))
+                    NextRequest::Request(Box::new(request))
                 }
-                Err(fault) => Next::Fault { fault, since },
+                Err(fault) => NextRequest::Fault { fault, since },
             },
             Err(next) => next,
         }
     }
 
     /// What of the body has come with its head is looked at first: a request with a fault there goes nowhere.
-    fn check_body(&self, body: Body, end: usize) -> Result<(), Fault> {
+    fn check_body(&self, body: Body, end: usize) -> Result<(), HttpFault> {
         if body != Body::Chunked {
             return Ok(());
         }
@@ -84,13 +87,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         reader: &mut HeadReader,
         since: &mut Option<Instant>,
         closing: &mut Closing<'_, F>,
-    ) -> Poll<Result<crate::http::head::Head, Next>> {
+    ) -> Poll<Result<crate::http::head::CompleteHead, NextRequest>> {
         loop {
             if !self.unread.is_empty() {
                 match reader.read(&self.unread) {
-                    Ok(Progress::Whole(head)) => return Poll::Ready(Ok(head)),
-                    Ok(Progress::More) => {}
-                    Err(fault) => return Poll::Ready(Err(Next::Fault { fault, since: *since })),
+                    Ok(HeadProgress::Whole(head)) => return Poll::Ready(Ok(head)),
+                    Ok(HeadProgress::More) => {}
+                    Err(fault) => return Poll::Ready(Err(NextRequest::Fault { fault, since: *since })),
                 }
             }
             // Empty lines are no head (RFC 9112 §2.2).
@@ -99,12 +102,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 *since = Some(Instant::now());
             }
             if self.has_ended {
-                return Poll::Ready(Err(if has_begun { Next::Left { since: *since } } else { Next::End }));
+                return Poll::Ready(Err(if has_begun {
+                    NextRequest::Left { since: *since }
+                } else {
+                    NextRequest::End
+                }));
             }
             match self.poll_fill(context) {
                 Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(_)) if has_begun => return Poll::Ready(Err(Next::Left { since: *since })),
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(Next::End)),
+                Poll::Ready(Err(_)) if has_begun => {
+                    return Poll::Ready(Err(NextRequest::Left { since: *since }));
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(NextRequest::End)),
                 Poll::Pending => return self.poll_patience(context, *since, closing).map(Err),
             }
         }
@@ -116,13 +125,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         context: &mut Context<'_>,
         since: Option<Instant>,
         closing: &mut Closing<'_, F>,
-    ) -> Poll<Next> {
+    ) -> Poll<NextRequest> {
         // A head that has begun is in flight, and answered still: its own time limit bounds it.
         if since.is_none() {
             let is_closing = closing.as_mut().is_none_or(|closing| closing.as_mut().poll(context).is_ready());
             if is_closing {
                 *closing = None;
-                return Poll::Ready(Next::End);
+                return Poll::Ready(NextRequest::End);
             }
         }
         loop {
@@ -133,8 +142,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
             if at <= Instant::now() {
                 return Poll::Ready(match event {
-                    ConnectionEvent::Closed => Next::End,
-                    event => Next::Late { event, since },
+                    ConnectionEvent::Closed => NextRequest::End,
+                    event => NextRequest::Late { event, since },
                 });
             }
         }
@@ -155,11 +164,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         &mut self,
         service: &Service,
         info: &ConnectionInfo,
-        fault: Fault,
+        fault: HttpFault,
         since: Option<Instant>,
     ) {
         let gateway = service.gateway();
-        if matches!(fault, Fault::HeadSize | Fault::LineSize) {
+        if matches!(fault, HttpFault::HeadSize | HttpFault::LineSize) {
             self.count(ConnectionEvent::HeaderTooLarge);
         } else {
             self.count(ConnectionEvent::NoRequest);

@@ -1,6 +1,6 @@
 //! A client's connection of HTTP/1, from its first byte to its last.
 //!
-//! The loop is [`Connection::serve`]: read a head, have it decided, answer it or exchange it with its origin, and go on
+//! The loop is [`Http1Connection::serve`]: read a head, have it decided, answer it or exchange it with its origin, and go on
 //! with the next one. What comes behind a request waits until that is over, so requests may be sent in a row
 //! (RFC 9112 §9.3.2), and an upgrade is no way around judging (RFC 9110 §7.8).
 
@@ -14,14 +14,14 @@ mod requests;
 pub(super) use body::BodyMeter;
 pub(super) use deadline::Deadline;
 pub(super) use heads::{LOOK, patience};
-pub(super) use requests::{Answered, Recipient, Service, Site, answer, drain, page, send};
+pub(super) use requests::{Recipient, RequestOutcome, Service, WorkerContext, answer, drain, page, send};
 
 use super::admission::Permit;
-use crate::config::{Limits, Timeouts};
+use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
 use crate::record::{ConnectionEvent, ConnectionTotals};
-use heads::Next;
+use heads::NextRequest;
 use std::future::Future;
 use std::os::fd::RawFd;
 use std::pin::{Pin, pin};
@@ -49,23 +49,23 @@ pub(super) struct Lifetime {
 }
 
 /// What a new connection is made of.
-pub(super) struct Opened<S> {
+pub(super) struct NewConnection<S> {
     pub(super) stream: S,
     /// Its socket, which the kernel is asked about.
     pub(super) socket: Option<RawFd>,
     /// Bytes of it that were read already.
     pub(super) first: Vec<u8>,
     pub(super) permit: Permit,
-    pub(super) limits: Limits,
+    pub(super) limits: ConnectionLimits,
     pub(super) timeouts: Timeouts,
 }
 
 /// A connection that is open.
-pub(super) struct Connection<S> {
+pub(super) struct Http1Connection<S> {
     stream: S,
     socket: Option<RawFd>,
     permit: Permit,
-    limits: Limits,
+    limits: ConnectionLimits,
     timeouts: Timeouts,
     totals: Arc<ConnectionTotals>,
     /// Bytes that were read and belong to what comes next.
@@ -85,10 +85,10 @@ pub(super) struct Connection<S> {
     is_counted: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
     /// A connection that is about to be served. It is on the heap once, and so not in each future that passes it on.
-    pub(super) fn new(opened: Opened<S>) -> Box<Self> {
-        let Opened { stream, socket, first, permit, limits, timeouts } = opened;
+    pub(super) fn new(opened: NewConnection<S>) -> Box<Self> {
+        let NewConnection { stream, socket, first, permit, limits, timeouts } = opened;
         Box::new(Self {
             stream,
             socket,
@@ -132,7 +132,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let mut closing = Some(closing);
         loop {
             match self.next_head(&mut closing).await {
-                Next::Request(head) => {
+                NextRequest::Request(head) => {
                     // On the heap for as long as it takes: an idle connection has no room for it.
                     let goes_on = Box::pin(self.request(*head, service, info, stopping)).await;
                     self.idle_since = Instant::now();
@@ -140,19 +140,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                         break;
                     }
                 }
-                Next::Fault { fault, since } => {
+                NextRequest::Fault { fault, since } => {
                     self.refuse(service, info, fault, since).await;
                     return;
                 }
-                Next::Late { event, since } => {
+                NextRequest::Late { event, since } => {
                     self.give_up(service, info, event, since).await;
                     return;
                 }
-                Next::Left { since } => {
+                NextRequest::Left { since } => {
                     self.record_unfinished(service, info, since);
                     break;
                 }
-                Next::End => break,
+                NextRequest::End => break,
             }
         }
         self.end().await;

@@ -1,12 +1,12 @@
 //! One request of a connection: decided, answered or exchanged, and recorded.
 
-use super::Connection;
+use super::Http1Connection;
 use crate::gateway::{
-    Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Ending, Gateway, Incoming, PendingRead, RequestContext,
-    date,
+    Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext,
+    RequestEnding, date,
 };
-use crate::http::{BodyReader, Fault, RequestHead, Response, Version};
-use crate::proxy::{Client, ClientFault, Exchanged, Exchanger, Failure};
+use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
+use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, ExchangeOutcome, Exchanger};
 use crate::server::delivery;
 use crate::server::pages::Pages;
 use std::future::poll_fn;
@@ -27,16 +27,16 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(crate) enum Service {
     /// The sites.
-    Site(Arc<Site>),
+    Site(Arc<WorkerContext>),
     /// The sites, for other proxies that ask about requests to them.
-    Doors(Arc<Site>),
+    Doors(Arc<WorkerContext>),
     /// The operator's pages.
     Pages(Pages),
 }
 
 /// The sites, as one worker serves them.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct WorkerContext {
     /// Decides about requests.
     pub(crate) gateway: Gateway,
     /// Sends them to origins.
@@ -45,33 +45,33 @@ pub(crate) struct Site {
 
 /// What has become of a request.
 #[derive(Default)]
-pub(in crate::server) struct Answered {
-    pub(in crate::server) ending: Ending,
+pub(in crate::server) struct RequestOutcome {
+    pub(in crate::server) ending: RequestEnding,
     /// Whether all of the answer was sent.
     pub(in crate::server) is_whole: bool,
     /// Whether the connection can carry a next request.
     goes_on: bool,
 }
 
-impl Answered {
+impl RequestOutcome {
     /// An answer of the gateway's own that was sent whole, or not at all, with so many bytes of body.
     pub(in crate::server) fn own(response: &Response, is_sent: bool, bytes: usize, goes_on: bool) -> Self {
         let status = is_sent.then_some(response.status);
         let bytes = if is_sent { bytes } else { 0 };
-        let ending = Ending { status, bytes, ..Ending::default() };
+        let ending = RequestEnding { status, bytes, ..RequestEnding::default() };
         Self { ending, is_whole: is_sent, goes_on: goes_on && is_sent }
     }
 }
 
 /// A client as it is answered, whatever version of HTTP it speaks.
-pub(in crate::server) trait Recipient: Client {
+pub(in crate::server) trait Recipient: ExchangeClient {
     /// Sends an answer of the gateway's own.
     fn respond(
         &mut self,
         response: &Response,
         head: &RequestHead,
         keeps_alive: bool,
-    ) -> impl Future<Output = Answered> + Send;
+    ) -> impl Future<Output = RequestOutcome> + Send;
 
     /// Reads what is left of the request's body, up to a limit; whether that was all.
     fn is_drained(&mut self, head: &RequestHead) -> impl Future<Output = bool> + Send;
@@ -90,7 +90,7 @@ impl Service {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
     /// Answers a request; whether a next one may follow.
     pub(super) async fn request(
         &mut self,
@@ -117,15 +117,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Whether the request leaves the connection open for a next one (RFC 9112 §9.3).
     const fn may_go_on(&self, head: &RequestHead) -> bool {
         let wants = match head.version {
-            Version::Http10 => head.options.keep_alive && !head.options.close,
+            HttpVersion::Http10 => head.options.keep_alive && !head.options.close,
             _ => !head.options.close,
         };
         wants && self.requests < self.limits.requests_per_connection
     }
 
-    async fn site_request(&mut self, incoming: Incoming<'_>, site: &Site, keeps_alive: bool) -> bool {
+    async fn site_request(
+        &mut self,
+        incoming: Incoming<'_>,
+        site: &WorkerContext,
+        keeps_alive: bool,
+    ) -> bool {
         let mut context = RequestContext::new(site.gateway.current.held());
-        let Answered { ending, goes_on, .. } = answer(self, incoming, site, keeps_alive, &mut context).await;
+        let RequestOutcome { ending, goes_on, .. } =
+            answer(self, incoming, site, keeps_alive, &mut context).await;
         site.gateway.finish(incoming, ending, context);
         goes_on
     }
@@ -146,12 +152,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Sends an answer of the gateway's own, and whether the connection goes on.
-    async fn say(&mut self, response: &Response, head: &RequestHead, goes_on: bool) -> Answered {
+    async fn say(&mut self, response: &Response, head: &RequestHead, goes_on: bool) -> RequestOutcome {
         let mut out = Vec::new();
         response.write(&mut out, head.method(), &date::now(), goes_on);
         let is_sent = self.send(&out).await.is_ok();
         let bytes = if head.method() == "HEAD" { 0 } else { response.body.len() };
-        Answered::own(response, is_sent, bytes, goes_on)
+        RequestOutcome::own(response, is_sent, bytes, goes_on)
     }
 
     /// Sends all of `bytes`.
@@ -160,8 +166,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Recipient for Connection<S> {
-    async fn respond(&mut self, response: &Response, head: &RequestHead, keeps_alive: bool) -> Answered {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Recipient for Http1Connection<S> {
+    async fn respond(
+        &mut self,
+        response: &Response,
+        head: &RequestHead,
+        keeps_alive: bool,
+    ) -> RequestOutcome {
         let goes_on = keeps_alive && self.is_drained(head).await;
         self.say(response, head, goes_on).await
     }
@@ -188,10 +199,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Recipient for Connection<S> {
 pub(in crate::server) async fn answer<C: Recipient>(
     client: &mut C,
     incoming: Incoming<'_>,
-    site: &Site,
+    site: &WorkerContext,
     keeps_alive: bool,
     context: &mut RequestContext,
-) -> Answered {
+) -> RequestOutcome {
     let head = incoming.head;
     match site.gateway.decide(incoming, context) {
         Decision::Answer(response) => client.respond(&response, head, keeps_alive).await,
@@ -214,7 +225,7 @@ async fn note_read<C: Recipient>(
     read: Option<Box<PendingRead>>,
     gateway: &Gateway,
     context: &RequestContext,
-    answered: &mut Answered,
+    answered: &mut RequestOutcome,
 ) {
     let Some(read) = read.filter(|_| answered.ending.status.is_some()) else { return };
     let is_delivered = client.is_delivered().await;
@@ -227,31 +238,37 @@ async fn note_read<C: Recipient>(
 /// What follows from an exchange that is over: where it failed and nothing was sent, an answer.
 async fn after<C: Recipient>(
     client: &mut C,
-    exchanged: Exchanged,
+    exchanged: ExchangeOutcome,
     head: &RequestHead,
     gateway: &Gateway,
-) -> Answered {
+) -> RequestOutcome {
     let server = exchanged.server;
-    let ending = Ending { status: exchanged.status, bytes: exchanged.bytes, fault: None, server };
+    let ending = RequestEnding { status: exchanged.status, bytes: exchanged.bytes, fault: None, server };
     let Some(failure) = exchanged.failure else {
         let goes_on = exchanged.keeps_alive && client.is_drained(head).await;
-        return Answered { ending, is_whole: true, goes_on };
+        return RequestOutcome { ending, is_whole: true, goes_on };
     };
-    if let Failure::Client(ClientFault::Malformed(_)) = failure {
+    if let ExchangeFailure::Client(ClientFault::Malformed(_)) = failure {
         gateway.totals.malformed();
     }
     let fault = fault(failure);
     let page = page(failure).filter(|_| !exchanged.has_begun);
     let Some(page) = page else {
         let status = ending.status.filter(|_| exchanged.has_begun);
-        return Answered { ending: Ending { status, fault, ..ending }, ..Answered::default() };
+        return RequestOutcome {
+            ending: RequestEnding { status, fault, ..ending },
+            ..RequestOutcome::default()
+        };
     };
     let answered = client.respond(&page, head, false).await;
-    Answered { ending: Ending { fault, server, ..answered.ending }, ..answered }
+    RequestOutcome { ending: RequestEnding { fault, server, ..answered.ending }, ..answered }
 }
 
 /// Sends all of `bytes`.
-pub(in crate::server) async fn send<C: Client>(client: &mut C, bytes: &[u8]) -> Result<(), ClientFault> {
+pub(in crate::server) async fn send<C: ExchangeClient>(
+    client: &mut C,
+    bytes: &[u8],
+) -> Result<(), ClientFault> {
     let mut sent = 0;
     while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
         sent += poll_fn(|context| client.poll_send(context, rest)).await?;
@@ -260,7 +277,7 @@ pub(in crate::server) async fn send<C: Client>(client: &mut C, bytes: &[u8]) -> 
 }
 
 /// Reads what is left of a request's body, up to a limit; whether that was all.
-pub(in crate::server) async fn drain<C: Client>(client: &mut C) -> bool {
+pub(in crate::server) async fn drain<C: ExchangeClient>(client: &mut C) -> bool {
     let drain = async {
         let mut rest = DRAIN_BYTES;
         let mut waste = Vec::new();
@@ -277,20 +294,22 @@ pub(in crate::server) async fn drain<C: Client>(client: &mut C) -> bool {
 }
 
 /// What a client is told of a failure; `None` where nobody is left to tell.
-pub(in crate::server) fn page(failure: Failure) -> Option<Response> {
+pub(in crate::server) fn page(failure: ExchangeFailure) -> Option<Response> {
     let page = match failure {
-        Failure::Origin(fault) => Response::page(fault.status(), fault.sentence()),
-        Failure::Client(ClientFault::Gone) => return None,
-        Failure::Client(ClientFault::Malformed(fault)) => Response::page(fault.status(), fault.sentence()),
-        Failure::Client(ClientFault::TooLarge) => Response::page(413, BODY_TOO_LARGE),
-        Failure::Client(ClientFault::TooSlow) => Response::page(408, "the request took too long"),
+        ExchangeFailure::Origin(fault) => Response::page(fault.status(), fault.sentence()),
+        ExchangeFailure::Client(ClientFault::Gone) => return None,
+        ExchangeFailure::Client(ClientFault::Malformed(fault)) => {
+            Response::page(fault.status(), fault.sentence())
+        }
+        ExchangeFailure::Client(ClientFault::TooLarge) => Response::page(413, BODY_TOO_LARGE),
+        ExchangeFailure::Client(ClientFault::TooSlow) => Response::page(408, "the request took too long"),
     };
     Some(page)
 }
 
-const fn fault(failure: Failure) -> Option<Fault> {
+const fn fault(failure: ExchangeFailure) -> Option<HttpFault> {
     match failure {
-        Failure::Client(ClientFault::Malformed(fault)) => Some(fault),
+        ExchangeFailure::Client(ClientFault::Malformed(fault)) => Some(fault),
         _ => None,
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct FragmentGuard {
     block: usize,
     padding: usize,
     head: Vec<u8>,
-    fields: Fields,
+    fields: HpackReader,
     table: Table,
 }
 
@@ -52,7 +52,7 @@ impl FragmentGuard {
             block: 0,
             padding: 0,
             head: Vec::with_capacity(HEAD + 1),
-            fields: Fields::default(),
+            fields: HpackReader::default(),
             table: Table { entries: VecDeque::new(), size: 0, most: TABLE },
         }
     }
@@ -97,7 +97,7 @@ impl FragmentGuard {
             _ => self.skip = length - usize::from(has_padding),
         }
         if kind == HEADERS {
-            self.fields = Fields::default();
+            self.fields = HpackReader::default();
         }
         self.head.clear();
     }
@@ -153,7 +153,7 @@ impl Table {
 
 /// What comes next in a block of fields.
 #[derive(Clone, Copy, Debug, Default)]
-enum Next {
+enum NextField {
     #[default]
     Field,
     /// The rest of a number.
@@ -183,8 +183,8 @@ enum Kind {
 
 /// Reads a block of fields.
 #[derive(Debug, Default)]
-struct Fields {
-    next: Next,
+struct HpackReader {
+    next: NextField,
     kind: Kind,
     /// An index, or a size.
     number: usize,
@@ -204,34 +204,35 @@ struct Fields {
     bits: usize,
 }
 
-impl Fields {
+impl HpackReader {
     fn read(&mut self, byte: &mut u8, table: &mut Table) {
         match self.next {
-            Next::Field => self.begin(*byte, table),
-            Next::Number { shift } => {
+            NextField::Field => self.begin(*byte, table),
+            NextField::Number { shift } => {
                 self.number = self.number.saturating_add(usize::from(*byte & 0x7f) << shift);
-                self.next = Next::Number { shift: (shift + 7).min(28) };
+                self.next = NextField::Number { shift: (shift + 7).min(28) };
                 if *byte & 0x80 == 0 {
                     self.numbered(table);
                 }
             }
-            Next::Length => {
+            NextField::Length => {
                 (self.is_coded, self.left) = (*byte & 0x80 != 0, usize::from(*byte & 0x7f));
                 (self.taken, self.length) = (0, 0);
                 (self.code, self.first, self.bits) = (0, 0, 0);
-                self.next = if self.left < 0x7f { Next::Text } else { Next::Longer { shift: 0 } };
+                self.next = if self.left < 0x7f { NextField::Text } else { NextField::Longer { shift: 0 } };
             }
-            Next::Longer { shift } => {
+            NextField::Longer { shift } => {
                 self.left = self.left.saturating_add(usize::from(*byte & 0x7f) << shift);
                 let is_last = *byte & 0x80 == 0;
-                self.next = if is_last { Next::Text } else { Next::Longer { shift: (shift + 7).min(28) } };
+                self.next =
+                    if is_last { NextField::Text } else { NextField::Longer { shift: (shift + 7).min(28) } };
             }
-            Next::Text => {
+            NextField::Text => {
                 self.text(byte);
                 (self.taken, self.left) = (self.taken + 1, self.left - 1);
             }
         }
-        if matches!(self.next, Next::Text) && self.left == 0 {
+        if matches!(self.next, NextField::Text) && self.left == 0 {
             self.end(table);
         }
     }
@@ -244,7 +245,8 @@ impl Fields {
             0x20.. => (Kind::Resized, 0x1f),
             _ => (Kind::Literal { is_kept: false }, 0x0f),
         };
-        (self.kind, self.number, self.next) = (kind, usize::from(byte & most), Next::Number { shift: 0 });
+        (self.kind, self.number, self.next) =
+            (kind, usize::from(byte & most), NextField::Number { shift: 0 });
         if byte & most < most {
             self.numbered(table);
         }
@@ -252,14 +254,14 @@ impl Fields {
 
     /// The number at the beginning of a field is whole.
     fn numbered(&mut self, table: &mut Table) {
-        self.next = Next::Field;
+        self.next = NextField::Field;
         match self.kind {
             Kind::Indexed => {}
             Kind::Resized => table.resize(self.number),
             Kind::Literal { .. } => {
                 self.is_name = self.number == 0;
                 (self.is_path, self.name) = if self.is_name { (true, 0) } else { table.name(self.number) };
-                self.next = Next::Length;
+                self.next = NextField::Length;
             }
         }
     }
@@ -287,13 +289,13 @@ impl Fields {
     fn end(&mut self, table: &mut Table) {
         if self.is_name {
             self.is_path &= self.taken > 0;
-            (self.is_name, self.name, self.next) = (false, self.length, Next::Length);
+            (self.is_name, self.name, self.next) = (false, self.length, NextField::Length);
             return;
         }
         if let Kind::Literal { is_kept: true } = self.kind {
             table.push(self.is_path, self.name, self.length);
         }
-        self.next = Next::Field;
+        self.next = NextField::Field;
     }
 
     /// Counts the signs of a text in Huffman's code.

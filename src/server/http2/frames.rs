@@ -6,7 +6,7 @@
 //! memory for these; how often they may come is counted here. Only frame heads are read (RFC 9113 §4.1), and the
 //! reasons why streams and connections are ended.
 
-use crate::config::Limits;
+use crate::config::ConnectionLimits;
 use crate::record::ConnectionEvent;
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ struct Frames {
 
 /// One frame.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct SeenFrame {
     kind: u8,
     flags: u8,
     stream: u32,
@@ -72,7 +72,7 @@ impl Frames {
     }
 
     /// Reads `bytes` along.
-    fn read(&mut self, mut bytes: &[u8], mut each: impl FnMut(Seen)) {
+    fn read(&mut self, mut bytes: &[u8], mut each: impl FnMut(SeenFrame)) {
         loop {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
@@ -94,7 +94,7 @@ impl Frames {
     }
 
     /// All that was waited for is here.
-    fn begun(&mut self, each: &mut impl FnMut(Seen)) {
+    fn begun(&mut self, each: &mut impl FnMut(SeenFrame)) {
         let [high, middle, low, kind, flags, stream @ .., _, _, _, _, _, _, _, _] = self.beginning;
         let length = u32::from_be_bytes([0, high, middle, low]) as usize;
         let reason_at = match kind {
@@ -110,7 +110,7 @@ impl Frames {
         self.skip = length + HEAD - self.want;
         (self.have, self.want) = (0, HEAD);
         let stream = u32::from_be_bytes(stream) & (u32::MAX >> 1);
-        each(Seen { kind, flags, stream, length, reason: reason.map(u32::from_be_bytes) });
+        each(SeenFrame { kind, flags, stream, length, reason: reason.map(u32::from_be_bytes) });
     }
 }
 
@@ -130,7 +130,7 @@ pub(super) struct FrameMeter {
 }
 
 impl FrameMeter {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ConnectionLimits) -> Self {
         Self {
             frames: Frames::behind(PREFACE),
             window: Instant::now(),
@@ -210,7 +210,8 @@ mod tests {
     fn meter(resets: u32, control: u32) -> FrameMeter {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let limits = Config::load(&arguments).unwrap().limits;
-        let mut meter = FrameMeter::new(&Limits { h2_resets: resets, h2_control_frames: control, ..limits });
+        let mut meter =
+            FrameMeter::new(&ConnectionLimits { h2_resets: resets, h2_control_frames: control, ..limits });
         // However slow the machine: all that a test sends comes within one window.
         meter.window += Duration::from_secs(3_600);
         meter

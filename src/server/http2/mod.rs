@@ -8,10 +8,10 @@ mod places;
 mod state;
 mod stream;
 
-pub(super) use places::{Requester, Requests};
+pub(super) use places::{RequestPlaces, Requester};
 
-use super::connection::{Lifetime, Opened, Site};
-use crate::config::Limits;
+use super::connection::{Lifetime, NewConnection, WorkerContext};
+use crate::config::ConnectionLimits;
 use crate::gateway::ConnectionInfo;
 use bytes::Bytes;
 use guarded::Guarded;
@@ -36,12 +36,12 @@ const AMONG_OTHERS: Duration = Duration::from_secs(10);
 
 /// Serves a connection to its end.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
-    site: &Arc<Site>,
-    opened: Opened<S>,
+    site: &Arc<WorkerContext>,
+    opened: NewConnection<S>,
     info: ConnectionInfo,
     mut lifetime: Lifetime,
 ) {
-    let Opened { stream, socket, permit, limits, timeouts, .. } = opened;
+    let NewConnection { stream, socket, permit, limits, timeouts, .. } = opened;
     let (places, totals) = (Places::of(permit.requester()), permit.totals());
     let state = Arc::new(ConnectionState::new(limits, timeouts, info, places, socket, totals));
     let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
@@ -62,7 +62,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 /// Takes one request after the other, each a task of its own, until the connection is over.
 async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
     connection: &mut Connection<Guarded<S>, Bytes>,
-    site: &Arc<Site>,
+    site: &Arc<WorkerContext>,
     state: &Arc<ConnectionState>,
     lifetime: Lifetime,
 ) {
@@ -117,7 +117,7 @@ async fn is_set(signal: &mut watch::Receiver<bool>) {
 }
 
 /// What the library bounds itself.
-fn options(limits: &Limits) -> Builder {
+fn options(limits: &ConnectionLimits) -> Builder {
     let mut h2 = Builder::new();
     h2.max_concurrent_streams(limits.h2_streams);
     h2.max_send_buffer_size(SEND_BUFFER);

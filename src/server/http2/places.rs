@@ -4,9 +4,9 @@
 //! HTTP/2 carries a hundred, each of which can be made to hold what its client does not take (RFC 9113 §10.5).
 //! A request costs two counters and no lock; the table is looked at once per connection.
 
-use crate::config::Limits;
+use crate::config::ConnectionLimits;
 use crate::record::ConnectionEvent;
-use crate::server::admission::{Client, SHARDS, shard_of};
+use crate::server::admission::{ClientNetwork, SHARDS, shard_of};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,27 +14,27 @@ use std::task::Context;
 
 /// All requests of HTTP/2 that are under way.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Requests {
+pub(in crate::server) struct RequestPlaces {
     open: AtomicUsize,
     /// Those who have a connection or a request.
-    by_address: [Mutex<HashMap<Client, Weak<Requester>>>; SHARDS],
+    by_address: [Mutex<HashMap<ClientNetwork, Weak<Requester>>>; SHARDS],
 }
 
 /// One client, or one connection of somebody who has no limit of his own.
 #[derive(Debug)]
 pub(in crate::server) struct Requester {
-    all: Arc<Requests>,
-    client: Option<Client>,
+    all: Arc<RequestPlaces>,
+    client: Option<ClientNetwork>,
     open: AtomicUsize,
 }
 
 /// A place among the requests that may be under way; dropping it gives it back.
 #[derive(Debug)]
-pub(in crate::server) struct Place(Arc<Requester>);
+pub(in crate::server) struct RequestPlace(Arc<Requester>);
 
-impl Requests {
+impl RequestPlaces {
     /// The requester that all connections of `client` share; for `None` one that only the total holds for.
-    pub(in crate::server) fn of(self: &Arc<Self>, client: Option<Client>) -> Arc<Requester> {
+    pub(in crate::server) fn of(self: &Arc<Self>, client: Option<ClientNetwork>) -> Arc<Requester> {
         let fresh = || Arc::new(Requester { all: Arc::clone(self), client, open: AtomicUsize::new(0) });
         let Some((client, shard)) = client.and_then(|client| Some((client, self.shard(client)?))) else {
             return fresh();
@@ -48,17 +48,17 @@ impl Requests {
         })
     }
 
-    fn shard(&self, client: Client) -> Option<&Mutex<HashMap<Client, Weak<Requester>>>> {
+    fn shard(&self, client: ClientNetwork) -> Option<&Mutex<HashMap<ClientNetwork, Weak<Requester>>>> {
         self.by_address.get(shard_of(client))
     }
 }
 
 impl Requester {
-    fn enter(self: &Arc<Self>, limits: &Limits) -> Result<Place, ConnectionEvent> {
+    fn enter(self: &Arc<Self>, limits: &ConnectionLimits) -> Result<RequestPlace, ConnectionEvent> {
         let own = self.open.fetch_add(1, Ordering::Relaxed);
         let all = self.all.open.fetch_add(1, Ordering::Relaxed);
         // From here on the place sees to it that the counts go down again.
-        let place = Place(Arc::clone(self));
+        let place = RequestPlace(Arc::clone(self));
         if self.client.is_some() && own >= limits.h2_requests_per_address {
             return Err(ConnectionEvent::H2OverAddress);
         }
@@ -83,7 +83,7 @@ impl Drop for Requester {
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPlace {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
         self.0.all.open.fetch_sub(1, Ordering::Relaxed);
@@ -99,7 +99,7 @@ pub(in crate::server) struct Places {
     requester: Arc<Requester>,
     /// Whether the connection has more to send than its client takes.
     is_behind: AtomicBool,
-    kept: Mutex<Vec<Place>>,
+    kept: Mutex<Vec<RequestPlace>>,
 }
 
 impl Places {
@@ -108,12 +108,15 @@ impl Places {
     }
 
     /// A place for one more request, or under what it is counted that there is none.
-    pub(in crate::server) fn enter(&self, limits: &Limits) -> Result<Place, ConnectionEvent> {
+    pub(in crate::server) fn enter(
+        &self,
+        limits: &ConnectionLimits,
+    ) -> Result<RequestPlace, ConnectionEvent> {
         self.requester.enter(limits)
     }
 
     /// Gives a place back, or keeps it for as long as the answer is held.
-    pub(in crate::server) fn leave(&self, place: Place) {
+    pub(in crate::server) fn leave(&self, place: RequestPlace) {
         if !self.is_behind.load(Ordering::Relaxed) {
             return;
         }
@@ -175,24 +178,24 @@ mod tests {
     use crate::config::{Arguments, Config};
     use crate::request::address::Network;
 
-    fn limits(total: usize, per_address: usize) -> Limits {
+    fn limits(total: usize, per_address: usize) -> ConnectionLimits {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let limits = Config::load(&arguments).unwrap().limits;
-        Limits { h2_requests: total, h2_requests_per_address: per_address, ..limits }
+        ConnectionLimits { h2_requests: total, h2_requests_per_address: per_address, ..limits }
     }
 
-    fn client(address: &str) -> Client {
+    fn client(address: &str) -> ClientNetwork {
         Network::around(address.parse().unwrap(), 32, 64)
     }
 
-    fn is_empty(requests: &Requests) -> bool {
+    fn is_empty(requests: &RequestPlaces) -> bool {
         requests.open.load(Ordering::Relaxed) == 0
             && requests.by_address.iter().all(|shard| shard.lock().unwrap().is_empty())
     }
 
     #[test]
     fn connections_of_one_client_share_its_places() {
-        let (requests, limits) = (Arc::new(Requests::default()), limits(100, 2));
+        let (requests, limits) = (Arc::new(RequestPlaces::default()), limits(100, 2));
         let one = Places::of(requests.of(Some(client("192.0.2.1"))));
         let other = Places::of(requests.of(Some(client("192.0.2.1"))));
         let stranger = Places::of(requests.of(Some(client("192.0.2.2"))));
@@ -210,9 +213,9 @@ mod tests {
 
     #[test]
     fn the_total_holds_for_those_without_a_limit_of_their_own() {
-        let (requests, limits) = (Arc::new(Requests::default()), limits(3, 1));
+        let (requests, limits) = (Arc::new(RequestPlaces::default()), limits(3, 1));
         let proxy = requests.of(None);
-        let held: Vec<Place> = (0..3).map(|_| proxy.enter(&limits).unwrap()).collect();
+        let held: Vec<RequestPlace> = (0..3).map(|_| proxy.enter(&limits).unwrap()).collect();
         assert_eq!(proxy.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
         let other = requests.of(Some(client("2001:db8::1")));
         assert_eq!(other.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn answers_that_nobody_takes_keep_their_places() {
-        let (requests, limits) = (Arc::new(Requests::default()), limits(2, 2));
+        let (requests, limits) = (Arc::new(RequestPlaces::default()), limits(2, 2));
         let places = Places::of(requests.of(Some(client("192.0.2.1"))));
         places.fall_behind();
         places.leave(places.enter(&limits).unwrap());

@@ -4,8 +4,8 @@
 //! A [`ConnectionState`] says in which part of its life a connection is, and since when.
 
 use super::endings::Endings;
-use super::places::{Place, Places};
-use crate::config::{Limits, Timeouts};
+use super::places::{Places, RequestPlace};
+use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::server::connection::patience;
@@ -29,7 +29,7 @@ pub(super) enum Phase {
 /// One connection as its guard and its requests see it.
 #[derive(Debug)]
 pub(super) struct ConnectionState {
-    pub(super) limits: Limits,
+    pub(super) limits: ConnectionLimits,
     pub(super) timeouts: Timeouts,
     pub(super) info: ConnectionInfo,
     pub(super) places: Places,
@@ -53,7 +53,7 @@ pub(super) struct ConnectionState {
 
 impl ConnectionState {
     pub(super) fn new(
-        limits: Limits,
+        limits: ConnectionLimits,
         timeouts: Timeouts,
         info: ConnectionInfo,
         places: Places,
@@ -97,7 +97,7 @@ impl ConnectionState {
     }
 
     /// A place for a request, or under what it is counted that there is none.
-    pub(super) fn place(&self) -> Result<Place, ConnectionEvent> {
+    pub(super) fn place(&self) -> Result<RequestPlace, ConnectionEvent> {
         self.places.enter(&self.limits)
     }
 
@@ -178,15 +178,15 @@ impl ConnectionState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::places::Requests;
+    use super::super::places::RequestPlaces;
     use super::*;
     use crate::config::{Arguments, Config};
 
     fn state() -> Arc<ConnectionState> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
-        let limits = Limits { requests_per_connection: 2, ..config.limits };
-        let places = Places::of(Arc::<Requests>::default().of(None));
+        let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
+        let places = Places::of(Arc::<RequestPlaces>::default().of(None));
         let info = ConnectionInfo::new(None, true, true);
         Arc::new(ConnectionState::new(limits, config.timeouts, info, places, None, Arc::default()))
     }

@@ -1,14 +1,16 @@
 //! One request of HTTP/2: decided, answered or exchanged by the same functions as one of HTTP/1.
 
 use super::AMONG_OTHERS;
-use super::places::Place;
+use super::places::RequestPlace;
 use super::state::ConnectionState;
-use crate::config::Limits;
+use crate::config::ConnectionLimits;
 use crate::gateway::{Incoming, RequestContext, date};
-use crate::http::{Body, RequestHead, Response, Version};
-use crate::proxy::{Client, ClientFault, Failure};
+use crate::http::{Body, HttpVersion, RequestHead, Response};
+use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure};
 use crate::record::ConnectionEvent;
-use crate::server::connection::{Answered, BodyMeter, Deadline, Recipient, Site, answer, drain, page, send};
+use crate::server::connection::{
+    BodyMeter, Deadline, Recipient, RequestOutcome, WorkerContext, answer, drain, page, send,
+};
 use crate::server::delivery;
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -33,7 +35,7 @@ pub(super) async fn serve(
     request: http::Request<RecvStream>,
     answer: SendResponse<Bytes>,
     state: Arc<ConnectionState>,
-    site: Arc<Site>,
+    site: Arc<WorkerContext>,
 ) {
     let head = head(&request);
     let info = state.info.clone();
@@ -56,7 +58,7 @@ struct Stream {
     /// What the answer's body is written to, once its head was sent.
     writer: Option<SendStream<Bytes>>,
     state: Arc<ConnectionState>,
-    place: Option<Place>,
+    place: Option<RequestPlace>,
     /// Whether nothing more is read of the request's body.
     is_body_over: bool,
     meter: BodyMeter,
@@ -85,9 +87,9 @@ impl Stream {
     async fn request(
         &mut self,
         incoming: Incoming<'_>,
-        site: &Site,
+        site: &WorkerContext,
         context: &mut RequestContext,
-    ) -> Answered {
+    ) -> RequestOutcome {
         let head = incoming.head;
         match self.state.place() {
             Ok(place) => self.place = Some(place),
@@ -108,9 +110,9 @@ impl Stream {
         if head.body == Body::Length(0)
             && let Err(fault) = self.is_empty().await
         {
-            return match page(Failure::Client(fault)) {
+            return match page(ExchangeFailure::Client(fault)) {
                 Some(page) => self.respond(&page, head, false).await,
-                None => Answered::default(),
+                None => RequestOutcome::default(),
             };
         }
         answer(self, incoming, site, false, context).await
@@ -124,7 +126,7 @@ impl Stream {
     }
 
     /// Sends an answer to its end, without waiting for what is left of the request's body (RFC 9113 §8.1).
-    async fn send_answer(&mut self, response: &Response, head: &RequestHead) -> Answered {
+    async fn send_answer(&mut self, response: &Response, head: &RequestHead) -> RequestOutcome {
         let mut fields = HeaderMap::with_capacity(response.headers.len() + 2);
         fields.extend(HeaderValue::from_str(&date::now()).map(|date| (DATE, date)));
         for (name, value) in &response.headers {
@@ -143,7 +145,7 @@ impl Stream {
         if is_sent {
             self.finish();
         }
-        Answered::own(response, is_sent, body.len(), false)
+        RequestOutcome::own(response, is_sent, body.len(), false)
     }
 
     fn id(&self) -> u32 {
@@ -169,7 +171,7 @@ impl Drop for Stream {
     }
 }
 
-impl Client for Stream {
+impl ExchangeClient for Stream {
     fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
         if self.is_body_over {
             return Poll::Ready(Ok(true));
@@ -253,7 +255,7 @@ impl Client for Stream {
 }
 
 impl Recipient for Stream {
-    async fn respond(&mut self, response: &Response, head: &RequestHead, _: bool) -> Answered {
+    async fn respond(&mut self, response: &Response, head: &RequestHead, _: bool) -> RequestOutcome {
         self.send_answer(response, head).await
     }
 
@@ -291,7 +293,7 @@ fn head(request: &http::Request<RecvStream>) -> RequestHead {
     RequestHead::from_parts(
         [request.method().as_str(), uri.path_and_query().map_or("", PathAndQuery::as_str)].map(str::as_bytes),
         uri.scheme_str().map(str::as_bytes),
-        Version::Http2,
+        HttpVersion::Http2,
         body,
         own.into_iter().chain(fields),
     )
@@ -304,7 +306,7 @@ fn turn_away() -> Response {
     answer.with("cache-control", "no-store").with("retry-after", "10")
 }
 
-fn is_head_too_large(head: &RequestHead, limits: &Limits) -> bool {
+fn is_head_too_large(head: &RequestHead, limits: &ConnectionLimits) -> bool {
     let line = head.method().len() + head.target().len();
     let fields = head.fields().map(|(name, value)| name.len() + value.len() + ": \r\n".len());
     count_fields(head) > limits.header_fields || fields.sum::<usize>() + line > limits.header_size
@@ -318,14 +320,20 @@ fn count_fields(head: &RequestHead) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{Body, Version};
+    use crate::http::{Body, HttpVersion};
 
     #[test]
     fn a_cookie_in_pieces_is_one_field() {
         let count = |pieces: usize| {
             let cookies = std::iter::repeat_n((&b"cookie"[..], &b"a=b"[..]), pieces);
             let fields = [(&b"host"[..], &b"a"[..]), (b"accept", b"*/*")].into_iter().chain(cookies);
-            count_fields(&RequestHead::from_parts([b"GET", b"/"], None, Version::Http2, Body::None, fields))
+            count_fields(&RequestHead::from_parts(
+                [b"GET", b"/"],
+                None,
+                HttpVersion::Http2,
+                Body::None,
+                fields,
+            ))
         };
         assert_eq!((count(0), count(1), count(85)), (2, 3, 3));
     }

@@ -1,4 +1,4 @@
-//! A client of HTTP/1.1 (RFC 9112) that writes exactly the octets it is told to.
+//! A client of HTTP/1.1 (RFC 9112) that writes exactly the bytes it is told to.
 
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ pub(crate) struct Request {
     body: Vec<u8>,
 }
 
-/// Any method, any octets as target.
+/// Any method, any bytes as target.
 pub(crate) fn request(method: &str, target: impl AsRef<[u8]>) -> Request {
     let host = Some("localhost".to_owned());
     Request {
@@ -61,20 +61,20 @@ impl Request {
         self
     }
 
-    fn octets(&self) -> Vec<u8> {
-        let mut octets = [self.method.as_bytes(), b" ", &self.target, b" HTTP/1.1\r\n"].concat();
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = [self.method.as_bytes(), b" ", &self.target, b" HTTP/1.1\r\n"].concat();
         if let Some(host) = &self.host {
-            octets.extend([b"Host: ", host.as_bytes(), b"\r\n"].concat());
+            bytes.extend([b"Host: ", host.as_bytes(), b"\r\n"].concat());
         }
         for (name, value) in &self.headers {
-            octets.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
+            bytes.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
         }
         if !self.body.is_empty() || self.method == "POST" {
-            octets.extend(format!("Content-Length: {}\r\n", self.body.len()).into_bytes());
+            bytes.extend(format!("Content-Length: {}\r\n", self.body.len()).into_bytes());
         }
-        octets.extend(b"\r\n");
-        octets.extend(&self.body);
-        octets
+        bytes.extend(b"\r\n");
+        bytes.extend(&self.body);
+        bytes
     }
 }
 
@@ -152,16 +152,16 @@ impl Client {
             *self = Self::try_to(self.stream.peer_addr()?)?;
         }
         // A server may answer and close before it has taken the whole body; the answer is what counts.
-        let written = self.stream.write_all(&request.octets());
+        let written = self.stream.write_all(&request.bytes());
         match self.read(request.method == "HEAD") {
             Err(error) => Err(written.err().unwrap_or(error)),
             response => response,
         }
     }
 
-    /// Writes octets as they are.
-    pub(crate) fn write(&mut self, octets: &[u8]) {
-        self.stream.write_all(octets).expect("the server takes the octets");
+    /// Writes bytes as they are.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the server takes the bytes");
     }
 
     /// Reads one response; `to_head` says that it has no body whatever its header fields say.
@@ -183,15 +183,15 @@ impl Client {
     }
 
     /// Waits for the beginning of a response, and leaves the rest of it unread.
-    pub(crate) fn first_octet(&mut self) {
-        let mut octet = [0];
-        self.stream.read_exact(&mut octet).expect("a response begins");
+    pub(crate) fn first_byte(&mut self) {
+        let mut byte = [0];
+        self.stream.read_exact(&mut byte).expect("a response begins");
     }
 
     /// Whether the server ends the connection, with nothing more to say.
     pub(crate) fn is_closed(&mut self) -> bool {
-        let mut octet = [0];
-        self.unread.is_empty() && matches!(self.stream.read(&mut octet), Ok(0))
+        let mut byte = [0];
+        self.unread.is_empty() && matches!(self.stream.read(&mut byte), Ok(0))
     }
 
     fn body(&mut self, response: &Response) -> std::io::Result<Vec<u8>> {
@@ -240,11 +240,11 @@ impl Client {
         }
     }
 
-    fn exactly(&mut self, octets: usize) -> std::io::Result<Vec<u8>> {
-        while self.unread.len() < octets {
+    fn exactly(&mut self, bytes: usize) -> std::io::Result<Vec<u8>> {
+        while self.unread.len() < bytes {
             self.need_more()?;
         }
-        Ok(self.unread.drain(..octets).collect())
+        Ok(self.unread.drain(..bytes).collect())
     }
 
     fn need_more(&mut self) -> std::io::Result<()> {
@@ -252,9 +252,9 @@ impl Client {
     }
 
     fn more(&mut self) -> std::io::Result<bool> {
-        let mut octets = [0; 16_384];
-        let count = self.stream.read(&mut octets)?;
-        self.unread.extend(&octets[..count]);
+        let mut bytes = [0; 16_384];
+        let count = self.stream.read(&mut bytes)?;
+        self.unread.extend(&bytes[..count]);
         Ok(count > 0)
     }
 }

@@ -321,7 +321,7 @@ impl Daemon {
         self.process.id()
     }
 
-    /// Its resident memory in octets.
+    /// Its resident memory in bytes.
     pub(crate) fn resident(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("/proc");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
-/// A new, empty folder. Its path is short: a Unix socket in it must fit in 107 octets.
+/// A new, empty folder. Its path is short: a Unix socket in it must fit in 107 bytes.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 

@@ -49,22 +49,22 @@ pub(crate) fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Vec<u8> 
 }
 
 fn text(text: &[u8]) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let mut length = text.len();
     // An integer with a prefix of seven bits (RFC 7541 §5.1).
     if length < 127 {
-        octets.push(u8::try_from(length).expect("short"));
+        bytes.push(u8::try_from(length).expect("short"));
     } else {
-        octets.push(127);
+        bytes.push(127);
         length -= 127;
         while length >= 128 {
-            octets.push(u8::try_from(length % 128).expect("small") | 128);
+            bytes.push(u8::try_from(length % 128).expect("small") | 128);
             length /= 128;
         }
-        octets.push(u8::try_from(length).expect("small"));
+        bytes.push(u8::try_from(length).expect("small"));
     }
-    octets.extend(text);
-    octets
+    bytes.extend(text);
+    bytes
 }
 
 /// The fields of a request for `target` of `a.example`.
@@ -104,8 +104,8 @@ impl Http2 {
         self.stream.sock.peek(&mut vec![0; 16 << 20]).unwrap_or(0)
     }
 
-    pub(crate) fn write(&mut self, octets: &[u8]) -> std::io::Result<()> {
-        self.stream.write_all(octets)?;
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(bytes)?;
         self.stream.flush()
     }
 
@@ -120,20 +120,20 @@ impl Http2 {
             if let Some(head) = self.unread.get(..9) {
                 let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
                 if self.unread.len() >= 9 + length {
-                    let octets: Vec<u8> = self.unread.drain(..9 + length).collect();
-                    let stream = u32::from_be_bytes([octets[5] & 0x7f, octets[6], octets[7], octets[8]]);
-                    let payload = octets[9..].to_vec();
-                    return Some(Frame { kind: octets[3], flags: octets[4], stream, payload });
+                    let bytes: Vec<u8> = self.unread.drain(..9 + length).collect();
+                    let stream = u32::from_be_bytes([bytes[5] & 0x7f, bytes[6], bytes[7], bytes[8]]);
+                    let payload = bytes[9..].to_vec();
+                    return Some(Frame { kind: bytes[3], flags: bytes[4], stream, payload });
                 }
             }
-            let mut octets = [0; 16_384];
-            match self.stream.read(&mut octets) {
+            let mut bytes = [0; 16_384];
+            match self.stream.read(&mut bytes) {
                 Ok(0) => return None,
                 Err(error) => {
                     self.is_silent = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
                     return None;
                 }
-                Ok(count) => self.unread.extend(&octets[..count]),
+                Ok(count) => self.unread.extend(&bytes[..count]),
             }
         }
     }

@@ -23,7 +23,7 @@ impl Log {
             let (state, changed) = &*writer;
             let mut stream = BufReader::new(stream);
             let mut line = Vec::new();
-            while stream.read_until(b'\n', &mut line).is_ok_and(|octets| octets > 0) {
+            while stream.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
                 let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
                 state.lock().unwrap_or_else(PoisonError::into_inner).lines.push(text);
                 changed.notify_all();

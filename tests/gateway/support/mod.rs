@@ -32,8 +32,8 @@ use std::fmt::Write as _;
 /// The name of a version of robots.txt: the first 12 hex digits of its SHA-256.
 pub(crate) fn version_of(robots: impl AsRef<[u8]>) -> String {
     let mut name = String::new();
-    for octet in &Sha256::digest(robots.as_ref())[..6] {
-        write!(name, "{octet:02x}").expect("a String takes everything");
+    for byte in &Sha256::digest(robots.as_ref())[..6] {
+        write!(name, "{byte:02x}").expect("a String takes everything");
     }
     name
 }

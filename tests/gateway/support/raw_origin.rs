@@ -1,4 +1,4 @@
-//! An origin of a few lines that keeps the octets it is sent, and answers when it is told to.
+//! An origin of a few lines that keeps the bytes it is sent, and answers when it is told to.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -25,7 +25,7 @@ impl RawOrigin {
         Self::answering(ANSWER)
     }
 
-    /// Answers at once, with these octets.
+    /// Answers at once, with these bytes.
     pub(crate) fn answering(answer: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
@@ -56,7 +56,7 @@ impl RawOrigin {
         format!("http://{}", self.address)
     }
 
-    /// The heads of all requests so far, octet by octet.
+    /// The heads of all requests so far, byte by byte.
     pub(crate) fn heads(&self) -> Vec<Vec<u8>> {
         self.board.0.lock().unwrap_or_else(PoisonError::into_inner).heads.clone()
     }
@@ -86,8 +86,8 @@ fn read_head(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Vec<u8>> {
         if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
             return Some(unread.drain(..end + 4).collect());
         }
-        let mut octets = [0; 4096];
-        let count = stream.read(&mut octets).ok().filter(|count| *count > 0)?;
-        unread.extend(&octets[..count]);
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        unread.extend(&bytes[..count]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 type Script = Arc<Mutex<State>>;
-/// From a head to the octets of its answer; none to hang.
+/// From a head to the bytes of its answer; none to hang.
 type Answering = Box<dyn FnMut(&str) -> Option<Vec<u8>> + Send>;
 
 struct State {
@@ -111,8 +111,8 @@ fn read_head(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<String> {
             let head: Vec<u8> = unread.drain(..end + 4).collect();
             return Some(String::from_utf8_lossy(&head).into_owned());
         }
-        let mut octets = [0; 4096];
-        let count = stream.read(&mut octets).ok().filter(|count| *count > 0)?;
-        unread.extend(&octets[..count]);
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).ok().filter(|count| *count > 0)?;
+        unread.extend(&bytes[..count]);
     }
 }

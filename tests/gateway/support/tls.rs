@@ -88,7 +88,7 @@ pub(crate) fn exchange(stream: &mut TlsStream, request: &str) -> std::io::Result
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
     let mut answer = Vec::new();
-    let mut octets = [0; 16_384];
+    let mut bytes = [0; 16_384];
     loop {
         let text = String::from_utf8_lossy(&answer).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
@@ -100,9 +100,9 @@ pub(crate) fn exchange(stream: &mut TlsStream, request: &str) -> std::io::Result
                 return Ok(text);
             }
         }
-        match stream.read(&mut octets)? {
+        match stream.read(&mut bytes)? {
             0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            count => answer.extend(&octets[..count]),
+            count => answer.extend(&bytes[..count]),
         }
     }
 }

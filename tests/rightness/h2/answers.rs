@@ -18,7 +18,7 @@ fn asks(method: &str, path: &str) -> Vec<u8> {
 fn there_is_no_body_where_there_must_be_none() {
     let (authority, origin) = (Authority::new(), Keeper::answering(answer));
     let gateway = site(&authority, &origin.url()).in_mode("enforce").start();
-    for (method, path, status, octets) in [
+    for (method, path, status, bytes) in [
         ("GET", "/", 200, 8),
         ("HEAD", "/", 200, 0),
         ("GET", "/204", 204, 0),
@@ -36,7 +36,7 @@ fn there_is_no_body_where_there_must_be_none() {
         assert_eq!(probe.came(1, true), Came::Answer(status), "{method} {path}");
         probe.finish(1);
         let sent: usize = probe.data().iter().sum();
-        assert!(sent == octets || status == 405, "{method} {path}: {sent}");
+        assert!(sent == bytes || status == 405, "{method} {path}: {sent}");
         assert!(probe.serves(), "{method} {path}");
     }
 }

@@ -13,12 +13,12 @@ pub(super) fn rows() -> Vec<Row> {
     [good(), empties(), lengths(), trailers()].concat()
 }
 
-fn data(octets: &[u8]) -> Vec<u8> {
-    frame(DATA, 0, 1, octets)
+fn data(bytes: &[u8]) -> Vec<u8> {
+    frame(DATA, 0, 1, bytes)
 }
 
-fn last(octets: &[u8]) -> Vec<u8> {
-    frame(DATA, END_STREAM, 1, octets)
+fn last(bytes: &[u8]) -> Vec<u8> {
+    frame(DATA, END_STREAM, 1, bytes)
 }
 
 /// A POST with these fields, and these frames behind.
@@ -29,7 +29,7 @@ fn sent(fields: &[(&str, &str)], frames: &[Vec<u8>]) -> Vec<u8> {
 fn good() -> Vec<Row> {
     let clause = "RFC 9113 §8.1";
     let five = [("content-length", "5")];
-    // One octet says how many there are of padding, which is behind the data (RFC 9113 §6.1).
+    // One byte says how many there are of padding, which is behind the data (RFC 9113 §6.1).
     let padded = frame(DATA, END_STREAM | PADDED, 1, b"\x04hello\0\0\0\0");
     let none = &["host: a"];
     vec![

@@ -53,7 +53,7 @@ fn values() -> Vec<Row> {
         value("LF in a value", "a\nb"),
         value("a field in a value", "a\r\nY: z"),
         value("a request in a value", "a\r\n\r\nGET /second HTTP/1.1\r\nHost: a\r\n\r\n"),
-        value("control octet in a value", "a\x08b"),
+        value("control byte in a value", "a\x08b"),
         value("DEL in a value", "a\x7fb"),
         value("space before a value", " a"),
         value("space behind a value", "a "),
@@ -61,7 +61,7 @@ fn values() -> Vec<Row> {
         value("tab behind a value", "a\t"),
         row("tab in a value", clause, with(&[("x", "a\tb")]), Forwarded(LINE, &["host: a", "x: a\\tb"], "")),
         row(
-            "octets above ASCII in a value",
+            "bytes above ASCII in a value",
             "RFC 9110 §5.5",
             raw(b"x", b"caf\xe9"),
             Forwarded(LINE, &["host: a", "x: caf\\xe9"], ""),
@@ -146,7 +146,7 @@ fn sizes() -> Vec<Row> {
     ]
 }
 
-/// A field that goes into the table, and an octet for each time that it comes again.
+/// A field that goes into the table, and a byte for each time that it comes again.
 fn bomb() -> Vec<u8> {
     // Incremental indexing (RFC 7541 §6.2.1), and the first entry of the dynamic table (§2.3.3).
     let mut entry = field("x", "y".repeat(3_900));

@@ -152,13 +152,13 @@ pub(super) fn authorities() -> Vec<Row> {
 }
 
 pub(super) fn targets() -> Vec<Row> {
-    let (form, octets) = ("RFC 9113 §8.3.1", "RFC 3986 §2");
+    let (form, bytes) = ("RFC 9113 §8.3.1", "RFC 3986 §2");
     let path = |name, clause, path: &str| row(name, clause, changed(":path", path), Malformed);
     let forwarded = |name, clause, path: &str, line| {
         row(name, clause, changed(":path", path), Forwarded(line, PLAIN, ""))
     };
-    let raw = |octets: &[u8]| {
-        let head = [list(&GOOD[..3]), field(":path", octets)].concat();
+    let raw = |bytes: &[u8]| {
+        let head = [list(&GOOD[..3]), field(":path", bytes)].concat();
         frame(HEADERS, END_HEADERS | END_STREAM, 1, &head)
     };
     let asterisk = but(":method", Some("OPTIONS"));
@@ -176,18 +176,18 @@ pub(super) fn targets() -> Vec<Row> {
         ),
         path("absolute URL as :path", form, "http://a/p"),
         path("absolute URL of another host as :path", form, "http://b/p"),
-        path("space in :path", octets, "/a b"),
-        path("a request in :path", octets, "/x HTTP/1.1\r\nHost: b\r\n\r\nGET /second"),
-        path("version in :path", octets, "/x HTTP/1.1"),
-        path("CR in :path", octets, "/a\rb"),
-        path("LF in :path", octets, "/a\nb"),
-        path("NUL in :path", octets, "/a\0b"),
-        path("tab in :path", octets, "/a\tb"),
-        path("control octet in :path", octets, "/a\x01b"),
-        path("DEL in :path", octets, "/a\x7fb"),
-        path("angle brackets in :path", octets, "/<a>"),
-        path("quotation mark in the query", octets, "/a?\"b\""),
-        row("octets that are no UTF-8 in :path", octets, raw(b"/caf\xe9"), Malformed),
+        path("space in :path", bytes, "/a b"),
+        path("a request in :path", bytes, "/x HTTP/1.1\r\nHost: b\r\n\r\nGET /second"),
+        path("version in :path", bytes, "/x HTTP/1.1"),
+        path("CR in :path", bytes, "/a\rb"),
+        path("LF in :path", bytes, "/a\nb"),
+        path("NUL in :path", bytes, "/a\0b"),
+        path("tab in :path", bytes, "/a\tb"),
+        path("control byte in :path", bytes, "/a\x01b"),
+        path("DEL in :path", bytes, "/a\x7fb"),
+        path("angle brackets in :path", bytes, "/<a>"),
+        path("quotation mark in the query", bytes, "/a?\"b\""),
+        row("bytes that are no UTF-8 in :path", bytes, raw(b"/caf\xe9"), Malformed),
         forwarded(
             "UTF-8 in :path",
             "RFC 3986 §2.5",
@@ -195,8 +195,8 @@ pub(super) fn targets() -> Vec<Row> {
             "GET /caf\\xc3\\xa9?\\xe2\\x82\\xac HTTP/1.1",
         ),
         forwarded(
-            "octets that origins take",
-            octets,
+            "bytes that origins take",
+            bytes,
             "/a\\{b}|^[c]\"?d=`e`",
             "GET /a\\\\{b}|^[c]\\\"?d=`e` HTTP/1.1",
         ),

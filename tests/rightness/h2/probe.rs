@@ -96,8 +96,8 @@ impl Probe {
     }
 
     /// The server may have ended the connection already; that is seen in reading.
-    pub(crate) fn send(&mut self, octets: &[u8]) {
-        let _ = self.client.write(octets);
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        let _ = self.client.write(bytes);
     }
 
     /// What came of everything sent so far, on `stream` or for the connection.
@@ -177,7 +177,7 @@ impl Probe {
         let number = |at: usize| {
             next.payload
                 .get(at..at + 4)
-                .map(|octets| octets.iter().fold(0, |number, octet| number << 8 | u32::from(*octet)))
+                .map(|bytes| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
         };
         match next.kind {
             HEADERS if next.stream == stream => {
@@ -197,7 +197,7 @@ impl Probe {
 /// a value of three digits.
 fn status(head: &[u8]) -> Option<u16> {
     // What a change of the table's size leaves behind (RFC 7541 §6.3).
-    let size = head.iter().take_while(|octet| **octet & 0xe0 == 0x20).count();
+    let size = head.iter().take_while(|byte| **byte & 0xe0 == 0x20).count();
     match head.get(size..)? {
         [field @ 0x88..=0x8e, ..] => {
             [200, 204, 206, 304, 400, 404, 500].get(usize::from(field - 0x88)).copied()
@@ -211,8 +211,8 @@ fn status(head: &[u8]) -> Option<u16> {
 }
 
 /// Three digits in the code of RFC 7541 appendix B: 0 to 2 take five bits, the others six.
-fn digits(octets: &[u8]) -> Option<u16> {
-    let mut bits = octets.iter().flat_map(|octet| (0..8).rev().map(move |bit| u16::from(octet >> bit & 1)));
+fn digits(bytes: &[u8]) -> Option<u16> {
+    let mut bits = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| u16::from(byte >> bit & 1)));
     let mut number = 0;
     for _ in 0..3 {
         let five = (0..5).try_fold(0, |code, _| Some(code << 1 | bits.next()?))?;

@@ -34,14 +34,14 @@ pub(super) const MESSAGES: &[Case] = &[
     ),
     case(
         "9112 §3",
-        "a target of 40,000 octets",
+        "a target of 40,000 bytes",
         "GET /%LONG% HTTP/1.1\nHost: a\n\n",
         "414, nothing at the origin",
         |seen| seen.is(&[414]) && seen.kept.is_empty(),
     ),
     case(
         "9112 §3",
-        "a method of 40,000 octets",
+        "a method of 40,000 bytes",
         "%LONG% / HTTP/1.1\nHost: a\n\n",
         "501 or 400, nothing at the origin",
         |seen| (seen.is(&[501]) || seen.is(&[400]) || seen.is(&[414])) && seen.kept.is_empty(),
@@ -62,7 +62,7 @@ pub(super) const MESSAGES: &[Case] = &[
     ),
     case(
         "9110 §5.4",
-        "a field of 40,000 octets",
+        "a field of 40,000 bytes",
         "GET / HTTP/1.1\nHost: a\nX: %LONG%\n\n",
         "431, nothing at the origin",
         |seen| seen.is(&[431]) && seen.kept.is_empty(),

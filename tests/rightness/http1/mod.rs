@@ -19,7 +19,7 @@ use crate::wire::{exchange, statuses};
 struct Case {
     section: &'static str,
     sent: &'static str,
-    octets: &'static str,
+    bytes: &'static str,
     asked: &'static str,
     is_met: fn(&Seen) -> bool,
 }
@@ -123,8 +123,8 @@ fn every_case_of_conformance_is_as_asked_or_explained() {
     .map(|case| {
         origin.take();
         // The end of the connection ends a case; the last of several requests asks for it.
-        let octets = case.octets.replace('\n', "\r\n").replace("%LONG%", &"a".repeat(40_000));
-        let answer = String::from_utf8_lossy(&exchange(gateway.address(), octets.as_bytes())).into_owned();
+        let bytes = case.bytes.replace('\n', "\r\n").replace("%LONG%", &"a".repeat(40_000));
+        let answer = String::from_utf8_lossy(&exchange(gateway.address(), bytes.as_bytes())).into_owned();
         let seen = Seen { statuses: statuses(answer.as_bytes()), answer, kept: origin.take() };
         let is_right = (case.is_met)(&seen);
         let came = format!("{:?}, {} at the origin", seen.statuses, seen.kept.len());
@@ -139,9 +139,9 @@ fn every_case_of_conformance_is_as_asked_or_explained() {
 const fn case(
     section: &'static str,
     sent: &'static str,
-    octets: &'static str,
+    bytes: &'static str,
     asked: &'static str,
     is_met: fn(&Seen) -> bool,
 ) -> Case {
-    Case { section, sent, octets, asked, is_met }
+    Case { section, sent, bytes, asked, is_met }
 }

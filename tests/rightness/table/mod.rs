@@ -59,7 +59,7 @@ pub(crate) fn rows() -> Vec<Row> {
     [
         request_lines(),
         targets(),
-        target_octets(),
+        target_bytes(),
         hosts(),
         field_lines(),
         bodies::lengths(),
@@ -179,19 +179,19 @@ fn targets() -> Vec<Row> {
     ]
 }
 
-fn target_octets() -> Vec<Row> {
-    let (form, octets) = ("RFC 9112 §3.2", "RFC 3986 §2");
+fn target_bytes() -> Vec<Row> {
+    let (form, bytes) = ("RFC 9112 §3.2", "RFC 3986 §2");
     vec![
         row("fragment", form, line("GET /a#b HTTP/1.1"), Refused(400)),
         row("fragment in a query", form, line("GET /a?b#c HTTP/1.1"), Refused(400)),
-        row("NUL in the target", octets, line("GET /a\0 HTTP/1.1"), Refused(400)),
-        row("control octet in the target", octets, line("GET /a\x01b HTTP/1.1"), Refused(400)),
-        row("DEL in the target", octets, line("GET /a\x7f HTTP/1.1"), Refused(400)),
+        row("NUL in the target", bytes, line("GET /a\0 HTTP/1.1"), Refused(400)),
+        row("control byte in the target", bytes, line("GET /a\x01b HTTP/1.1"), Refused(400)),
+        row("DEL in the target", bytes, line("GET /a\x7f HTTP/1.1"), Refused(400)),
         row("CR in the target", "RFC 9112 §2.2", line("GET /a\rb HTTP/1.1"), Refused(400)),
         row("LF in the target", "RFC 9112 §2.2", line("GET /a\nb HTTP/1.1"), Refused(400)),
-        row("angle brackets in the path", octets, line("GET /<a> HTTP/1.1"), Refused(400)),
-        row("quotation mark in the query", octets, line("GET /a?\"b\" HTTP/1.1"), Refused(400)),
-        row("octets that are no UTF-8", octets, b"GET /caf\xe9 HTTP/1.1\r\nHost: a\r\n\r\n", Refused(400)),
+        row("angle brackets in the path", bytes, line("GET /<a> HTTP/1.1"), Refused(400)),
+        row("quotation mark in the query", bytes, line("GET /a?\"b\" HTTP/1.1"), Refused(400)),
+        row("bytes that are no UTF-8", bytes, b"GET /caf\xe9 HTTP/1.1\r\nHost: a\r\n\r\n", Refused(400)),
         row(
             "UTF-8",
             "RFC 3986 §2.5",
@@ -199,7 +199,7 @@ fn target_octets() -> Vec<Row> {
             Forwarded("GET /caf\\xc3\\xa9?\\xe2\\x82\\xac HTTP/1.1", ""),
         ),
         row(
-            "octets that origins take",
+            "bytes that origins take",
             "RFC 3986 §2",
             line("GET /a\\{b}|^[c]\"?d=`e` HTTP/1.1"),
             Forwarded("GET /a\\\\{b}|^[c]\\\"?d=`e` HTTP/1.1", ""),
@@ -266,10 +266,10 @@ fn field_lines() -> Vec<Row> {
         refused("first field folded", "RFC 9112 §2.2", " X: y\r\n"),
         refused("NUL in a value", value, "X: a\0b\r\n"),
         refused("CR in a value", "RFC 9112 §2.2", "X: a\rb\r\n"),
-        refused("control octet in a value", value, "X: a\x08b\r\n"),
+        refused("control byte in a value", value, "X: a\x08b\r\n"),
         refused("DEL in a value", value, "X: a\x7fb\r\n"),
         refused("vertical tab around a value", value, "X:\x0by\r\n"),
-        forwarded("octets above ASCII in a value", value, "X: caf\u{e9}\r\n"),
+        forwarded("bytes above ASCII in a value", value, "X: caf\u{e9}\r\n"),
         forwarded("tab in a value", value, "X: a\tb\r\n"),
         refused("Connection names Host", options, "Connection: Host\r\n"),
         refused("Connection names Content-Length", options, "Connection: content-length\r\n"),

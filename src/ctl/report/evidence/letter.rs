@@ -6,7 +6,7 @@ use std::io;
 /// Lines of prose; mail is read at 80 columns.
 pub(super) const WIDTH: usize = 76;
 
-/// The longest line, in octets: 998 is what mail may have (RFC 5322 §2.1.1), and a reply puts marks before it.
+/// The longest line, in bytes: 998 is what mail may have (RFC 5322 §2.1.1), and a reply puts marks before it.
 const LONGEST: usize = 960;
 
 /// What a line that goes on begins with.

@@ -3,11 +3,11 @@
 use super::letter::{line, prose};
 use crate::ctl::output::Output;
 use crate::record::timestamp;
-use crate::report::{Case, CaseVersion, Entry, ReadOf, grouped};
+use crate::report::{CaseVersion, CrawlerCase, ReadOf, ReportEntry, grouped};
 use std::fmt::Write as _;
 use std::io;
 
-pub(super) fn write(case: &Case, entry: &Entry, output: &mut Output<'_>) -> io::Result<()> {
+pub(super) fn write(case: &CrawlerCase, entry: &ReportEntry, output: &mut Output<'_>) -> io::Result<()> {
     line("Versions of robots.txt and when it read them (UTC):", output)?;
     let reads = entry.reads_by_version();
     let mut told = 0;
@@ -57,9 +57,9 @@ fn times(version: &CaseVersion, output: &mut Output<'_>) -> io::Result<()> {
     }
     let Some(digest) = version.sha256 else { return Ok(()) };
     let mut text = "    SHA-256 ".to_owned();
-    for octet in digest {
+    for byte in digest {
         // Writing to a `String` cannot fail.
-        let _ = write!(text, "{octet:02x}");
+        let _ = write!(text, "{byte:02x}");
     }
     line(text, output)
 }

@@ -1,15 +1,15 @@
 //! Folding is exact, retention takes what is old and nothing else, and the cap holds.
 
 use super::*;
-use crate::decide::Outcome;
+use crate::decide::VerdictOutcome;
 use crate::decide::VersionId;
 use crate::identify::{Basis, Proof};
 use crate::record::store::LossReason;
-use crate::record::store::open::{Source as _, StoreFile};
+use crate::record::store::open::{DatabaseSource as _, StoreFile};
 use crate::record::store::sqlite::Sqlite;
 use crate::record::store::tests::{Folder, Request, by_crawler, everything, identity, some_read};
-use crate::record::store::{Filter, Missing, StoreReader, Window};
-use crate::record::{AddressDetail, CompleteRead, Reader, Recorder};
+use crate::record::store::{Filter, MissingSpan, StoreReader, Window};
+use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const GENEROUS: Keep = Keep { retention: 90 * DAY, max_bytes: 1 << 30 };
@@ -27,7 +27,7 @@ fn open(folder: &Folder) -> Sqlite {
 
 fn tidy(database: &mut Sqlite, keep: Keep, now: u64) -> usize {
     let now = i64::try_from(now * 1_000_000).unwrap();
-    (0..100_000).take_while(|_| step(database, keep, now).unwrap() == Step::More).count()
+    (0..100_000).take_while(|_| step(database, keep, now).unwrap() == HousekeepingStep::More).count()
 }
 
 fn number(database: &mut Sqlite, sql: &'static str) -> i64 {
@@ -35,7 +35,7 @@ fn number(database: &mut Sqlite, sql: &'static str) -> i64 {
 }
 
 /// What the store tells as missing from a moment on.
-fn missing(folder: &Folder, from: SystemTime) -> Vec<Missing> {
+fn missing(folder: &Folder, from: SystemTime) -> Vec<MissingSpan> {
     let ever = Window { from, to: UNIX_EPOCH + Duration::from_secs(2 * NOW) };
     StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap()
 }
@@ -52,7 +52,8 @@ fn filled(folder: &Folder) -> u64 {
     for at in (0..20 * 86_400).step_by(47 * 60) {
         for crawler in ["GPTBot", "bingbot"] {
             Request { at: ago(at), ..Request::of(crawler, "/x") }.record(&recorder);
-            Request { at: ago(at), outcome: Outcome::Allow, ..Request::of(crawler, "/y") }.record(&recorder);
+            Request { at: ago(at), outcome: VerdictOutcome::Allow, ..Request::of(crawler, "/y") }
+                .record(&recorder);
             sent += 2;
         }
     }
@@ -215,7 +216,7 @@ fn the_cap_notes_at_which_sites_it_took_reads() {
     for number in 0..2_000_u32 {
         let who = identity(&format!("bot{number}"), Basis::Catalogue);
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
-        let reader = Reader::new("h", &who, Proof::Unchecked, Some(address));
+        let reader = ReaderId::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
             site: if number < 700 { "old" } else { "new" },
             identity: &who,

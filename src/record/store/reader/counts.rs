@@ -5,7 +5,7 @@ use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
 use crate::record::store::write::OTHER;
-use crate::record::tally::{DAY, Decision, HOUR, MINUTE, PathCounts, Subject, begins, instant};
+use crate::record::tally::{CountSubject, CountedDecision, DAY, HOUR, MINUTE, PathCounts, begins, instant};
 use rusqlite::Row;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,11 +14,11 @@ use std::time::{Duration, SystemTime};
 
 /// How often one thing was decided of one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Total {
+pub struct DecisionCount {
     /// Whose requests.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<CountSubject>,
     /// What was decided.
-    pub decision: Arc<Decision>,
+    pub decision: Arc<CountedDecision>,
     /// How many requests.
     pub count: u64,
     /// The start of the first minute, hour or day in which it was.
@@ -29,11 +29,11 @@ pub struct Total {
 
 /// How many requests of one kind in one stretch of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct TimelinePoint {
     /// The start of the stretch.
     pub start: SystemTime,
     /// Whose requests.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<CountSubject>,
     /// What kind of event they were.
     pub kind: EventKind,
     /// What was done.
@@ -44,9 +44,9 @@ pub struct Point {
 
 /// How many requests of one subject in one minute, hour or day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct PeriodCount {
     /// Whose requests.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<CountSubject>,
     /// Its start.
     pub start: SystemTime,
     /// How long it is.
@@ -59,8 +59,8 @@ pub struct Stretch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathTotal {
     /// Who asked.
-    pub subject: Arc<Subject>,
-    /// For what; `(other)` for all that is not kept by name. Octets that are not UTF-8 are `\xNN`.
+    pub subject: Arc<CountSubject>,
+    /// For what; `(other)` for all that is not kept by name. Bytes that are not UTF-8 are `\xNN`.
     pub target: String,
     /// How often.
     pub counts: PathCounts,
@@ -68,9 +68,9 @@ pub struct PathTotal {
 
 /// When a subject was seen, over all that is kept: requests and reads of robots.txt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Presence {
+pub struct SeenSpan {
     /// Who.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<CountSubject>,
     /// First.
     pub first: SystemTime,
     /// Last.
@@ -82,7 +82,7 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn totals(&self, window: &Window, filter: &Filter) -> Result<Vec<Total>, StoreError> {
+    pub fn totals(&self, window: &Window, filter: &Filter) -> Result<Vec<DecisionCount>, StoreError> {
         let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
         let mut sums: HashMap<(i64, i64), (u64, i64, i64)> = HashMap::new();
         self.each_rollup(window, |start, subject, decision, count| {
@@ -92,7 +92,13 @@ impl StoreReader {
         let total = |((subject, decision), (count, first, last))| {
             let (subject, decision) = (subjects.get(&subject)?, decisions.get(&decision)?);
             let (first, last) = (instant(begins(first)), instant(begins(last)));
-            Some(Total { subject: Arc::clone(subject), decision: Arc::clone(decision), count, first, last })
+            Some(DecisionCount {
+                subject: Arc::clone(subject),
+                decision: Arc::clone(decision),
+                count,
+                first,
+                last,
+            })
         };
         Ok(sums.into_iter().filter_map(total).collect())
     }
@@ -102,7 +108,12 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn series(&self, window: &Window, filter: &Filter, step: Duration) -> Result<Vec<Point>, StoreError> {
+    pub fn series(
+        &self,
+        window: &Window,
+        filter: &Filter,
+        step: Duration,
+    ) -> Result<Vec<TimelinePoint>, StoreError> {
         let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
         let step = i64::try_from(step.as_secs()).unwrap_or(i64::MAX).max(MINUTE);
         let mut sums: BTreeMap<(i64, i64), HashMap<(EventKind, Action), u64>> = BTreeMap::new();
@@ -115,7 +126,7 @@ impl StoreReader {
         let mut points = Vec::new();
         for ((start, subject), kinds) in sums {
             let Some(subject) = subjects.get(&subject) else { continue };
-            points.extend(kinds.into_iter().map(|((kind, action), count)| Point {
+            points.extend(kinds.into_iter().map(|((kind, action), count)| TimelinePoint {
                 start: instant(begins(start)),
                 subject: Arc::clone(subject),
                 kind,
@@ -159,13 +170,13 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn presence(&self, filter: &Filter) -> Result<Vec<Presence>, StoreError> {
+    pub fn presence(&self, filter: &Filter) -> Result<Vec<SeenSpan>, StoreError> {
         let subjects = self.subjects(filter)?;
         let sql = "SELECT subject, min(first), max(last) FROM presence GROUP BY subject";
         let found = self.rows(sql, [], |row| {
             let (first, last) = (instant(row.get(1)?), instant(row.get(2)?));
             let subject = subjects.get(&row.get(0)?);
-            Ok(subject.map(|subject| Presence { subject: Arc::clone(subject), first, last }))
+            Ok(subject.map(|subject| SeenSpan { subject: Arc::clone(subject), first, last }))
         })?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -174,7 +185,7 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn stretches(&self, window: &Window, filter: &Filter) -> Result<Vec<Stretch>, StoreError> {
+    pub fn stretches(&self, window: &Window, filter: &Filter) -> Result<Vec<PeriodCount>, StoreError> {
         let (subjects, (from, to)) = (self.subjects(filter)?, window.seconds());
         let mut found = Vec::new();
         // In the order of the primary key, so that nothing has to be sorted.
@@ -186,7 +197,7 @@ impl StoreReader {
             found.extend(self.rows(sql, [span, from, to], |row| {
                 let (start, count) = (instant(begins(row.get(0)?)), unsigned(row.get(2)?));
                 let subject = subjects.get(&row.get(1)?);
-                Ok(subject.map(|subject| Stretch { subject: Arc::clone(subject), start, length, count }))
+                Ok(subject.map(|subject| PeriodCount { subject: Arc::clone(subject), start, length, count }))
             })?);
         }
         Ok(found.into_iter().flatten().collect())

@@ -3,7 +3,7 @@
 use super::{Filter, StoreReader};
 use crate::record::store::error::{StoreError, StoreErrorKind};
 use crate::record::store::words;
-use crate::record::tally::{Decision, Subject};
+use crate::record::tally::{CountSubject, CountedDecision};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ pub(super) type ById<T> = HashMap<i64, Arc<T>>;
 
 impl StoreReader {
     /// The subjects that a filter admits.
-    pub(super) fn subjects(&self, filter: &Filter) -> Result<ById<Subject>, StoreError> {
+    pub(super) fn subjects(&self, filter: &Filter) -> Result<ById<CountSubject>, StoreError> {
         let all = self.by_id("SELECT id, site, client, crawler, purpose, proof FROM subject", subject)?;
         Ok(all.into_iter().filter(|(_, subject)| filter.admits(subject)).collect())
     }
 
-    pub(super) fn decisions(&self) -> Result<ById<Decision>, StoreError> {
+    pub(super) fn decisions(&self) -> Result<ById<CountedDecision>, StoreError> {
         self.by_id(
             "SELECT id, kind, action, notice, version, tokens, CAST(line AS TEXT), rule FROM decision",
             decision,
@@ -38,9 +38,9 @@ impl StoreReader {
     }
 }
 
-fn subject(words: &[&str]) -> Option<Subject> {
+fn subject(words: &[&str]) -> Option<CountSubject> {
     let [site, client, crawler, purpose, proof] = *words else { return None };
-    Some(Subject {
+    Some(CountSubject {
         site: site.into(),
         client: client.parse().ok()?,
         crawler: optional(crawler).map(Into::into),
@@ -49,9 +49,9 @@ fn subject(words: &[&str]) -> Option<Subject> {
     })
 }
 
-fn decision(words: &[&str]) -> Option<Decision> {
+fn decision(words: &[&str]) -> Option<CountedDecision> {
     let [kind, action, notice, version, tokens, line, rule] = *words else { return None };
-    Some(Decision {
+    Some(CountedDecision {
         kind: kind.parse().ok()?,
         action: action.parse().ok()?,
         notice: optional(notice).map(str::parse).transpose().ok()?,

@@ -5,7 +5,7 @@ use super::{Filter, StoreReader, unsigned};
 use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
 use crate::record::store::write::LEDGER_ENTRY;
-use crate::record::tally::{Subject, instant};
+use crate::record::tally::{CountSubject, instant};
 use rusqlite::Row;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -36,7 +36,7 @@ pub struct VersionRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadTotal {
     /// Who.
-    pub subject: Arc<Subject>,
+    pub subject: Arc<CountSubject>,
     /// On which host; `(other)` beyond the first 1,000 readers of a crawler and version.
     pub host: Box<str>,
     /// From which network, where nothing proved who it was.
@@ -61,7 +61,7 @@ pub struct ReadTotal {
 
 /// What a gateway that starts takes up again.
 #[derive(Clone, Debug, Default)]
-pub struct Remembered {
+pub struct StoredNotice {
     /// All versions, oldest first.
     pub versions: Vec<VersionRecord>,
     /// Reads of them.
@@ -111,14 +111,14 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn remembered(&self) -> Result<Remembered, StoreError> {
+    pub fn remembered(&self) -> Result<StoredNotice, StoreError> {
         let versions = self.versions(None)?;
         let mut reads = self.reads(&Filter::default())?;
         if reads.len() > REMEMBERED {
             reads.sort_by_key(|read| std::cmp::Reverse(read.sequence));
             reads.truncate(REMEMBERED);
         }
-        Ok(Remembered { versions, reads })
+        Ok(StoredNotice { versions, reads })
     }
 }
 
@@ -139,7 +139,7 @@ fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
 }
 
 /// `None` for a version that has no name, which nothing writes.
-fn read(row: &Row<'_>, subject: &Arc<Subject>) -> Result<Option<ReadTotal>, rusqlite::Error> {
+fn read(row: &Row<'_>, subject: &Arc<CountSubject>) -> Result<Option<ReadTotal>, rusqlite::Error> {
     let Ok(version) = row.get_ref(1)?.as_str()?.parse() else { return Ok(None) };
     Ok(Some(ReadTotal {
         subject: Arc::clone(subject),

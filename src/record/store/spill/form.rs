@@ -4,11 +4,11 @@
 //! all lines before. Words are those of the database.
 
 use crate::decide::{RulesId, VersionId};
-use crate::identify::{Client, Proof, Purpose};
+use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::network::NetworkId;
 use crate::record::tally::{
-    Account, Batch, Decision, InForce, KeptEvent, Losses, PathCounts, PathDays, Period, ReadKey, Seen,
-    SeenRead, Subject, Uses,
+    CountBatch, CountSubject, CountedDecision, InForce, KeptEvent, Losses, PathCounts, PathDays, ReadKey,
+    RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses,
 };
 use crate::record::unseen::Unseen;
 use crate::record::word;
@@ -27,7 +27,7 @@ pub(super) enum Detail {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Line<'a> {
+pub(super) enum SpillLine<'a> {
     Process(ProcessLine<'a>),
     Batch(BatchLine<'a>),
     Account(Box<AccountLine<'a>>),
@@ -49,7 +49,7 @@ pub(super) struct ProcessLine<'a> {
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchLine<'a> {
     pub(super) sequence: i64,
-    versions: Vec<(Cow<'a, str>, Option<Raw<'a>>, i64, i64)>,
+    versions: Vec<(Cow<'a, str>, Option<RawBytes<'a>>, i64, i64)>,
     unseen: Vec<(Cow<'a, str>, Cow<'a, str>, i64)>,
     ledger_entry: u64,
     details_dropped: u64,
@@ -60,7 +60,7 @@ pub(super) struct BatchLine<'a> {
 /// Bytes: as text where they are UTF-8, so nearly always.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Raw<'a> {
+enum RawBytes<'a> {
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
 }
@@ -76,7 +76,7 @@ type Day = (i64, [u64; 6]);
 pub(super) struct AccountLine<'a> {
     site: Cow<'a, str>,
     #[serde(with = "word")]
-    client: Client,
+    client: ClientKind,
     crawler: Option<Cow<'a, str>>,
     #[serde(with = "word::optional")]
     purpose: Option<Purpose>,
@@ -86,10 +86,10 @@ pub(super) struct AccountLine<'a> {
     is_deserving: bool,
     /// Days, with the first and the last instant.
     presence: Vec<(i64, i64, i64)>,
-    decisions: Vec<(Cow<'a, Decision>, Vec<Count>)>,
-    paths: Vec<(Raw<'a>, Vec<Day>)>,
+    decisions: Vec<(Cow<'a, CountedDecision>, Vec<Count>)>,
+    paths: Vec<(RawBytes<'a>, Vec<Day>)>,
     other_paths: Vec<Day>,
-    events: Vec<(Cow<'a, Decision>, i64, Raw<'a>, i64)>,
+    events: Vec<(Cow<'a, CountedDecision>, i64, RawBytes<'a>, i64)>,
     reads: Vec<ReadLine<'a>>,
 }
 
@@ -110,13 +110,13 @@ struct ReadLine<'a> {
     at: i64,
 }
 
-impl<'a> From<&'a [u8]> for Raw<'a> {
+impl<'a> From<&'a [u8]> for RawBytes<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         std::str::from_utf8(bytes).map_or_else(|_| Self::Bytes(bytes.into()), |text| Self::Text(text.into()))
     }
 }
 
-impl Raw<'_> {
+impl RawBytes<'_> {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -126,9 +126,9 @@ impl Raw<'_> {
 }
 
 impl<'a> BatchLine<'a> {
-    pub(super) fn of(batch: &'a Batch, sequence: i64, detail: Detail) -> Self {
+    pub(super) fn of(batch: &'a CountBatch, sequence: i64, detail: Detail) -> Self {
         let versions = batch.versions.iter().map(|version| {
-            let bytes = version.bytes.as_deref().map(Raw::from);
+            let bytes = version.bytes.as_deref().map(RawBytes::from);
             ((&*version.site).into(), bytes, version.since, version.until)
         });
         let unseen =
@@ -149,7 +149,7 @@ impl<'a> BatchLine<'a> {
         }
     }
 
-    pub(super) fn begin(self, batch: &mut Batch) {
+    pub(super) fn begin(self, batch: &mut CountBatch) {
         let versions = self.versions.into_iter().map(|(site, bytes, since, until)| {
             let bytes = bytes.map(|bytes| Arc::from(bytes.bytes()));
             InForce { site: site.into(), bytes, since, until }
@@ -168,13 +168,13 @@ impl<'a> BatchLine<'a> {
 }
 
 /// How many requests and events the details are of that [`Detail::Counts`] leaves out.
-fn details(account: &Account) -> u64 {
+fn details(account: &SubjectCounts) -> u64 {
     let targets = account.paths.values().flatten().map(|(_, counts)| counts.requests()).sum::<u64>();
     targets.saturating_add(account.events.len() as u64)
 }
 
 impl<'a> AccountLine<'a> {
-    pub(super) fn of(subject: &'a Subject, account: &'a Account, detail: Detail) -> Self {
+    pub(super) fn of(subject: &'a CountSubject, account: &'a SubjectCounts, detail: Detail) -> Self {
         let is_full = detail == Detail::Full;
         let paths = account.paths.iter().filter(|_| is_full);
         let rest = account.paths.values().filter(|_| !is_full).chain([&account.other_paths]).flatten();
@@ -183,7 +183,7 @@ impl<'a> AccountLine<'a> {
             (Cow::Borrowed(decision), periods.collect())
         });
         let events = account.events.iter().filter(|_| is_full).map(|kept| {
-            (Cow::Borrowed(&kept.decision), kept.at, Raw::from(&*kept.line), kept.network.number())
+            (Cow::Borrowed(&kept.decision), kept.at, RawBytes::from(&*kept.line), kept.network.number())
         });
         Self {
             site: (&*subject.site).into(),
@@ -196,7 +196,7 @@ impl<'a> AccountLine<'a> {
             presence: account.presence.iter().map(|(day, seen)| (*day, seen.first, seen.last)).collect(),
             decisions: decisions.collect(),
             paths: paths
-                .map(|(target, days)| (Raw::from(&**target), days.iter().map(day).collect()))
+                .map(|(target, days)| (RawBytes::from(&**target), days.iter().map(day).collect()))
                 .collect(),
             other_paths: rest.map(day).collect(),
             events: events.collect(),
@@ -204,8 +204,8 @@ impl<'a> AccountLine<'a> {
         }
     }
 
-    pub(super) fn into_account(self) -> (Subject, Account) {
-        let subject = Subject {
+    pub(super) fn into_account(self) -> (CountSubject, SubjectCounts) {
+        let subject = CountSubject {
             site: self.site.into(),
             client: self.client,
             crawler: self.crawler.map(Into::into),
@@ -213,12 +213,13 @@ impl<'a> AccountLine<'a> {
             proof: self.proof,
         };
         let presence =
-            self.presence.into_iter().map(|(day, first, last)| (day, Seen { first, last, count: 0 }));
-        let mut account = Account::default();
+            self.presence.into_iter().map(|(day, first, last)| (day, SeenInstants { first, last, count: 0 }));
+        let mut account = SubjectCounts::default();
         (account.is_known, account.is_deserving) = (self.is_known, self.is_deserving);
         (account.presence, account.other_paths) = (presence.collect(), path_days(&self.other_paths));
         for (decision, periods) in self.decisions {
-            let periods = periods.into_iter().map(|(span, start, count)| (Period { span, start }, count));
+            let periods =
+                periods.into_iter().map(|(span, start, count)| (RollUpPeriod { span, start }, count));
             let mut uses = Uses::default();
             uses.periods = periods.collect();
             account.decisions.insert(decision.into_owned(), uses);
@@ -276,12 +277,12 @@ impl<'a> ReadLine<'a> {
             host: self.host.into(),
             network: self.network.map(Into::into),
         };
-        let seen = Seen { first: self.first, last: self.last, count: self.count };
+        let seen = SeenInstants { first: self.first, last: self.last, count: self.count };
         (key, SeenRead { seen, at: self.at })
     }
 }
 
-impl Line<'_> {
+impl SpillLine<'_> {
     pub(super) fn write(&self, to: &mut impl io::Write) -> io::Result<()> {
         serde_json::to_writer(&mut *to, self)?;
         to.write_all(b"\n")

@@ -1,11 +1,11 @@
 //! The files of processes: which of these live, and what those left that are gone.
 
-use super::form::Line;
+use super::form::SpillLine;
 use super::{FORM, MOST, NAMED, PART, is_at};
 use crate::record::at_once;
 use crate::record::files::beside;
 use crate::record::hexadecimal;
-use crate::record::tally::{Batch, WAITING};
+use crate::record::tally::{CountBatch, WAITING};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -27,18 +27,18 @@ pub(in crate::record::store) struct Other {
 
 /// What a process left.
 #[derive(Debug)]
-pub(in crate::record::store) struct Kept {
+pub(in crate::record::store) struct SpillFile {
     /// When it was written, in microseconds. All that was counted before is in the store, or here.
     pub(in crate::record::store) at: i64,
     /// Whether the process counted nothing after that.
     pub(in crate::record::store) is_all: bool,
     /// Batches by their numbers.
-    pub(in crate::record::store) batches: Vec<(i64, Batch)>,
+    pub(in crate::record::store) batches: Vec<(i64, CountBatch)>,
 }
 
 /// Why a file cannot be read.
 #[derive(Debug)]
-pub(in crate::record::store) enum Unreadable {
+pub(in crate::record::store) enum UnreadableSpill {
     /// It is not as a process wrote it.
     Damaged(&'static str),
     /// A later program wrote it.
@@ -49,7 +49,7 @@ pub(in crate::record::store) enum Unreadable {
 
 /// Who looks at the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record::store) enum Looking {
+pub(in crate::record::store) enum SpillReader {
     /// A writer, which keeps the lock of what it takes up.
     ToTakeUp,
     /// A reader, which leaves no lock behind.
@@ -57,7 +57,7 @@ pub(in crate::record::store) enum Looking {
 }
 
 /// The files of all processes beside a store.
-pub(in crate::record::store) fn others(store: &Path, looking: Looking) -> io::Result<Vec<Other>> {
+pub(in crate::record::store) fn others(store: &Path, looking: SpillReader) -> io::Result<Vec<Other>> {
     let (Some(folder), Some(name)) = (store.parent(), store.file_name()) else { return Ok(Vec::new()) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut found = Vec::new();
@@ -80,13 +80,13 @@ fn process(name: &OsStr, store: &OsStr) -> Option<String> {
     (!process.is_empty() && !process.ends_with(PART)).then(|| process.to_owned())
 }
 
-fn look(path: PathBuf, process: String, looking: Looking) -> io::Result<Other> {
+fn look(path: PathBuf, process: String, looking: SpillReader) -> io::Result<Other> {
     let file = at_once(OpenOptions::new().read(true)).open(&path)?;
     let locked = match looking {
-        Looking::ToTakeUp => file.try_lock(),
-        Looking::ToRead => file.try_lock_shared(),
+        SpillReader::ToTakeUp => file.try_lock(),
+        SpillReader::ToRead => file.try_lock_shared(),
     };
-    if looking == Looking::ToRead && locked.is_ok() {
+    if looking == SpillReader::ToRead && locked.is_ok() {
         file.unlock()?;
     }
     let is_alive = match locked {
@@ -98,14 +98,14 @@ fn look(path: PathBuf, process: String, looking: Looking) -> io::Result<Other> {
 
 impl Other {
     /// What the process left, if every byte is as it was written.
-    pub(in crate::record::store) fn read(&self) -> Result<Kept, Unreadable> {
-        let metadata = self.file.metadata().map_err(Unreadable::Io)?;
+    pub(in crate::record::store) fn read(&self) -> Result<SpillFile, UnreadableSpill> {
+        let metadata = self.file.metadata().map_err(UnreadableSpill::Io)?;
         if !metadata.is_file() || metadata.len() > MOST + LAST_LINE {
-            return Err(Unreadable::Damaged("it is no file, or larger than any that is written"));
+            return Err(UnreadableSpill::Damaged("it is no file, or larger than any that is written"));
         }
         let mut bytes = Vec::new();
-        (&self.file).rewind().map_err(Unreadable::Io)?;
-        (&self.file).take(MOST + LAST_LINE).read_to_end(&mut bytes).map_err(Unreadable::Io)?;
+        (&self.file).rewind().map_err(UnreadableSpill::Io)?;
+        (&self.file).take(MOST + LAST_LINE).read_to_end(&mut bytes).map_err(UnreadableSpill::Io)?;
         kept(&bytes, &self.process)
     }
 
@@ -133,42 +133,44 @@ impl Other {
     }
 }
 
-fn kept(bytes: &[u8], process: &str) -> Result<Kept, Unreadable> {
-    const CUT: Unreadable = Unreadable::Damaged("its end is missing");
-    const STRANGE: Unreadable = Unreadable::Damaged("it holds what no gateway writes");
+fn kept(bytes: &[u8], process: &str) -> Result<SpillFile, UnreadableSpill> {
+    const CUT: UnreadableSpill = UnreadableSpill::Damaged("its end is missing");
+    const STRANGE: UnreadableSpill = UnreadableSpill::Damaged("it holds what no gateway writes");
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let form = serde_json::from_slice::<serde_json::Value>(first).ok();
     let form = form.as_ref().and_then(|line| line.pointer("/process/form")?.as_u64());
     if form.is_some_and(|form| form > u64::from(FORM)) {
-        return Err(Unreadable::Later);
+        return Err(UnreadableSpill::Later);
     }
     let text = bytes.strip_suffix(b"\n").ok_or(CUT)?;
     let end = text.iter().rposition(|byte| *byte == b'\n').ok_or(CUT)?;
     let (body, last) = (text.get(..=end).ok_or(CUT)?, text.get(end + 1..).ok_or(CUT)?);
-    let Ok(Line::Sha256(digest)) = serde_json::from_slice(last) else { return Err(CUT) };
+    let Ok(SpillLine::Sha256(digest)) = serde_json::from_slice(last) else { return Err(CUT) };
     if hexadecimal(&Sha256::digest(body)) != digest {
-        return Err(Unreadable::Damaged("its bytes are not those that were written"));
+        return Err(UnreadableSpill::Damaged("its bytes are not those that were written"));
     }
     let mut lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let Some(Ok(Line::Process(head))) = lines.next().map(serde_json::from_slice) else { return Err(STRANGE) };
+    let Some(Ok(SpillLine::Process(head))) = lines.next().map(serde_json::from_slice) else {
+        return Err(STRANGE);
+    };
     if head.process != process {
-        return Err(Unreadable::Damaged("it is of another process than its name says"));
+        return Err(UnreadableSpill::Damaged("it is of another process than its name says"));
     }
-    let mut batches: Vec<(i64, Batch)> = Vec::new();
+    let mut batches: Vec<(i64, CountBatch)> = Vec::new();
     for line in lines {
         match serde_json::from_slice(line).map_err(|_| STRANGE)? {
-            Line::Batch(line) => {
-                let (sequence, mut batch) = (line.sequence, Batch::new(WAITING));
+            SpillLine::Batch(line) => {
+                let (sequence, mut batch) = (line.sequence, CountBatch::new(WAITING));
                 line.begin(&mut batch);
                 batches.push((sequence, batch));
             }
-            Line::Account(line) => {
+            SpillLine::Account(line) => {
                 let (_, batch) = batches.last_mut().ok_or(STRANGE)?;
                 let (subject, account) = line.into_account();
                 batch.accounts.insert(subject, account);
             }
-            Line::Process(_) | Line::Sha256(_) => return Err(STRANGE),
+            SpillLine::Process(_) | SpillLine::Sha256(_) => return Err(STRANGE),
         }
     }
-    Ok(Kept { at: head.at, is_all: head.is_all, batches })
+    Ok(SpillFile { at: head.at, is_all: head.is_all, batches })
 }

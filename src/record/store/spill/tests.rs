@@ -1,61 +1,62 @@
 //! What is kept comes back as it was, or not at all.
 
 use super::*;
-use crate::decide::{Outcome, Reason, Ruling, Verdict, Version, VersionId};
+use crate::decide::{RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
-use crate::identify::{Client, Proof, Purpose};
+use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::network::NetworkId;
 use crate::record::store::tests::Folder;
 use crate::record::tally::{
-    Decision, DecisionRef, Entry, InForce, KeptEvent, Losses, ReadKey, Seen, SeenRead, SubjectRef, Tally,
-    WAITING,
+    CountedDecision, CountedRequest, DecisionRef, InForce, KeptEvent, Losses, ReadKey, SeenInstants,
+    SeenRead, SubjectRef, Tally, WAITING,
 };
-use crate::robots::{Kind, Rule};
+use crate::robots::{Rule, RuleKind};
 use std::sync::Arc;
 
 /// Targets as clients send them, and as nobody ought to.
 const TARGETS: [&[u8]; 5] = [b"/", b"/caf\xc3\xa9", b"/\xff\xfe", b"/\\xFF", b"/\"\n{}"];
 
 /// A batch that has something of everything.
-fn batch() -> Batch {
+fn batch() -> CountBatch {
     let rule = Rule {
-        kind: Kind::Disallow,
+        kind: RuleKind::Disallow,
         line: 2,
         text: b"Disallow: /\xe9",
         marked: b"Disallow: /\xe9",
         pattern: b"/",
-        octets: 1,
+        bytes: 1,
     };
     let ruling = Some(Ruling { group: vec!["GPTBot", "*"], token: "*", rule: Some(rule) });
-    let outcome = Outcome::Violation(crate::decide::Notice::Lapsed);
-    let verdict = Verdict { outcome, reason: Reason::Rule, ruling, version: Some(VersionId::of(b"a")) };
+    let outcome = VerdictOutcome::Violation(crate::decide::Notice::Lapsed);
+    let verdict =
+        Verdict { outcome, reason: VerdictReason::Rule, ruling, version: Some(VersionId::of(b"a")) };
     let decision = DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse);
     let tally = Tally::default();
     for (number, crawler) in [Some("GPTBot"), Some("Made \"up\""), None].into_iter().enumerate() {
         let purpose = Some(Purpose::AiTrain).filter(|_| number == 0);
         let subject = SubjectRef {
             site: "example.org",
-            client: Client::Crawler,
+            client: ClientKind::Crawler,
             crawler,
             purpose,
             proof: Proof::Unchecked,
         };
         let network = NetworkId::of(Some([192, 0, 2, 1].into()));
         for (at, target) in (0..).step_by(70_000_000).zip(TARGETS.iter().cycle().take(9)) {
-            tally.count(Entry { subject, is_known: number != 1, decision, target, at, network });
+            tally.count(CountedRequest { subject, is_known: number != 1, decision, target, at, network });
         }
         let line = b"{\"event\":\"violation\"}\n"[..].into();
-        let event = KeptEvent { decision: Decision::from(&decision), at: 7, line, network };
+        let event = KeptEvent { decision: CountedDecision::from(&decision), at: 7, line, network };
         tally.keep(subject, number != 1, event);
         let key = ReadKey {
             version: VersionId::of(b"a"),
-            rules: Version::allowing_everything().rules,
+            rules: RobotsVersion::allowing_everything().rules,
             in_force: 5,
             sequence: 3,
             host: "h".into(),
             network: (number == 0).then(|| "192.0.2.0/24".into()),
         };
-        let read = SeenRead { seen: Seen { first: 8, last: 9, count: 2 }, at: 4 };
+        let read = SeenRead { seen: SeenInstants { first: 8, last: 9, count: 2 }, at: 4 };
         tally.read(subject, number != 1, key, read);
     }
     for bytes in [None, Some(Arc::from(&b"User-agent: *\n"[..])), Some(Arc::from(&b"# \xff\n"[..]))] {
@@ -69,7 +70,7 @@ fn batch() -> Batch {
 }
 
 /// All that a batch holds, in an order of its own.
-fn contents(batch: &Batch) -> Vec<String> {
+fn contents(batch: &CountBatch) -> Vec<String> {
     let mut all = vec![format!("{:?} {:?} {}", batch.versions, batch.unseen, batch.ledger_entry)];
     for (subject, account) in &batch.accounts {
         let mut add = |entry: &dyn std::fmt::Debug| all.push(format!("{subject:?} {entry:?}"));
@@ -84,7 +85,7 @@ fn contents(batch: &Batch) -> Vec<String> {
     all
 }
 
-fn only(folder: &Folder, looking: Looking) -> Other {
+fn only(folder: &Folder, looking: SpillReader) -> Other {
     let mut all = others(&folder.store(), looking).unwrap();
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
@@ -95,9 +96,9 @@ fn what_is_kept_comes_back_whole() {
     let (folder, batch) = (Folder::new(), batch());
     assert_eq!(batch.requests(), 27);
     let mut spill = Spill::new(&folder.store(), "1-2-a");
-    spill.put(&[(7, &batch), (8, &Batch::new(WAITING))], true, 99).unwrap();
+    spill.put(&[(7, &batch), (8, &CountBatch::new(WAITING))], true, 99).unwrap();
     drop(spill);
-    let other = only(&folder, Looking::ToTakeUp);
+    let other = only(&folder, SpillReader::ToTakeUp);
     other.read().unwrap();
     let kept = other.read().expect("it is read as often as one likes");
     assert_eq!((kept.at, kept.is_all, other.process.as_str()), (99, true, "1-2-a"));
@@ -118,20 +119,20 @@ fn a_file_that_is_not_as_it_was_written_is_not_counted() {
     let whole = std::fs::read(&path).unwrap();
     let read = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
-        only(&folder, Looking::ToRead).read()
+        only(&folder, SpillReader::ToRead).read()
     };
     assert!(read(&whole).is_ok());
     for at in 0..whole.len() {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         assert!(read(&changed).is_err(), "byte {at} of {} was changed", whole.len());
-        assert!(matches!(read(&whole[..at]), Err(Unreadable::Damaged(_))), "cut at {at}");
+        assert!(matches!(read(&whole[..at]), Err(UnreadableSpill::Damaged(_))), "cut at {at}");
     }
     assert!(read(&[&whole[..], &whole[..]].concat()).is_err());
-    let other = others(&folder.store(), Looking::ToTakeUp).unwrap().remove(0);
+    let other = others(&folder.store(), SpillReader::ToTakeUp).unwrap().remove(0);
     let aside = other.set_aside(&folder.store()).unwrap();
     assert_eq!(std::fs::read(aside).unwrap().len(), 2 * whole.len());
-    assert!(others(&folder.store(), Looking::ToRead).unwrap().is_empty(), "it is not found again");
+    assert!(others(&folder.store(), SpillReader::ToRead).unwrap().is_empty(), "it is not found again");
 }
 
 #[test]
@@ -142,10 +143,10 @@ fn the_file_of_another_process_or_of_a_later_program_is_not_taken_for_ones_own()
     let renamed = beside(&folder.store(), ".unwritten-2");
     std::fs::rename(spill.path(), &renamed).unwrap();
     drop(spill);
-    assert!(matches!(only(&folder, Looking::ToRead).read(), Err(Unreadable::Damaged(_))));
+    assert!(matches!(only(&folder, SpillReader::ToRead).read(), Err(UnreadableSpill::Damaged(_))));
     let text = std::fs::read_to_string(&renamed).unwrap();
     std::fs::write(&renamed, text.replacen("\"form\":1", "\"form\":2", 1)).unwrap();
-    assert!(matches!(only(&folder, Looking::ToRead).read(), Err(Unreadable::Later)));
+    assert!(matches!(only(&folder, SpillReader::ToRead).read(), Err(UnreadableSpill::Later)));
 }
 
 #[test]
@@ -153,22 +154,22 @@ fn who_holds_its_lock_is_alive_whoever_looks() {
     let folder = Folder::new();
     let mut spill = Spill::new(&folder.store(), "1");
     spill.mark(1).unwrap();
-    for looking in [Looking::ToRead, Looking::ToTakeUp] {
+    for looking in [SpillReader::ToRead, SpillReader::ToTakeUp] {
         assert!(only(&folder, looking).is_alive);
     }
     spill.put(&[(1, &batch())], false, 2).unwrap();
-    assert!(only(&folder, Looking::ToRead).is_alive, "a new file is in its place");
+    assert!(only(&folder, SpillReader::ToRead).is_alive, "a new file is in its place");
     spill.clear(3).unwrap();
-    assert!(only(&folder, Looking::ToRead).read().unwrap().batches.is_empty());
+    assert!(only(&folder, SpillReader::ToRead).read().unwrap().batches.is_empty());
     // Put back where it was taken away.
     std::fs::remove_file(spill.path()).unwrap();
     spill.mark(4).unwrap();
-    assert!(only(&folder, Looking::ToRead).is_alive);
+    assert!(only(&folder, SpillReader::ToRead).is_alive);
     drop(spill);
-    let reading = only(&folder, Looking::ToRead);
-    let taking = only(&folder, Looking::ToTakeUp);
+    let reading = only(&folder, SpillReader::ToRead);
+    let taking = only(&folder, SpillReader::ToTakeUp);
     assert!(!reading.is_alive && !taking.is_alive, "a reader holds no lock");
-    assert!(only(&folder, Looking::ToTakeUp).is_alive, "one takes it up, and no other");
+    assert!(only(&folder, SpillReader::ToTakeUp).is_alive, "one takes it up, and no other");
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn where_room_runs_out_details_go_before_counts_and_what_was_kept_stays() {
     spill.most = full - 200;
     spill.put(&[(7, &batch)], false, 2).unwrap();
     assert!(size(&spill) < full);
-    let read = || only(&folder, Looking::ToRead).read().unwrap();
+    let read = || only(&folder, SpillReader::ToRead).read().unwrap();
     let (_, counts) = read().batches.remove(0);
     assert_eq!(counts.requests(), 27);
     assert_eq!(counts.losses(), Losses { details_dropped: 14 + 27 + 3, ..batch.losses() });

@@ -8,7 +8,8 @@ fn the_first_thousand_targets_of_a_day_are_exact() {
     let recorder = Recorder::start(&folder.options()).unwrap();
     for round in 0..2 {
         for number in 0..1_500 {
-            let outcome = if round == 0 { Outcome::Allow } else { Outcome::Violation(Notice::Lapsed) };
+            let outcome =
+                if round == 0 { VerdictOutcome::Allow } else { VerdictOutcome::Violation(Notice::Lapsed) };
             let target = format!("/{number}");
             Request { outcome, at: noon(), ..Request::of("GPTBot", &target) }.record(&recorder);
             if number == 999 {
@@ -100,7 +101,7 @@ fn events_in_full_are_few_and_hold_their_line() {
         for number in 0..30 {
             Request::of("GPTBot", &format!("/{round}/{number}")).record(&recorder);
         }
-        Request { outcome: Outcome::Allow, ..Request::of("GPTBot", "/") }.record(&recorder);
+        Request { outcome: VerdictOutcome::Allow, ..Request::of("GPTBot", "/") }.record(&recorder);
         recorder.flush();
     }
     recorder.close();
@@ -159,7 +160,7 @@ fn readers_beyond_the_first_thousand_are_counted_together() {
     let who = identity("GPTBot", Basis::Catalogue);
     for number in 0..1_200_u32 {
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
-        let reader = Reader::new("h", &who, Proof::Unchecked, Some(address));
+        let reader = ReaderId::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
             site: "s",
             identity: &who,

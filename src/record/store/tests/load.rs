@@ -60,7 +60,7 @@ fn a_season_of_three_hundred_crawlers_is_read_in_a_second() {
     let paths = reader.paths(&window, &Filter::default(), 10).unwrap();
     let points = reader.series(&window, &Filter::default(), Duration::from_secs(86_400)).unwrap();
     println!(
-        "{sent} violations, {size} octets: totals in {read:.2?}, with paths and series in {:.2?} ({} paths, {} points)",
+        "{sent} violations, {size} bytes: totals in {read:.2?}, with paths and series in {:.2?} ({} paths, {} points)",
         begun.elapsed(),
         paths.len(),
         points.len()
@@ -70,10 +70,11 @@ fn a_season_of_three_hundred_crawlers_is_read_in_a_second() {
 }
 
 fn recorder_is_tidy(folder: &Folder) -> bool {
-    use super::open::Source as _;
+    use super::open::DatabaseSource as _;
     let mut database = StoreFile::new(folder.store()).open(false).unwrap().database;
     let now = crate::record::tally::micros(SystemTime::now());
     (0..1_000).any(|_| {
-        housekeeping::step(&mut database, folder.options().keep(), now).unwrap() == housekeeping::Step::Done
+        housekeeping::step(&mut database, folder.options().keep(), now).unwrap()
+            == housekeeping::HousekeepingStep::Done
     })
 }

@@ -12,7 +12,7 @@ fn reads_versions_and_presence_are_kept() {
     recorder.in_force("other.example", None, noon());
     let who = identity("GPTBot", Basis::Catalogue);
     let address = "198.51.100.7".parse().ok();
-    let reader = Reader::new("www.example.org", &who, Proof::Unchecked, address);
+    let reader = ReaderId::new("www.example.org", &who, Proof::Unchecked, address);
     for second in [70, 90, 80] {
         recorder.read(&CompleteRead {
             site: "example.org",
@@ -57,7 +57,7 @@ fn where_addresses_are_not_kept_no_network_is() {
     let folder = Folder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let who = identity("GPTBot", Basis::Catalogue);
-    let reader = Reader::new("h", &who, Proof::Unchecked, "198.51.100.7".parse().ok());
+    let reader = ReaderId::new("h", &who, Proof::Unchecked, "198.51.100.7".parse().ok());
     let version = VersionId::of(b"a");
     let (identity, addresses) = (&who, AddressDetail::None);
     recorder.read(&CompleteRead {

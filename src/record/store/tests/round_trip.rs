@@ -9,9 +9,9 @@ fn what_is_recorded_is_what_is_read() {
     for number in 0..600_u64 {
         let at = noon() + Duration::from_secs(number);
         let (crawler, outcome) = match number % 3 {
-            0 => ("GPTBot", Outcome::Allow),
-            1 => ("GPTBot", Outcome::Violation(Notice::Read)),
-            _ => ("bingbot", Outcome::Stale(Notice::Pending)),
+            0 => ("GPTBot", VerdictOutcome::Allow),
+            1 => ("GPTBot", VerdictOutcome::Violation(Notice::Read)),
+            _ => ("bingbot", VerdictOutcome::Stale(Notice::Pending)),
         };
         Request { outcome, at, ..Request::of(crawler, &format!("/{}", number % 7)) }.record(&recorder);
     }
@@ -31,7 +31,7 @@ fn what_is_recorded_is_what_is_read() {
     let violation = totals.iter().find(|total| total.decision.kind == EventKind::Violation).unwrap();
     assert_eq!(
         *violation.decision,
-        crate::record::Decision {
+        crate::record::CountedDecision {
             kind: EventKind::Violation,
             action: Action::Refuse,
             notice: Some(Notice::Read),

@@ -1,7 +1,7 @@
 //! Events in full and readers: bounded for each subject, so that no client can fill the store.
 
-use super::Value::{Integer, Text};
-use super::{OTHER, Value, Writing};
+use super::SqlValue::{Integer, Text};
+use super::{OTHER, SqlValue, Writing};
 use crate::record::store::database::{Database, integer};
 use crate::record::store::error::StoreError;
 use crate::record::tally::{KeptEvent, ReadKey, SeenRead};
@@ -42,8 +42,8 @@ impl<D: Database> Writing<'_, D> {
     /// if that has its share, and else of the one that has most: nobody can wash out what others did.
     fn has_made_room(
         &mut self,
-        subject: Value<'_>,
-        decision: Value<'_>,
+        subject: SqlValue<'_>,
+        decision: SqlValue<'_>,
         kept: &KeptEvent,
     ) -> Result<bool, StoreError> {
         let of = [subject, decision, Integer(kept.network.number())];

@@ -1,21 +1,21 @@
 //! What waits is kept beside the store, and what others left there is taken up.
 
-use super::super::database::{Database, Value};
+use super::super::database::{Database, SqlValue};
 use super::super::ends::{self, UncleanEnd};
 use super::super::error::StoreError;
-use super::super::open::Source;
-use super::super::spill::{Kept, Looking, Other, Unreadable, others};
+use super::super::open::DatabaseSource;
+use super::super::spill::{Other, SpillFile, SpillReader, UnreadableSpill, others};
 use super::super::write::{BatchId, write};
 use super::telling::UncleanEndStatus;
-use super::{HOUSEKEEPING_INTERVAL, Writer};
+use super::{HOUSEKEEPING_INTERVAL, StoreWriter};
 use crate::record::event::timestamp;
-use crate::record::tally::{Batch, Tally, instant, micros};
+use crate::record::tally::{CountBatch, Tally, instant, micros};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a gateway that stops tries to write its last counts.
 const LAST_TRIES: Duration = Duration::from_secs(3);
 
-impl<S: Source> Writer<S> {
+impl<S: DatabaseSource> StoreWriter<S> {
     /// Keeps what waits where a kill of the process cannot take it, or clears that away when nothing waits.
     pub(super) fn keep_waiting(&mut self, is_written: bool) {
         let kept = if is_written {
@@ -42,7 +42,7 @@ impl<S: Source> Writer<S> {
     pub(super) fn spill_all(&mut self, is_all: bool) -> std::io::Result<()> {
         let frozen = self.frozen.as_ref().map(|batch| (self.sequence, batch));
         let next = Some(&self.next).filter(|next| !next.is_empty()).map(|next| (self.sequence + 1, next));
-        let waiting: Vec<(i64, &Batch)> = frozen.into_iter().chain(next).collect();
+        let waiting: Vec<(i64, &CountBatch)> = frozen.into_iter().chain(next).collect();
         self.spill.put(&waiting, is_all, self.taken)
     }
 
@@ -73,7 +73,7 @@ impl<S: Source> Writer<S> {
     }
 
     fn tell_end(&self, kept: std::io::Result<()>) {
-        let requests = self.frozen.as_ref().map_or(0, Batch::requests) + self.next.requests();
+        let requests = self.frozen.as_ref().map_or(0, CountBatch::requests) + self.next.requests();
         let file = self.spill.path().display();
         match kept {
             _ if requests == 0 => {}
@@ -100,7 +100,7 @@ impl<S: Source> Writer<S> {
         let now = micros(SystemTime::now());
         let mut present = self.process.clone();
         // Where the folder cannot be read, it is not known who lives.
-        let Ok(others) = others(&self.options.path, Looking::ToTakeUp) else { return Ok(()) };
+        let Ok(others) = others(&self.options.path, SpillReader::ToTakeUp) else { return Ok(()) };
         for other in others {
             let process = other.process.clone();
             if other.is_alive || !self.take_up_of(other, now)? {
@@ -139,7 +139,7 @@ impl<S: Source> Writer<S> {
                 }
                 Ok(true)
             }
-            Err(Unreadable::Damaged(why)) => {
+            Err(UnreadableSpill::Damaged(why)) => {
                 let end = ends::unclean(database, &other.process, other.changed(), now)?;
                 self.set_aside(other, why);
                 if let Some(end) = end {
@@ -147,8 +147,8 @@ impl<S: Source> Writer<S> {
                 }
                 Ok(true)
             }
-            Err(Unreadable::Later) => Ok(false),
-            Err(Unreadable::Io(error)) => {
+            Err(UnreadableSpill::Later) => Ok(false),
+            Err(UnreadableSpill::Io(error)) => {
                 tracing::warn!(file = %other.path().display(), "cannot take up counts that wait: {error}");
                 Ok(false)
             }
@@ -181,7 +181,7 @@ impl<S: Source> Writer<S> {
 }
 
 /// Writes all batches of a process, as far as the store does not have them; how many requests they hold.
-fn write_all<D: Database>(database: &mut D, process: &str, kept: &mut Kept) -> Result<u64, StoreError> {
+fn write_all<D: Database>(database: &mut D, process: &str, kept: &mut SpillFile) -> Result<u64, StoreError> {
     let mut requests = 0;
     for (sequence, batch) in &mut kept.batches {
         // What came into force since then is not replaced by what was before.
@@ -189,7 +189,7 @@ fn write_all<D: Database>(database: &mut D, process: &str, kept: &mut Kept) -> R
         let later = "SELECT 1 FROM version WHERE site = ?1 AND since > ?2";
         let mut found = Ok(());
         versions.retain(|version| {
-            let values = [Value::Text(&version.site), Value::Integer(version.since)];
+            let values = [SqlValue::Text(&version.site), SqlValue::Integer(version.since)];
             match database.number(later, &values) {
                 Ok(later) => later.is_none(),
                 Err(error) => {

@@ -1,11 +1,11 @@
 //! Opening the store again and again: when it was closed for a fault, and when its files have come to harm.
 
-use super::Writer;
+use super::StoreWriter;
 use crate::record::event::timestamp;
 use crate::record::store::ends;
 use crate::record::store::error::StoreError;
-use crate::record::store::harm::Harm;
-use crate::record::store::open::{Opened, Source};
+use crate::record::store::harm::StoreDamage;
+use crate::record::store::open::{DatabaseSource, OpenedStore};
 use crate::record::tally::micros;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use std::time::{Instant, SystemTime};
 /// How many incidents are told.
 const INCIDENTS: usize = 16;
 
-impl<S: Source> Writer<S> {
+impl<S: DatabaseSource> StoreWriter<S> {
     /// Opens the store if it is not open, or if its files have come to harm.
     pub(super) fn open(&mut self) -> Result<(), StoreError> {
         if let Some(database) = &mut self.database {
@@ -36,7 +36,7 @@ impl<S: Source> Writer<S> {
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
-        let Opened { mut database, set_aside, is_new } = self.source.open(self.is_suspect)?;
+        let OpenedStore { mut database, set_aside, is_new } = self.source.open(self.is_suspect)?;
         (self.is_suspect, self.is_begun) = (false, false);
         self.left_due = Instant::now();
         if let Some(aside) = set_aside {
@@ -54,9 +54,9 @@ impl<S: Source> Writer<S> {
         Ok(())
     }
 
-    fn leave(&mut self, harm: Harm) -> Result<(), StoreError> {
+    fn leave(&mut self, harm: StoreDamage) -> Result<(), StoreError> {
         let Some(database) = self.database.take() else { return Ok(()) };
-        self.is_suspect = !matches!(harm, Harm::Gone | Harm::Emptied);
+        self.is_suspect = !matches!(harm, StoreDamage::Gone | StoreDamage::Emptied);
         let left = self.source.leave(database, harm)?;
         self.harm = Some(left.harm);
         if let Some(aside) = left.set_aside {

@@ -1,13 +1,13 @@
 //! What the writer tells of itself: its status, and the log's lines where that changes.
 
-use super::super::database::{Database as _, Value};
+use super::super::database::{Database as _, SqlValue};
 use super::super::error::{StoreError, StoreErrorKind};
 use super::super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
-use super::super::open::Source;
-use super::super::reader::Removed;
-use super::Writer;
+use super::super::open::DatabaseSource;
+use super::super::reader::RemovedCounts;
+use super::StoreWriter;
 use crate::record::event::timestamp;
-use crate::record::tally::Batch;
+use crate::record::tally::CountBatch;
 use serde::Serialize;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
@@ -24,7 +24,7 @@ pub struct StoreStatus {
     pub error: Option<String>,
     /// Since when.
     pub failing_since: Option<String>,
-    /// Size of the database, in octets.
+    /// Size of the database, in bytes.
     pub bytes: u64,
     /// Events and targets that found no room.
     pub details_dropped: u64,
@@ -55,7 +55,7 @@ pub struct UncleanEndStatus {
     pub until: String,
 }
 
-impl<S: Source> Writer<S> {
+impl<S: DatabaseSource> StoreWriter<S> {
     pub(super) fn fail(&mut self, error: &StoreError) {
         self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
         if !matches!(error.kind(), StoreErrorKind::Busy | StoreErrorKind::Full) {
@@ -87,7 +87,7 @@ impl<S: Source> Writer<S> {
     }
 
     pub(super) fn show_losses(&self) {
-        let waiting = self.frozen.as_ref().map(Batch::losses).unwrap_or_default();
+        let waiting = self.frozen.as_ref().map(CountBatch::losses).unwrap_or_default();
         let losses = self.written_losses.plus(waiting).plus(self.next.losses());
         let has_begun = self.with_status(|status| {
             let has_begun = status.counts_lost == 0 && losses.counts_lost > 0;
@@ -118,10 +118,10 @@ impl<S: Source> Writer<S> {
         let pages = database.number("PRAGMA page_count", &[])?.unwrap_or_default();
         let size = database.number("PRAGMA page_size", &[])?.unwrap_or_default();
         let mut counter = |name| {
-            let value = database.number("SELECT value FROM meta WHERE name = ?1", &[Value::Text(name)])?;
+            let value = database.number("SELECT value FROM meta WHERE name = ?1", &[SqlValue::Text(name)])?;
             Ok::<_, StoreError>(u64::try_from(value.unwrap_or_default()).unwrap_or_default())
         };
-        let removed = Removed { details: counter(DETAILS_REMOVED)?, counts: counter(COUNTS_REMOVED)? };
+        let removed = RemovedCounts { details: counter(DETAILS_REMOVED)?, counts: counter(COUNTS_REMOVED)? };
         let is_more = self.with_status(|status| {
             let is_more = removed.details > status.details_removed || removed.counts > status.counts_removed;
             status.bytes = u64::try_from(pages.saturating_mul(size)).unwrap_or_default();

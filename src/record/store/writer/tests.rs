@@ -3,17 +3,19 @@
 mod beside;
 
 use super::super::database::Database as _;
-use super::super::faulty::{Fate, FaultyFile, Ill};
+use super::super::faulty::{FaultInjectingFile, FaultOutcome, InjectedFault};
 use super::super::losses::LossReason;
 use super::super::open::StoreFile;
 use super::super::reader::{Filter, StoreReader, Window};
 use super::super::tests::Folder;
 use super::*;
-use crate::decide::{Outcome, Reason, Verdict, Version, VersionId};
+use crate::decide::{RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
-use crate::identify::{Client, Proof};
+use crate::identify::{ClientKind, Proof};
 use crate::record::network::NetworkId;
-use crate::record::tally::{DecisionRef, Entry, InForce, ReadKey, Seen, SeenRead, SubjectRef};
+use crate::record::tally::{
+    CountedRequest, DecisionRef, InForce, ReadKey, SeenInstants, SeenRead, SubjectRef,
+};
 use std::collections::BTreeMap;
 
 /// Requests by crawler and target, as the sender knows them.
@@ -22,7 +24,7 @@ type Ledger = BTreeMap<(String, String), u64>;
 fn subject(crawler: &str) -> SubjectRef<'_> {
     SubjectRef {
         site: "example.org",
-        client: Client::Crawler,
+        client: ClientKind::Crawler,
         crawler: Some(crawler),
         purpose: None,
         proof: Proof::Unchecked,
@@ -31,10 +33,15 @@ fn subject(crawler: &str) -> SubjectRef<'_> {
 
 /// Sends what is a little different in every round.
 fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
-    let verdict = Verdict { outcome: Outcome::Allow, reason: Reason::NoRule, ruling: None, version: None };
+    let verdict = Verdict {
+        outcome: VerdictOutcome::Allow,
+        reason: VerdictReason::NoRule,
+        ruling: None,
+        version: None,
+    };
     for number in 0..6 {
         let (crawler, target) = (format!("bot{}", (round + number) % 3), format!("/{}", number % 4));
-        tally.count(Entry {
+        tally.count(CountedRequest {
             subject: subject(&crawler),
             is_known: number % 2 == 0,
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
@@ -47,14 +54,14 @@ fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
     let version = VersionId::of(b"a");
     let key = ReadKey {
         version,
-        rules: Version::allowing_everything().rules,
+        rules: RobotsVersion::allowing_everything().rules,
         in_force: 1,
         sequence: 1,
         host: "h".into(),
         network: None,
     };
     let now = micros(SystemTime::now());
-    let seen = Seen { first: now, last: now, count: 1 };
+    let seen = SeenInstants { first: now, last: now, count: 1 };
     tally.read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
     let since = i64::try_from(round).unwrap() + 1;
@@ -75,13 +82,13 @@ fn stored(folder: &Folder) -> Ledger {
     ledger
 }
 
-fn writer(folder: &Folder, fate: &Fate) -> Writer<FaultyFile> {
-    Writer::new(FaultyFile::new(folder.store(), fate.clone()), folder.options())
+fn writer(folder: &Folder, fate: &FaultOutcome) -> StoreWriter<FaultInjectingFile> {
+    StoreWriter::new(FaultInjectingFile::new(folder.store(), fate.clone()), folder.options())
 }
 
 /// How many statements a process runs for two rounds: faults are tried at each of them.
 fn statements() -> usize {
-    let (folder, fate, tally) = (Folder::new(), Fate::default(), Tally::default());
+    let (folder, fate, tally) = (Folder::new(), FaultOutcome::default(), Tally::default());
     let mut writer = writer(&folder, &fate);
     let mut ledger = Ledger::new();
     for round in 0..2 {
@@ -99,8 +106,12 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
     let kinds = [StoreErrorKind::Full, StoreErrorKind::Busy, StoreErrorKind::Io, StoreErrorKind::ReadOnly];
     for nth in 1..=whole {
         let kind = kinds[nth % kinds.len()];
-        for (ill, times) in [(Ill::Fails(kind), 1), (Ill::DoneButFails(kind), 1), (Ill::Fails(kind), 30)] {
-            let (folder, fate, tally) = (Folder::new(), Fate::at(nth, ill, times), Tally::default());
+        for (ill, times) in [
+            (InjectedFault::Fails(kind), 1),
+            (InjectedFault::DoneButFails(kind), 1),
+            (InjectedFault::Fails(kind), 30),
+        ] {
+            let (folder, fate, tally) = (Folder::new(), FaultOutcome::at(nth, ill, times), Tally::default());
             let mut writer = writer(&folder, &fate);
             let mut ledger = Ledger::new();
             let mut saw_error = writer.status.lock().unwrap().error.is_some();
@@ -128,8 +139,8 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
 fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
     let whole = statements();
     for nth in 1..=whole {
-        for ill in [Ill::Killed, Ill::DoneThenKilled] {
-            let (folder, fate) = (Folder::new(), Fate::at(nth, ill, 1));
+        for ill in [InjectedFault::Killed, InjectedFault::DoneThenKilled] {
+            let (folder, fate) = (Folder::new(), FaultOutcome::at(nth, ill, 1));
             // What each round had sent, as far as the dead process got.
             let (mut sent, mut ledger) = (vec![Ledger::new()], Ledger::new());
             let mut written = 0;
@@ -152,7 +163,7 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
 
             // The next process goes on from there, and its counts come on top.
             let (tally, mut next) = (Tally::default(), Ledger::new());
-            let mut writer = writer(&folder, &Fate::default());
+            let mut writer = writer(&folder, &FaultOutcome::default());
             send(&tally, 7, &mut next);
             writer.turn(&tally);
             let mut expected = found;
@@ -167,7 +178,7 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
 #[test]
 fn counts_wait_while_another_process_holds_the_store() {
     let (folder, tally) = (Folder::new(), Tally::default());
-    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     let mut ledger = Ledger::new();
     let mut other = StoreFile::new(folder.store());
     let mut other = other.open(false).unwrap().database;
@@ -187,14 +198,14 @@ fn counts_wait_while_another_process_holds_the_store() {
 
 #[test]
 fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
-    let (folder, fate, tally) = (Folder::new(), Fate::default(), Tally::default());
+    let (folder, fate, tally) = (Folder::new(), FaultOutcome::default(), Tally::default());
     let mut writer = writer(&folder, &fate);
     send(&tally, 0, &mut Ledger::new());
     writer.turn(&tally);
     // What the database says when it meets a broken page, once for nothing and once for cause.
     let breaks = || {
         let mut course = fate.0.lock().unwrap();
-        course.ill = Some((course.statements + 10, Ill::Fails(StoreErrorKind::Corrupt), 1));
+        course.ill = Some((course.statements + 10, InjectedFault::Fails(StoreErrorKind::Corrupt), 1));
     };
     breaks();
     for round in 1..3 {
@@ -224,7 +235,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
 #[test]
 fn a_store_that_was_moved_away_is_begun_anew() {
     let (folder, tally) = (Folder::new(), Tally::default());
-    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     send(&tally, 0, &mut Ledger::new());
     writer.turn(&tally);
     let away = folder.path().join("away");
@@ -244,7 +255,7 @@ fn a_folder_that_comes_back_is_written_again() {
     let (folder, tally) = (Folder::new(), Tally::default());
     let state = folder.path().join("state");
     let options = StoreOptions { path: state.join("store.sqlite"), ..folder.options() };
-    let mut writer = Writer::new(StoreFile::new(options.path.clone()), options.clone());
+    let mut writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
     send(&tally, 0, &mut Ledger::new());
     writer.turn(&tally);
     assert!(writer.status.lock().unwrap().error.is_some());
@@ -259,7 +270,7 @@ fn a_folder_that_comes_back_is_written_again() {
 #[test]
 fn a_store_of_a_later_program_is_waited_for() {
     let (folder, tally) = (Folder::new(), Tally::default());
-    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     let mut ledger = Ledger::new();
     send(&tally, 0, &mut ledger);
     writer.turn(&tally);

@@ -1,35 +1,35 @@
 //! A batch keeps every count, or says which it did not.
 
 use super::*;
-use crate::decide::{Notice, Outcome, Reason, Verdict, Version, VersionId};
+use crate::decide::{Notice, RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
-use crate::identify::{Client, Proof};
+use crate::identify::{ClientKind, Proof};
 
-const ROOMY: Bounds =
-    Bounds { rollups: 1_000, paths: 1_000, strangers: 100, samples: 100, reads: 100, robots: 100_000 };
+const ROOMY: BatchLimits =
+    BatchLimits { rollups: 1_000, paths: 1_000, strangers: 100, samples: 100, reads: 100, robots: 100_000 };
 
 fn subject(crawler: &str) -> SubjectRef<'_> {
     SubjectRef {
         site: "example.org",
-        client: Client::Crawler,
+        client: ClientKind::Crawler,
         crawler: Some(crawler),
         purpose: None,
         proof: Proof::Unchecked,
     }
 }
 
-fn verdict(outcome: Outcome) -> Verdict<'static> {
-    Verdict { outcome, reason: Reason::Rule, ruling: None, version: Some(VersionId::of(b"a")) }
+fn verdict(outcome: VerdictOutcome) -> Verdict<'static> {
+    Verdict { outcome, reason: VerdictReason::Rule, ruling: None, version: Some(VersionId::of(b"a")) }
 }
 
-const GUILTY: Outcome = Outcome::Violation(Notice::Read);
+const GUILTY: VerdictOutcome = VerdictOutcome::Violation(Notice::Read);
 
-fn count(batch: &mut Batch, crawler: &str, is_known: bool, target: &str, minute: i64) -> bool {
+fn count(batch: &mut CountBatch, crawler: &str, is_known: bool, target: &str, minute: i64) -> bool {
     count_from(batch, NetworkId::NONE, crawler, is_known, target, minute)
 }
 
 fn count_from(
-    batch: &mut Batch,
+    batch: &mut CountBatch,
     network: NetworkId,
     crawler: &str,
     is_known: bool,
@@ -37,7 +37,7 @@ fn count_from(
     minute: i64,
 ) -> bool {
     let verdict = verdict(GUILTY);
-    batch.count(&Entry {
+    batch.count(&CountedRequest {
         subject: subject(crawler),
         is_known,
         decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
@@ -50,7 +50,7 @@ fn count_from(
 fn key(host: &str) -> ReadKey {
     ReadKey {
         version: VersionId::of(b"a"),
-        rules: Version::allowing_everything().rules,
+        rules: RobotsVersion::allowing_everything().rules,
         in_force: 5,
         sequence: 1,
         host: host.into(),
@@ -59,11 +59,11 @@ fn key(host: &str) -> ReadKey {
 }
 
 fn read(at: i64) -> SeenRead {
-    SeenRead { seen: Seen { first: at, last: at, count: 1 }, at }
+    SeenRead { seen: SeenInstants { first: at, last: at, count: 1 }, at }
 }
 
-fn path_requests(batch: &Batch) -> u64 {
-    let of = |account: &Account| {
+fn path_requests(batch: &CountBatch) -> u64 {
+    let of = |account: &SubjectCounts| {
         let days = account.paths.values().flatten().chain(&account.other_paths);
         days.map(|(_, counts)| counts.requests()).sum::<u64>()
     };
@@ -72,7 +72,7 @@ fn path_requests(batch: &Batch) -> u64 {
 
 #[test]
 fn merging_adds_up() {
-    let (mut one, mut two) = (Batch::new(ROOMY), Batch::new(ROOMY));
+    let (mut one, mut two) = (CountBatch::new(ROOMY), CountBatch::new(ROOMY));
     for number in 0..500 {
         let batch = if number % 3 == 0 { &mut one } else { &mut two };
         count(
@@ -92,7 +92,7 @@ fn merging_adds_up() {
 }
 
 /// What a batch holds, in an order of its own.
-fn contents(batch: &Batch) -> Vec<String> {
+fn contents(batch: &CountBatch) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (subject, account) in &batch.accounts {
         let name = subject.crawler.as_deref().unwrap_or_default();
@@ -113,8 +113,8 @@ fn contents(batch: &Batch) -> Vec<String> {
 
 #[test]
 fn parts_come_to_what_one_batch_would_have_counted() {
-    let mut whole = Batch::new(ROOMY);
-    let mut parts = vec![Batch::new(ROOMY); 3];
+    let mut whole = CountBatch::new(ROOMY);
+    let mut parts = vec![CountBatch::new(ROOMY); 3];
     let verdict = verdict(GUILTY);
     for number in 0..780_i64 {
         // Even subjects are of one part alone, odd ones of all.
@@ -123,7 +123,7 @@ fn parts_come_to_what_one_batch_would_have_counted() {
         let (name, target) = (format!("bot{crawler}"), format!("/{}", number % 11));
         let (is_known, at) = (crawler % 3 == 0, number / 390 * DAY * 1_000_000);
         for batch in [&mut whole, &mut parts[usize::try_from(part).unwrap()]] {
-            batch.count(&Entry {
+            batch.count(&CountedRequest {
                 subject: subject(&name),
                 is_known,
                 decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
@@ -137,15 +137,15 @@ fn parts_come_to_what_one_batch_would_have_counted() {
         }
     }
     assert!(parts.iter().all(|part| (17..=18).contains(&part.accounts.len())), "13 of all and a third of 13");
-    let merged = Batch::of(parts, ROOMY);
+    let merged = CountBatch::of(parts, ROOMY);
     assert_eq!(contents(&merged), contents(&whole));
     assert_eq!(format!("{:?}", merged.room), format!("{:?}", whole.room));
     assert_eq!(merged.losses(), Losses::default());
 }
 
 /// A part with requests of one crawler for so many targets.
-fn part(crawler: &str, targets: usize) -> Batch {
-    let mut batch = Batch::new(ROOMY);
+fn part(crawler: &str, targets: usize) -> CountBatch {
+    let mut batch = CountBatch::new(ROOMY);
     for number in 0..targets {
         count(&mut batch, crawler, true, &format!("/{number}"), 0);
     }
@@ -154,8 +154,9 @@ fn part(crawler: &str, targets: usize) -> Batch {
 
 #[test]
 fn an_account_that_does_not_fit_whole_is_added_as_far_as_it_goes() {
-    let merged = Batch::of(vec![part("a", 8), part("b", 8)], Bounds { paths: 10, ..ROOMY });
-    let [first, second] = ["a", "b"].map(|name| merged.accounts[&Subject::from(&subject(name))].paths.len());
+    let merged = CountBatch::of(vec![part("a", 8), part("b", 8)], BatchLimits { paths: 10, ..ROOMY });
+    let [first, second] =
+        ["a", "b"].map(|name| merged.accounts[&CountSubject::from(&subject(name))].paths.len());
     assert_eq!((first, second), (8, 2));
     assert_eq!((merged.requests(), path_requests(&merged)), (16, 16));
     assert_eq!((merged.room.sizes.paths, merged.losses().details_dropped), (10, 6));
@@ -163,13 +164,13 @@ fn an_account_that_does_not_fit_whole_is_added_as_far_as_it_goes() {
 
 #[test]
 fn a_table_is_taken_whole_where_all_of_it_fits_and_takes_its_room() {
-    let mut batch = Batch::new(Bounds { paths: 30, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { paths: 30, ..ROOMY });
     batch.merge(part("a", 20));
     assert_eq!((batch.room.sizes.paths, batch.room.sizes.rollups), (20, 1));
     batch.merge(part("b", 20));
     assert_eq!((batch.room.sizes.paths, batch.losses().details_dropped), (30, 10));
     assert_eq!((batch.requests(), path_requests(&batch)), (40, 40));
-    let mut small = Batch::new(Bounds { paths: 10, ..ROOMY });
+    let mut small = CountBatch::new(BatchLimits { paths: 10, ..ROOMY });
     small.merge(part("a", 20));
     assert_eq!((small.room.sizes.paths, small.losses().details_dropped), (10, 10));
     assert_eq!((small.requests(), path_requests(&small)), (20, 20));
@@ -178,31 +179,32 @@ fn a_table_is_taken_whole_where_all_of_it_fits_and_takes_its_room() {
 #[test]
 fn made_up_names_of_several_parts_find_room_in_all() {
     let strangers = |part: usize, bounds| {
-        let mut batch = Batch::new(bounds);
+        let mut batch = CountBatch::new(bounds);
         (0..4).for_each(|number| {
             count(&mut batch, &format!("made-up-{part}-{number}"), false, "/", 0);
         });
         batch
     };
-    let of_rest = |batch: &Batch| {
-        let rest = batch.accounts.get(&Subject::from(&subject(super::super::OTHER_CRAWLERS)));
+    let of_rest = |batch: &CountBatch| {
+        let rest = batch.accounts.get(&CountSubject::from(&subject(super::super::OTHER_CRAWLERS)));
         rest.map_or(0, |rest| rest.paths[&b"/"[..]][0].1.violations)
     };
-    let few = Bounds { strangers: 2, ..ROOMY };
-    let merged = Batch::of(vec![strangers(0, few), strangers(1, few)], ROOMY);
+    let few = BatchLimits { strangers: 2, ..ROOMY };
+    let merged = CountBatch::of(vec![strangers(0, few), strangers(1, few)], ROOMY);
     assert_eq!((merged.accounts.len(), merged.room.sizes.strangers, of_rest(&merged)), (5, 4, 4));
-    let merged = Batch::of(vec![strangers(0, ROOMY), strangers(1, ROOMY)], Bounds { strangers: 5, ..ROOMY });
+    let merged =
+        CountBatch::of(vec![strangers(0, ROOMY), strangers(1, ROOMY)], BatchLimits { strangers: 5, ..ROOMY });
     assert_eq!((merged.accounts.len(), merged.room.sizes.strangers, of_rest(&merged)), (6, 5, 3));
     assert_eq!((merged.requests(), merged.losses()), (8, Losses::default()));
 }
 
 #[test]
 fn targets_without_room_are_counted_with_the_rest() {
-    let mut batch = Batch::new(Bounds { paths: 10, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { paths: 10, ..ROOMY });
     for number in 0..30 {
         count(&mut batch, "a", true, &format!("/{number}"), 0);
     }
-    let account = &batch.accounts[&Subject::from(&subject("a"))];
+    let account = &batch.accounts[&CountSubject::from(&subject("a"))];
     assert_eq!((account.paths.len(), account.other_paths[0].1.refused), (10, 20));
     assert_eq!(batch.losses(), Losses { details_dropped: 20, ..Losses::default() });
     assert_eq!(batch.requests(), 30);
@@ -210,28 +212,28 @@ fn targets_without_room_are_counted_with_the_rest() {
 
 #[test]
 fn an_endless_target_is_one_of_the_rest() {
-    let mut batch = Batch::new(ROOMY);
+    let mut batch = CountBatch::new(ROOMY);
     count(&mut batch, "a", true, &"/x".repeat(2_000), 0);
-    assert!(batch.accounts[&Subject::from(&subject("a"))].paths.is_empty());
+    assert!(batch.accounts[&CountSubject::from(&subject("a"))].paths.is_empty());
     assert_eq!((path_requests(&batch), batch.losses()), (1, Losses::default()));
 }
 
 #[test]
 fn made_up_names_without_room_are_counted_together_and_known_ones_never() {
-    let mut batch = Batch::new(Bounds { strangers: 5, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { strangers: 5, ..ROOMY });
     for number in 0..20 {
         count(&mut batch, &format!("made-up-{number}"), false, "/", 0);
         count(&mut batch, &format!("known-{number}"), true, "/", 0);
     }
     assert_eq!(batch.accounts.len(), 5 + 20 + 1);
-    let rest = &batch.accounts[&Subject::from(&subject(super::super::OTHER_CRAWLERS))];
+    let rest = &batch.accounts[&CountSubject::from(&subject(super::super::OTHER_CRAWLERS))];
     assert_eq!(rest.paths[&b"/"[..]][0].1.violations, 15);
     assert_eq!((batch.requests(), batch.losses()), (40, Losses::default()));
 }
 
 #[test]
 fn minutes_become_hours_before_a_count_is_lost() {
-    let mut batch = Batch::new(Bounds { rollups: 10, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { rollups: 10, ..ROOMY });
     for minute in 0..600 {
         count(&mut batch, "a", true, "/", minute);
     }
@@ -245,7 +247,7 @@ fn minutes_become_hours_before_a_count_is_lost() {
 
 #[test]
 fn a_few_events_of_a_batch_are_wanted_in_full() {
-    let mut batch = Batch::new(ROOMY);
+    let mut batch = CountBatch::new(ROOMY);
     let mut wanted = |last: u8, count: u32| {
         let network = NetworkId::of(Some([192, 0, last, 1].into()));
         (0..count).filter(|_| count_from(&mut batch, network, "a", true, "/", 0)).count()
@@ -259,40 +261,40 @@ fn a_few_events_of_a_batch_are_wanted_in_full() {
 
 #[test]
 fn reads_of_one_reader_are_one() {
-    let mut batch = Batch::new(Bounds { reads: 1, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { reads: 1, ..ROOMY });
     for at in [30, 10, 20] {
         batch.read(subject("a"), true, key("example.org"), read(at));
     }
     batch.read(subject("a"), true, key("www.example.org"), read(1));
-    let account = &batch.accounts[&Subject::from(&subject("a"))];
-    let seen = Seen { first: 10, last: 30, count: 3 };
+    let account = &batch.accounts[&CountSubject::from(&subject("a"))];
+    let seen = SeenInstants { first: 10, last: 30, count: 3 };
     assert_eq!(account.reads[&key("example.org")], SeenRead { seen, at: 10 });
-    assert_eq!(account.presence[0].1, Seen { first: 1, last: 30, count: 4 });
+    assert_eq!(account.presence[0].1, SeenInstants { first: 1, last: 30, count: 4 });
     assert_eq!(batch.losses(), Losses::default());
 }
 
 #[test]
 fn a_read_goes_without_its_host_before_it_is_lost_and_then_its_site_is_noted() {
-    let mut batch = Batch::new(Bounds { reads: 2, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { reads: 2, ..ROOMY });
     for number in 0..50 {
         batch.read(subject("a"), true, key(&format!("{number}.example.org")), read(number));
     }
     let of_any_host = key("").of_any_host();
-    let account = &batch.accounts[&Subject::from(&subject("a"))];
+    let account = &batch.accounts[&CountSubject::from(&subject("a"))];
     assert_eq!((account.reads.len(), account.reads[&of_any_host].seen.count), (3, 48));
     for crawler in ["b", "c"] {
         batch.read(subject(crawler), true, key("example.org"), read(60));
     }
     assert_eq!(batch.losses(), Losses { reads_lost: 1, ..Losses::default() });
-    assert!(batch.accounts[&Subject::from(&subject("b"))].reads.contains_key(&of_any_host));
+    assert!(batch.accounts[&CountSubject::from(&subject("b"))].reads.contains_key(&of_any_host));
     let noted: Vec<_> =
         batch.unseen.iter().map(|unseen| (&*unseen.site, &*unseen.reason, unseen.at)).collect();
     assert_eq!(noted, [("example.org", "lost", 60)]);
     // What does not fit when batches come together is noted likewise.
-    let mut both = Batch::new(Bounds { reads: 2, ..ROOMY });
+    let mut both = CountBatch::new(BatchLimits { reads: 2, ..ROOMY });
     both.merge(batch);
     assert_eq!(both.losses().reads_lost, 1);
-    let mut other = Batch::new(ROOMY);
+    let mut other = CountBatch::new(ROOMY);
     // Of these, two find a place at most, whatever the order in which the accounts came together.
     for crawler in ["d", "e", "f", "g"] {
         other.read(subject(crawler), true, key("example.org"), read(7_200_000_000));
@@ -303,8 +305,8 @@ fn a_read_goes_without_its_host_before_it_is_lost_and_then_its_site_is_noted() {
 }
 
 #[test]
-fn versions_are_bounded_by_their_octets() {
-    let mut batch = Batch::new(Bounds { robots: 1_000, ..ROOMY });
+fn versions_are_bounded_by_their_bytes() {
+    let mut batch = CountBatch::new(BatchLimits { robots: 1_000, ..ROOMY });
     for _ in 0..5 {
         let bytes = Some(Arc::from(vec![b'#'; 100]));
         batch.in_force(InForce { site: "example.org".into(), bytes, since: 0, until: 0 });

@@ -27,7 +27,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn data() -> Vec<Case> {
     let section = "9113 §6.1";
-    let then = |flags: u8, octets: &[u8]| [open(), frame(DATA, flags, 1, octets)].concat();
+    let then = |flags: u8, bytes: &[u8]| [open(), frame(DATA, flags, 1, bytes)].concat();
     vec![
         case(section, "DATA", then(END_STREAM, b"test"), Answer(200)),
         case(
@@ -41,19 +41,19 @@ fn data() -> Vec<Case> {
         case(section, "DATA on stream 0", frame(DATA, END_STREAM, 0, b"test"), Connection(PROTOCOL_ERROR)),
         case(
             section,
-            "DATA with more padding than octets",
+            "DATA with more padding than bytes",
             then(END_STREAM | PADDED, b"\x06test"),
             Connection(PROTOCOL_ERROR),
         ),
         case(
             section,
-            "DATA with as much padding as octets",
+            "DATA with as much padding as bytes",
             then(END_STREAM | PADDED, b"\x06test\0"),
             Connection(PROTOCOL_ERROR),
         ),
         case(
             section,
-            "DATA with padding, and no octet that says how much",
+            "DATA with padding, and no byte that says how much",
             then(END_STREAM | PADDED, b""),
             Connection(FRAME_SIZE_ERROR),
         ),
@@ -67,7 +67,7 @@ fn heads() -> Vec<Case> {
         case(section, "HEADERS", get(1), Answer(200)),
         case(section, "HEADERS with padding", padded(3), Answer(200)),
         case(section, "HEADERS on stream 0", get(0), Connection(PROTOCOL_ERROR)),
-        case(section, "HEADERS with more padding than octets", padded(255), Connection(PROTOCOL_ERROR)),
+        case(section, "HEADERS with more padding than bytes", padded(255), Connection(PROTOCOL_ERROR)),
         case(
             section,
             "HEADERS too short for their priority",
@@ -80,7 +80,7 @@ fn heads() -> Vec<Case> {
             frame(PRIORITY, 0, 0, &[0, 0, 0, 0, 9]),
             Connection(PROTOCOL_ERROR),
         ),
-        case("9113 §6.3", "PRIORITY of 4 octets", frame(PRIORITY, 0, 1, &[0; 4]), Stream(FRAME_SIZE_ERROR)),
+        case("9113 §6.3", "PRIORITY of 4 bytes", frame(PRIORITY, 0, 1, &[0; 4]), Stream(FRAME_SIZE_ERROR)),
         case(
             "9113 §6.3",
             "PRIORITY of the least weight",
@@ -108,13 +108,13 @@ fn resets() -> Vec<Case> {
         ),
         case(
             section,
-            "RST_STREAM of 3 octets",
+            "RST_STREAM of 3 bytes",
             [open(), frame(RST_STREAM, 0, 1, &[0; 3])].concat(),
             Connection(FRAME_SIZE_ERROR),
         ),
         case(
             section,
-            "RST_STREAM of 5 octets",
+            "RST_STREAM of 5 bytes",
             [open(), frame(RST_STREAM, 0, 1, &[0; 5])].concat(),
             Connection(FRAME_SIZE_ERROR),
         ),
@@ -134,7 +134,7 @@ fn settings() -> Vec<Case> {
         case("9113 §6.5", "SETTINGS on a stream", frame(SETTINGS, 0, 1, &[]), Connection(PROTOCOL_ERROR)),
         case(
             "9113 §6.5",
-            "SETTINGS of 3 octets",
+            "SETTINGS of 3 bytes",
             frame(SETTINGS, 0, 0, &[0; 3]),
             Connection(FRAME_SIZE_ERROR),
         ),
@@ -173,9 +173,9 @@ fn pings() -> Vec<Case> {
         case(section, "PING", frame(PING, 0, 0, b"h2probes"), Frame(PING, 1, b"h2probes")),
         case(section, "PING with ACK", frame(PING, 1, 0, b"h2probes"), Nothing),
         case(section, "PING on a stream", frame(PING, 0, 1, &[0; 8]), Connection(PROTOCOL_ERROR)),
-        case(section, "PING of 6 octets", frame(PING, 0, 0, &[0; 6]), Connection(FRAME_SIZE_ERROR)),
+        case(section, "PING of 6 bytes", frame(PING, 0, 0, &[0; 6]), Connection(FRAME_SIZE_ERROR)),
         case("9113 §6.8", "GOAWAY on a stream", frame(GOAWAY, 0, 1, &[0; 8]), Connection(PROTOCOL_ERROR)),
-        case("9113 §6.8", "GOAWAY of 7 octets", frame(GOAWAY, 0, 0, &[0; 7]), Connection(FRAME_SIZE_ERROR)),
+        case("9113 §6.8", "GOAWAY of 7 bytes", frame(GOAWAY, 0, 0, &[0; 7]), Connection(FRAME_SIZE_ERROR)),
     ]
 }
 
@@ -237,7 +237,7 @@ fn window_errors() -> Vec<Case> {
         ),
         case(
             "9113 §6.9",
-            "WINDOW_UPDATE of 3 octets",
+            "WINDOW_UPDATE of 3 bytes",
             frame(WINDOW_UPDATE, 0, 0, &[0; 3]),
             Connection(FRAME_SIZE_ERROR),
         ),

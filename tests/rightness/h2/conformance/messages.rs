@@ -55,7 +55,7 @@ fn heads() -> Vec<Case> {
         request(&fields)
     };
     let twice = |number: usize| request(&[&GOOD[..], &GOOD[number..=number]].concat());
-    let odd = |sent, section, octets| case(section, sent, octets, Malformed);
+    let odd = |sent, section, bytes| case(section, sent, bytes, Malformed);
     vec![
         odd("a name in upper case", fields, with(&[("X-Upper", "y")])),
         odd("a value with LF", fields, with(&[("x", "a\nb")])),
@@ -105,13 +105,13 @@ fn bodies() -> Vec<Case> {
     ]
 }
 
-/// A good head with these octets of HPACK behind it, or before it.
+/// A good head with these bytes of HPACK behind it, or before it.
 fn block(before: &[u8], behind: &[u8]) -> Vec<u8> {
     headers(END_HEADERS | END_STREAM, 1, &[before, &list(&GOOD), behind].concat())
 }
 
 fn compression() -> Vec<Case> {
-    let good = |section, sent, octets| case(section, sent, octets, Answer(200));
+    let good = |section, sent, bytes| case(section, sent, bytes, Answer(200));
     // `:method: GET`, `:scheme: https`, `:path: /` are entries 2, 7 and 4 of the static table (RFC 7541 appendix A).
     let indexed = [&[0x82, 0x87, 0x84][..], &field(":authority", "a")].concat();
     let literal = |first: u8| {
@@ -145,8 +145,8 @@ fn compression() -> Vec<Case> {
 }
 
 fn decoding() -> Vec<Case> {
-    let wrong = |section, sent, octets: &[u8]| -> Case {
-        case(section, sent, block(&[], octets), Connection(COMPRESSION_ERROR) as Asked)
+    let wrong = |section, sent, bytes: &[u8]| -> Case {
+        case(section, sent, block(&[], bytes), Connection(COMPRESSION_ERROR) as Asked)
     };
     vec![
         wrong("7541 §2.3.3", "an entry that no table has", &[0xff, 0x7f]),

@@ -44,7 +44,7 @@ impl fmt::Display for Asked {
             Self::Malformed => out.write_str("malformed"),
             Self::Nothing => out.write_str("ignored"),
             Self::Frame(kind, flags, payload) => {
-                write!(out, "frame {kind}, flags {flags}, {} octets", payload.len())
+                write!(out, "frame {kind}, flags {flags}, {} bytes", payload.len())
             }
             Self::Data(lengths) => write!(out, "DATA {lengths:?}"),
         }
@@ -58,14 +58,14 @@ pub(super) struct Case {
     sent: &'static str,
     /// Frames before, whose stream 1 is answered before the rest follows.
     before: Vec<u8>,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     stream: u32,
     asked: Asked,
     is_silent: bool,
 }
 
-pub(super) fn case(section: &'static str, sent: &'static str, octets: Vec<u8>, asked: Asked) -> Case {
-    Case { section, sent, before: Vec::new(), octets, stream: 1, asked, is_silent: false }
+pub(super) fn case(section: &'static str, sent: &'static str, bytes: Vec<u8>, asked: Asked) -> Case {
+    Case { section, sent, before: Vec::new(), bytes, stream: 1, asked, is_silent: false }
 }
 
 impl Case {
@@ -92,7 +92,7 @@ impl Case {
             probe.send(&self.before);
             probe.finish(1);
         }
-        probe.send(&self.octets);
+        probe.send(&self.bytes);
         let awaits_answer = matches!(self.asked, Asked::Answer(_) | Asked::Malformed);
         let came = probe.came(self.stream, awaits_answer);
         let (mut words, mut is_right) = (came.to_string(), self.is_met_by(came));
@@ -151,22 +151,17 @@ const TRAILER: &str =
 const EXPLAINED: &[Explained] = &[
     ("9113 §3.4", "preface and another frame than SETTINGS", "ignored", EARLY),
     ("9113 §4.3", "a block that is no HPACK", "connection: PROTOCOL_ERROR", GENERAL),
-    (
-        "9113 §6.1",
-        "DATA with padding, and no octet that says how much",
-        "connection: PROTOCOL_ERROR",
-        GENERAL,
-    ),
+    ("9113 §6.1", "DATA with padding, and no byte that says how much", "connection: PROTOCOL_ERROR", GENERAL),
     ("9113 §6.2", "HEADERS too short for their priority", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.3", "PRIORITY of 4 octets", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.4", "RST_STREAM of 3 octets", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.4", "RST_STREAM of 5 octets", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.3", "PRIORITY of 4 bytes", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.4", "RST_STREAM of 3 bytes", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.4", "RST_STREAM of 5 bytes", "connection: PROTOCOL_ERROR", GENERAL),
     ("9113 §6.5", "SETTINGS with ACK and a payload", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.5", "SETTINGS of 3 octets", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.5", "SETTINGS of 3 bytes", "connection: PROTOCOL_ERROR", GENERAL),
     ("9113 §6.5.2", "SETTINGS_INITIAL_WINDOW_SIZE beyond the largest", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.7", "PING of 6 octets", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.8", "GOAWAY of 7 octets", "connection: PROTOCOL_ERROR", GENERAL),
-    ("9113 §6.9", "WINDOW_UPDATE of 3 octets", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.7", "PING of 6 bytes", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.8", "GOAWAY of 7 bytes", "connection: PROTOCOL_ERROR", GENERAL),
+    ("9113 §6.9", "WINDOW_UPDATE of 3 bytes", "connection: PROTOCOL_ERROR", GENERAL),
     ("7541 §2.3.3", "an entry that no table has", "connection: PROTOCOL_ERROR", GENERAL),
     ("7541 §6.1", "entry 0", "connection: PROTOCOL_ERROR", GENERAL),
     ("7541 §4.2", "a change of the table's size behind a field", "connection: PROTOCOL_ERROR", GENERAL),

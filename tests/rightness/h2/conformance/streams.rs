@@ -48,9 +48,9 @@ fn preface() -> Vec<Case> {
 }
 
 fn format() -> Vec<Case> {
-    let reserved = |mut octets: Vec<u8>| {
-        octets[5] |= 0x80;
-        octets
+    let reserved = |mut bytes: Vec<u8>| {
+        bytes[5] |= 0x80;
+        bytes
     };
     let large = vec![0; 16_385];
     vec![
@@ -77,25 +77,25 @@ fn format() -> Vec<Case> {
         ),
         case(
             "9113 §4.2",
-            "DATA of 16,384 octets",
+            "DATA of 16,384 bytes",
             [open(), frame(DATA, END_STREAM, 1, &large[1..])].concat(),
             Answer(200),
         ),
         case(
             "9113 §4.2",
-            "DATA of 16,385 octets",
+            "DATA of 16,385 bytes",
             [open(), frame(DATA, END_STREAM, 1, &large)].concat(),
             Connection(FRAME_SIZE_ERROR),
         ),
         case(
             "9113 §4.2",
-            "HEADERS of 16,385 octets",
+            "HEADERS of 16,385 bytes",
             headers(END_HEADERS | END_STREAM, 1, &large),
             Connection(FRAME_SIZE_ERROR),
         ),
         case(
             "9113 §4.2",
-            "a frame of no known type of 16,385 octets",
+            "a frame of no known type of 16,385 bytes",
             frame(0x16, 0, 0, &large),
             Connection(FRAME_SIZE_ERROR),
         ),
@@ -212,7 +212,7 @@ fn half_closed() -> Vec<Case> {
 fn closed() -> Vec<Case> {
     let section = "9113 §5.1";
     let reset = |more: Vec<u8>| [open(), frame(RST_STREAM, 0, 1, &[0, 0, 0, 8]), more].concat();
-    let ended = |sent, octets, asked| case(section, sent, octets, asked).behind(get(1));
+    let ended = |sent, bytes, asked| case(section, sent, bytes, asked).behind(get(1));
     let trailer = frame(CONTINUATION, END_HEADERS, 1, &list(&[("x", "y")]));
     vec![
         case(

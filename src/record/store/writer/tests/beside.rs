@@ -11,7 +11,7 @@ fn beside_the_store(folder: &Folder) -> Vec<String> {
 
 /// What the next process finds, after its first turn.
 fn next_start(folder: &Folder) -> (Ledger, StoreStatus) {
-    let mut next = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut next = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     next.turn(&Tally::default());
     let status = next.status.lock().unwrap().clone();
     next.end(&Tally::default());
@@ -24,8 +24,9 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
     let whole = statements();
     for nth in 1..=whole {
         let kind = [StoreErrorKind::Full, StoreErrorKind::Busy, StoreErrorKind::Io][nth % 3];
-        for ill in [Ill::Fails(kind), Ill::DoneButFails(kind)] {
-            let (folder, fate, tally) = (Folder::new(), Fate::at(nth, ill, usize::MAX), Tally::default());
+        for ill in [InjectedFault::Fails(kind), InjectedFault::DoneButFails(kind)] {
+            let (folder, fate, tally) =
+                (Folder::new(), FaultOutcome::at(nth, ill, usize::MAX), Tally::default());
             let mut writer = writer(&folder, &fate);
             let mut ledger = Ledger::new();
             for round in 0..2 {
@@ -50,7 +51,8 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
 fn what_a_process_that_ends_could_not_write_is_taken_up_by_the_next_and_nothing_is_missing() {
     let (folder, tally) = (Folder::new(), Tally::default());
     let mut ledger = Ledger::new();
-    let mut writer = writer(&folder, &Fate::at(1, Ill::Fails(StoreErrorKind::Busy), usize::MAX));
+    let mut writer =
+        writer(&folder, &FaultOutcome::at(1, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 0, &mut ledger);
     writer.turn(&tally);
     send(&tally, 1, &mut ledger);
@@ -70,7 +72,7 @@ fn what_a_process_that_ends_could_not_write_is_taken_up_by_the_next_and_nothing_
 #[test]
 fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing() {
     let (folder, tally) = (Folder::new(), Tally::default());
-    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     send(&tally, 0, &mut Ledger::new());
     writer.turn(&tally);
     let ends = || {
@@ -94,7 +96,7 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
     assert!(from == since && until >= written, "{from:?} {until:?}");
 
     // Also where its file has vanished with it.
-    let mut writer = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     writer.turn(&tally);
     for name in beside_the_store(&folder) {
         std::fs::remove_file(folder.path().join(name)).unwrap();
@@ -108,7 +110,8 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
 #[test]
 fn a_damaged_file_is_set_aside_and_told() {
     let (folder, tally) = (Folder::new(), Tally::default());
-    let mut writer = writer(&folder, &Fate::at(1, Ill::Fails(StoreErrorKind::Busy), usize::MAX));
+    let mut writer =
+        writer(&folder, &FaultOutcome::at(1, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 0, &mut Ledger::new());
     writer.turn(&tally);
     writer.spill_all(false).unwrap();
@@ -128,14 +131,14 @@ fn a_damaged_file_is_set_aside_and_told() {
 fn processes_side_by_side_leave_each_other_alone() {
     let (folder, tally) = (Folder::new(), Tally::default());
     let mut ledger = Ledger::new();
-    let fate = Fate::default();
+    let fate = FaultOutcome::default();
     let mut old = writer(&folder, &fate);
     send(&tally, 0, &mut ledger);
     old.turn(&tally);
-    let mut new = Writer::new(StoreFile::new(folder.store()), folder.options());
+    let mut new = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     new.turn(&Tally::default());
     assert_eq!((beside_the_store(&folder).len(), &new.status.lock().unwrap().unclean_ends[..]), (2, &[][..]));
-    fate.0.lock().unwrap().ill = Some((0, Ill::Fails(StoreErrorKind::Busy), usize::MAX));
+    fate.0.lock().unwrap().ill = Some((0, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 1, &mut ledger);
     old.end(&tally);
     new.left_due = Instant::now();

@@ -1,32 +1,32 @@
-//! Octets of untrusted headers and targets as text that is safe to store and to print.
+//! Bytes of untrusted headers and targets as text that is safe to store and to print.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Shows `octets` as text: UTF-8 stays as it is, every other octet becomes `\xNN`.
+/// Shows `bytes` as text: UTF-8 stays as it is, every other byte becomes `\xNN`.
 ///
 /// A backslash before an `x` is itself written `\x5C`, so that the text can be turned back into the very
-/// octets. What [`is_harmful`] is left to whoever writes or prints the text: in JSON, [`escaped_json`].
-pub fn printable(octets: &[u8]) -> String {
-    shown(octets).into_owned()
+/// bytes. What [`is_harmful`] is left to whoever writes or prints the text: in JSON, [`escaped_json`].
+pub fn printable(bytes: &[u8]) -> String {
+    shown(bytes).into_owned()
 }
 
 /// As [`printable`], without a copy of what needs no change: nearly all there is.
-pub(super) fn shown(octets: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(octets) {
+pub(super) fn shown(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
         // A backslash is rare, and looked for fast.
-        Ok(text) if memchr::memchr(b'\\', octets).is_none() || !text.contains("\\x") => Cow::Borrowed(text),
-        _ => Cow::Owned(escaped(octets)),
+        Ok(text) if memchr::memchr(b'\\', bytes).is_none() || !text.contains("\\x") => Cow::Borrowed(text),
+        _ => Cow::Owned(escaped(bytes)),
     }
 }
 
-fn escaped(octets: &[u8]) -> String {
-    let mut text = String::with_capacity(octets.len());
-    for chunk in octets.utf8_chunks() {
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
         push_valid(&mut text, chunk.valid());
-        for octet in chunk.invalid() {
+        for byte in chunk.invalid() {
             // Writing to a `String` cannot fail.
-            let _ = write!(text, "\\x{octet:02X}");
+            let _ = write!(text, "\\x{byte:02X}");
         }
     }
     text
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn utf8_is_kept_and_other_octets_are_named() {
+    fn utf8_is_kept_and_other_bytes_are_named() {
         assert_eq!(printable(b"GPTBot/1.2"), "GPTBot/1.2");
         assert_eq!(printable("/caf\u{e9}".as_bytes()), "/caf\u{e9}");
         assert_eq!(printable(b"/caf\xe9\xff"), "/caf\\xE9\\xFF");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_can_pass_for_an_escaped_octet() {
+    fn no_text_can_pass_for_an_escaped_byte() {
         assert_eq!(printable(b"\\xE9"), "\\x5CxE9");
         assert_eq!(printable(b"a\\b"), "a\\b");
     }
