@@ -66,7 +66,12 @@ impl Readings {
         if closure.has_more {
             return Self { has_more: true, ..Self::default() };
         }
-        let decoded = is_decoded_further(query).then(|| decoded_query(query));
+        let has_other_query = is_decoded_further(query);
+        if has_other_query && closure.left < query.len() {
+            // There is no room for a second query of its size.
+            return Self { has_more: true, ..Self::default() };
+        }
+        let decoded = has_other_query.then(|| decoded_query(query));
         let mut readings = Self::default();
         if closure.found.is_empty() && decoded.is_none() {
             return readings;
