@@ -8,7 +8,7 @@ mod mode;
 mod refusal;
 
 pub use mode::{ClientModes, Mode, Modes};
-pub use refusal::{Refusal, RefusalPolicy, Reply, prefers_json};
+pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 
 use crate::decide::{Notice, Verdict, VerdictOutcome};
 use crate::identify::{Identity, Proof};

@@ -3,6 +3,7 @@
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
 use crate::decide::{Verdict, VerdictReason, VersionId};
+use crate::http::Response;
 use crate::robots::Rule;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
@@ -57,17 +58,6 @@ impl Serialize for ShownVersion {
     }
 }
 
-/// A refusal ready to be sent: a status, header fields and a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Status code.
-    pub status: u16,
-    /// Header fields in lower case; how long the body is says who sends it.
-    pub headers: Vec<(&'static str, Cow<'static, str>)>,
-    /// The body; not sent in answer to HEAD.
-    pub body: Bytes,
-}
-
 impl<'a> Refusal<'a> {
     /// Gathers what the refused client is told. `robots` is where the rules can be read. What the rules
     /// allow is refused only to a client that borrows a name, and then no rule is to blame.
@@ -98,24 +88,23 @@ impl<'a> Refusal<'a> {
     }
 
     /// Renders the refusal for a client that sent `accept`.
-    pub fn reply(&self, policy: &RefusalPolicy, accept: Option<&[u8]>) -> Reply {
+    pub fn reply(&self, policy: &RefusalPolicy, accept: Option<&[u8]>) -> Response {
         let (content_type, body): (_, Bytes) = if prefers_json(accept) {
             ("application/json", self.json().into())
         } else {
             ("text/plain; charset=utf-8", self.text().into())
         };
-        let mut headers = vec![
-            ("content-type", content_type.into()),
+        let reply = Response::new(policy.status, body)
+            .with("Content-Type", content_type)
             // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
-            ("cache-control", "private, no-store".into()),
-            ("cdn-cache-control", "no-store".into()),
-            ("vary", "User-Agent".into()),
-            ("link", "</robots.txt>; rel=\"describedby\"".into()),
-        ];
+            .with("Cache-Control", "private, no-store")
+            .with("cdn-cache-control", "no-store")
+            .with("vary", "User-Agent")
+            .with("link", "</robots.txt>; rel=\"describedby\"");
         if policy.status == 429 {
-            headers.push(("retry-after", policy.retry_after_seconds.to_string().into()));
+            return reply.with("retry-after", policy.retry_after_seconds.to_string());
         }
-        Reply { status: policy.status, headers, body }
+        reply
     }
 
     fn json(&self) -> Vec<u8> {
@@ -172,7 +161,7 @@ mod tests {
     use crate::decide::{Notice, Ruling, VerdictOutcome};
     use crate::robots::{ParseLimits, Robots};
 
-    fn reply(policy: &RefusalPolicy, accept: Option<&str>) -> Reply {
+    fn reply(policy: &RefusalPolicy, accept: Option<&str>) -> Response {
         let robots =
             Robots::parse(b"User-agent: A\nUser-agent: B\nDisallow: /x\n", &ParseLimits::default()).robots;
         let judgement = robots.judge(&["B"], true, b"/x");
@@ -187,8 +176,9 @@ mod tests {
         Refusal::new(&verdict, Some("B"), "/robots.txt", contact).reply(policy, accept.map(str::as_bytes))
     }
 
-    fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
-        reply.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value)
+    fn header<'a>(reply: &'a Response, name: &str) -> Option<&'a str> {
+        let mut found = reply.fields().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| std::str::from_utf8(value).unwrap())
     }
 
     #[test]

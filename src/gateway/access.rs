@@ -51,6 +51,6 @@ pub(super) fn record(
         site: context.site().map(|site| site.config.name.as_str()),
         origin: server.as_deref(),
         fault: context.fault.or(ending.fault).map(HttpFault::as_str),
-        request_id: &context.request_id,
+        request_id: &context.request_id.text(),
     });
 }

@@ -8,13 +8,14 @@ use super::facts::{self, HeadFacts};
 use super::pending::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
-use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, request_id, robots_txt};
+use super::request_id::RequestId;
+use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, robots_txt};
 use crate::decide::{Read, SiteRules, VerdictReason};
-use crate::enforce::{Action, Contradicted, Mode, Refusal, Reply};
+use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::http::Response;
 use crate::identify::{ClientKind, Identity, Proof};
 use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, Site, judge};
-use crate::record::{ConnectionEvent, Event, EventKind, FullEvent, Occurrence, ReaderId, RequestClass};
+use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
@@ -54,8 +55,7 @@ struct DecisionRecord {
     client: ClientKind,
     proof: Proof,
     standing: RequestClass,
-    event: Option<Event>,
-    wanted: Option<FullEvent>,
+    event: Option<PendingEvent>,
     labels: Option<VerdictLabels>,
     usage: Option<Box<[u8]>>,
 }
@@ -64,7 +64,7 @@ impl Gateway {
     /// Says what becomes of a request.
     #[must_use]
     pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
-        context.request_id = request_id::of(incoming, &context.policy.config);
+        context.request_id = RequestId::of(incoming, &context.policy.config);
         let most = context.policy.config.limits.body_size;
         if most.is_some_and(|most| incoming.declared_length() > most) {
             self.connections.count(ConnectionEvent::BodyTooLarge);
@@ -173,14 +173,14 @@ impl Gateway {
         None
     }
 
-    fn stages(&self, input: JudgeInput<'_>, request_id: &str) -> DecisionRecord {
+    fn stages(&self, input: JudgeInput<'_>, request_id: &RequestId) -> DecisionRecord {
         let judged = self.judged(input);
         if judged.verdict.reason == VerdictReason::RobotsTxt && input.way == Way::Front {
             return served(input, &judged);
         }
-        let mut outcome = concluded(input, &judged, request_id);
+        let mut outcome = concluded(input, &judged);
         if input.way != Way::Again {
-            self.count(input, &judged, request_id, &mut outcome);
+            outcome.event = self.count(input, &judged, request_id, outcome.standing);
         }
         outcome
     }
@@ -200,21 +200,28 @@ impl Gateway {
         judge(policy, site, rules, facts, target, proof, reads, policy.clock.now())
     }
 
-    /// Counts what a judgement came to, where it is recorded.
+    /// Counts what a judgement came to, where it is recorded; the event that is to be told when its request is over.
     fn count(
         &self,
         input: JudgeInput<'_>,
         judged: &JudgedRequest<'_>,
-        request_id: &str,
-        outcome: &mut DecisionRecord,
-    ) {
-        if let RequestClass::Judged(kind, _) = outcome.standing {
-            let JudgeInput { incoming, policy, site, now, .. } = input;
-            if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
-                self.recorder.reads_go_unseen(&site.config.name, reason, now);
-            }
-            outcome.wanted = self.recorder.count(&occurrence(input, judged, request_id), kind);
+        request_id: &RequestId,
+        class: RequestClass,
+    ) -> Option<PendingEvent> {
+        let RequestClass::Judged(kind, _) = class else { return None };
+        let JudgeInput { incoming, facts, policy, site, now, .. } = input;
+        let occurrence = occurrence(input, judged);
+        let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
+        let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
+        let has_line = is_told && self.journal.admits(&judged.identity, facts.address);
+        let line = has_line.then(event);
+        if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
+            self.recorder.reads_go_unseen(&site.config.name, reason, now);
         }
+        let wanted = self.recorder.count(&occurrence, kind);
+        let is_kept = is_told && wanted.is_some();
+        let event = line.or_else(|| is_kept.then(event))?;
+        Some(PendingEvent { event, has_line, wanted })
     }
 
     /// Counts what was judged and keeps what is to be recorded.
@@ -224,8 +231,7 @@ impl Gateway {
             return outcome.decision;
         }
         self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
-        let wanted = outcome.wanted;
-        context.event = outcome.event.map(|event| self.pending.insert(PendingEvent { event, wanted }));
+        context.event = outcome.event.map(|event| self.pending.insert(event));
         context.usage = outcome.usage;
         Self::to_origin(outcome.decision, context)
     }
@@ -243,7 +249,7 @@ impl Gateway {
 }
 
 /// What follows from a judgement. Nothing of it is counted yet.
-fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, request_id: &str) -> DecisionRecord {
+fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     let JudgeInput { policy, site, target, .. } = input;
     let decision = match judged.action {
         Action::Forward => Decision::Forward,
@@ -257,12 +263,8 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, request_id: &str
         .config
         .content_usage
         .then(|| content_usage::preference(site, &judged.identity, target.judged()));
-    let occurrence = occurrence(input, judged, request_id);
-    let event = kind
-        .filter(|kind| *kind != EventKind::Allowed || policy.config.log_allowed)
-        .map(|kind| Event::of(kind, &occurrence));
     let standing = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
-    DecisionRecord { decision, client, proof, standing, event, wanted: None, labels, usage: usage.flatten() }
+    DecisionRecord { decision, client, proof, standing, event: None, labels, usage: usage.flatten() }
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -294,12 +296,8 @@ fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
     }
 }
 
-/// What there is to count and to tell.
-fn occurrence<'a>(
-    input: JudgeInput<'a>,
-    judged: &'a JudgedRequest<'a>,
-    request_id: &'a str,
-) -> Occurrence<'a> {
+/// What there is to count and to tell; it has no id yet.
+fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occurrence<'a> {
     Occurrence {
         facts: input.facts,
         identity: &judged.identity,
@@ -309,7 +307,7 @@ fn occurrence<'a>(
         action: judged.action,
         site: &input.site.config.name,
         now: input.now,
-        request_id,
+        request_id: "",
         addresses: input.policy.config.addresses,
     }
 }
@@ -320,16 +318,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         let (client, proof) = (judged.identity.client, judged.proof);
         let standing = RequestClass::NotJudged;
-        return DecisionRecord {
-            decision,
-            client,
-            proof,
-            standing,
-            event: None,
-            wanted: None,
-            labels: None,
-            usage: None,
-        };
+        return DecisionRecord { decision, client, proof, standing, event: None, labels: None, usage: None };
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -350,7 +339,6 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
         client: judged.identity.client,
         proof: judged.proof,
         event: None,
-        wanted: None,
         labels: None,
         usage: None,
     }
@@ -362,13 +350,10 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
     let crawler = judged.identity.crawler.as_deref();
     let accept = incoming.head.get("accept");
     let occasion = ReplyKey::new(&judged.verdict, crawler, scheme, accept);
-    let reply = site.replies.get_or_write(occasion, || {
+    site.replies.get_or_write(occasion, || {
         let robots = site.robots_url(scheme);
         Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
-    });
-    let Reply { status, headers, body } = reply;
-    let empty = Response { status, headers: Vec::with_capacity(headers.len()), body };
-    headers.into_iter().fold(empty, |answer, (name, value)| answer.with(name, value))
+    })
 }
 
 fn labels(judged: &JudgedRequest<'_>) -> VerdictLabels {

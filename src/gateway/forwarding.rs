@@ -62,7 +62,7 @@ pub fn forward(
     if !is_host_told {
         put(b"X-Forwarded-Host", host.as_bytes());
     }
-    put(b"X-Request-Id", context.request_id.as_bytes());
+    put(b"X-Request-Id", context.request_id.text().as_bytes());
     if config.forwarding.via {
         put(b"Via", via(head.version));
     }

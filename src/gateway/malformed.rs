@@ -2,7 +2,8 @@
 //!
 //! They have no host, no site and often no method that could be told, so a line has what was first sent instead.
 
-use super::{ConnectionInfo, Gateway, request_id};
+use super::request_id::RequestId;
+use super::{ConnectionInfo, Gateway};
 use crate::http::{HttpFault, Response};
 use crate::record::AccessRecord;
 use std::time::{Duration, Instant, SystemTime};
@@ -48,7 +49,7 @@ impl Gateway {
             site: None,
             origin: None,
             fault: Some(fragment.fault),
-            request_id: &request_id::unused(),
+            request_id: &RequestId::unused().text(),
         });
     }
 }

@@ -177,12 +177,14 @@ impl Gateway {
         }
     }
 
-    fn record(&self, PendingEvent { event, wanted }: PendingEvent, status: Option<u16>) {
+    fn record(&self, PendingEvent { event, has_line, wanted }: PendingEvent, status: Option<u16>) {
         self.guarded(|| {
             if let Some(wanted) = wanted {
                 self.recorder.keep(wanted, &event, status);
             }
-            self.journal.record(&event, status);
+            if has_line {
+                self.journal.record(&event, status);
+            }
         });
     }
 

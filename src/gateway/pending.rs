@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub(super) struct PendingEvent {
     pub(super) event: Event,
+    /// Whether the journal has a line for it.
+    pub(super) has_line: bool,
     /// Where the store wants it in full.
     pub(super) wanted: Option<FullEvent>,
 }

@@ -1,6 +1,7 @@
 //! What one request carries from its head to its record.
 
 use super::pending::PendingKey;
+use super::request_id::RequestId;
 use crate::decide::{Read, VersionId};
 use crate::http::HttpFault;
 use crate::identify::Identity;
@@ -25,7 +26,7 @@ pub struct RequestContext {
     /// What the origin may be told.
     pub(super) labels: Option<VerdictLabels>,
     /// The id it goes by, here and at the origin.
-    pub(super) request_id: Box<str>,
+    pub(super) request_id: RequestId,
     /// When it began, and a clock that nobody sets.
     pub(super) began: SystemTime,
     pub(super) clock: Instant,
@@ -46,7 +47,7 @@ impl RequestContext {
             advice: None,
             event: None,
             labels: None,
-            request_id: Box::default(),
+            request_id: RequestId::Own(0),
             began: SystemTime::now(),
             clock: Instant::now(),
             fault: None,

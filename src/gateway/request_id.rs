@@ -2,6 +2,7 @@
 
 use super::Incoming;
 use crate::config::Config;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +11,45 @@ use std::time::SystemTime;
 /// The longest id that is taken from a proxy.
 const LONGEST_ID: usize = 128;
 
-/// The id of a request: what a trusted proxy gave it, if that can be passed on, else a new one.
-pub(super) fn of(incoming: Incoming<'_>, config: &Config) -> Box<str> {
-    given(incoming, config).unwrap_or_else(unused).into_boxed_str()
+/// The id of a request.
+#[derive(Debug)]
+pub(super) enum RequestId {
+    /// What a trusted proxy gave it.
+    Given(Box<str>),
+    /// A number that no other request of this process has. Written only where the id is shown: most that is refused
+    /// shows none.
+    Own(u64),
+}
+
+impl RequestId {
+    /// What a trusted proxy gave a request, if that can be passed on, else a new one.
+    pub(super) fn of(incoming: Incoming<'_>, config: &Config) -> Self {
+        given(incoming, config).map_or_else(Self::unused, |given| Self::Given(given.into()))
+    }
+
+    /// A new one.
+    pub(super) fn unused() -> Self {
+        Self::Own(number())
+    }
+
+    /// As it is written. What tells a request from every other of this gateway: when the process began, and a number, in
+    /// hexadecimal digits.
+    pub(super) fn text(&self) -> Cow<'_, str> {
+        static PROCESS: LazyLock<String> = LazyLock::new(|| {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let start = u64::try_from(since.as_micros()).unwrap_or_default();
+            format!("{:016x}-", start ^ (u64::from(std::process::id()) << 48))
+        });
+        let number = match self {
+            Self::Given(given) => return Cow::Borrowed(given),
+            Self::Own(number) => *number,
+        };
+        let mut id = String::with_capacity(PROCESS.len() + 16);
+        id.push_str(&PROCESS);
+        // By hand: formatting costs more than everything else here, and this is done for each request that is forwarded.
+        push_hexadecimal(&mut id, number);
+        Cow::Owned(id)
+    }
 }
 
 fn given(incoming: Incoming<'_>, config: &Config) -> Option<String> {
@@ -45,21 +82,6 @@ fn number() -> u64 {
     })
 }
 
-/// An id that tells this request from every other of this gateway: when the process began, and a number, in hexadecimal
-/// digits.
-pub(super) fn unused() -> String {
-    static PROCESS: LazyLock<String> = LazyLock::new(|| {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let start = u64::try_from(since.as_micros()).unwrap_or_default();
-        format!("{:016x}-", start ^ (u64::from(std::process::id()) << 48))
-    });
-    let mut id = String::with_capacity(PROCESS.len() + 16);
-    id.push_str(&PROCESS);
-    // By hand: formatting costs more than everything else here, and this is done for each request.
-    push_hexadecimal(&mut id, number());
-    id
-}
-
 fn push_hexadecimal(text: &mut String, number: u64) {
     let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
     for place in (0..digits).rev() {
@@ -74,7 +96,7 @@ mod tests {
 
     #[test]
     fn ids_differ_in_their_last_part_only() {
-        let (one, other) = (unused(), unused());
+        let (one, other) = (RequestId::unused().text().into_owned(), RequestId::unused().text().into_owned());
         let parts = |id: &str| {
             id.split_once('-').map(|(start, count)| (start.len(), start.to_owned(), count.to_owned()))
         };

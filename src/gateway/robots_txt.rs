@@ -47,7 +47,7 @@ pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &Re
     };
     let (matched, named) = current.matched_by(head);
     let answer = if matched {
-        fields(Response { status: 304, headers: Vec::new(), body: Bytes::new() }, &current, max_age)
+        fields(Response::new(304, Bytes::new()), &current, max_age)
     } else {
         full(file, &current, max_age)
     };
@@ -66,15 +66,14 @@ impl AsRef<[u8]> for SharedBytes {
 
 fn full(file: &Arc<RobotsFile>, validators: &RobotsValidators, max_age: Duration) -> Response {
     let body = Bytes::from_owner(SharedBytes(Arc::clone(file)));
-    let answer = Response { status: 200, headers: Vec::new(), body };
-    fields(answer.with("content-type", "text/plain; charset=utf-8"), validators, max_age)
+    fields(Response::new(200, body).with("Content-Type", "text/plain; charset=utf-8"), validators, max_age)
 }
 
 fn fields(answer: Response, validators: &RobotsValidators, max_age: Duration) -> Response {
     answer
-        .with("etag", validators.etag.clone())
+        .with("etag", &validators.etag)
         .with("last-modified", httpdate::fmt_http_date(validators.modified))
-        .with("cache-control", format!("private, max-age={}", max_age.as_secs()))
+        .with("Cache-Control", format!("private, max-age={}", max_age.as_secs()))
 }
 
 /// What tells one version from another (RFC 9110 §8.8).

@@ -2,7 +2,6 @@
 
 use super::HttpVersion;
 use bytes::Bytes;
-use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 /// An answer of the gateway's own. `Content-Length` is set when it is sent.
@@ -10,38 +9,48 @@ use std::fmt::{Display, Write as _};
 pub struct Response {
     /// The status code.
     pub status: u16,
-    /// Header fields, names in lower case.
-    pub headers: Vec<(Cow<'static, str>, Cow<'static, [u8]>)>,
+    /// Header fields as they are sent (RFC 9112 §5). Copies share them: a refusal is written once and sent often.
+    fields: Bytes,
     /// The body, which the answer to HEAD is sent without.
     pub body: Bytes,
 }
 
 impl Response {
+    /// An answer without header fields.
+    pub fn new(status: u16, body: impl Into<Bytes>) -> Self {
+        Self { status, fields: Bytes::new(), body: body.into() }
+    }
+
     /// A short page: the status and a sentence.
     pub fn page(status: u16, sentence: impl Display) -> Self {
-        let page = Self { status, headers: Vec::new(), body: format!("{status} {sentence}\n").into() };
-        page.with("content-type", "text/plain; charset=utf-8").with("cache-control", "no-store")
+        let page = Self::new(status, format!("{status} {sentence}\n"));
+        page.with("Content-Type", "text/plain; charset=utf-8").with("Cache-Control", "no-store")
     }
 
     /// The same with one more field.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        let value = match value.into() {
-            Cow::Borrowed(value) => Cow::Borrowed(value.as_bytes()),
-            Cow::Owned(value) => Cow::Owned(value.into_bytes()),
-        };
-        self.headers.push((name.into(), value));
+    pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let mut fields = Vec::from(self.fields);
+        push_field(&mut fields, name.as_bytes(), value.as_ref());
+        self.fields = fields.into();
         self
+    }
+
+    /// The header fields, in their order.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let lines = self.fields.split(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\r"));
+        lines.filter_map(|line| {
+            let colon = memchr::memchr(b':', line)?;
+            let name = std::str::from_utf8(line.get(..colon)?).ok()?;
+            Some((name, line.get(colon + 1..)?.trim_ascii_start()))
+        })
     }
 
     /// Writes the answer to a request of `method`.
     pub fn write(&self, out: &mut Vec<u8>, method: &str, date: &str, keeps_alive: bool) {
-        out.reserve(512 + self.body.len());
-        let reason = reason(self.status);
-        let mut head = ResponseWriter::begin(out, self.status, reason);
-        for (name, value) in &self.headers {
-            head.field(capitalised(name).as_bytes(), value);
-        }
+        out.reserve(160 + self.fields.len() + self.body.len());
+        let mut head = ResponseWriter::begin(out, self.status, reason(self.status));
+        head.0.extend_from_slice(&self.fields);
         // Neither has content. A 204 may announce none, and a 304 gains nothing by it (RFC 9110 §8.6).
         let has_content = !matches!(self.status, 204 | 304);
         if has_content {
@@ -52,6 +61,13 @@ impl Response {
         if method != "HEAD" && has_content {
             out.extend_from_slice(&self.body);
         }
+    }
+}
+
+/// Writes a field.
+fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    for part in [name, b": ", value, b"\r\n"] {
+        out.extend_from_slice(part);
     }
 }
 
@@ -72,9 +88,7 @@ impl<'a> ResponseWriter<'a> {
 
     /// Writes a field.
     pub fn field(&mut self, name: &[u8], value: &[u8]) {
-        for part in [name, b": ", value, b"\r\n"] {
-            self.0.extend_from_slice(part);
-        }
+        push_field(self.0, name, value);
     }
 
     /// Writes how long the body is.
@@ -103,15 +117,6 @@ fn reason(status: u16) -> &'static str {
     status.and_then(|status| status.canonical_reason()).unwrap_or_default()
 }
 
-/// The name of a field as it is usually written.
-fn capitalised(name: &str) -> &str {
-    match name {
-        "content-type" => "Content-Type",
-        "cache-control" => "Cache-Control",
-        other => other,
-    }
-}
-
 impl HttpVersion {
     /// Whether a connection of this version goes on behind a message that says nothing of it (RFC 9112 §9.3).
     #[must_use]
@@ -132,11 +137,13 @@ mod tests {
 
     #[test]
     fn an_answer_says_how_long_it_is_and_what_becomes_of_the_connection() {
-        let page = Response::page(403, "no").with("x-a", "b".to_owned());
+        let page = Response::page(403, "no").with("x-a", "b");
         let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n\
                     x-a: b\r\nContent-Length: 7\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: ";
         assert_eq!(written(&page, "GET", true), format!("{head}keep-alive\r\n\r\n403 no\n"));
         assert_eq!(written(&page, "HEAD", false), format!("{head}close\r\n\r\n"));
+        let fields: Vec<_> = page.fields().collect();
+        assert_eq!(fields[1..], [("Cache-Control", &b"no-store"[..]), ("x-a", b"b")]);
         for status in [204, 304] {
             let text = written(&Response { status, ..page.clone() }, "GET", true);
             assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-Length"), "{text}");

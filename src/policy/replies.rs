@@ -2,7 +2,8 @@
 //! the same each time.
 
 use crate::decide::{Verdict, VersionId};
-use crate::enforce::{Reply, prefers_json};
+use crate::enforce::prefers_json;
+use crate::http::Response;
 use hashbrown::{Equivalent, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +17,7 @@ const LONGEST: usize = 1_024;
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<RememberedReply, Reply>>);
+pub struct Replies(Mutex<HashMap<RememberedReply, Response>>);
 
 /// An occasion that is remembered.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -84,7 +85,7 @@ impl ReplyKey<'_> {
 
 impl Replies {
     /// The reply to an occasion: as it was written before, or as `write` writes it now.
-    pub fn get_or_write(&self, occasion: ReplyKey<'_>, write: impl FnOnce() -> Reply) -> Reply {
+    pub fn get_or_write(&self, occasion: ReplyKey<'_>, write: impl FnOnce() -> Response) -> Response {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reply) = known().get(&occasion) {
             return reply.clone();
@@ -140,8 +141,8 @@ mod tests {
         }
     }
 
-    fn reply(body: impl Into<bytes::Bytes>) -> Reply {
-        Reply { status: 403, headers: Vec::new(), body: body.into() }
+    fn reply(body: impl Into<bytes::Bytes>) -> Response {
+        Response::new(403, body)
     }
 
     #[test]

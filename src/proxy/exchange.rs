@@ -159,7 +159,9 @@ impl Exchanger {
             }
             let before = attempt.tried.iter().filter(|tried| **tried == index).count();
             attempt.tried.push(index);
-            match self.connections.open(site, server, before, &attempt.timeouts).await {
+            // On the heap: a handshake's state is a hundred times that of an exchange over a kept connection, and every
+            // request would carry room for it.
+            match Box::pin(self.connections.open(site, server, before, &attempt.timeouts)).await {
                 Ok(connection) => return Ok((connection, Arc::clone(server))),
                 Err(fault) if attempt.tried.len() >= ATTEMPTS => return Err(fault),
                 Err(fault) => {

@@ -2,7 +2,6 @@
 
 use super::json::{JsonLine, key};
 use super::phrases;
-use super::rate::LineSender;
 use crate::decide::{Verdict, VerdictOutcome};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof};
@@ -108,7 +107,6 @@ pub struct Event {
     bytes: Vec<u8>,
     /// Where the status stands between them.
     status: usize,
-    sender: LineSender,
 }
 
 impl Event {
@@ -120,13 +118,7 @@ impl Event {
     /// As [`Self::new`], for an event that is to be told of as `kind`.
     pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
         let (bytes, status) = written(kind, occurrence);
-        let sender = LineSender::new(occurrence.identity, occurrence.facts.address);
-        Self { bytes, status, sender }
-    }
-
-    /// Whose lines it is one of.
-    pub(super) const fn sender(&self) -> &LineSender {
-        &self.sender
+        Self { bytes, status }
     }
 
     /// The event as one JSON line, its newline included, with the status that the client was answered with; `None` when it

@@ -7,9 +7,11 @@
 use super::event::{Event, StatusCode};
 use super::files::make_folder;
 use super::lines::{LineQueue, QueueRoom};
-use super::rate::{JournalRate, RateTable};
+use super::rate::{JournalRate, LineSender, RateTable};
 use super::rotation::{RotatedFile, first_line, whole_lines};
+use crate::identify::Identity;
 use std::io::{self, Write as _};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -146,12 +148,25 @@ impl Journal {
         })
     }
 
+    /// Whether an event of this client may have a line now; one that may not is counted as dropped. It is asked before the
+    /// line is put together, which is half of what judging costs.
+    pub fn admits(&self, identity: &Identity, address: Option<IpAddr>) -> bool {
+        let Some(rates) = &self.rates else { return true };
+        let (sender, now) = (LineSender::new(identity, address), Instant::now());
+        if rates.admits(sender, now) {
+            return true;
+        }
+        self.remind(sender, now);
+        false
+    }
+
     /// Hands an event to the writer, with the status that it came to, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, event: &Event, status: Option<u16>) {
-        let now = Instant::now();
-        if self.rates.as_ref().is_none_or(|rates| rates.admits(event.sender(), now)) {
-            return self.write(&event.pieces(StatusCode::of(status).as_bytes()));
-        }
+        self.write(&event.pieces(StatusCode::of(status).as_bytes()));
+    }
+
+    /// Counts a line that its sender may not have, and says so once in a while.
+    fn remind(&self, sender: LineSender<'_>, now: Instant) {
         self.beyond_rate.fetch_add(1, Ordering::Relaxed);
         let seconds = now.saturating_duration_since(self.opened).as_secs();
         let is_due = |due: u64| (due <= seconds).then(|| seconds + REMINDER.as_secs());
@@ -159,7 +174,7 @@ impl Journal {
             let left_out = self.beyond_rate.load(Ordering::Relaxed);
             tracing::warn!(
                 left_out,
-                sender = event.sender().name(),
+                sender = sender.name(),
                 "a sender has more lines than `journal_rate`; the {} leaves out what is beyond, and counts are exact",
                 self.name
             );

@@ -9,7 +9,7 @@ use crate::identify::{ClientKind, Identity};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many lines in a period, all at once or one after the other.
@@ -22,23 +22,23 @@ pub struct JournalRate {
 }
 
 /// Who has a line written.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct LineSender {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LineSender<'a> {
     client: ClientKind,
     /// `None` for a name that a client made up: it could make up another for each line.
-    crawler: Option<Arc<str>>,
+    crawler: Option<&'a str>,
     network: NetworkId,
 }
 
-impl LineSender {
-    pub(super) fn new(identity: &Identity, address: Option<IpAddr>) -> Self {
-        let crawler = identity.crawler.clone().filter(|_| is_known(identity));
+impl<'a> LineSender<'a> {
+    pub(super) fn new(identity: &'a Identity, address: Option<IpAddr>) -> Self {
+        let crawler = identity.crawler.as_deref().filter(|_| is_known(identity));
         Self { client: identity.client, crawler, network: NetworkId::of(address) }
     }
 
     /// What it is called in a message.
-    pub(super) fn name(&self) -> &str {
-        self.crawler.as_deref().unwrap_or("made-up names, or none")
+    pub(super) fn name(self) -> &'a str {
+        self.crawler.unwrap_or("made-up names, or none")
     }
 }
 
@@ -102,7 +102,7 @@ impl RateTable {
     }
 
     /// Whether the sender may have one more line now.
-    pub(super) fn admits(&self, sender: &LineSender, now: Instant) -> bool {
+    pub(super) fn admits(&self, sender: LineSender<'_>, now: Instant) -> bool {
         let hash = self.state.hash_one(sender);
         let now = u64::try_from(now.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX);
         let at = usize::try_from(hash).unwrap_or_default() % SETS;
@@ -124,13 +124,13 @@ mod tests {
 
     const RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(1) };
 
-    fn sender(crawler: &str, network: u8) -> LineSender {
+    fn sender(crawler: &str, network: u8) -> LineSender<'_> {
         let network = NetworkId::of(Some(IpAddr::from([192, 0, network, 1])));
-        LineSender { client: ClientKind::Crawler, crawler: Some(crawler.into()), network }
+        LineSender { client: ClientKind::Crawler, crawler: Some(crawler), network }
     }
 
     /// How many of `count` lines at once are admitted.
-    fn admitted(table: &RateTable, sender: &LineSender, count: usize, now: Instant) -> usize {
+    fn admitted(table: &RateTable, sender: LineSender<'_>, count: usize, now: Instant) -> usize {
         (0..count).filter(|_| table.admits(sender, now)).count()
     }
 
@@ -138,17 +138,17 @@ mod tests {
     fn a_sender_has_its_lines_at_once_and_then_one_by_one() {
         let (table, one) = (RateTable::new(RATE), sender("GPTBot", 2));
         let start = table.start;
-        assert_eq!(admitted(&table, &one, 500, start), 100);
-        assert_eq!(admitted(&table, &one, 5, start + Duration::from_millis(10)), 1);
-        assert_eq!(admitted(&table, &one, 500, start + Duration::from_millis(260)), 25);
-        assert_eq!(admitted(&table, &one, 500, start + Duration::from_secs(60)), 100);
+        assert_eq!(admitted(&table, one, 500, start), 100);
+        assert_eq!(admitted(&table, one, 5, start + Duration::from_millis(10)), 1);
+        assert_eq!(admitted(&table, one, 500, start + Duration::from_millis(260)), 25);
+        assert_eq!(admitted(&table, one, 500, start + Duration::from_secs(60)), 100);
     }
 
     #[test]
     fn others_have_lines_of_their_own() {
         let table = RateTable::new(RATE);
         for other in [sender("GPTBot", 2), sender("GPTBot", 3), sender("bingbot", 2)] {
-            assert_eq!(admitted(&table, &other, 150, table.start), 100, "{other:?}");
+            assert_eq!(admitted(&table, other, 150, table.start), 100, "{other:?}");
         }
     }
 
@@ -156,13 +156,15 @@ mod tests {
     fn the_table_is_bounded_and_never_admits_more_than_its_rate() {
         let table = RateTable::new(JournalRate { lines: 2, period: Duration::from_secs(1) });
         let places = SETS * (PLACES + 1);
-        let many = |number: usize| sender(&number.to_string(), 2);
+        let many = |number: usize, at| {
+            let name = number.to_string();
+            admitted(&table, sender(&name, 2), 3, at)
+        };
         // Without a bound each would have two.
-        let lines: usize =
-            (0..4 * places).map(|number| admitted(&table, &many(number), 3, table.start)).sum();
+        let lines: usize = (0..4 * places).map(|number| many(number, table.start)).sum();
         assert!((places..=2 * places).contains(&lines), "{lines} of {places} places");
         // A second later all are forgotten, and that is right.
         let later = table.start + Duration::from_secs(1);
-        assert_eq!(admitted(&table, &many(0), 3, later), 2);
+        assert_eq!(many(0, later), 2);
     }
 }

@@ -3,7 +3,6 @@
 //! The function knows no sockets and may take its time: it runs beside the workers, not on them.
 
 use crate::http::{RequestHead, Response};
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,12 +49,6 @@ fn plain(head: &RequestHead) -> Option<http::Request<()>> {
 
 fn response(answer: http::Response<Vec<u8>>) -> Response {
     let (parts, body) = answer.into_parts();
-    let field = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-        (Cow::Owned(name.as_str().to_owned()), Cow::Owned(value.as_bytes().to_vec()))
-    };
-    Response {
-        status: parts.status.as_u16(),
-        headers: parts.headers.iter().map(field).collect(),
-        body: body.into(),
-    }
+    let empty = Response::new(parts.status.as_u16(), body);
+    parts.headers.iter().fold(empty, |answer, (name, value)| answer.with(name.as_str(), value))
 }

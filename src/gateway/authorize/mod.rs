@@ -15,7 +15,6 @@ use crate::http::{RequestHead, Response};
 use crate::policy::Site;
 use crate::record::{DoorFault, ProxyDoor};
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// What a proxy is answered.
@@ -256,8 +255,7 @@ impl Gateway {
 /// What lets a request pass.
 fn pass(door: ProxyDoor) -> Response {
     let status = if door == ProxyDoor::Envoy { 200 } else { 204 };
-    let empty = Response { status, headers: Vec::with_capacity(4), body: bytes::Bytes::new() };
-    empty.with("cache-control", "no-store")
+    Response::new(status, bytes::Bytes::new()).with("Cache-Control", "no-store")
 }
 
 /// The same answer with the verdict in fields; `status` is that of the refusal.
@@ -265,7 +263,7 @@ fn labelled(answer: Response, context: &RequestContext, status: Option<u16>) -> 
     let Some(labels) = &context.labels else { return answer };
     let mut answer = answer.with("x-robots-verdict", labels.verdict).with("x-robots-proof", labels.proof);
     if let Some(crawler) = &labels.crawler {
-        answer.headers.push(("x-robots-crawler".into(), Cow::Owned(crawler.as_bytes().to_vec())));
+        answer = answer.with("x-robots-crawler", crawler.as_bytes());
     }
     let Some(status) = status else { return answer };
     let mut answer = answer.with("x-robots-status", status.to_string());

@@ -212,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
         // Proxies take a 408 for a refusal of their client.
         let status = if matches!(service, Service::Doors(_)) { 503 } else { 408 };
         self.record_fragment(service, info, since, status, "late");
-        let answer = Response { status, headers: Vec::new(), body: bytes::Bytes::new() };
+        let answer = Response::new(status, bytes::Bytes::new());
         self.say_and_linger(&answer).await;
     }
 

@@ -106,9 +106,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
         let incoming = Incoming { head: &head, connection: info };
         match service {
             Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
-            Service::Doors(site) => self.question(incoming, &site.gateway, keeps_alive).await,
+            Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
             Service::Pages(pages) => {
-                let response = pages.answer(&head).await;
+                let response = Box::pin(pages.answer(&head)).await;
                 self.respond(&response, &head, keeps_alive).await.goes_on
             }
         }

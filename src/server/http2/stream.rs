@@ -127,10 +127,10 @@ impl Stream {
 
     /// Sends an answer to its end, without waiting for what is left of the request's body (RFC 9113 §8.1).
     async fn send_answer(&mut self, response: &Response, head: &RequestHead) -> RequestOutcome {
-        let mut fields = HeaderMap::with_capacity(response.headers.len() + 2);
+        let mut fields = HeaderMap::with_capacity(8);
         fields.extend(HeaderValue::from_str(&date::now()).map(|date| (DATE, date)));
-        for (name, value) in &response.headers {
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(&**name), HeaderValue::from_bytes(value)) {
+        for (name, value) in response.fields() {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) {
                 fields.insert(name, value);
             }
         }
@@ -302,8 +302,7 @@ fn head(request: &http::Request<RecvStream>) -> RequestHead {
 /// What a request is told that has no place. It has no body, which a client could leave where it is: the answer is gone
 /// at once, whatever the client does (RFC 9113 §6.9.1: flow control holds nothing back that is empty).
 fn turn_away() -> Response {
-    let answer = Response { status: 503, headers: Vec::new(), body: Bytes::new() };
-    answer.with("cache-control", "no-store").with("retry-after", "10")
+    Response::new(503, Bytes::new()).with("cache-control", "no-store").with("retry-after", "10")
 }
 
 fn is_head_too_large(head: &RequestHead, limits: &ConnectionLimits) -> bool {
