@@ -23,12 +23,17 @@ const fn goal(scenario: &'static str, other: Kind, most: f64) -> Gate {
     Gate { scenario, kind: Kind::Enforce, other, most, is_goal: true }
 }
 
-const GATES: [Gate; 16] = [
+/// What a journal without a rate costs, beside what the default costs.
+const EVERY_LINE: Gate =
+    Gate { scenario: REFUSED, kind: Kind::EveryLine, other: Kind::Enforce, most: 1.5, is_goal: true };
+
+const GATES: [Gate; 17] = [
     gate(PROXIED, Kind::NginxFour, 1.0),
     gate(PROXIED, Kind::Haproxy, 1.0),
     goal(PROXIED, Kind::NginxFour, 0.9),
     gate(REFUSED, Kind::NginxFour, 1.0),
     goal(REFUSED, Kind::NginxFour, 0.9),
+    EVERY_LINE,
     gate(LARGER, Kind::NginxFour, 1.1),
     gate(TLS, Kind::NginxFour, 1.1),
     goal(TLS, Kind::Haproxy, 1.1),

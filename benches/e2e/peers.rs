@@ -26,6 +26,8 @@ pub(crate) struct Where<'a> {
 pub(crate) enum Kind {
     /// The gateway in enforce mode.
     Enforce,
+    /// The same with a line in the journal for every refusal, where `journal_rate` leaves most of one crawler's out.
+    EveryLine,
     /// The gateway in audit mode.
     Audit,
     /// The least that pingora needs to forward requests.
@@ -41,8 +43,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Enforce,
+        Self::EveryLine,
         Self::Audit,
         Self::Minimal,
         Self::NginxFour,
@@ -54,6 +57,7 @@ impl Kind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Enforce => "gateway, enforce",
+            Self::EveryLine => "gateway, every line",
             Self::Audit => "gateway, audit",
             Self::Minimal => "pingora minimal",
             Self::NginxFour => "nginx, 4 names",
@@ -67,6 +71,7 @@ impl Kind {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Enforce => "enforce",
+            Self::EveryLine => "every-line",
             Self::Audit => "audit",
             Self::Minimal => "minimal",
             Self::NginxFour => "nginx-4",
@@ -79,7 +84,7 @@ impl Kind {
     /// The program that has to be there; our own are.
     const fn program(self) -> Option<&'static str> {
         match self {
-            Self::Enforce | Self::Audit | Self::Minimal => None,
+            Self::Enforce | Self::EveryLine | Self::Audit | Self::Minimal => None,
             Self::NginxFour | Self::NginxList => Some("nginx"),
             Self::Haproxy => Some("haproxy"),
             Self::Caddy => Some("caddy"),
@@ -124,7 +129,8 @@ impl Peer {
         let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder: &folder };
         Certificate::make(&folder)?;
         let running = match kind {
-            Kind::Enforce => Gateway { mode: "enforce", ..Gateway::default() }.start(place)?,
+            Kind::Enforce => Gateway::default().start(place)?,
+            Kind::EveryLine => Gateway { has_every_line: true, ..Gateway::default() }.start(place)?,
             Kind::Audit => Gateway { mode: "audit", ..Gateway::default() }.start(place)?,
             Kind::Minimal => ours::minimal(place)?,
             Kind::NginxFour | Kind::NginxList => others::nginx(kind, place)?,

@@ -82,7 +82,7 @@ const fn page(name: &'static str, target: &'static str, size: usize) -> Scenario
         fresh: false,
         body: 0,
         expected: Expected::Page(size),
-        peers: |_| true,
+        peers: |kind| kind != Kind::EveryLine,
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         fresh: false,
         body: 0,
         expected: Expected::Page(SMALL),
-        peers: |_| true,
+        peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
         name: REFUSED,
@@ -116,7 +116,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         fresh: false,
         body: 0,
         expected: Expected::Page(LARGE),
-        peers: |_| true,
+        peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
         name: "page of 1 KB, fresh connections",
@@ -126,7 +126,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         fresh: true,
         body: 0,
         expected: Expected::Page(SMALL),
-        peers: |_| true,
+        peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
         name: "refusal, fresh connections",
@@ -136,7 +136,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         fresh: true,
         body: 0,
         expected: Expected::Refusal,
-        peers: |kind| kind != Kind::Audit,
+        peers: |kind| !matches!(kind, Kind::Audit | Kind::EveryLine),
     },
     Scenario {
         name: "page of 1 KB for a crawler that may have it",
@@ -166,7 +166,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         fresh: false,
         body: 0,
         expected: Expected::Page(SMALL),
-        peers: |_| true,
+        peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
         name: "refusal, HTTP/2 over TLS",
@@ -176,7 +176,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         fresh: false,
         body: 0,
         expected: Expected::Refusal,
-        peers: |kind| kind != Kind::Audit,
+        peers: |kind| !matches!(kind, Kind::Audit | Kind::EveryLine),
     },
     Scenario { protocol: Protocol::Tls, ..page(TLS, PAGE, SMALL) },
     Scenario { body: 10_240, ..page(UPLOAD, PAGE, SMALL) },

@@ -17,13 +17,22 @@ pub(crate) struct Gateway {
     pub(crate) mode: &'static str,
     pub(crate) robots: PathBuf,
     pub(crate) notice: &'static str,
+    /// Whether every refusal has its line in the journal.
+    pub(crate) has_every_line: bool,
     pub(crate) threads: usize,
     pub(crate) place: Place,
 }
 
 impl Default for Gateway {
     fn default() -> Self {
-        Self { mode: "enforce", robots: SAMPLE.into(), notice: "0s", threads: 1, place: Place::Server }
+        Self {
+            mode: "enforce",
+            robots: SAMPLE.into(),
+            notice: "0s",
+            has_every_line: false,
+            threads: 1,
+            place: Place::Server,
+        }
     }
 }
 
@@ -44,6 +53,7 @@ impl Gateway {
     ) -> Result<PathBuf, Box<dyn Error>> {
         let (Addresses { plain, tls }, certificate) = (addresses, Certificate::of(folder));
         let Self { mode, notice, threads, .. } = self;
+        let rate = if self.has_every_line { "off" } else { "100/s" };
         let show = |path: &Path| path.display().to_string();
         let (state, control) = (show(&folder.join("state")), show(&control(folder)));
         let (robots, chain, key) = (show(&self.robots), show(&certificate.chain), show(&certificate.key));
@@ -55,8 +65,8 @@ threads = {threads}
 admin = "off"
 state_dir = "{state}"
 control = "{control}"
-# Every refusal has its line: what is measured is a gateway that writes them all.
-journal_rate = "off"
+# 100/s is the default.
+journal_rate = "{rate}"
 [limits]
 # As for the others: h2load counts a connection that is closed for its age as a failure.
 requests_per_connection = 1000000000
