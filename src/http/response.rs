@@ -2,7 +2,7 @@
 
 use super::HttpVersion;
 use bytes::Bytes;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 /// An answer of the gateway's own. `Content-Length` is set when it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +93,7 @@ impl<'a> ResponseWriter<'a> {
 
     /// Writes how long the body is.
     pub fn length(&mut self, length: u64) {
-        let mut text = String::with_capacity(20);
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{length}");
-        self.field(b"Content-Length", text.as_bytes());
+        self.field(b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
     }
 
     /// Ends the head, and says whether the connection goes on.

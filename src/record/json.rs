@@ -129,7 +129,7 @@ impl JsonLine {
     pub(super) fn number_or_null(&mut self, key: &'static [u8], number: Option<u32>) {
         let Some(number) = number else { return self.null(key) };
         self.bytes.extend_from_slice(key);
-        push_decimal(&mut self.bytes, number);
+        self.bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     }
 
     /// An address, or null.
@@ -139,7 +139,7 @@ impl JsonLine {
         self.bytes.extend_from_slice(key);
         for (before, byte) in b"\"...".iter().zip(address.octets()) {
             self.bytes.push(*before);
-            push_decimal(&mut self.bytes, u32::from(byte));
+            self.bytes.extend_from_slice(itoa::Buffer::new().format(byte).as_bytes());
         }
         self.bytes.push(b'"');
     }
@@ -221,14 +221,6 @@ const fn special(bytes: [u8; 8]) -> u64 {
     let quote = (word ^ (EACH * 0x22)).wrapping_sub(EACH);
     let backslash = (word ^ (EACH * 0x5c)).wrapping_sub(EACH);
     (control | beyond | quote | backslash) & HIGH
-}
-
-/// Formatting costs several times as much.
-fn push_decimal(bytes: &mut Vec<u8>, number: u32) {
-    if number > 9 {
-        push_decimal(bytes, number / 10);
-    }
-    bytes.push(b'0' + u8::try_from(number % 10).unwrap_or_default());
 }
 
 /// The second that was written last by this thread, and how: in a busy second it is the same a thousand times.
