@@ -6,6 +6,7 @@ use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{AddressesKey, ConfigFile, LogFormatKey, LogTable, TimeoutsTable};
+use super::fleet;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
 use super::limits::ConnectionLimits;
@@ -89,6 +90,7 @@ pub(super) fn build(
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
+    let fleet = fleet::build(&mut file, base, &mut faults);
     let log = log(std::mem::take(&mut file.log), &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
@@ -110,7 +112,8 @@ pub(super) fn build(
         period,
         journal: journal(&file, arguments, &state_dir),
         access_log: access_log::options(&file, &state_dir),
-        store: StoreOptions { path: state_dir.join(STORE_FILE), ..store },
+        store: StoreOptions { path: state_dir.join(STORE_FILE), is_shared: fleet.is_some(), ..store },
+        fleet,
         control,
         state_dir,
         admin,
@@ -278,7 +281,7 @@ fn store(file: &ConfigFile, period: NoticePeriod, faults: &mut Faults<'_>) -> St
     if let Some(written) = file.store_max_size.as_ref().filter(|_| max_bytes < defaults::STORE_MAX_SIZE_MIN) {
         faults.push(written.span(), "`store_max_size` is below 16MiB", "write `16MiB` or more");
     }
-    StoreOptions { path: STORE_FILE.into(), retention: retention.max(period.notice), max_bytes }
+    StoreOptions { path: STORE_FILE.into(), retention: retention.max(period.notice), max_bytes, is_shared: false }
 }
 
 fn timeouts(table: &TimeoutsTable) -> Timeouts {
