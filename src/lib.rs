@@ -48,6 +48,7 @@ pub mod config;
 pub mod ctl;
 pub mod decide;
 pub mod enforce;
+pub mod fleet;
 pub mod gateway;
 pub mod http;
 pub mod identify;

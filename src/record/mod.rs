@@ -12,6 +12,7 @@ mod connections;
 mod doors;
 mod event;
 mod files;
+mod fleet;
 mod journal;
 mod json;
 mod latency;
@@ -41,6 +42,7 @@ pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use files::make_folder;
+pub use fleet::{FleetDoubt, FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{

@@ -158,7 +158,7 @@ impl Reloader {
             notice.is_diluted |= slot.rules.dropped.is_some_and(|old| period.covers(old.at, now));
             match slot.rules.last_replacement() {
                 Some(None) => {
-                    let served = "another gateway with the same state folder still serves an older version";
+                    let served = "another gateway of the fleet, or with the same state folder, still serves another version";
                     notice.doubt.get_or_insert_with(|| served.to_owned());
                 }
                 Some(Some(replaced)) if period.covers(replaced, now) => {
@@ -234,7 +234,7 @@ impl Reloader {
     }
 
     /// Puts the policy in force again, with the past as it is now.
-    fn take_past(&self) {
+    pub(in crate::policy) fn take_past(&self) {
         let known = self.known();
         let mut next = self.current().next(SystemTime::now());
         self.history.give(&mut next);

@@ -24,8 +24,6 @@ const KEPT: i64 = 24 * 3_600 * 1_000_000;
 /// What is sealed at once: more is sealed in several pieces.
 const SEALED_AT_ONCE: i64 = 400;
 
-/// Whether what is written goes to a fleet, too.
-pub(super) const IS_SHARED: &str = "is_shared";
 
 fn is_shared<D: Database>(database: &mut D) -> Result<bool, StoreError> {
     let found = database.number("SELECT value FROM meta WHERE name = 'is_shared'", &[])?;
