@@ -7,6 +7,7 @@ mod cells;
 mod csv;
 mod detail;
 mod evidence;
+mod fleet;
 mod moment;
 mod table;
 
@@ -39,13 +40,22 @@ pub(super) fn run(
     }
     let (folders, known) = setting(cli)?;
     let question = question(cli, arguments, known)?;
-    let stores = open(&folders)?;
+    let (stores, part) = if arguments.fleet {
+        let whole = fleet::store(&super::fleet::of_configuration(cli)?, &question)?;
+        (vec![whole.store], Some(whole.part))
+    } else {
+        (open(&folders)?, None)
+    };
     if arguments.evidence {
         let case = CrawlerCase::of(&stores, &question).map_err(|error| unreadable(&error))?;
         evidence::write(&case, &question, output)?;
         return Ok(VerbOutcome::Fine);
     }
     let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
+    let report = match part {
+        Some(part) => report.of_fleet(part),
+        None => report,
+    };
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }

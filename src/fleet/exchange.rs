@@ -305,7 +305,7 @@ impl FleetTask {
         self.reads.take(client, store, answer.stamp, &*shared.ledger).await?;
         if Instant::now() >= self.house_due {
             self.house_due = Instant::now() + HOUSE;
-            within(client.query_one("SELECT robots_gateway.keep_house()::text", &[])).await?;
+            within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await?;
         }
         self.show(store, &answer);
         Ok(if has_learnt || self.outbox.has_more { BeatOutcome::GoOn } else { BeatOutcome::Calm })
@@ -387,7 +387,7 @@ impl FleetTask {
             let lease = Duration::try_from_secs_f64(*lease).unwrap_or(self.who.lease);
             if since.elapsed() > lease.mul_f64(1.02) {
                 tracing::warn!(store, "a member of the fleet was silent for its whole lease: it counts as serving nothing");
-                within(client.query_one("SELECT robots_gateway.expire($1, $2)::text", &[store, beats])).await?;
+                within(client.query_one("SELECT robots_gateway.expire($1, $2)", &[store, beats])).await?;
             }
             self.silent.insert(store.clone(), (*beats, since));
         }
@@ -420,7 +420,7 @@ impl FleetTask {
                     break;
                 }
             }
-            let sql = "SELECT robots_gateway.leave($1, $2)::text";
+            let sql = "SELECT robots_gateway.leave($1, $2)";
             within(client.query_one(sql, &[&store, &self.who.process])).await?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! was seen. A violation without a counted read is less: the read may be too recent to count, or of another
 //! network.
 
+use super::fleet::FleetPart;
 use super::conduct::Conduct;
 use super::{Report, ReportEntry, missing, unseen};
 use crate::identify::Proof;
@@ -258,6 +259,7 @@ fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
+    found.extend(report.fleet.iter().flat_map(FleetPart::sentences));
     found.extend(unseen::sentence(&report.partial_reads));
     found.extend(report.ahead.sentence());
     found.extend(missing::sentences(&report.losses));
