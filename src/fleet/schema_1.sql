@@ -3,7 +3,6 @@
 
 CREATE SCHEMA robots_gateway;
 REVOKE ALL ON SCHEMA robots_gateway FROM PUBLIC;
-ALTER DEFAULT PRIVILEGES IN SCHEMA robots_gateway REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 
 -- One row. `stamp` numbers everything that happens to versions and members, in the order in which it is committed.
 CREATE TABLE robots_gateway.fleet (
@@ -444,6 +443,8 @@ BEGIN
     RETURN (SELECT max(number) FROM robots_gateway.generation);
 END $$;
 
+-- Every function is open to everybody when it is made.
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA robots_gateway FROM PUBLIC;
 GRANT USAGE ON SCHEMA robots_gateway TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA robots_gateway
     TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
