@@ -10,7 +10,8 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, ReadBook, Recorder, Totals, make_folder, start_log,
+    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, ReadBook, Recorder, Totals, make_folder,
+    start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, Server, Workers};
 use std::error::Error;

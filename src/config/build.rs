@@ -281,7 +281,12 @@ fn store(file: &ConfigFile, period: NoticePeriod, faults: &mut Faults<'_>) -> St
     if let Some(written) = file.store_max_size.as_ref().filter(|_| max_bytes < defaults::STORE_MAX_SIZE_MIN) {
         faults.push(written.span(), "`store_max_size` is below 16MiB", "write `16MiB` or more");
     }
-    StoreOptions { path: STORE_FILE.into(), retention: retention.max(period.notice), max_bytes, is_shared: false }
+    StoreOptions {
+        path: STORE_FILE.into(),
+        retention: retention.max(period.notice),
+        max_bytes,
+        is_shared: false,
+    }
 }
 
 fn timeouts(table: &TimeoutsTable) -> Timeouts {

@@ -102,8 +102,10 @@ mod tests {
     fn load(table: &str) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gateway.toml");
-        std::fs::write(&path, format!("[[sites]]\norigin = \"http://127.0.0.1:9\"\n[fleet]\n{table}\n")).unwrap();
-        Config::load(&Arguments { config: Some(path), ..Arguments::default() }).map_err(|errors| errors.to_string())
+        std::fs::write(&path, format!("[[sites]]\norigin = \"http://127.0.0.1:9\"\n[fleet]\n{table}\n"))
+            .unwrap();
+        Config::load(&Arguments { config: Some(path), ..Arguments::default() })
+            .map_err(|errors| errors.to_string())
     }
 
     #[test]

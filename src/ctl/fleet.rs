@@ -75,7 +75,9 @@ fn init(
     output.line(format!("counts are kept for {retention_days} days"))?;
     output.line("a gateway needs a user with the role robots_gateway_member, for example:")?;
     output.line("  CREATE ROLE gateway LOGIN PASSWORD '...' IN ROLE robots_gateway_member;")?;
-    output.line("robots_gateway_publisher may publish and forget members; robots_gateway_reader may only read")?;
+    output.line(
+        "robots_gateway_publisher may publish and forget members; robots_gateway_reader may only read",
+    )?;
     Ok(VerbOutcome::Fine)
 }
 
@@ -95,7 +97,8 @@ fn write(overview: &FleetOverview, output: &mut Output<'_>) -> Result<(), VerbFa
     output.line(format!("{} {plural}, generation {generation}", members.len()))?;
     for member in members {
         let FleetMember { name, version, last_seen, outbox, .. } = member;
-        output.line(format!("{}  version {version}, last seen {last_seen}, outbox {outbox}", harmless(name)))?;
+        output
+            .line(format!("{}  version {version}, last seen {last_seen}, outbox {outbox}", harmless(name)))?;
         let problems = [("late", &member.late), ("error", &member.error)];
         for (what, text) in problems.iter().filter_map(|(what, text)| Some((what, text.as_ref()?))) {
             output.line(format!("  {what}: {}", harmless(text)))?;
@@ -115,9 +118,15 @@ fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> Resu
     if output.is_json() {
         output.json(&Forgotten { name, members })?;
     } else if members == 0 {
-        output.line(format!("no member is called `{}`; `gatewayctl fleet` shows their names", harmless(name)))?;
+        output.line(format!(
+            "no member is called `{}`; `gatewayctl fleet` shows their names",
+            harmless(name)
+        ))?;
     } else {
-        output.line(format!("nobody waits for `{}` any longer; one that lives joins again by itself", harmless(name)))?;
+        output.line(format!(
+            "nobody waits for `{}` any longer; one that lives joins again by itself",
+            harmless(name)
+        ))?;
     }
     Ok(if members == 0 { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }

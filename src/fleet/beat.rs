@@ -84,8 +84,10 @@ pub(super) struct OtherMember {
 impl OtherMember {
     /// What it serves or is about to serve; nothing of one that is gone.
     pub(super) fn files(&self) -> OfferedFiles {
-        let file = |digest: &Box<str>| -> FileDigest { Some(digest.clone()).filter(|digest| **digest != *NO_FILE) };
-        let of_host = |(host, files): (&Box<str>, &Vec<Box<str>>)| (host.clone(), files.iter().map(file).collect());
+        let file =
+            |digest: &Box<str>| -> FileDigest { Some(digest.clone()).filter(|digest| **digest != *NO_FILE) };
+        let of_host =
+            |(host, files): (&Box<str>, &Vec<Box<str>>)| (host.clone(), files.iter().map(file).collect());
         if self.is_gone { OfferedFiles::new() } else { self.tables.iter().map(of_host).collect() }
     }
 }
@@ -129,7 +131,9 @@ pub(super) async fn beat(
     let tables: BTreeMap<Box<str>, Vec<&str>> = own
         .files
         .iter()
-        .map(|(host, files)| (host.clone(), files.iter().map(|file| file.as_deref().unwrap_or(NO_FILE)).collect()))
+        .map(|(host, files)| {
+            (host.clone(), files.iter().map(|file| file.as_deref().unwrap_or(NO_FILE)).collect())
+        })
         .collect();
     let revision = revision(&tables, &own.replaced_ago);
     // The files are as large as all the rest, and known where nothing has changed.
@@ -158,7 +162,8 @@ pub(super) async fn beat(
     let said = said.replace("\\u0000", "\\ufffd");
     let sql = "SELECT robots_gateway.beat($1::text::jsonb)::text";
     let heard: String = within(client.query_one(sql, &[&said])).await?.try_get(0)?;
-    let answer = serde_json::from_str(&heard)
-        .map_err(|error| FleetError::Schema(format!("the database of the fleet answers what is not understood: {error}")))?;
+    let answer = serde_json::from_str(&heard).map_err(|error| {
+        FleetError::Schema(format!("the database of the fleet answers what is not understood: {error}"))
+    })?;
     Ok((answer, revision))
 }

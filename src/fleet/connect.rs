@@ -47,7 +47,11 @@ pub(super) async fn connect_to_schema(config: &FleetConfig, news: Arc<Notify>) -
     let row = within(client.query_one("SELECT schema FROM robots_gateway.fleet", &[])).await?;
     let found: i32 = row.try_get(0)?;
     if found != SCHEMA {
-        let todo = if found > SCHEMA { "run the robots-gateway of that version" } else { "run `gatewayctl fleet init`" };
+        let todo = if found > SCHEMA {
+            "run the robots-gateway of that version"
+        } else {
+            "run `gatewayctl fleet init`"
+        };
         return Err(FleetError::Schema(format!(
             "the database of the fleet has schema {found}, and this program works with {SCHEMA}: {todo}"
         )));

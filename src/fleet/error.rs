@@ -43,7 +43,9 @@ fn told(error: &tokio_postgres::Error) -> String {
 /// What an SQLSTATE calls for.
 fn hint(code: &str) -> Option<&'static str> {
     Some(match code {
-        "3F000" | "42P01" | "42883" => "`gatewayctl fleet init` sets it up, and brings it to the version of this program",
+        "3F000" | "42P01" | "42883" => {
+            "`gatewayctl fleet init` sets it up, and brings it to the version of this program"
+        }
         "42501" => "the user needs the role robots_gateway_member: GRANT robots_gateway_member TO USER",
         "28P01" | "28000" => "see `password_file`, or PGPASSWORD, and pg_hba.conf",
         "25006" => "it is read-only, as a standby is: `database` has to name the primary",

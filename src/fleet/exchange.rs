@@ -102,8 +102,9 @@ impl Fleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
         let task = FleetTask::new(Arc::clone(&shared), stopped);
-        let thread =
-            std::thread::Builder::new().name("fleet".to_owned()).spawn(move || runtime.block_on(task.run()))?;
+        let thread = std::thread::Builder::new()
+            .name("fleet".to_owned())
+            .spawn(move || runtime.block_on(task.run()))?;
         Ok(Self { shared, stop, thread: Mutex::new(Some(thread)) })
     }
 
@@ -279,7 +280,9 @@ impl FleetTask {
         };
         let (mut answer, mut revision) = beat(client, &self.who, store, &own, state, self.revision).await?;
         if answer.stamp < self.applied {
-            tracing::warn!("the database of the fleet was set back: all members are asked anew what they serve");
+            tracing::warn!(
+                "the database of the fleet was set back: all members are asked anew what they serve"
+            );
             self.applied = 0;
             state.applied = 0;
             self.doubt();
@@ -330,7 +333,11 @@ impl FleetTask {
             self.applied = answer.stamp;
             return Ok(false);
         }
-        let mut news = FleetNews { stamp: answer.stamp, covers: if is_said { covers } else { 0 }, ..FleetNews::default() };
+        let mut news = FleetNews {
+            stamp: answer.stamp,
+            covers: if is_said { covers } else { 0 },
+            ..FleetNews::default()
+        };
         let mut wanted = Vec::new();
         for member in &answer.members {
             let files = member.files();
@@ -357,7 +364,13 @@ impl FleetTask {
     }
 
     /// How far this gateway may go after an answer.
-    fn stand(&mut self, answer: &BeatAnswer, files: &crate::record::OfferedFiles, is_said: bool, asked: Duration) {
+    fn stand(
+        &mut self,
+        answer: &BeatAnswer,
+        files: &crate::record::OfferedFiles,
+        is_said: bool,
+        asked: Duration,
+    ) {
         let standing = self.shared.standing();
         let settle = self.shared.config.settle;
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
@@ -383,10 +396,16 @@ impl FleetTask {
     async fn expire(&mut self, client: &Client, answer: &BeatAnswer) -> Result<(), FleetError> {
         let known = std::mem::take(&mut self.silent);
         for (store, beats, lease) in &answer.silent {
-            let since = known.get(store).filter(|(last, _)| last == beats).map_or_else(Instant::now, |(_, since)| *since);
+            let since = known
+                .get(store)
+                .filter(|(last, _)| last == beats)
+                .map_or_else(Instant::now, |(_, since)| *since);
             let lease = Duration::try_from_secs_f64(*lease).unwrap_or(self.who.lease);
             if since.elapsed() > lease.mul_f64(1.02) {
-                tracing::warn!(store, "a member of the fleet was silent for its whole lease: it counts as serving nothing");
+                tracing::warn!(
+                    store,
+                    "a member of the fleet was silent for its whole lease: it counts as serving nothing"
+                );
                 within(client.query_one("SELECT robots_gateway.expire($1, $2)", &[store, beats])).await?;
             }
             self.silent.insert(store.clone(), (*beats, since));
@@ -395,7 +414,8 @@ impl FleetTask {
     }
 
     fn show(&self, store: &str, answer: &BeatAnswer) {
-        let micros = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let micros =
+            |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let now = micros(SystemTime::now());
         let there = Duration::from_micros(u64::try_from(answer.now).unwrap_or_default()).as_secs_f64();
         let since = Duration::from_micros(u64::try_from(self.outbox.since).unwrap_or_default()).as_secs_f64();
@@ -415,7 +435,9 @@ impl FleetTask {
             let sql = "SELECT robots_gateway.mark($1)";
             loop {
                 let mark: i64 = within(client.query_one(sql, &[&store])).await?.try_get(0)?;
-                let sent = outbox::send(client, &shared.store, &store, mark, &*shared.ledger, &shared.recorder).await?;
+                let sent =
+                    outbox::send(client, &shared.store, &store, mark, &*shared.ledger, &shared.recorder)
+                        .await?;
                 if !sent.has_more {
                     break;
                 }

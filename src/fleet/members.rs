@@ -93,7 +93,8 @@ fn names(members: &[FleetMember]) -> HashSet<String> {
 
 const GONE: &str = "its lease has run out: it accuses nobody until the database hears of it again";
 
-const MEMBERS: &str = "SELECT name, store, version, generation, error, seen, outbox, outbox_since, serving::text,
+const MEMBERS: &str =
+    "SELECT name, store, version, generation, error, seen, outbox, outbox_since, serving::text,
     gone IS NOT NULL, extract(epoch FROM clock_timestamp() - seen)::float8
     FROM robots_gateway.member WHERE gone IS NULL OR gone_because = 'silent' ORDER BY name, store";
 
@@ -103,7 +104,9 @@ fn member(row: &Row, newest: i64) -> Result<FleetMember, FleetError> {
     let late = if is_gone {
         Some(GONE.to_owned())
     } else if silence > LATE {
-        Some(format!("nothing was heard of it for {silence:.0} s; it counts as serving until its lease runs out"))
+        Some(format!(
+            "nothing was heard of it for {silence:.0} s; it counts as serving until its lease runs out"
+        ))
     } else if generation < newest {
         let reason = error.as_ref().map_or(String::new(), |error| format!(": {error}"));
         Some(format!("it has applied generation {generation} of {newest}{reason}"))

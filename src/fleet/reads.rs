@@ -33,7 +33,8 @@ impl ReadsTaken {
         let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
         let end: String = within(client.query_one(sql, &[])).await?.try_get(0)?;
         let rows = within(client.query(READS, &[&self.before, &end, &store, &MOST])).await?;
-        let reads: Vec<ReadTotal> = rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
+        let reads: Vec<ReadTotal> =
+            rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
         if !reads.is_empty() {
             ledger.learn_reads(reads);
         }

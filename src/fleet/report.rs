@@ -39,7 +39,8 @@ pub fn counts(config: &FleetConfig, from: SystemTime, to: SystemTime) -> Result<
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
             i64::try_from(since).unwrap_or(i64::MAX / 2)
         };
-        let (first, end) = (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
+        let (first, end) =
+            (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
         let mut rows = ExportedRows::default();
         who_and_what(transaction.client(), &mut rows).await?;
         sums(transaction.client(), &mut rows, first, end).await?;
@@ -70,7 +71,8 @@ async fn who_and_what(client: &Client, rows: &mut ExportedRows) -> Result<(), Fl
         let words = [text(&row, 1)?, text(&row, 2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?];
         rows.subjects.insert(text(&row, 0)?, words);
     }
-    let sql = "SELECT id::text, kind, action, notice, version, tokens, rule, line FROM robots_gateway.decision";
+    let sql =
+        "SELECT id::text, kind, action, notice, version, tokens, rule, line FROM robots_gateway.decision";
     for row in client.query(sql, &[]).await? {
         let words =
             [text(&row, 1)?, text(&row, 2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?, text(&row, 6)?];

@@ -40,7 +40,9 @@ async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<
     let mut client = connect(config, Arc::default()).await?;
     let row = within(client.query_one("SELECT current_setting('server_version_num')::integer", &[])).await?;
     if row.try_get::<_, i32>(0)? < OLDEST_SERVER {
-        return Err(FleetError::Schema("the database is too old: expected PostgreSQL 15 or later".to_owned()));
+        return Err(FleetError::Schema(
+            "the database is too old: expected PostgreSQL 15 or later".to_owned(),
+        ));
     }
     let transaction = within(client.transaction()).await?;
     within(transaction.execute("SELECT pg_advisory_xact_lock(hashtext('robots_gateway.init'))", &[])).await?;

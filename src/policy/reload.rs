@@ -247,9 +247,9 @@ impl Reloader {
                     policy.evidence.faults().iter().map(ReportedFault::from).collect();
                 let mut errors: Vec<ReportedFault> =
                     unfit.iter().map(ReportedFault::from).chain(ranges).collect();
-                let adopted = self.offered(&policy).and_then(|()| {
-                    self.adopt(policy).map_err(|error| ReportedFault::from(&error))
-                });
+                let adopted = self
+                    .offered(&policy)
+                    .and_then(|()| self.adopt(policy).map_err(|error| ReportedFault::from(&error)));
                 let swap = adopted.unwrap_or_else(|fault| {
                     errors.push(fault);
                     PolicySwap { former: Arc::clone(&previous), current: previous }

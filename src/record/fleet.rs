@@ -228,7 +228,8 @@ mod tests {
         assert_eq!(standing.doubt(), Some(FleetDoubt::Isolated));
         standing.renew(FleetStanding::moment(), Duration::from_secs(60));
         assert_eq!(standing.doubt(), None);
-        standing.renew(FleetStanding::moment().saturating_sub(Duration::from_secs(90)), Duration::from_secs(60));
+        standing
+            .renew(FleetStanding::moment().saturating_sub(Duration::from_secs(90)), Duration::from_secs(60));
         assert_eq!(standing.doubt(), None, "an answer that came late takes nothing back");
         standing.set_joined(false);
         assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));

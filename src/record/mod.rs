@@ -58,9 +58,10 @@ pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use sights::{Sight, Sights};
 pub use store::{
     DecisionCount, ExportedRows, Filter, LossReason, MissingSpan, OTHER_PATHS, OutboxBatch, OutboxReader,
-    OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions, StoreReader,
-    StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, VersionRecord, Window,
-    copy_store, import_store,
+    OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal, RemovedCounts, RollupRow,
+    STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus,
+    StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, VersionRecord, Window, copy_store,
+    import_store,
 };
 pub use tally::{CountSubject, CountedDecision, Losses, OTHER_CRAWLERS, PathCounts};
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};

@@ -40,7 +40,10 @@ pub struct SkippedCounts {
 impl FleetPart {
     pub(super) fn sentences(&self) -> Vec<String> {
         let pending = self.outboxes.iter().map(|PendingOutbox { name, batches, since }| match batches {
-            0 => format!("Nothing was heard of {name} since {}: what it counts since then is missing.", timestamp(*since)),
+            0 => format!(
+                "Nothing was heard of {name} since {}: what it counts since then is missing.",
+                timestamp(*since)
+            ),
             _ => format!(
                 "{} of {name} on the way, the oldest since {}: what it counts since then is missing.",
                 amount(u64::try_from(*batches).unwrap_or_default(), "batch is", "batches are"),

@@ -4,8 +4,8 @@
 //! was seen. A violation without a counted read is less: the read may be too recent to count, or of another
 //! network.
 
-use super::fleet::FleetPart;
 use super::conduct::Conduct;
+use super::fleet::FleetPart;
 use super::{Report, ReportEntry, missing, unseen};
 use crate::identify::Proof;
 use std::cmp::Reverse;

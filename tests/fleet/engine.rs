@@ -50,13 +50,27 @@ impl Engine {
     /// A new, empty database cluster whose server runs.
     pub(crate) fn start() -> Self {
         let (folder, user) = (Folder::new(), user());
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).expect("the folder is the server's");
         }
         let mut engine = Self { folder, process: None, port, user };
         let data = engine.data();
-        engine.run("initdb", &["-D", data.to_str().expect("UTF-8"), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"]);
+        engine.run(
+            "initdb",
+            &[
+                "-D",
+                data.to_str().expect("UTF-8"),
+                "-A",
+                "trust",
+                "-U",
+                "postgres",
+                "--no-sync",
+                "-E",
+                "UTF8",
+            ],
+        );
         let config = format!(
             "\nport = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nmax_connections = 300\n\
              wal_level = replica\nhot_standby = on\n"
@@ -71,17 +85,24 @@ impl Engine {
     /// A standby of this one that is some moments behind at most.
     pub(crate) fn standby(&self) -> Self {
         let (folder, user) = (Folder::new(), self.user);
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).expect("the folder is the server's");
         }
         let mut engine = Self { folder, process: None, port, user };
         let data = engine.data();
         let from = format!("host=127.0.0.1 port={} user=postgres", self.port);
-        engine.run("pg_basebackup", &["-D", data.to_str().expect("UTF-8"), "-d", &from, "-R", "-c", "fast", "-X", "stream"]);
+        engine.run(
+            "pg_basebackup",
+            &["-D", data.to_str().expect("UTF-8"), "-d", &from, "-R", "-c", "fast", "-X", "stream"],
+        );
         // It follows nobody: all that comes from now on it has lost when it is promoted.
         let path = data.join("postgresql.auto.conf");
-        let text = format!("{}\nport = {port}\nprimary_conninfo = ''\n", std::fs::read_to_string(&path).expect("postgresql.auto.conf"));
+        let text = format!(
+            "{}\nport = {port}\nprimary_conninfo = ''\n",
+            std::fs::read_to_string(&path).expect("postgresql.auto.conf")
+        );
         std::fs::write(path, text).expect("postgresql.auto.conf");
         engine.resume();
         engine
@@ -92,7 +113,8 @@ impl Engine {
         self.sql("CHECKPOINT");
         self.kill();
         let path = self.data().join("postgresql.auto.conf");
-        let text = std::fs::read_to_string(&path).expect("postgresql.auto.conf") + &format!("\nport = {port}\n");
+        let text =
+            std::fs::read_to_string(&path).expect("postgresql.auto.conf") + &format!("\nport = {port}\n");
         std::fs::write(path, text).expect("postgresql.auto.conf");
         self.port = port;
         self.resume();
@@ -128,7 +150,8 @@ impl Engine {
     pub(crate) fn resume(&mut self) {
         let log = self.folder.path().join("log");
         let begun = within(PATIENCE, || {
-            let is_over = self.process.as_mut().is_none_or(|process| process.try_wait().expect("a child").is_some());
+            let is_over =
+                self.process.as_mut().is_none_or(|process| process.try_wait().expect("a child").is_some());
             if is_over {
                 let to = std::fs::File::options().create(true).append(true).open(&log).expect("a log");
                 let mut command = self.command("postgres");
@@ -137,7 +160,11 @@ impl Engine {
             }
             self.try_sql("SELECT 1").map(drop)
         });
-        assert!(begun.is_some(), "the server does not start: {}", std::fs::read_to_string(log).unwrap_or_default());
+        assert!(
+            begun.is_some(),
+            "the server does not start: {}",
+            std::fs::read_to_string(log).unwrap_or_default()
+        );
     }
 
     /// Every process of the server.
@@ -151,7 +178,10 @@ impl Engine {
 
     fn signal(&self, name: &str) {
         for process in self.processes() {
-            let _ = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill")
+                .args([&format!("-{name}"), &process.to_string()])
+                .stderr(Stdio::null())
+                .status();
         }
     }
 
@@ -188,7 +218,19 @@ impl Engine {
 
     fn try_sql(&self, sql: &str) -> Option<String> {
         let mut command = self.command("psql");
-        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "postgres", "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+        command.args([
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &self.port.to_string(),
+            "-U",
+            "postgres",
+            "-AtqX",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-c",
+            sql,
+        ]);
         let done = command.env("PGCONNECT_TIMEOUT", "2").output().expect("psql can be started");
         done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
     }
@@ -202,4 +244,3 @@ impl Drop for Engine {
         let _ = std::fs::set_permissions(self.data(), std::fs::Permissions::from_mode(0o777));
     }
 }
-

@@ -102,7 +102,12 @@ fn a_member_that_stops_sends_all_and_leaves_at_once() {
     let report = scene.fleet_report(&a);
     assert_eq!(requests(&report), answered, "{}", report["fleet"]);
     let overview = scene.ctl(&a, &["fleet", "--format", "json"]).exits(0).json();
-    let names: Vec<&str> = overview["members"].as_array().expect("members").iter().filter_map(|one| one["name"].as_str()).collect();
+    let names: Vec<&str> = overview["members"]
+        .as_array()
+        .expect("members")
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
     assert_eq!(names, ["a"]);
 }
 
@@ -111,7 +116,9 @@ fn a_standby_that_lost_its_last_second_is_told_again() {
     let scene = Scene::new();
     let a = scene.member("a", ROBOTS, "0s", "settle = \"0s\"");
     stands(&a, "member");
-    let mark = || scene.engine.sql("SELECT coalesce(sum(sequence), 0) FROM robots_gateway.writer").parse().unwrap_or(0);
+    let mark = || {
+        scene.engine.sql("SELECT coalesce(sum(sequence), 0) FROM robots_gateway.writer").parse().unwrap_or(0)
+    };
     ask_while(&[&a], || within(PATIENCE, || (mark() > 0).then_some(())).expect("a batch is taken"));
     // What comes after this copy was made is what the standby loses.
     let mut standby = scene.engine.standby();

@@ -39,7 +39,8 @@ impl Scene {
     /// A member with this robots.txt.
     #[track_caller]
     pub(crate) fn member(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Daemon {
-        let table = format!("[fleet]\ndatabase = \"{}\"\nname = \"{name}\"\n{keys}", self.engine.url("gateway"));
+        let table =
+            format!("[fleet]\ndatabase = \"{}\"\nname = \"{name}\"\n{keys}", self.engine.url("gateway"));
         let state = self.state(name);
         Daemon::with(robots)
             .in_front_of(&self.origin)
@@ -121,4 +122,3 @@ pub(crate) fn stands(member: &Daemon, standing: &str) {
     });
     assert!(found.is_some(), "{standing}: {last}; {}", member.log.text());
 }
-

@@ -130,7 +130,12 @@ impl Past {
     }
 
     /// Hosts that are told apart for the first time have the past of what they belonged to.
-    pub(super) fn add_hosts<'a>(&mut self, names: impl Iterator<Item = &'a Box<str>>, process: &str, moment: Moment) {
+    pub(super) fn add_hosts<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a Box<str>>,
+        process: &str,
+        moment: Moment,
+    ) {
         let is_whole = self.lost_until.is_none_or(|until| until <= moment.at);
         let unknown: Vec<&Box<str>> = names.filter(|name| !self.hosts.contains_key(*name)).collect();
         let added: Vec<(Box<str>, HostPast)> = unknown
@@ -223,8 +228,9 @@ impl Past {
             past.history.prune(period, now);
         }
         let tables: Vec<&FilesByHost> = self.processes.values().map(|serving| &serving.table).collect();
-        let is_named =
-            |pattern: &str| tables.iter().any(|table| table.contains_key(pattern)) || self.fleet.names(pattern);
+        let is_named = |pattern: &str| {
+            tables.iter().any(|table| table.contains_key(pattern)) || self.fleet.names(pattern)
+        };
         self.hosts.retain(|pattern, past| is_named(pattern) || past.history.has_past());
         let named: Vec<FileDigest> =
             tables.iter().flat_map(|table| table.values()).chain(self.fleet.files()).cloned().collect();

@@ -16,7 +16,8 @@ use std::path::Path;
 /// When it cannot be written.
 pub fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
     if path.symlink_metadata().is_ok() {
-        let message = format!("{}: there is something already; name a file that does not exist", path.display());
+        let message =
+            format!("{}: there is something already; name a file that does not exist", path.display());
         return Err(StoreError::new(StoreErrorKind::Io, message));
     }
     let mut database = Sqlite::open(path)?;
@@ -121,7 +122,17 @@ fn reads(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> R
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
              count = count + excluded.count",
-            &[who, version, in_force, host, network, Integer(*first), Integer(*last), count(*sum), Text(rules)],
+            &[
+                who,
+                version,
+                in_force,
+                host,
+                network,
+                Integer(*first),
+                Integer(*last),
+                count(*sum),
+                Text(rules),
+            ],
         )?;
     }
     Ok(())

@@ -9,9 +9,9 @@ mod of_batch;
 mod reader;
 mod rows;
 
+pub(super) use of_batch::unseen_row;
 pub use reader::{OutboxBatch, OutboxReader, OutboxState};
 pub use rows::{ExportedRows, PathRow, PresenceRow, ReadRow, RollupRow};
-pub(super) use of_batch::unseen_row;
 pub(super) use rows::{RowId, path_counts};
 
 use super::database::{Database, SqlValue, transaction};
@@ -23,7 +23,6 @@ const KEPT: i64 = 24 * 3_600 * 1_000_000;
 
 /// What is sealed at once: more is sealed in several pieces.
 const SEALED_AT_ONCE: i64 = 400;
-
 
 fn is_shared<D: Database>(database: &mut D) -> Result<bool, StoreError> {
     let found = database.number("SELECT value FROM meta WHERE name = 'is_shared'", &[])?;
@@ -114,7 +113,10 @@ pub(super) fn prune<D: Database>(database: &mut D, most: u64, now: i64) -> Resul
         let oldest = "DELETE FROM outbox WHERE last IN
                       (SELECT last FROM outbox WHERE sealed = 1 ORDER BY taken = 0, last LIMIT 100)";
         let gone = database.run(oldest, &[])?;
-        tracing::warn!(pieces = gone, "the outbox of the fleet takes too much room in the store: its oldest pieces go");
+        tracing::warn!(
+            pieces = gone,
+            "the outbox of the fleet takes too much room in the store: its oldest pieces go"
+        );
     }
     Ok(())
 }

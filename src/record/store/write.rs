@@ -144,7 +144,10 @@ impl<D: Database> Writing<'_, D> {
             account.presence.iter().map(|(day, _)| *day).max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, account.is_deserving, today)?;
         let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
-        let who = SubjectRow { id: self.subject(named)?, name: self.shared.as_mut().map(|all| all.subject_of(named)) };
+        let who = SubjectRow {
+            id: self.subject(named)?,
+            name: self.shared.as_mut().map(|all| all.subject_of(named)),
+        };
         let id = who.id;
         for (day, seen) in &account.presence {
             self.presence(id, *day, *seen)?;

@@ -68,7 +68,8 @@ impl OutboxReader {
         let last = self.connection.query_row(last, [], |row| row.get(0)).optional()?.unwrap_or_default();
         let sql = "SELECT count(*) FILTER (WHERE sealed = 1) + (count(*) FILTER (WHERE sealed = 0) > 0),
                    coalesce(min(written), 0) FROM outbox WHERE last > ?1";
-        let (waiting, since) = self.connection.query_row(sql, [mark], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (waiting, since) =
+            self.connection.query_row(sql, [mark], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(OutboxState { last, waiting, since })
     }
 
