@@ -86,7 +86,7 @@ fn fleet(text: &mut Exposition, admin: &Admin) {
         .sample(&[], status.outbox);
     text.gauge("fleet_outbox_age_seconds", "How long the oldest of them has waited.")
         .sample(&[], status.outbox_seconds);
-    text.counter("fleet_mark_total", "The last piece of the outbox that the fleet's database has.")
+    text.gauge("fleet_mark", "The last piece of the outbox that the fleet's database has.")
         .sample(&[], status.mark);
     let help = "How far the time of day is ahead of that of the fleet's database.";
     text.gauge("fleet_clock_offset_seconds", help).sample(&[], status.clock_offset_seconds);

@@ -9,7 +9,7 @@ use super::file::{AddressesKey, ConfigFile, LogFormatKey, LogTable, TimeoutsTabl
 use super::fleet;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
-use super::limits::ConnectionLimits;
+use super::limits::{self, ConnectionLimits};
 use super::listener::Listening;
 use super::modes;
 use super::origin::Origin;
@@ -86,7 +86,7 @@ pub(super) fn build(
         Listening::build(&mut file, base, arguments, &mut faults);
     let limits = ConnectionLimits::from_table(std::mem::take(&mut file.limits), &mut faults);
     let admin = admin(&file, arguments, &mut faults);
-    let threads = threads(file.threads.take(), arguments, &mut faults);
+    let threads = limits::threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
@@ -186,26 +186,6 @@ fn admin(file: &ConfigFile, arguments: &Arguments, faults: &mut Faults<'_>) -> O
         );
     }
     Some(address)
-}
-
-fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
-    let possible = |threads: usize| (1..=1_024).contains(&threads);
-    let hint = "write a number from 1 to 1024";
-    match (arguments.threads, written) {
-        (Some(threads), _) if !possible(threads) => {
-            faults.option(format!("--threads: `{threads}` is no number of worker threads"), hint);
-            threads
-        }
-        (Some(threads), _) => threads,
-        (None, Some(written)) => {
-            if !possible(*written.as_ref()) {
-                let message = format!("`{}` is no number of worker threads", written.as_ref());
-                faults.push(written.span(), message, hint);
-            }
-            written.into_inner()
-        }
-        (None, None) => defaults::threads(),
-    }
 }
 
 fn robots_max_size(file: &ConfigFile, faults: &mut Faults<'_>) -> usize {

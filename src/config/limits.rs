@@ -2,6 +2,7 @@
 //!
 //! How long they may take is said by `[timeouts]`. The reasons for the defaults stand in [`super::defaults`].
 
+use super::arguments::Arguments;
 use super::build::Faults;
 use super::defaults;
 use super::values::SizeValue;
@@ -130,4 +131,29 @@ fn header_size(value: Option<Spanned<SizeValue>>, faults: &mut Faults<'_>) -> us
         faults.push(value.span(), "`header_size` is out of range", "write a size from `4KiB` to `1MiB`");
     }
     usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// How many threads serve.
+pub(super) fn threads(
+    written: Option<Spanned<usize>>,
+    arguments: &Arguments,
+    faults: &mut Faults<'_>,
+) -> usize {
+    let possible = |threads: usize| (1..=1_024).contains(&threads);
+    let hint = "write a number from 1 to 1024";
+    match (arguments.threads, written) {
+        (Some(threads), _) if !possible(threads) => {
+            faults.option(format!("--threads: `{threads}` is no number of worker threads"), hint);
+            threads
+        }
+        (Some(threads), _) => threads,
+        (None, Some(written)) => {
+            if !possible(*written.as_ref()) {
+                let message = format!("`{}` is no number of worker threads", written.as_ref());
+                faults.push(written.span(), message, hint);
+            }
+            written.into_inner()
+        }
+        (None, None) => defaults::threads(),
+    }
 }

@@ -84,10 +84,10 @@ pub(super) struct OtherMember {
 impl OtherMember {
     /// What it serves or is about to serve; nothing of one that is gone.
     pub(super) fn files(&self) -> OfferedFiles {
-        let file =
-            |digest: &Box<str>| -> FileDigest { Some(digest.clone()).filter(|digest| **digest != *NO_FILE) };
-        let of_host =
-            |(host, files): (&Box<str>, &Vec<Box<str>>)| (host.clone(), files.iter().map(file).collect());
+        let file = |digest: &str| -> FileDigest { Some(digest.into()).filter(|_| digest != NO_FILE) };
+        let of_host = |(host, files): (_, &Vec<Box<str>>)| -> (Box<str>, _) {
+            (Box::clone(host), files.iter().map(|digest| file(digest)).collect())
+        };
         if self.is_gone { OfferedFiles::new() } else { self.tables.iter().map(of_host).collect() }
     }
 }

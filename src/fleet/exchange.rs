@@ -3,16 +3,12 @@
 use super::FleetError;
 use super::beat::{BeatAnswer, BeatState, Speaker, beat};
 use super::connect::{connect_to_schema, within};
+use super::membership::FleetShared;
 use super::outbox::{self, SentOutbox};
 use super::reads::ReadsTaken;
-use crate::config::{Config, FleetConfig};
-use crate::record::{FleetLedger, FleetNews, FleetStanding, ReadBook, Recorder, file_bytes};
-use serde::Serialize;
+use crate::record::{FleetNews, FleetStanding, OfferedFiles, file_bytes};
 use std::collections::{BTreeMap, HashMap};
-use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio_postgres::Client;
@@ -32,116 +28,8 @@ const LAST: Duration = Duration::from_secs(5);
 /// How often it is seen to that the database is kept small.
 const HOUSE: Duration = Duration::from_secs(3_600);
 
-/// Membership in a fleet, while the gateway runs.
-#[derive(Debug)]
-pub struct Fleet {
-    shared: Arc<FleetShared>,
-    stop: watch::Sender<bool>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What a member is doing; field names are public API.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct FleetStatus {
-    /// Its name.
-    pub name: String,
-    /// The id of its store.
-    pub store: String,
-    /// `joining`, `member`, or `isolated`: then nobody is accused.
-    pub standing: &'static str,
-    /// Why the database cannot be used.
-    pub error: Option<String>,
-    /// How many seconds ago the database last answered; null where it never has.
-    pub lag_seconds: Option<f64>,
-    /// How many batches of counts wait for it.
-    pub outbox: i64,
-    /// For how many seconds the oldest has waited.
-    pub outbox_seconds: f64,
-    /// The last piece of the outbox that it has.
-    pub mark: i64,
-    /// How far the time of day here is ahead of the database's, in seconds. Nothing rests on it.
-    pub clock_offset_seconds: f64,
-    /// The generation that was applied last.
-    pub generation: i64,
-    /// Whom the last change here waits for.
-    pub waits_for: Vec<String>,
-}
-
-#[derive(Debug)]
-struct FleetShared {
-    config: FleetConfig,
-    store: PathBuf,
-    ledger: Arc<dyn FleetLedger>,
-    reads: Arc<ReadBook>,
-    recorder: Arc<Recorder>,
-    status: Mutex<(FleetStatus, Option<Instant>)>,
-}
-
-impl Fleet {
-    /// Becomes a member, on a thread of its own.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
-    pub fn start(
-        config: &Config,
-        fleet: &FleetConfig,
-        ledger: Arc<dyn FleetLedger>,
-        reads: &Arc<ReadBook>,
-        recorder: &Arc<Recorder>,
-    ) -> io::Result<Self> {
-        reads.fleet.begin();
-        let status = FleetStatus { name: fleet.name.clone(), ..FleetStatus::default() };
-        let shared = Arc::new(FleetShared {
-            config: fleet.clone(),
-            store: config.store.path.clone(),
-            ledger,
-            reads: Arc::clone(reads),
-            recorder: Arc::clone(recorder),
-            status: Mutex::new((status, None)),
-        });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = watch::channel(false);
-        let task = FleetTask::new(Arc::clone(&shared), stopped);
-        let thread = std::thread::Builder::new()
-            .name("fleet".to_owned())
-            .spawn(move || runtime.block_on(task.run()))?;
-        Ok(Self { shared, stop, thread: Mutex::new(Some(thread)) })
-    }
-
-    /// What the member is doing.
-    pub fn status(&self) -> FleetStatus {
-        let (mut status, last) = self.shared.status().clone();
-        status.standing = match self.shared.standing().doubt() {
-            None => "member",
-            Some(crate::record::FleetDoubt::Joining) => "joining",
-            Some(crate::record::FleetDoubt::Isolated) => "isolated",
-        };
-        status.lag_seconds = last.map(|last| last.elapsed().as_secs_f64());
-        status
-    }
-
-    /// Sends the last counts and leaves: others need not wait for this gateway any more. The store is closed before.
-    pub fn close(&self) {
-        let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // It has no way to fail but a panic, which its own hook has reported.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl FleetShared {
-    fn status(&self) -> std::sync::MutexGuard<'_, (FleetStatus, Option<Instant>)> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn standing(&self) -> &FleetStanding {
-        &self.reads.fleet
-    }
-}
-
 /// What is known between two beats.
-struct FleetTask {
+pub(super) struct FleetTask {
     shared: Arc<FleetShared>,
     stopped: watch::Receiver<bool>,
     who: Speaker,
@@ -170,7 +58,7 @@ enum BeatOutcome {
 }
 
 impl FleetTask {
-    fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let started = i64::try_from(started.as_micros()).unwrap_or(i64::MAX);
         let (name, lease) = (shared.config.name.clone(), shared.config.lease);
@@ -192,7 +80,7 @@ impl FleetTask {
         }
     }
 
-    async fn run(mut self) {
+    pub(super) async fn run(mut self) {
         let (mut pause, longest) = RETRY;
         while !self.is_stopped() {
             let begun = Instant::now();
@@ -364,13 +252,7 @@ impl FleetTask {
     }
 
     /// How far this gateway may go after an answer.
-    fn stand(
-        &mut self,
-        answer: &BeatAnswer,
-        files: &crate::record::OfferedFiles,
-        is_said: bool,
-        asked: Duration,
-    ) {
+    fn stand(&mut self, answer: &BeatAnswer, files: &OfferedFiles, is_said: bool, asked: Duration) {
         let standing = self.shared.standing();
         let settle = self.shared.config.settle;
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
@@ -384,7 +266,7 @@ impl FleetTask {
         }
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
-        standing.clear(files.clone(), answer.behind.clone(), is_acknowledged);
+        standing.clear(files, answer.behind.clone(), is_acknowledged);
         if is_acknowledged && standing.may_go_on() {
             let ledger = Arc::clone(&self.shared.ledger);
             // A reload may take its time, and the next beat must not wait for it.
@@ -424,6 +306,7 @@ impl FleetTask {
         (status.0.outbox, status.0.mark) = (self.outbox.waiting, self.outbox.mark);
         status.0.outbox_seconds = if self.outbox.waiting > 0 { (now - since).max(0.0) } else { 0.0 };
         status.0.clock_offset_seconds = now - there;
+        status.0.generation = answer.generation;
         status.0.waits_for.clone_from(&answer.behind);
         status.1 = Some(Instant::now());
     }

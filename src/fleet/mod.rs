@@ -1,4 +1,4 @@
-//! Several gateways as one: what members of a fleet tell each other by way of a PostgreSQL database.
+//! Several gateways as one: what members of a fleet tell each other by way of a database.
 //!
 //! The store in the state folder stays the truth of its gateway, and no request ever waits for the database, or asks it.
 //! One thread with a bounded memory does all of this; it tells the database that its gateway lives once a second (a
@@ -35,6 +35,7 @@ mod connect;
 mod error;
 mod exchange;
 mod members;
+mod membership;
 mod outbox;
 mod reads;
 mod report;
@@ -42,8 +43,8 @@ mod setup;
 mod tls;
 
 pub use error::FleetError;
-pub use exchange::{Fleet, FleetStatus};
 pub use members::{FleetMember, FleetOverview, WaitingOutbox, forget, overview};
+pub use membership::{Fleet, FleetStatus};
 pub use report::{FleetCounts, counts};
 pub use setup::{SetUp, set_up};
 

@@ -28,7 +28,7 @@ impl ReadsTaken {
     ) -> Result<(), FleetError> {
         let timeline = stamp >> 40;
         if self.before.is_empty() || self.timeline != timeline {
-            self.before = "0".to_owned();
+            "0".clone_into(&mut self.before);
         }
         let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
         let end: String = within(client.query_one(sql, &[])).await?.try_get(0)?;

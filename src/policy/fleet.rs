@@ -19,7 +19,7 @@ fn offered(policy: &Policy) -> OfferedFiles {
 
 fn bytes(policy: &Policy) -> BTreeMap<Box<str>, Vec<u8>> {
     let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
-    files.map(|file| (file.digest.clone(), file.bytes.to_vec())).collect()
+    files.map(|file| (file.digest.clone(), file.bytes.clone())).collect()
 }
 
 /// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
@@ -27,7 +27,7 @@ fn bytes(policy: &Policy) -> BTreeMap<Box<str>, Vec<u8>> {
 pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
     let policy = reloader.current();
     let served = standing.offer(offered(&policy), BTreeMap::new(), START_PATIENCE);
-    standing.withdraw();
+    standing.serves(offered(&policy));
     if let Err(behind) = served {
         tracing::warn!(
             behind = behind.join(", "),
@@ -42,7 +42,7 @@ impl Reloader {
     /// yet.
     pub(super) fn offered(&self, next: &Policy) -> Result<(), ReportedFault> {
         let standing = &self.reads.fleet;
-        standing.offer(offered(next), bytes(next), PATIENCE).map_err(|behind| {
+        standing.offer(offered(next), bytes(next), Duration::ZERO).map_err(|behind| {
             let whom = match behind.len() {
                 0 => "the database of the fleet, which cannot be asked".to_owned(),
                 1..=4 => behind.join(", "),
@@ -55,6 +55,21 @@ impl Reloader {
             let path = next.config.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
             ReportedFault { path, line: None, column: None, message }
         })
+    }
+}
+
+impl Reloader {
+    /// Whether something waits for the others.
+    pub(super) fn waits_for_fleet(&self) -> bool {
+        self.reads.fleet.wanted().is_some()
+    }
+
+    /// Waits a little until the others know of it.
+    pub(super) fn wait_for_fleet(&self) {
+        if let Some((wanted, bytes)) = self.reads.fleet.wanted() {
+            // Whether they do is seen when it is offered again.
+            let _ = self.reads.fleet.offer(wanted, bytes, PATIENCE);
+        }
     }
 }
 

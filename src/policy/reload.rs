@@ -212,10 +212,19 @@ impl Reloader {
     /// # Errors
     /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
-        let _turn = self.turn.take(PATIENCE).ok_or(Busy)?;
+        let mut turn = self.turn.take(PATIENCE).ok_or(Busy)?;
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
-        let (swap, errors) = self.attempt(LoadOptions { accept_empty, names, ..LoadOptions::default() });
+        let manner = LoadOptions { accept_empty, names, ..LoadOptions::default() };
+        let (mut swap, mut errors) = self.attempt(manner);
+        if self.waits_for_fleet() {
+            // What the others answer is taken up in a turn of its own.
+            drop(turn);
+            self.wait_for_fleet();
+            turn = self.turn.take(PATIENCE).ok_or(Busy)?;
+            (swap, errors) = self.attempt(manner);
+        }
+        let _turn = turn;
         let report = self.report(&swap.former, &swap.current, &errors);
         self.counts.count(report.result);
         let mut known = self.known();

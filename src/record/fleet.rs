@@ -14,6 +14,9 @@ use tokio::sync::Notify;
 /// Which files stand at which hosts, or are about to: `example.org`, `*.example.org`, or `*` for every other host.
 pub type OfferedFiles = BTreeMap<Box<str>, BTreeSet<FileDigest>>;
 
+/// The bytes of files by their SHA-256.
+pub type FileBytes = BTreeMap<Box<str>, Vec<u8>>;
+
 /// What of other members is new.
 #[derive(Clone, Debug, Default)]
 pub struct FleetNews {
@@ -35,7 +38,7 @@ pub struct OwnFiles {
     /// Files by hosts, those that wait for the others among them.
     pub files: OfferedFiles,
     /// Their bytes by SHA-256.
-    pub bytes: BTreeMap<Box<str>, Vec<u8>>,
+    pub bytes: FileBytes,
     /// How many seconds ago anything was last replaced there.
     pub replaced_ago: BTreeMap<Box<str>, u64>,
     /// The last entry of the ledger.
@@ -88,16 +91,18 @@ pub struct FleetStanding {
 
 #[derive(Debug, Default)]
 struct StandingState {
+    /// What is served already.
+    served: OfferedFiles,
     /// What every other member has acknowledged.
     cleared: OfferedFiles,
     /// What a reload would have this gateway serve.
     wanted: Option<OfferedFiles>,
-    wanted_bytes: BTreeMap<Box<str>, Vec<u8>>,
+    wanted_bytes: FileBytes,
     /// Whom that waits for.
     behind: Vec<String>,
 }
 
-/// A way to serve files everywhere.
+/// Whether all of these files are among those.
 fn is_within(files: &OfferedFiles, all: &OfferedFiles) -> bool {
     files.iter().all(|(host, files)| all.get(host).is_some_and(|known| files.is_subset(known)))
 }
@@ -135,16 +140,17 @@ impl FleetStanding {
     pub fn set_joined(&self, has_joined: bool) {
         self.has_joined.store(has_joined, Ordering::Release);
         if !has_joined {
-            // Others need not wait for it any more.
+            // Others need not wait for it any more, and what it said may be forgotten.
             self.until.store(0, Ordering::Release);
+            self.state().cleared.clear();
         }
     }
 
     /// Every other member knows that this one may serve these files.
-    pub fn clear(&self, files: OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
+    pub fn clear(&self, files: &OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
         let mut state = self.state();
         if is_acknowledged {
-            state.cleared = files;
+            state.cleared.clone_from(files);
         }
         state.behind = behind;
         drop(state);
@@ -158,7 +164,7 @@ impl FleetStanding {
     pub fn offer(
         &self,
         files: OfferedFiles,
-        bytes: BTreeMap<Box<str>, Vec<u8>>,
+        bytes: FileBytes,
         patience: Duration,
     ) -> Result<(), Vec<String>> {
         if !self.is_member.load(Ordering::Relaxed) {
@@ -166,11 +172,11 @@ impl FleetStanding {
         }
         let deadline = Instant::now() + patience;
         let mut state = self.state();
-        if !is_within(&files, &state.cleared) {
+        if !self.may_serve(&files, &state) {
             (state.wanted, state.wanted_bytes) = (Some(files.clone()), bytes);
             self.wake.notify_one();
         }
-        while !is_within(&files, &state.cleared) {
+        while !self.may_serve(&files, &state) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(state.behind.clone());
@@ -178,11 +184,25 @@ impl FleetStanding {
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        state.served = files;
         Ok(())
     }
 
+    /// Whether these files are served already, or may be. After its lease a member's word may be forgotten.
+    fn may_serve(&self, files: &OfferedFiles, state: &StandingState) -> bool {
+        let is_heard = || self.doubt() != Some(FleetDoubt::Isolated);
+        is_within(files, &state.served) || (is_within(files, &state.cleared) && is_heard())
+    }
+
+    /// These files are served, whatever the others know.
+    pub fn serves(&self, files: OfferedFiles) {
+        let mut state = self.state();
+        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        state.served = files;
+    }
+
     /// What is offered, where that waits.
-    pub fn wanted(&self) -> Option<(OfferedFiles, BTreeMap<Box<str>, Vec<u8>>)> {
+    pub fn wanted(&self) -> Option<(OfferedFiles, FileBytes)> {
         let state = self.state();
         state.wanted.clone().map(|wanted| (wanted, state.wanted_bytes.clone()))
     }
@@ -196,7 +216,7 @@ impl FleetStanding {
     /// Whether what is offered need not wait any more.
     pub fn may_go_on(&self) -> bool {
         let state = self.state();
-        state.wanted.as_ref().is_some_and(|wanted| is_within(wanted, &state.cleared))
+        state.wanted.as_ref().is_some_and(|wanted| self.may_serve(wanted, &state))
     }
 
     fn state(&self) -> MutexGuard<'_, StandingState> {
@@ -239,12 +259,13 @@ mod tests {
     fn what_is_offered_waits_until_all_know_of_it() {
         let standing = FleetStanding::default();
         standing.begin();
-        standing.clear(files("*", "a"), vec!["b".to_owned()], true);
+        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        standing.clear(&files("*", "a"), vec!["b".to_owned()], true);
         assert_eq!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO), Ok(()));
         let offered = standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO);
         assert_eq!(offered, Err(vec!["b".to_owned()]));
         assert!(standing.wanted().is_some() && !standing.may_go_on());
-        standing.clear(files("*", "b"), Vec::new(), true);
+        standing.clear(&files("*", "b"), Vec::new(), true);
         assert!(standing.may_go_on());
         assert_eq!(standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO), Ok(()));
         assert!(standing.wanted().is_none());

@@ -37,7 +37,8 @@ pub use error::{StoreError, StoreErrorKind};
 pub use import::import as import_store;
 pub use losses::{LossReason, MissingSpan};
 pub use outbox::{
-    ExportedRows, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
+    ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
+    UnseenRow,
 };
 pub use reader::{
     DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,

@@ -10,6 +10,8 @@
 
 mod engine;
 mod exactness;
+mod fairness;
+mod pace;
 mod scene;
 #[expect(
     dead_code,

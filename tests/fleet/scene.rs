@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::support::command::ctl;
 use crate::support::wait::within;
-use crate::support::{Daemon, Ended, Folder, Nginx};
+use crate::support::{Builder, Daemon, Ended, Folder, Nginx};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,24 +31,59 @@ impl Scene {
         self.folder.join(name)
     }
 
-    /// A file of the scene.
-    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        self.folder.write(name, content)
-    }
-
     /// A member with this robots.txt.
     #[track_caller]
     pub(crate) fn member(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Daemon {
+        self.builder(name, robots, notice, keys).start()
+    }
+
+    /// The same, of a file that was published long ago.
+    #[track_caller]
+    pub(crate) fn published(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Daemon {
+        self.builder(name, robots, notice, keys).published().start()
+    }
+
+    /// The same with another line of the configuration.
+    #[track_caller]
+    pub(crate) fn published_with(
+        &self,
+        name: &str,
+        robots: &str,
+        notice: &str,
+        keys: &str,
+        line: &str,
+    ) -> Daemon {
+        self.builder(name, robots, notice, keys).set(line).published().start()
+    }
+
+    /// The same in a mode.
+    #[track_caller]
+    pub(crate) fn published_in(&self, name: &str, robots: &str, mode: &str, keys: &str) -> Daemon {
+        self.builder(name, robots, "1h", keys).in_mode(mode).published().start()
+    }
+
+    fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {
         let table =
             format!("[fleet]\ndatabase = \"{}\"\nname = \"{name}\"\n{keys}", self.engine.url("gateway"));
         let state = self.state(name);
         Daemon::with(robots)
             .in_front_of(&self.origin)
             .with_notice(notice)
+            .set("journal_rate = \"off\"")
             .table(&table)
             .arg("--state-dir")
             .arg(state.to_str().expect("UTF-8"))
-            .start()
+    }
+
+    /// Has a publisher say that a member is gone.
+    #[track_caller]
+    pub(crate) fn forget(&self, name: &str) {
+        let table = format!(
+            "[fleet]\ndatabase = \"{}\"\n[[sites]]\norigin = \"http://127.0.0.1:9\"\n",
+            self.engine.url("publisher")
+        );
+        let config = self.folder.write("publisher.toml", table);
+        ctl(["fleet", "forget", name, "--config", config.to_str().expect("UTF-8")]).exits(0);
     }
 
     /// Runs `gatewayctl` with the configuration of a member.

@@ -11,7 +11,7 @@ mod rows;
 
 pub(super) use of_batch::unseen_row;
 pub use reader::{OutboxBatch, OutboxReader, OutboxState};
-pub use rows::{ExportedRows, PathRow, PresenceRow, ReadRow, RollupRow};
+pub use rows::{ExportedRows, LossRow, PathRow, PresenceRow, ReadRow, RollupRow, UnseenRow};
 pub(super) use rows::{RowId, path_counts};
 
 use super::database::{Database, SqlValue, transaction};

@@ -27,6 +27,12 @@ pub type PathRow = ((i64, Box<str>, Box<str>), [u64; 6]);
 /// first and the last instant, how many; and the place of the last one in the order of the ledger of whoever saw it.
 pub type ReadRow = ((Box<str>, Box<str>, i64, Box<str>, Box<str>), (Box<str>, i64, i64, u64, u64));
 
+/// Start, span and kind of what is missing, and how many.
+pub type LossRow = ((i64, i64, Box<str>), u64);
+
+/// Site and reason where reads may have gone unseen, and the first and last instant.
+pub type UnseenRow = ((Box<str>, Box<str>), (i64, i64));
+
 /// Rows of several tables. Words are those of the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportedRows {
@@ -46,10 +52,10 @@ pub struct ExportedRows {
     pub versions: Vec<(Box<str>, Box<str>, i64, i64)>,
     /// Files in base64, by SHA-256.
     pub robots: BTreeMap<Box<str>, String>,
-    /// Start, span and kind of what is missing, and how many.
-    pub losses: Vec<((i64, i64, Box<str>), u64)>,
-    /// Site and reason where reads may have gone unseen, and the first and last instant.
-    pub unseen: Vec<((Box<str>, Box<str>), (i64, i64))>,
+    /// What is missing.
+    pub losses: Vec<LossRow>,
+    /// Where reads may have gone unseen.
+    pub unseen: Vec<UnseenRow>,
     /// Since and until of the times within which a process ended without writing what it had counted last.
     pub unclean: BTreeSet<(i64, i64)>,
 }
