@@ -74,7 +74,6 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
-    reloader.keep_history().map_err(running)?;
     let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
@@ -121,13 +120,14 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     served.map_err(running)
 }
 
-/// Joins the fleet, where there is one, and lets the others know what is served here before anybody can read it.
+/// Looks after the past of hosts from now on. Joins the fleet, where there is one, and lets the others know what is served here before anybody can read it.
 fn member(
     config: &Config,
     reloader: &Arc<Reloader>,
     reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
 ) -> std::io::Result<Option<Arc<Fleet>>> {
+    reloader.keep_history()?;
     let Some(fleet) = &config.fleet else { return Ok(None) };
     let ledger: Arc<dyn FleetLedger> = Arc::clone(reloader) as _;
     let fleet = Fleet::start(config, fleet, ledger, reads, recorder)?;

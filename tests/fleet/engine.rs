@@ -1,4 +1,4 @@
-//! A real PostgreSQL in a folder of its own, and ways to hurt it.
+//! A real `PostgreSQL` in a folder of its own, and ways to hurt it.
 
 use crate::support::Folder;
 use crate::support::wait::within;

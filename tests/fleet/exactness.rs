@@ -1,6 +1,6 @@
 //! After every trouble the report of the fleet is the sum of its members' reports, to the last count.
 
-use crate::scene::{PATIENCE, Scene, requests, stands};
+use crate::scene::{PATIENCE, Scene, ctl_of, fleet_report, requests, stands};
 use crate::support::agents::{CURL, GPTBOT, REQUESTS};
 use crate::support::wait::within;
 use crate::support::{Daemon, get};
@@ -99,9 +99,9 @@ fn a_member_that_stops_sends_all_and_leaves_at_once() {
     let ((), answered) = ask_while(&[&b], || std::thread::sleep(Duration::from_secs(1)));
     b.signal("TERM");
     assert_eq!(b.ends_within(Duration::from_secs(20)), Some(0), "{}", b.log.text());
-    let report = scene.fleet_report(&a);
+    let report = fleet_report(&a);
     assert_eq!(requests(&report), answered, "{}", report["fleet"]);
-    let overview = scene.ctl(&a, &["fleet", "--format", "json"]).exits(0).json();
+    let overview = ctl_of(&a, &["fleet", "--format", "json"]).exits(0).json();
     let names: Vec<&str> = overview["members"]
         .as_array()
         .expect("members")

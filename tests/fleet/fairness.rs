@@ -1,6 +1,6 @@
 //! Nobody is accused at one gateway of what it could not know of another.
 
-use crate::scene::{PATIENCE, Scene, stands, status};
+use crate::scene::{PATIENCE, Scene, ctl_of, stands, status};
 use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
 use crate::support::journal::Journal;
@@ -129,7 +129,7 @@ fn the_operator_says_that_a_member_is_gone() {
     let waits = within(PATIENCE, || (status(&a)["waits_for"][0] == "b").then_some(()));
     assert!(waits.is_some(), "{}", status(&a));
     // The credentials of a member are not enough.
-    let refused = scene.ctl(&a, &["fleet", "forget", "b"]).exits(2);
+    let refused = ctl_of(&a, &["fleet", "forget", "b"]).exits(2);
     assert!(refused.stderr.contains("refuses"), "{}", refused.stderr);
     scene.forget("b");
     comes_to_serve(&a, NEW, PATIENCE);

@@ -1,10 +1,9 @@
-//! A fleet from the outside: real gateways and a real PostgreSQL, which is killed, frozen and replaced.
+//! A fleet from the outside: real gateways and a real `PostgreSQL`, which is killed, frozen and replaced.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stderr,
-    clippy::print_stdout,
     reason = "a test fails by panicking, and prints what it measured"
 )]
 

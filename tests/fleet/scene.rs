@@ -86,19 +86,6 @@ impl Scene {
         ctl(["fleet", "forget", name, "--config", config.to_str().expect("UTF-8")]).exits(0);
     }
 
-    /// Runs `gatewayctl` with the configuration of a member.
-    #[track_caller]
-    pub(crate) fn ctl(&self, member: &Daemon, arguments: &[&str]) -> Ended {
-        let config = member.folder().join("gateway.toml");
-        ctl([arguments, &["--config", config.to_str().expect("UTF-8")]].concat())
-    }
-
-    /// The report of the fleet.
-    #[track_caller]
-    pub(crate) fn fleet_report(&self, member: &Daemon) -> Value {
-        self.ctl(member, &["report", "--fleet", "--format", "json"]).exits(0).json()
-    }
-
     /// The sum of the members' own reports.
     #[track_caller]
     pub(crate) fn sum(&self, names: &[&str]) -> Value {
@@ -115,7 +102,7 @@ impl Scene {
         let (mut whole, mut sum) = (Value::Null, Value::Null);
         let settled = within(PATIENCE, || {
             std::thread::sleep(Duration::from_millis(300));
-            (whole, sum) = (self.fleet_report(member), self.sum(names));
+            (whole, sum) = (fleet_report(member), self.sum(names));
             (of(&whole) == of(&sum)).then_some(())
         });
         if settled.is_none() {
@@ -123,6 +110,19 @@ impl Scene {
         }
         whole
     }
+}
+
+/// Runs `gatewayctl` with the configuration of a member.
+#[track_caller]
+pub(crate) fn ctl_of(member: &Daemon, arguments: &[&str]) -> Ended {
+    let config = member.folder().join("gateway.toml");
+    ctl([arguments, &["--config", config.to_str().expect("UTF-8")]].concat())
+}
+
+/// The report of the fleet.
+#[track_caller]
+pub(crate) fn fleet_report(member: &Daemon) -> Value {
+    ctl_of(member, &["report", "--fleet", "--format", "json"]).exits(0).json()
 }
 
 /// What is to be equal of two reports: everything but their windows and what is on the way.
