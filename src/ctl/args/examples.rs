@@ -86,7 +86,7 @@ of client, site, all; so `mode off` leaves a site or crawler that has a stronger
 
 pub(super) const FLEET: &str = "\
 Examples:
-  PGPASSWORD=... gatewayctl fleet init --database postgresql://postgres@db.example/robots
+  gatewayctl fleet init --database postgresql://postgres@db.example/robots
   gatewayctl fleet
   gatewayctl fleet --format json
   gatewayctl fleet forget gateway-7
