@@ -3,7 +3,8 @@
 use crate::callgrind::counted;
 use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, NOW, Scene, facts};
 use robots_gateway::decide::{Verdict, VerdictInput, decide};
-use robots_gateway::enforce::{Action, Mode, Refusal, Reply, enforce};
+use robots_gateway::enforce::{Action, Mode, Refusal, enforce};
+use robots_gateway::http::Response;
 use robots_gateway::identify::{Identity, Proof};
 use robots_gateway::policy::{JudgedRequest, judge};
 use robots_gateway::record::{Event, EventKind, Occurrence, ReaderId};
@@ -100,7 +101,7 @@ fn act(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>) {
     }
 }
 
-fn refusal(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Reply {
+fn refusal(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Response {
     let policy = &scene.site.config.refusal;
     let robots = scene.site.robots_url("http");
     Refusal::new(verdict, identity.crawler.as_deref(), &robots, policy.contact.as_deref())
@@ -113,6 +114,7 @@ fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed:
         facts: &facts,
         identity,
         proof: Proof::Unchecked,
+        proof_by: None,
         verdict,
         mode: Mode::Enforce,
         action,
@@ -156,7 +158,17 @@ fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &RequestTarget
     let reads =
         |who: &Identity, proof| scene.reads.of(&ReaderId::new(&facts.host, who, proof, facts.address));
     let now = NOW;
-    judge(&scene.policy, &scene.site, &scene.site.rules, facts, target, |_| Proof::Unchecked, reads, now)
+    judge(
+        &scene.policy,
+        &scene.site,
+        &scene.site.rules,
+        facts,
+        target,
+        None,
+        |_| Proof::Unchecked.into(),
+        reads,
+        now,
+    )
 }
 
 fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {
@@ -167,6 +179,7 @@ fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>)
         facts,
         identity: &judged.identity,
         proof: judged.proof,
+        proof_by: judged.proof_by,
         verdict: &judged.verdict,
         mode: judged.mode,
         action: judged.action,

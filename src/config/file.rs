@@ -146,6 +146,8 @@ pub(super) struct SiteTable {
     pub(super) path_parameters: Option<PathParametersKey>,
     pub(super) reads: Option<ReadsKey>,
     #[serde(default)]
+    pub(super) accept_signature: bool,
+    #[serde(default)]
     pub(super) redirect_https: bool,
     #[serde(default)]
     pub(super) refusal: RefusalTable,

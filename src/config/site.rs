@@ -44,6 +44,8 @@ pub struct SiteConfig {
     pub reads: Option<Reads>,
     /// Whether plain requests are sent to the same place under `https`.
     pub redirect_https: bool,
+    /// Whether whoever is refused is asked to sign.
+    pub accept_signature: bool,
     /// How it refuses.
     pub refusal: RefusalPolicy,
 }
@@ -71,6 +73,7 @@ impl SiteConfig {
             path_parameters: PathParameters::default(),
             reads: None,
             redirect_https: false,
+            accept_signature: false,
             refusal: RefusalPolicy::default(),
         }
     }
@@ -118,6 +121,7 @@ impl SiteConfig {
                 ReadsKey::Partial => Reads::Partial,
             }),
             redirect_https: table.redirect_https,
+            accept_signature: table.accept_signature,
             refusal,
         })
     }

@@ -49,7 +49,7 @@ pub(super) fn run(
     arguments: &ExplainArgs,
     output: &mut Output<'_>,
 ) -> Result<VerbOutcome, VerbFailure> {
-    let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments)?, last: None };
+    let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments, None)?, last: None };
     let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
     while questions.read_until(b'\n', &mut line)? > 0 {
@@ -132,7 +132,15 @@ impl QuestionBatch {
                 let facts = facts(&trial.host, question.target.as_bytes(), user_agent.as_deref(), None)
                     .ok_or_else(|| format!("`{}` is no request target", question.target))?;
                 let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-                Ok(ExplainAnswer::of(&judged(&trial.policy, site, &facts, &target, None, Proof::Unchecked)))
+                Ok(ExplainAnswer::of(&judged(
+                    &trial.policy,
+                    site,
+                    &facts,
+                    &target,
+                    None,
+                    None,
+                    Proof::Unchecked,
+                )))
             }
         }
     }

@@ -6,7 +6,8 @@
 use super::{Policy, Site};
 use crate::decide::{NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide};
 use crate::enforce::{Action, Mode, enforce};
-use crate::identify::{Identity, Proof, Recognised};
+use crate::identify::signature::VerifiedSignature;
+use crate::identify::{Identity, KnownProof, Proof, ProofMethod, Recognised};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct JudgedRequest<'p> {
     pub identity: Arc<Identity>,
     /// What supports that.
     pub proof: Proof,
+    /// By which method that is known.
+    pub proof_by: Option<ProofMethod>,
     /// What the rules say.
     pub verdict: Verdict<'p>,
     /// The mode in force for the client.
@@ -26,8 +29,9 @@ pub struct JudgedRequest<'p> {
     pub action: Action,
 }
 
-/// Judges a request to `site` by `rules`, those of its host. Only where the client is judged, `proof` is asked what supports the name it
-/// gives, and `reads` what it has read.
+/// Judges a request to `site` by `rules`, those of its host, and names who sent it after `signature`, where there is one
+/// that was verified. Only where the client is judged, `proof` is asked what supports the name it gives, and `reads` what
+/// it has read.
 #[expect(clippy::too_many_arguments, reason = "a request, and what is known of it")]
 pub fn judge<'p>(
     policy: &'p Policy,
@@ -35,11 +39,27 @@ pub fn judge<'p>(
     rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
     target: &RequestTarget<'_>,
-    proof: impl FnOnce(&Identity) -> Proof,
+    signature: Option<&VerifiedSignature>,
+    proof: impl FnOnce(&Identity) -> KnownProof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: NoticeTime,
 ) -> JudgedRequest<'p> {
-    let recognised = site.recognise(policy, facts.user_agent.as_deref());
+    let mut recognised = site.recognise(policy, facts.user_agent.as_deref());
+    let Some(signature) = signature else {
+        return judge_recognised(policy, site, rules, facts, target, recognised, proof, reads, now);
+    };
+    recognised = policy.evidence.signer(signature, recognised);
+    let proof = |identity: &Identity| {
+        let by = Some(ProofMethod::Signature);
+        if signature.covers_target {
+            return KnownProof { proof: Proof::Confirmed, by };
+        }
+        // It could have been sent by whoever saw it: it gives a name, and neither proves nor contradicts.
+        match proof(identity) {
+            confirmed @ KnownProof { proof: Proof::Confirmed, .. } => confirmed,
+            _ => KnownProof { proof: Proof::Unchecked, by },
+        }
+    };
     judge_recognised(policy, site, rules, facts, target, recognised, proof, reads, now)
 }
 
@@ -52,7 +72,7 @@ pub fn judge_recognised<'p>(
     facts: &RequestFacts<'_>,
     target: &RequestTarget<'_>,
     recognised: Recognised,
-    proof: impl FnOnce(&Identity) -> Proof,
+    proof: impl FnOnce(&Identity) -> KnownProof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: NoticeTime,
 ) -> JudgedRequest<'p> {
@@ -72,7 +92,8 @@ pub fn judge_as<'p>(
 ) -> JudgedRequest<'p> {
     let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
     let now = NoticeTime::default();
-    JudgedClient { policy, site, rules, facts, target, recognised, now }.judged(|_| proof, |_, _| Vec::new())
+    JudgedClient { policy, site, rules, facts, target, recognised, now }
+        .judged(|_| proof.into(), |_, _| Vec::new())
 }
 
 /// A request whose sender is known.
@@ -89,14 +110,14 @@ struct JudgedClient<'p, 'a> {
 impl<'p> JudgedClient<'p, '_> {
     fn judged(
         self,
-        proof: impl FnOnce(&Identity) -> Proof,
+        proof: impl FnOnce(&Identity) -> KnownProof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     ) -> JudgedRequest<'p> {
         let Self { policy, site, rules, facts, target, recognised, now } = self;
         let identity = &recognised.identity;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
-        let proof = if is_judged { proof(identity) } else { Proof::Unchecked };
+        let KnownProof { proof, by } = if is_judged { proof(identity) } else { Proof::Unchecked.into() };
         let reads = if is_judged { reads(identity, proof) } else { Vec::new() };
         let case = VerdictInput {
             target,
@@ -112,6 +133,6 @@ impl<'p> JudgedClient<'p, '_> {
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
         let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
-        JudgedRequest { identity: recognised.identity, proof, verdict, mode, action }
+        JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action }
     }
 }

@@ -126,7 +126,7 @@ fn said(
     at: i64,
 ) -> Option<FileVerdict> {
     let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
-    let (proof, reads) = (|_: &Identity| Proof::Unchecked, |_: &Identity, _| Vec::new());
+    let (proof, reads) = (|_: &Identity| Proof::Unchecked.into(), |_: &Identity, _| Vec::new());
     let judged = judge_recognised(pair.policy, site, &site.rules, facts, target, who, proof, reads, now);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
