@@ -54,22 +54,18 @@ impl AgentKey {
     /// The fields of a signature over these components, each with its value, beside `Signature-Agent`.
     pub(crate) fn fields(&self, components: &[(&str, &str)], nonce: &str) -> [(&'static str, String); 3] {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_secs();
-        let mut base = String::new();
-        let mut names = String::new();
-        for (name, value) in
-            components.iter().chain([&("\"signature-agent\";key=\"sig1\"", "\"https://agent.example\"")])
-        {
-            base += &format!("{name}: {value}\n");
-            names += if names.is_empty() { "" } else { " " };
-            names += name;
-        }
+        let agent = ("\"signature-agent\";key=\"sig1\"", "\"https://agent.example\"");
+        let all: Vec<(&str, &str)> = components.iter().copied().chain([agent]).collect();
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         let parameters = format!(
-            "({names});created={};expires={};keyid=\"{}\";nonce=\"{nonce}\";tag=\"web-bot-auth\"",
+            "({});created={};expires={};keyid=\"{}\";nonce=\"{nonce}\";tag=\"web-bot-auth\"",
+            names.join(" "),
             now - 1,
             now + 300,
             self.thumbprint()
         );
-        base += &format!("\"@signature-params\": {parameters}");
+        let lines: Vec<String> = all.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+        let base = format!("{}\"@signature-params\": {parameters}", lines.concat());
         let signature = STANDARD.encode(self.pair.sign(base.as_bytes()).as_ref());
         [
             ("Signature-Agent", format!("sig1=\"{AGENT}\"")),
