@@ -84,7 +84,7 @@ pub fn examine<'k>(
     keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,
     check: &mut impl SignatureCheck,
 ) -> SignatureOutcome {
-    Examination { message, now, keys }.outcome(check, &mut NoTrace)
+    SignatureExamination { message, now, keys }.outcome(check, &mut NoTrace)
 }
 
 /// The same with every step, as sentences: lower case, without a full stop.
@@ -95,14 +95,15 @@ pub fn explain<'k>(
     check: &mut impl SignatureCheck,
 ) -> (SignatureOutcome, Vec<String>) {
     let mut steps = Vec::new();
-    let examination = Examination { message, now, keys };
+    let examination = SignatureExamination { message, now, keys };
     let outcome = examination.outcome(check, &mut steps);
     // One mistake hides no other: a request that was kept to be looked at has expired by then.
     if let Err(SignatureFault::Expired | SignatureFault::FromTheFuture) = outcome
         && let Some(created) = created(message)
     {
         steps.push("as of the moment when it was created:".to_owned());
-        let _: SignatureOutcome = Examination { now: created, ..examination }.outcome(check, &mut steps);
+        let _: SignatureOutcome =
+            SignatureExamination { now: created, ..examination }.outcome(check, &mut steps);
     }
     (outcome, steps)
 }
@@ -115,13 +116,13 @@ fn created(message: &SignedMessage<'_>) -> Option<SystemTime> {
     Some(SignatureParameters::of(input).ok()?.created())
 }
 
-struct Examination<'m, F> {
+struct SignatureExamination<'m, F> {
     message: &'m SignedMessage<'m>,
     now: SystemTime,
     keys: F,
 }
 
-impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> Examination<'_, F> {
+impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, F> {
     fn outcome(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
         let outcome = self.first_right(check, trace);
         if let Err(fault) = outcome {
