@@ -24,7 +24,7 @@ fn robots(file: usize) -> String {
     format!("User-agent: *\n{}", forbidden.collect::<String>())
 }
 
-/// A generator of which only the course matters (SplitMix64).
+/// A generator of which only the course matters (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
