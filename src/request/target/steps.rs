@@ -107,6 +107,9 @@ impl Steps {
         if marks.has(PathMarks::SEMICOLON) && parameters == PathParameters::Drop {
             steps.add(PathStep::DropParameters);
         }
+        if is_enough(steps) {
+            return steps;
+        }
         if (marks.has(PathMarks::DOT) || marks.has(PathMarks::PERCENT)) && next_dots(path).is_some() {
             steps.add(PathStep::ResolveDots);
             if ends_with_dots(path) {
@@ -154,12 +157,21 @@ impl Steps {
     }
 }
 
-/// Where `byte` is first. Where every other byte is one, to begin a search takes longer than to look at the next bytes; where
-/// there is none, a search takes a tenth of the time.
+/// Where `byte` is first. Where every other byte is one, to begin a search takes longer than to look at the next bytes, eight
+/// at once; where there is none, a search takes a tenth of the time.
 fn find(byte: u8, path: &[u8]) -> Option<usize> {
-    const NEAR: usize = 8;
-    let near = path.iter().take(NEAR).position(|one| *one == byte);
-    near.or_else(|| Some(NEAR + memchr::memchr(byte, path.get(NEAR..)?)?))
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    let Some((near, far)) = path.split_first_chunk::<8>() else {
+        return path.iter().position(|one| *one == byte);
+    };
+    // The lowest bit is that of the first byte without a difference; above it there may be others.
+    let differences = u64::from_le_bytes(*near) ^ (EACH * u64::from(byte));
+    let equal = differences.wrapping_sub(EACH) & !differences & HIGH;
+    if equal == 0 {
+        return Some(near.len() + memchr::memchr(byte, far)?);
+    }
+    usize::try_from(equal.trailing_zeros() / 8).ok()
 }
 
 /// Whether a segment of `path` means its own folder or the one above.
@@ -176,17 +188,14 @@ struct Dots<'a> {
     is_up: bool,
 }
 
-/// The first dot segment of `path`.
+/// The first dot segment of `path`. A byte at a time: where every other byte is a slash, to search for each takes longer.
 fn next_dots(path: &[u8]) -> Option<Dots<'_>> {
-    let mut rest = path;
-    loop {
-        let slash = find(b'/', rest)?;
-        rest = rest.get(slash + 1..)?;
-        if let Some((is_up, after)) = after_dots(rest) {
-            let before = path.get(..path.len() - rest.len() - 1)?;
-            return Some(Dots { before, after, is_up });
-        }
-    }
+    let may_begin = |pair: &[u8]| matches!(pair, [b'/', b'.' | b'%']);
+    path.windows(2).enumerate().filter(|(_, pair)| may_begin(pair)).find_map(|(slash, _)| {
+        let (before, behind) = path.split_at_checked(slash)?;
+        let (is_up, after) = after_dots(behind.get(1..)?)?;
+        Some(Dots { before, after, is_up })
+    })
 }
 
 /// Whether `path` ends with a dot segment; slashes may follow it.
