@@ -37,8 +37,13 @@ core.register_action("robots-gateway", { "http-req" }, function(txn)
     ["X-Forwarded-Host"] = txn.sf:req_hdr("host"),
     ["X-Forwarded-Proto"] = txn.sf:ssl_fc() == "1" and "https" or "http",
     ["X-Forwarded-For"] = txn.sf:src(),
-    ["User-Agent"] = txn.sf:req_hdr("user-agent"),
-    ["Accept"] = txn.sf:req_hdr("accept"),
+    -- `req_hdr` would give what follows the last comma.
+    ["User-Agent"] = txn.sf:req_fhdr("user-agent"),
+    ["Accept"] = txn.sf:req_fhdr("accept"),
+    -- Left out where they are missing: `sf` would make them empty.
+    ["Signature-Input"] = txn.f:req_fhdr("signature-input"),
+    ["Signature"] = txn.f:req_fhdr("signature"),
+    ["Signature-Agent"] = txn.f:req_fhdr("signature-agent"),
     ["X-Authorize-Secret"] = secret,
   })
   if not asked or not answer then

@@ -60,6 +60,13 @@ impl SiteConfig {
         })
     }
 
+    /// Whether `host`, in normal form, is a name that the operator gave it. One without hosts answers to every name.
+    #[must_use]
+    pub fn names(&self, host: &str) -> bool {
+        let of_robots = self.robots.origin().and_then(|from| from.host.as_deref());
+        self.hosts.iter().any(|pattern| pattern.admits(host)) || of_robots == Some(host)
+    }
+
     /// A site that only options speak of.
     pub(super) fn from_options(origin: Origin, robots: RobotsConfig) -> Self {
         Self {

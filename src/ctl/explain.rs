@@ -194,6 +194,13 @@ fn explain(
         steps.push(format!(
             "by its signature it is `{name}` ({client}); its product tokens, in order: {tokens}"
         ));
+        if !trial.site.config.names(&facts.host) {
+            let host = &facts.host;
+            steps.push(format!(
+                "no site names the host `{host}` in `hosts`: somebody else could have sent on a signature that was \
+                 made for that host, so it proves nothing of this request"
+            ));
+        }
     }
     steps.extend(proved.into_iter().flat_map(|examination| examination.steps));
     steps.extend(target_steps(facts, &target));

@@ -51,7 +51,8 @@ pub fn judge<'p>(
     recognised = policy.evidence.signer(signature, recognised);
     let proof = |identity: &Identity| {
         let by = Some(ProofMethod::Signature);
-        if signature.covers_target {
+        // At a host that nobody named here, it could be one for a host of somebody else, who sent it on.
+        if signature.covers_target && site.config.names(&facts.host) {
             return KnownProof { proof: Proof::Confirmed, by };
         }
         // It could have been sent by whoever saw it: it gives a name, and neither proves nor contradicts.

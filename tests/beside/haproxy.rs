@@ -31,6 +31,10 @@ fn as_init_writes_it() {
     let haproxy = haproxy(&setup, &config);
     keeps_its_promises(haproxy.port, "example.org", &gateway);
     counts_each_once(haproxy.port, "example.org", &gateway, &["/private/1", "/open/1", "/private/2"]);
+    // Fields arrive whole, what stands before a comma too.
+    let header = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; GPTBot/1.2";
+    ask(haproxy.port, "example.org", "/private/3", &["-A", header]);
+    assert_eq!(gateway.journal().event_of("/private/3")["user_agent"], header);
     survives_a_hung_gateway(haproxy.port, "example.org", &gateway, is_copy);
     survives_without_the_gateway(haproxy.port, "example.org", &setup, gateway, None);
 }

@@ -5,7 +5,8 @@ use crate::publisher::Publisher;
 use crate::signing::{AGENT, AgentKey, CATALOGUE, DIRECTORY, signed};
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::command::{Ended, ctl};
-use crate::support::{Builder, Daemon, Nginx, get, until};
+use crate::support::tls::address_with;
+use crate::support::{Builder, Client, Daemon, Nginx, configured, get, until};
 use serde_json::Value;
 
 const ROBOTS: &str = "User-agent: ExampleAgent\nDisallow: /private\n\nUser-agent: *\nDisallow: /\n";
@@ -13,9 +14,15 @@ const HOST: &str = "site.example";
 
 /// A gateway that knows the agent, and its key.
 pub(crate) fn knowing(origin: &Nginx, key: &AgentKey, verify: &str) -> Builder {
+    knowing_at(origin, key, verify, &format!("hosts = [\"{HOST}\", \"127.0.0.1\"]"))
+}
+
+/// The same with these lines of the site.
+fn knowing_at(origin: &Nginx, key: &AgentKey, verify: &str, site: &str) -> Builder {
     let builder = Daemon::with(ROBOTS)
         .in_front_of(origin)
         .published()
+        .site(site)
         .set("catalogue = \"own.toml\"")
         .set("log_allowed = true")
         .table(&format!("[verify]\ndns = false\n{verify}"))
@@ -116,6 +123,35 @@ fn a_signature_that_covers_no_path_names_and_proves_nothing() {
     is(&event, &expected);
 }
 
+/// Rules match the query: `/search` that was signed must not become `/search?sort=price` by somebody else's hand.
+#[test]
+fn a_signature_that_covers_no_query_proves_nothing_of_one() {
+    let (origin, key) = (Nginx::start(), AgentKey::new(13));
+    let gateway = knowing(&origin, &key, "").start();
+    let fields = key.fields(&[("\"@authority\"", HOST), ("\"@path\"", "/private/1")], "n");
+    gateway.send(&signed(get("/private/1?x").for_host(HOST), fields.clone()).by(CHROME)).came_from_origin();
+    is(&gateway.journal().event_of("/private/1?x"), &[("proof", "unchecked".into())]);
+    gateway.send(&signed(get("/private/1").for_host(HOST), fields).by(CHROME)).came_from_origin();
+    is(&gateway.journal().event_of("/private/1"), &[("proof", "confirmed".into())]);
+}
+
+/// A site without `hosts` answers to every name, so that a host of somebody else binds nothing.
+#[test]
+fn a_signature_for_a_host_that_nobody_named_proves_nothing() {
+    let (origin, key) = (Nginx::start(), AgentKey::new(14));
+    let gateway = knowing_at(&origin, &key, "", "").start();
+    gateway.send(&key.get("evil.example", "/private/1").by(CHROME)).came_from_origin();
+    let expected = [
+        ("crawler", "Example Agent".into()),
+        ("proof", "unchecked".into()),
+        ("proof_by", "signature".into()),
+    ];
+    is(&gateway.journal().event_of("/private/1"), &expected);
+    let below = knowing_at(&origin, &key, "", "hosts = [\"*.example\"]").start();
+    below.send(&key.get(HOST, "/private/1").by(CHROME)).came_from_origin();
+    is(&below.journal().event_of("/private/1"), &[("proof", "confirmed".into())]);
+}
+
 #[test]
 fn nothing_follows_from_a_signature_that_is_not_right() {
     let (origin, key, other) = (Nginx::start(), AgentKey::new(5), AgentKey::new(6));
@@ -155,6 +191,60 @@ fn a_nonce_counts_once_where_the_operator_says_so() {
     client.send(&key.get_with(HOST, "/private/2", "b"));
     let events = gateway.journal().events_before("/private/2");
     assert_eq!(events.len(), 1, "the second is a person's: {events:#?}");
+}
+
+/// A signer that does exactly what it is asked needs a nonce that was never used.
+#[test]
+fn where_nonces_are_wanted_each_refusal_names_one() {
+    let (origin, key) = (Nginx::start(), AgentKey::new(15));
+    let site = format!("hosts = [\"{HOST}\"]\naccept_signature = true");
+    let gateway = knowing_at(&origin, &key, "nonces = 1000", &site).in_mode("enforce").start();
+    let nonce = || {
+        let refused = gateway.send(&get("/x").for_host(HOST).by(GPTBOT));
+        let wanted = refused.header("accept-signature").unwrap_or_default().to_owned();
+        let (_, nonce) = wanted.split_once(";nonce=\"").expect("a nonce");
+        nonce.trim_end_matches('"').to_owned()
+    };
+    let (first, second) = (nonce(), nonce());
+    assert!(first != second && !first.is_empty(), "{first} {second}");
+    gateway.send(&key.get_with(HOST, "/private/1", &first).by(CHROME));
+    is(&gateway.journal().event_of("/private/1"), &[("proof", "confirmed".into())]);
+}
+
+/// Another proxy that asks gets the same answer, and its page of a refusal as well, though the nonce was used by then.
+#[test]
+fn doors_read_signatures_too() {
+    let key = AgentKey::new(16);
+    let config = format!(
+        "listen = []\ntrusted_proxies = [\"127.0.0.1\"]\nadmin = \"off\"\ncatalogue = \"own.toml\"\nmode = \"enforce\"\n\
+         [authorize]\nlisten = \"127.0.0.1:0\"\n[verify]\ndns = false\nnonces = 1000\n\
+         [crawlers.\"Example Agent\"]\nmode = \"enforce\"\n\
+         [[sites]]\nhosts = [\"{HOST}\"]\nrobots = \"robots.txt\"\nreads = \"complete\"\naccept_signature = true\n"
+    );
+    let builder = configured(&config).file("robots.txt", ROBOTS).file("own.toml", CATALOGUE).nowhere();
+    let keys = builder.folder().join("state").join("keys");
+    std::fs::create_dir_all(&keys).expect("a folder");
+    std::fs::write(keys.join(DIRECTORY), key.directory()).expect("a file");
+    let gateway = builder.start();
+    let doors = address_with(&gateway, "\"authorize\":true");
+    let described = |door: &str, nonce: &str| {
+        let described = [
+            ("Method", "GET"),
+            ("URI", "/private/1"),
+            ("Host", HOST),
+            ("Proto", "http"),
+            ("For", "203.0.113.9"),
+        ];
+        let question = described.into_iter().fold(get(door).by(CHROME), |question, (name, value)| {
+            question.with(&format!("X-Original-{name}"), value)
+        });
+        let components = [("\"@authority\"", HOST), ("\"@path\"", "/private/1")];
+        Client::to(doors).send(&signed(question, key.fields(&components, nonce)))
+    };
+    assert_eq!(described("/nginx", "a").status, 403);
+    let page = described("/nginx/refusal", "a");
+    assert_eq!((page.status, page.header("accept-signature")), (403, None), "{page:?}");
+    assert_ne!(described("/nginx", "a").status, 403, "the nonce was used");
 }
 
 /// What `gatewayctl` says by the configuration and the state of `gateway`.

@@ -80,8 +80,10 @@ impl AgentKey {
     }
 
     pub(crate) fn get_with(&self, host: &str, target: &str, nonce: &str) -> Request {
-        let path = target.split('?').next().unwrap_or_default();
-        let components = [("\"@authority\"", host), ("\"@method\"", "GET"), ("\"@path\"", path)];
+        let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
+        let query = if query.is_empty() { "?" } else { query };
+        let components =
+            [("\"@authority\"", host), ("\"@method\"", "GET"), ("\"@path\"", path), ("\"@query\"", query)];
         signed(get(target).for_host(host), self.fields(&components, nonce))
     }
 }

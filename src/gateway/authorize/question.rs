@@ -37,11 +37,12 @@ pub(super) struct QuestionFault {
 /// The path below which Envoy asks: what follows it is the client's own target.
 const ENVOY: &[u8] = b"/envoy";
 
-/// Fields of the client's own that judging reads, and proxies pass on.
-const OF_CLIENT: [&str; 2] = ["user-agent", "accept"];
+/// Fields of the client's own that judging reads, and proxies pass on. A signature that covers others is none here.
+const OF_CLIENT: [&str; 5] = ["user-agent", "accept", "signature-input", "signature", "signature-agent"];
 
 /// The same of a request for robots.txt.
-const OF_READER: [&str; 3] = ["user-agent", "if-none-match", "if-modified-since"];
+const OF_READER: [&str; 6] =
+    ["user-agent", "if-none-match", "if-modified-since", "signature-input", "signature", "signature-agent"];
 
 /// The names of the fields that describe a request: method, target, host, scheme, addresses.
 type FieldNames = [&'static str; FIELDS];
@@ -243,6 +244,22 @@ mod tests {
             head.fields().map(|(name, _)| String::from_utf8_lossy(name).to_lowercase()).collect();
         assert_eq!(names, ["host", "x-forwarded-proto", "x-forwarded-for", "user-agent"]);
         assert_eq!(head.get("host"), Some(&b"example.org:8443"[..]));
+    }
+
+    #[test]
+    fn a_signature_is_the_clients_own_to_show() {
+        let signed =
+            [("Signature-Input", "a=()"), ("Signature", "a=:AA==:"), ("Signature-Agent", "\"https://a\"")];
+        for door in [ProxyDoor::Forward, ProxyDoor::Nginx, ProxyDoor::Envoy] {
+            let mut fields = WHOLE.to_vec();
+            fields.extend(ORIGINAL.into_iter().zip(["GET", "/a", "a", "https", "192.0.2.1"]));
+            let target = if door == ProxyDoor::Envoy { "/envoy/a" } else { "/" };
+            assert!(!described(door, &asked(target, &fields)).unwrap().is_signed);
+            fields.extend(signed);
+            let head = described(door, &asked(target, &fields)).unwrap();
+            let shown = signed.iter().all(|(name, value)| head.get(name) == Some(value.as_bytes()));
+            assert!(head.is_signed && shown, "{door:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
 
+/// How many parameters of a query are looked through for one that is covered.
+const MOST_QUERY_PARAMETERS: usize = 64;
+
 /// What a component's identifier asks for.
 pub(super) struct ComponentId<'a> {
     name: &'a str,
@@ -38,6 +41,11 @@ impl<'a> ComponentId<'a> {
             || id.query.is_some() != (name == "@query-param")
             || id.key.is_some() && id.is_bytes);
         if fits { Ok(id) } else { Err(SignatureFault::UnsupportedParameter) }
+    }
+
+    /// Whether a whole field or query has to be read for its value.
+    pub(super) fn is_part(&self) -> bool {
+        self.key.is_some() || self.query.is_some()
     }
 
     /// Its value in `message`.
@@ -112,7 +120,11 @@ fn query_value(query: Option<&[u8]>, name: &str) -> Result<String, SignatureFaul
         let parts = form_urlencoded::byte_serialize(text.as_bytes());
         parts.collect::<String>().replace('+', "%20")
     };
-    let mut values = form_urlencoded::parse(query.unwrap_or_default())
+    let query = query.unwrap_or_default();
+    if memchr::memchr_iter(b'&', query).count() >= MOST_QUERY_PARAMETERS {
+        return Err(SignatureFault::TooMany);
+    }
+    let mut values = form_urlencoded::parse(query)
         .filter(|(key, _)| encoded(key) == name)
         .map(|(_, value)| encoded(&value));
     match (values.next(), values.next()) {
@@ -190,6 +202,19 @@ mod tests {
         ] {
             assert_eq!(value(component, &message), Err(fault), "{component}");
         }
+    }
+
+    #[test]
+    fn a_query_of_many_parameters_is_not_looked_through() {
+        let (method, scheme, authority) = ("GET", "http", "a");
+        let of = |count: usize| {
+            let target = format!("/?{}", "x&".repeat(count - 1) + "a=b");
+            let target = target.as_bytes();
+            let message = SignedMessage { method, scheme, authority, target, fields: &[], answer: None };
+            value("\"@query-param\";name=\"a\"", &message)
+        };
+        assert_eq!(of(MOST_QUERY_PARAMETERS).as_deref(), Ok("b"));
+        assert_eq!(of(MOST_QUERY_PARAMETERS + 1), Err(SignatureFault::TooMany));
     }
 
     #[test]

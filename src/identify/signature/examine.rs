@@ -1,7 +1,7 @@
 //! From a request's fields to who signed it.
 //!
-//! What costs little is asked first: the fields, the time, the components, whether the agent and its key are known. Only
-//! then is the signature base built and the signature verified.
+//! What costs little is asked first: the fields, the time, the components, whether the agent and its key are known, and
+//! whether more may be looked at. Only then is the signature base built and the signature verified.
 
 use super::base::signature_base;
 use super::fault::SignatureFault;
@@ -41,6 +41,15 @@ pub struct SignedStatement<'a> {
 
 /// Verifies, or knows already.
 pub trait SignatureCheck {
+    /// Asked before the base of a statement is built.
+    ///
+    /// # Errors
+    /// When no more may be looked at.
+    fn admit(&mut self) -> Result<(), SignatureFault>;
+
+    /// Told when that base could not be built.
+    fn note_fault(&mut self);
+
     /// Whether the statement's key made its signature.
     ///
     /// # Errors
@@ -53,6 +62,12 @@ pub trait SignatureCheck {
 pub struct PlainCheck;
 
 impl SignatureCheck for PlainCheck {
+    fn admit(&mut self) -> Result<(), SignatureFault> {
+        Ok(())
+    }
+
+    fn note_fault(&mut self) {}
+
     fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
         let is_right = statement.key.has_signed(statement.base, statement.signature);
         if is_right { Ok(()) } else { Err(SignatureFault::Mismatch) }
@@ -66,8 +81,8 @@ pub struct VerifiedSignature {
     pub agent: AgentOrigin,
     /// The thumbprint of the key.
     pub keyid: Box<str>,
-    /// Whether it covers the path or the whole target. One that does not could be sent again with another target by
-    /// whoever saw it.
+    /// Whether it covers the whole target, query and all. One that does not could be sent again with another target
+    /// by whoever saw it.
     pub covers_target: bool,
 }
 
@@ -137,6 +152,9 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
         let signature = field("signature").unwrap_or_default();
         let inputs = FieldDictionary::parse(&input)?;
         let signatures = FieldDictionary::parse(&signature)?;
+        let agents = field("signature-agent").unwrap_or_default();
+        let agents = AgentField::parse(&agents);
+        let agents = agents.as_ref().map_err(|fault| *fault);
         let mut first = Err(SignatureFault::WrongTag);
         let tagged = inputs.0.iter().filter(|input| tag(input) == Some(TAG));
         for (place, input) in tagged.enumerate() {
@@ -144,7 +162,7 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
                 return first.map_err(|_: SignatureFault| SignatureFault::TooMany);
             }
             trace.note(|| format!("signature `{}` has the tag \"{TAG}\"", input.label));
-            match self.one(input, &signatures, check, trace) {
+            match self.one(input, (&signatures, agents), check, trace) {
                 Ok(verified) => return Ok(verified),
                 fault if place == 0 => first = fault,
                 _ => {}
@@ -156,7 +174,7 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
     fn one(
         &self,
         input: &DictionaryMember<'_>,
-        signatures: &FieldDictionary<'_>,
+        (signatures, agents): (&FieldDictionary<'_>, Result<&AgentField<'_>, SignatureFault>),
         check: &mut impl SignatureCheck,
         trace: &mut impl Trace,
     ) -> SignatureOutcome {
@@ -176,7 +194,7 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
         if !covers(&["@authority", "@target-uri"]) {
             return Err(SignatureFault::AuthorityNotCovered);
         }
-        let agent = self.agent(input)?;
+        let agent = agents?.of(input)?;
         trace.note(|| format!("it names the agent {}", agent.as_str()));
         let keys = (self.keys)(&agent).ok_or(SignatureFault::UnknownAgent)?;
         let keys = keys.as_ref().ok_or(SignatureFault::NoKeys)?;
@@ -188,42 +206,57 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
         if signature.len() != key.signature_length() {
             return Err(SignatureFault::WrongLength);
         }
-        let base = signature_base(self.message, input)?;
+        check.admit()?;
+        let base = signature_base(self.message, input).inspect_err(|_| check.note_fault())?;
         for line in base.split(|byte| *byte == b'\n') {
             trace.note(|| format!("signature base: {}", String::from_utf8_lossy(line)));
         }
         let (nonce, ends) = (parameters.nonce, parameters.ends());
         check.check(&SignedStatement { agent: &agent, key, base: &base, signature, nonce, ends })?;
-        let covers_target = covers(&["@path", "@target-uri", "@request-target"]);
+        // Rules match path and query.
+        let has_query = self.message.target.contains(&b'?');
+        let covers_target = covers(&["@target-uri", "@request-target"])
+            || covers(&["@path"]) && (!has_query || covers(&["@query"]));
         trace.note(|| {
             let agent = agent.as_str();
             if covers_target {
                 return format!("verified: {agent} signed this request");
             }
             format!(
-                "verified: {agent} signed, but neither \"@path\" nor \"@target-uri\": it names the client, and proves \
-                 nothing of this request"
+                "verified: {agent} signed, but neither \"@path\" and \"@query\" nor \"@target-uri\": it names the \
+                 client, and proves nothing of this request"
             )
         });
         Ok(VerifiedSignature { agent, keyid: parameters.keyid.into(), covers_target })
     }
+}
 
-    /// The agent that the signature covers the name of.
-    fn agent(&self, input: &DictionaryMember<'_>) -> Result<AgentOrigin, SignatureFault> {
-        let field = SignedMessage::field(self.message.own_fields(), "signature-agent");
-        let field = field.filter(|field| !field.is_empty()).ok_or(SignatureFault::NoAgent)?;
+/// The field `Signature-Agent`: a dictionary, or a bare string in its older form.
+enum AgentField<'a> {
+    Members(FieldDictionary<'a>),
+    Bare(FieldItem<'a>),
+}
+
+impl<'a> AgentField<'a> {
+    fn parse(field: &'a [u8]) -> Result<Self, SignatureFault> {
+        // The first byte tells them apart.
+        match field.first() {
+            None => Err(SignatureFault::NoAgent),
+            Some(b'"') => FieldItem::parse(field).map(Self::Bare),
+            Some(_) => FieldDictionary::parse(field).map(Self::Members),
+        }
+    }
+
+    /// The agent that a signature covers the name of.
+    fn of(&self, input: &DictionaryMember<'_>) -> Result<AgentOrigin, SignatureFault> {
         let covering: Vec<_> =
             input.items.iter().filter(|item| item.text() == Some("signature-agent")).collect();
         let is_whole = covering.iter().any(|item| item.parameters.get("key").is_none());
-        // The first byte tells the older form, a bare string, from a dictionary.
-        if field.first() == Some(&b'"') {
-            return if is_whole {
-                origin(&FieldItem::parse(&field)?)
-            } else {
-                Err(SignatureFault::AgentNotCovered)
-            };
-        }
-        let members = FieldDictionary::parse(&field)?;
+        let members = match self {
+            Self::Bare(item) if is_whole => return origin(item),
+            Self::Bare(_) => return Err(SignatureFault::AgentNotCovered),
+            Self::Members(members) => members,
+        };
         let keys = covering.iter().filter_map(|item| match item.parameters.get("key") {
             Some(BareValue::String(key)) => Some(key.as_str()),
             _ => None,

@@ -71,7 +71,7 @@ pub enum SignatureFault {
     SharedSecret,
     /// A field is longer than is read.
     TooLong,
-    /// There are more signatures than are looked at.
+    /// There are more signatures, or more in a field or a query, than is looked at.
     TooMany,
     /// More signatures were to be verified than are.
     TooMuchWork,
@@ -158,7 +158,10 @@ impl SignatureFault {
             Self::RepeatedNonce => "the `nonce` was used before",
             Self::SharedSecret => "shared secrets (hmac) prove nothing here: sign with a key pair",
             Self::TooLong => "a field is longer than 8 KiB",
-            Self::TooMany => "there are more than four signatures: only the first four are looked at",
+            Self::TooMany => {
+                "there is more than is looked at: 4 signatures, 16 members of a field, 32 components, 4 of them with \
+                 `key` or `name`, and 64 parameters of a query"
+            }
             Self::TooMuchWork => "more signatures came than are verified in a second: it was not looked at",
             Self::UnknownAgent => {
                 "no crawler of the catalogue has this `signature_agent`, so its keys are not fetched"

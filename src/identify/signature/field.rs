@@ -1,15 +1,20 @@
 //! Structured fields (RFC 9651) as this module reads them: dictionaries, with what stands twice in them.
 //!
 //! RFC 9651 has the last of two equal keys win. What is signed must not depend on that, so repetitions are noted.
+//! Reading stops where a field holds more than anybody signs, since keys are compared with all before them.
 //! The only file that names sfv.
 
 use super::fault::SignatureFault;
 use sfv::visitor::{DictionaryVisitor, EntryVisitor, InnerListVisitor, ItemVisitor, ParameterVisitor};
 use sfv::{BareItemFromInput, ItemSerializer, KeyRef, Parser};
-use std::convert::Infallible;
 
 /// Longer fields are not read.
 const LONGEST: usize = 8 * 1_024;
+
+/// Nor are those with more members of a dictionary, parameters of one thing, or items of a list.
+const MOST_MEMBERS: usize = 16;
+const MOST_PARAMETERS: usize = 16;
+const MOST_ITEMS: usize = 32;
 
 /// A value without parameters.
 pub(super) type BareValue<'a> = BareItemFromInput<'a>;
@@ -54,7 +59,7 @@ impl<'a> FieldDictionary<'a> {
         let mut dictionary = Self::default();
         match Parser::new(field).parse_dictionary_with_visitor(&mut dictionary) {
             Ok(()) => Ok(dictionary),
-            Err(_) => Err(SignatureFault::Unreadable),
+            Err(error) => Err(fault(&error)),
         }
     }
 
@@ -72,7 +77,7 @@ impl<'a> FieldItem<'a> {
         let mut items = Vec::new();
         match Parser::new(field).parse_item_with_visitor(NextItem(&mut items)) {
             Ok(()) => items.pop().ok_or(SignatureFault::Unreadable),
-            Err(_) => Err(SignatureFault::Unreadable),
+            Err(error) => Err(fault(&error)),
         }
     }
 
@@ -136,52 +141,65 @@ fn write_value(value: &BareValue<'_>, out: &mut String) {
     out.push_str(&ItemSerializer::new().bare_item(value).finish());
 }
 
-impl<'a> DictionaryVisitor<'a> for FieldDictionary<'a> {
-    type Error = Infallible;
+/// A field has more members, parameters or items than are read.
+#[derive(Debug, thiserror::Error)]
+#[error("it holds too much")]
+pub(super) struct FieldBound;
 
-    fn entry(&mut self, key: &'a KeyRef) -> Result<impl EntryVisitor<'a>, Infallible> {
+/// Only what a visitor refuses has no place in the field.
+fn fault(error: &sfv::Error) -> SignatureFault {
+    if error.index().is_none() { SignatureFault::TooMany } else { SignatureFault::Unreadable }
+}
+
+/// Puts `item` behind the others, where there is room for it.
+fn push<T>(list: &mut Vec<T>, most: usize, item: T) -> Result<Option<&mut T>, FieldBound> {
+    if list.len() >= most {
+        return Err(FieldBound);
+    }
+    list.push(item);
+    Ok(list.last_mut())
+}
+
+impl<'a> DictionaryVisitor<'a> for FieldDictionary<'a> {
+    type Error = FieldBound;
+
+    fn entry(&mut self, key: &'a KeyRef) -> Result<impl EntryVisitor<'a>, FieldBound> {
         let label = key.as_str();
         if let Some(known) = self.0.iter_mut().find(|member| member.label == label) {
             known.is_repeated = true;
             return Ok(None);
         }
-        let parameters = ItemParameters::default();
-        self.0.push(DictionaryMember {
-            label,
-            is_list: false,
-            items: Vec::new(),
-            parameters,
-            is_repeated: false,
-        });
-        Ok(self.0.last_mut().map(NextMember))
+        let (items, parameters) = (Vec::new(), ItemParameters::default());
+        let member = DictionaryMember { label, is_list: false, items, parameters, is_repeated: false };
+        Ok(push(&mut self.0, MOST_MEMBERS, member)?.map(NextMember))
     }
 }
 
 struct NextMember<'v, 'a>(&'v mut DictionaryMember<'a>);
 
 impl<'a> ItemVisitor<'a> for NextMember<'_, 'a> {
-    type Error = Infallible;
+    type Error = FieldBound;
 
-    fn bare_item(self, value: BareValue<'a>) -> Result<impl ParameterVisitor<'a>, Infallible> {
+    fn bare_item(self, value: BareValue<'a>) -> Result<impl ParameterVisitor<'a>, FieldBound> {
         NextItem(&mut self.0.items).bare_item(value)
     }
 }
 
 impl<'a> EntryVisitor<'a> for NextMember<'_, 'a> {
-    fn inner_list(self) -> Result<impl InnerListVisitor<'a>, Infallible> {
+    fn inner_list(self) -> Result<impl InnerListVisitor<'a>, FieldBound> {
         self.0.is_list = true;
         Ok(self)
     }
 }
 
 impl<'a> InnerListVisitor<'a> for NextMember<'_, 'a> {
-    type Error = Infallible;
+    type Error = FieldBound;
 
-    fn item(&mut self) -> Result<impl ItemVisitor<'a>, Infallible> {
+    fn item(&mut self) -> Result<impl ItemVisitor<'a>, FieldBound> {
         Ok(NextItem(&mut self.0.items))
     }
 
-    fn finish(self) -> Result<impl ParameterVisitor<'a>, Infallible> {
+    fn finish(self) -> Result<impl ParameterVisitor<'a>, FieldBound> {
         Ok(NextParameter(&mut self.0.parameters))
     }
 }
@@ -189,24 +207,24 @@ impl<'a> InnerListVisitor<'a> for NextMember<'_, 'a> {
 struct NextItem<'v, 'a>(&'v mut Vec<FieldItem<'a>>);
 
 impl<'a> ItemVisitor<'a> for NextItem<'_, 'a> {
-    type Error = Infallible;
+    type Error = FieldBound;
 
-    fn bare_item(self, value: BareValue<'a>) -> Result<impl ParameterVisitor<'a>, Infallible> {
-        self.0.push(FieldItem { value, parameters: ItemParameters::default() });
-        Ok(self.0.last_mut().map(|item| NextParameter(&mut item.parameters)))
+    fn bare_item(self, value: BareValue<'a>) -> Result<impl ParameterVisitor<'a>, FieldBound> {
+        let item = FieldItem { value, parameters: ItemParameters::default() };
+        Ok(push(self.0, MOST_ITEMS, item)?.map(|item| NextParameter(&mut item.parameters)))
     }
 }
 
 struct NextParameter<'v, 'a>(&'v mut ItemParameters<'a>);
 
 impl<'a> ParameterVisitor<'a> for NextParameter<'_, 'a> {
-    type Error = Infallible;
+    type Error = FieldBound;
 
-    fn parameter(&mut self, key: &'a KeyRef, value: BareValue<'a>) -> Result<(), Infallible> {
+    fn parameter(&mut self, key: &'a KeyRef, value: BareValue<'a>) -> Result<(), FieldBound> {
         if self.0.get(key.as_str()).is_some() {
             self.0.is_repeated = true;
         } else {
-            self.0.list.push((key.as_str(), value));
+            push(&mut self.0.list, MOST_PARAMETERS, (key.as_str(), value))?;
         }
         Ok(())
     }
@@ -239,6 +257,36 @@ mod tests {
         let [a, b] = &dictionary.0[..] else { panic!("{dictionary:?}") };
         assert!(a.is_repeated && a.parameters.is_repeated && a.items[0].parameters.is_repeated);
         assert!(!b.is_repeated && b.items[0].parameters.is_repeated);
+    }
+
+    /// Each key is compared with all before it, so their number bounds the work.
+    #[test]
+    fn reading_stops_where_a_field_holds_too_much() {
+        let keys =
+            |count: usize, sign: &str| (0..count).map(|n| format!("a{n}")).collect::<Vec<_>>().join(sign);
+        let items = |count| format!("a=({})", "1 ".repeat(count));
+        let fields = |more: usize| {
+            [
+                keys(MOST_MEMBERS + more, ","),
+                format!("a;{}", keys(MOST_PARAMETERS + more, ";")),
+                format!("a=(1);{}", keys(MOST_PARAMETERS + more, ";")),
+                format!("a=(1;{})", keys(MOST_PARAMETERS + more, ";")),
+                items(MOST_ITEMS + more),
+            ]
+        };
+        for field in fields(0) {
+            assert!(FieldDictionary::parse(field.as_bytes()).is_ok(), "{field}");
+        }
+        for field in fields(1).into_iter().chain(fields(1_000)) {
+            let fault = FieldDictionary::parse(field.as_bytes()).unwrap_err();
+            assert_eq!(fault, SignatureFault::TooMany, "{field}");
+        }
+        // What follows is not looked at.
+        let mut dictionary = FieldDictionary::default();
+        let broken = format!("{}, (((", keys(1_000, ","));
+        assert!(Parser::new(broken.as_bytes()).parse_dictionary_with_visitor(&mut dictionary).is_err());
+        assert_eq!(dictionary.0.len(), MOST_MEMBERS);
+        assert_eq!(FieldDictionary::parse(broken.as_bytes()).unwrap_err(), SignatureFault::TooMany);
     }
 
     #[test]

@@ -84,6 +84,15 @@ pub(super) struct BoundedCheck<'a> {
 }
 
 impl SignatureCheck for BoundedCheck<'_> {
+    fn admit(&mut self) -> Result<(), SignatureFault> {
+        let admits = lock(&self.memory.budget).admits(self.network(), Instant::now());
+        if admits { Ok(()) } else { Err(SignatureFault::TooMuchWork) }
+    }
+
+    fn note_fault(&mut self) {
+        lock(&self.memory.budget).note_wrong(self.network());
+    }
+
     fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
         let digest = digest(statement);
         let is_right = match self.memory.results.get(&digest) {
@@ -108,12 +117,16 @@ impl SignatureCheck for BoundedCheck<'_> {
 }
 
 impl BoundedCheck<'_> {
+    fn network(&self) -> Option<Network> {
+        self.address.map(|address| Network::around(address, 24, 48))
+    }
+
     fn verify(
         &self,
         statement: &SignedStatement<'_>,
         digest: StatementDigest,
     ) -> Result<bool, SignatureFault> {
-        let network = self.address.map(|address| Network::around(address, 24, 48));
+        let network = self.network();
         if !lock(&self.memory.budget).allows(network, Instant::now()) {
             return Err(SignatureFault::TooMuchWork);
         }
@@ -153,13 +166,18 @@ struct VerifyBudget {
 }
 
 impl VerifyBudget {
-    /// Whether one more may be verified; it then counts.
-    fn allows(&mut self, network: Option<Network>, now: Instant) -> bool {
+    /// Whether one more may be looked at.
+    fn admits(&mut self, network: Option<Network>, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND) {
             *self = Self { since: Some(now), ..Self::default() };
         }
         let of_network = self.by_network.get(&network).copied().unwrap_or_default();
-        let allows = self.all < ALL && self.wrong < WRONG && of_network < WRONG_OF_NETWORK;
+        self.all < ALL && self.wrong < WRONG && of_network < WRONG_OF_NETWORK
+    }
+
+    /// Whether one more may be verified; it then counts.
+    fn allows(&mut self, network: Option<Network>, now: Instant) -> bool {
+        let allows = self.admits(network, now);
         self.all += u32::from(allows);
         allows
     }

@@ -20,7 +20,7 @@ async function asDictionary() {
   const created = Math.floor(now / 1000);
   const fields = await createSignature(request, {
     label: "sig1",
-    components: ["@authority", "@method", "@path", component("signature-agent", { key: "sig1" })],
+    components: ["@authority", "@method", "@path", "@query", component("signature-agent", { key: "sig1" })],
     parameters: { created, expires: created + 300, keyid: signer.keyid, alg: "ed25519", tag: "web-bot-auth" },
     signer: webcrypto.signer(key),
   });
@@ -28,7 +28,7 @@ async function asDictionary() {
 }
 
 async function asString() {
-  const covered = form === "authority" ? ["@authority"] : ["@authority", "@method", "@path"];
+  const covered = form === "authority" ? ["@authority"] : ["@authority", "@method", "@path", "@query"];
   const components = [...covered, "signature-agent"];
   return signatureHeaders(request, signer, { created: new Date(now), expires: new Date(now + 300_000), components });
 }

@@ -2,7 +2,7 @@
 
 use super::super::base::signature_base;
 use super::super::field::FieldDictionary;
-use super::super::{FieldLine, SignatureFault};
+use super::super::{FieldLine, SignatureCheck, SignatureFault, SignedStatement};
 use super::*;
 use crate::identify::signature::explain;
 use base64::Engine as _;
@@ -57,7 +57,7 @@ fn good() -> Trial {
         agent: format!("sig1=\"{AGENT}\""),
         method: "GET",
         authority: "example.org",
-        target: "/a?b=c",
+        target: "/a",
         now: NOW,
         seed: 7,
         fields: Vec::new(),
@@ -127,8 +127,13 @@ impl Trial {
 fn good_signatures_are_verified() {
     let as_is = |_: &mut Trial| {};
     assert_eq!(good().outcome(as_is), Ok(true));
-    // What is not covered may change: the query here, and fields.
-    assert_eq!(good().outcome(|sent| sent.target = "/a?other"), Ok(true));
+    // What is not covered may change; rules match the query, so that without it nothing is proved of the request.
+    assert_eq!(good().outcome(|sent| sent.target = "/a?other"), Ok(false));
+    assert_eq!(good().outcome(|sent| sent.target = "/a?"), Ok(false));
+    assert_eq!(good().outcome(|sent| sent.target = "/a"), Ok(true));
+    let with_query = || good().replace("\"@path\"", "\"@path\" \"@query\"");
+    assert_eq!(with_query().outcome(as_is), Ok(true));
+    assert_eq!(with_query().outcome(|sent| sent.target = "/a?other"), Err(SignatureFault::Mismatch));
     assert_eq!(good().outcome(|sent| sent.fields.push(("X", "y".into()))), Ok(true));
     let legacy = Trial { agent: format!("\"{AGENT}\""), ..good().replace(";key=\"sig1\"", "") };
     assert_eq!(legacy.outcome(as_is), Ok(true));
@@ -184,8 +189,8 @@ const CHANGED: [(&str, Change, SignatureFault); 27] = [
     ("other authority", |t| t.authority = "example.com", SignatureFault::Mismatch),
     ("other port", |t| t.authority = "example.org:8443", SignatureFault::Mismatch),
     ("other method", |t| t.method = "POST", SignatureFault::Mismatch),
-    ("other path", |t| t.target = "/b?b=c", SignatureFault::Mismatch),
-    ("path in another spelling", |t| t.target = "/%61?b=c", SignatureFault::Mismatch),
+    ("other path", |t| t.target = "/b", SignatureFault::Mismatch),
+    ("path in another spelling", |t| t.target = "/%61", SignatureFault::Mismatch),
     ("time of signing passed", |t| t.now = NOW + 290, SignatureFault::Expired),
     ("long expired", |t| t.now = NOW + 9_999_999, SignatureFault::Expired),
     ("from the future", |t| t.now = NOW - 71, SignatureFault::FromTheFuture),
@@ -372,6 +377,58 @@ fn broken_fields_have_their_reasons() {
         ("an input of bytes", good().input(|input| format!("{input}\u{e9}")), SignatureFault::Unreadable),
     ] {
         assert_eq!(trial.outcome(as_is), Err(fault), "{what}");
+    }
+}
+
+/// Counts what it is asked and told, and admits so many.
+struct CountingCheck {
+    admits: usize,
+    asked: usize,
+    faults: usize,
+    checked: usize,
+}
+
+impl SignatureCheck for CountingCheck {
+    fn admit(&mut self) -> Result<(), SignatureFault> {
+        self.asked += 1;
+        if self.asked <= self.admits { Ok(()) } else { Err(SignatureFault::TooMuchWork) }
+    }
+
+    fn note_fault(&mut self) {
+        self.faults += 1;
+    }
+
+    fn check(&mut self, _: &SignedStatement<'_>) -> Result<(), SignatureFault> {
+        self.checked += 1;
+        Err(SignatureFault::Mismatch)
+    }
+}
+
+/// Who knows a public `keyid` can have bases built, and does not need the key for that.
+#[test]
+fn no_base_is_built_beyond_what_is_admitted_and_its_faults_are_noted() {
+    let parts: String = (0..20).map(|n| format!(" \"x\";key=\"a{n}\"")).collect();
+    let cases = [
+        (format!("{} \"x-none\"", components()), SignatureFault::MissingComponent),
+        (format!("{} \"@path\"", components()), SignatureFault::DuplicateComponent),
+        (components() + &parts, SignatureFault::TooMany),
+    ];
+    for (components, fault) in cases {
+        let four: Vec<String> = (1..5).map(|n| format!("sig{n}=({components}){}", parameters())).collect();
+        let signatures: Vec<String> =
+            (1..5).map(|n| format!("sig{n}=:{}:", STANDARD.encode([n; 64]))).collect();
+        let trial = Trial { signature: Some(signatures.join(", ")), ..good().input(|_| four.join(", ")) };
+        let fields = trial.all_fields();
+        let lines: Vec<FieldLine<'_>> =
+            fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        let (message, known) =
+            (message("GET", "example.org", "/a", &lines), Known::of(AGENT, &[public(&pair(7))]));
+        for (admits, first) in [(4, fault), (0, SignatureFault::TooMuchWork)] {
+            let mut check = CountingCheck { admits, asked: 0, faults: 0, checked: 0 };
+            let outcome = examine(&message, at(NOW), |agent| known.0.get(agent), &mut check);
+            assert_eq!((outcome, check.faults, check.asked), (Err(first), admits, 4), "{components}");
+            assert_eq!(check.checked, 0);
+        }
     }
 }
 
