@@ -227,6 +227,9 @@ fn doors_read_signatures_too() {
     std::fs::write(keys.join(DIRECTORY), key.directory()).expect("a file");
     let gateway = builder.start();
     let doors = address_with(&gateway, "\"authorize\":true");
+    let robots = get("/robots.txt").for_host(HOST).by(CHROME);
+    let robots = robots.with("X-Forwarded-For", "203.0.113.9").with("X-Forwarded-Proto", "http");
+    assert_eq!(Client::to(doors).send(&robots).text(), ROBOTS);
     let described = |door: &str, nonce: &str| {
         let described = [
             ("Method", "GET"),
