@@ -72,9 +72,11 @@ fn check_url(url: &Spanned<String>, faults: &mut Faults<'_>) {
         let message = "`database` is no URL of PostgreSQL";
         return faults.push(url.span(), message, "write \"postgresql://user@host:5432/name\"");
     };
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
-    if user.contains(':') || rest.contains("password=") {
+    // All that is before an `@` may be taken for who logs in, and a name with percent signs for any other.
+    let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+    let parameters = rest.split(['?', '&']).skip(1).filter_map(|word| word.split_once('='));
+    let is_password = |name: &str| name.contains('%') || name.to_ascii_lowercase().contains("password");
+    if user.contains(':') || { parameters }.any(|(name, _)| is_password(name)) {
         let message = "`database` holds a password";
         faults.push(url.span(), message, "put it into a file of its own, and name that with `password_file`");
     }
@@ -122,11 +124,14 @@ mod tests {
             ("database = \"mysql://x\"", "no URL of PostgreSQL"),
             ("database = \"postgresql://gateway:s3cret@db.example/robots\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?password=s3cret\"", "holds a password"),
+            ("database = \"postgresql://gateway:s3/cret@db.example/robots\"", "holds a password"),
+            ("database = \"postgresql://db.example/robots?PASSWORD=s3cret\"", "holds a password"),
+            ("database = \"postgresql://db.example/robots?p%61ssword=s3cret\"", "holds a password"),
             ("database = \"postgresql:///x\"\nlease = \"1s\"", "`lease` is too short"),
             ("database = \"postgresql:///x\"\nname = \"\"", "no name of a gateway"),
         ] {
             let error = load(table).unwrap_err();
-            assert!(error.contains(told) && !error.contains("s3cret"), "{error}");
+            assert!(error.contains(told) && !error.contains("cret@") && !error.contains("s3cret"), "{error}");
         }
     }
 }

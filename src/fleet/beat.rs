@@ -27,6 +27,7 @@ pub(super) struct Beat<'a> {
     pub(super) lease: f64,
     pub(super) joins: bool,
     pub(super) applied: u64,
+    pub(super) is_deaf: bool,
     pub(super) generation: i64,
     pub(super) error: Option<&'a str>,
     pub(super) outbox: i64,
@@ -47,6 +48,9 @@ pub(super) struct BeatAnswer {
     #[serde(default)]
     pub(super) is_replaced: bool,
     pub(super) stamp: u64,
+    /// How many beats the member gave.
+    #[serde(default)]
+    pub(super) beats: i64,
     /// The time of day there, in microseconds.
     #[serde(default)]
     pub(super) now: i64,
@@ -100,6 +104,7 @@ impl OtherMember {
 pub(super) struct Speaker {
     pub(super) name: String,
     pub(super) process: String,
+    /// Higher for each process of a state folder that starts later.
     pub(super) started: i64,
     pub(super) lease: std::time::Duration,
 }
@@ -109,6 +114,7 @@ pub(super) struct Speaker {
 pub(super) struct BeatState {
     pub(super) joins: bool,
     pub(super) applied: u64,
+    pub(super) is_deaf: bool,
     pub(super) generation: i64,
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
@@ -155,6 +161,7 @@ pub(super) async fn beat(
         lease: who.lease.as_secs_f64(),
         joins: state.joins,
         applied: state.applied,
+        is_deaf: state.is_deaf,
         generation: state.generation,
         error: own.error.as_deref(),
         outbox: state.outbox,

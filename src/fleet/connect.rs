@@ -4,9 +4,11 @@ use super::FleetError;
 use super::tls::DatabaseTls;
 use crate::config::{FleetConfig, reading};
 use std::future::{Future, poll_fn};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{AsyncMessage, Client, Config};
 
@@ -27,22 +29,60 @@ pub(super) async fn within<T>(
     answer.map_err(|_| FleetError::Silent(PATIENCE))?.map_err(FleetError::from)
 }
 
+/// What the server holds itself to. It gives up a question a little before this program does, so that no question goes on
+/// there that nobody waits for.
+const LIMITS: &str =
+    "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '5s'; SET statement_timeout = '9s';
+    SET idle_in_transaction_session_timeout = '15s'";
+
+/// A connection, which ends with it.
+#[derive(Debug)]
+pub(super) struct FleetClient {
+    client: Client,
+    task: JoinHandle<()>,
+}
+
+impl Deref for FleetClient {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for FleetClient {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+impl Drop for FleetClient {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// Connects; each message that others send wakes `news`.
-pub(super) async fn connect(config: &FleetConfig, news: Arc<Notify>) -> Result<Client, FleetError> {
+pub(super) async fn connect(config: &FleetConfig, news: Arc<Notify>) -> Result<FleetClient, FleetError> {
     let settings = settings(config)?;
     let (client, mut connection) = within(settings.connect(DatabaseTls::new(config)?)).await?;
-    tokio::spawn(async move {
+    let task = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(_) = message {
                 news.notify_one();
             }
         }
     });
+    let client = FleetClient { client, task };
+    within(client.batch_execute(LIMITS)).await?;
     Ok(client)
 }
 
 /// Connects as a member or for a question, where the database is set up for this program.
-pub(super) async fn connect_to_schema(config: &FleetConfig, news: Arc<Notify>) -> Result<Client, FleetError> {
+pub(super) async fn connect_to_schema(
+    config: &FleetConfig,
+    news: Arc<Notify>,
+) -> Result<FleetClient, FleetError> {
     let client = connect(config, news).await?;
     let row = within(client.query_one("SELECT schema FROM robots_gateway.fleet", &[])).await?;
     let found: i32 = row.try_get(0)?;
@@ -80,7 +120,7 @@ fn settings(config: &FleetConfig) -> Result<Config, FleetError> {
         settings.password(password);
     }
     let says_disable = settings.get_ssl_mode() == SslMode::Disable;
-    if !says_disable && !settings.get_hosts().iter().all(is_here) {
+    if !says_disable && !is_local(&settings) {
         settings.ssl_mode(SslMode::Require);
     }
     settings.application_name(format!("robots-gateway {}", config.name));
@@ -88,7 +128,13 @@ fn settings(config: &FleetConfig) -> Result<Config, FleetError> {
     Ok(settings)
 }
 
-/// Nobody listens between this program and a server of the same machine.
+/// Nobody listens between this program and a server of the same machine. An address counts more than a name.
+fn is_local(settings: &Config) -> bool {
+    let (addresses, hosts) = (settings.get_hostaddrs(), settings.get_hosts());
+    let is_none = addresses.is_empty() && hosts.is_empty();
+    !is_none && addresses.iter().all(std::net::IpAddr::is_loopback) && hosts.iter().all(is_here)
+}
+
 fn is_here(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1" | "[::1]"),
@@ -113,6 +159,10 @@ mod tests {
         assert_eq!(mode("postgresql://a@db.example/x?sslmode=prefer"), SslMode::Require);
         assert_eq!(mode("postgresql://a@db.example/x?sslmode=disable"), SslMode::Disable);
         assert_eq!(mode("postgresql://a@127.0.0.1/x"), SslMode::Prefer);
+        // The address is where it goes, whatever the name.
+        for url in ["postgresql://localhost/x?hostaddr=203.0.113.5", "postgresql:///x?hostaddr=203.0.113.5"] {
+            assert_eq!(mode(url), SslMode::Require, "{url}");
+        }
     }
 
     #[test]

@@ -21,6 +21,14 @@ pub enum FleetError {
     Local(String),
 }
 
+impl FleetError {
+    /// Whether the database refuses what it was given, and will again: a value, a limit of it, a constraint.
+    pub(super) fn is_of_data(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        error.code().is_some_and(|state| matches!(state.code().get(..2), Some("22" | "23" | "54")))
+    }
+}
+
 /// The whole chain of causes, in one line, and what to do about the frequent ones.
 fn told(error: &tokio_postgres::Error) -> String {
     let mut text = "the database of the fleet".to_owned();

@@ -2,13 +2,14 @@
 
 use super::FleetError;
 use super::beat::{BeatAnswer, BeatState, Speaker, beat};
-use super::connect::{connect_to_schema, within};
+use super::connect::{FleetClient, connect_to_schema, within};
 use super::membership::FleetShared;
-use super::outbox::{self, SentOutbox};
+use super::outbox::{self, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
-use crate::record::{FleetNews, FleetStanding, OfferedFiles, file_bytes};
+use crate::record::{FleetNews, FleetStanding, OfferedFiles, UnlearntNews, file_bytes};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio_postgres::Client;
@@ -28,6 +29,13 @@ const LAST: Duration = Duration::from_secs(5);
 /// How often it is seen to that the database is kept small.
 const HOUSE: Duration = Duration::from_secs(3_600);
 
+/// How many beats a database may forget that was killed: they are not written at once.
+const FORGOTTEN_BEATS: i64 = 5;
+
+/// What a process says that another one speaks for.
+const REPLACED: &str =
+    "another process with this state folder is the member of the fleet now; this one accuses nobody";
+
 /// What is known between two beats.
 pub(super) struct FleetTask {
     shared: Arc<FleetShared>,
@@ -38,7 +46,14 @@ pub(super) struct FleetTask {
     /// The revision that the database has.
     revision: i64,
     outbox: SentOutbox,
+    refused: RefusedBatch,
     reads: ReadsTaken,
+    /// The number of the last beat, as the database counts them.
+    beats: i64,
+    /// Whether what the others serve cannot be noted.
+    is_deaf: bool,
+    /// Whether a thread is at work that reloads.
+    is_reloading: Arc<AtomicBool>,
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     has_joined: bool,
@@ -59,10 +74,10 @@ enum BeatOutcome {
 
 impl FleetTask {
     pub(super) fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
-        let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let started = i64::try_from(started.as_micros()).unwrap_or(i64::MAX);
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (name, lease) = (shared.config.name.clone(), shared.config.lease);
-        let process = format!("{}-{started}", std::process::id());
+        let process = format!("{}-{}", std::process::id(), time.as_micros());
+        let started = i64::try_from(shared.ledger.last_entry()).unwrap_or(i64::MAX);
         let applied = shared.ledger.stamp();
         Self {
             shared,
@@ -71,7 +86,11 @@ impl FleetTask {
             applied,
             revision: -1,
             outbox: SentOutbox::default(),
+            refused: RefusedBatch::default(),
             reads: ReadsTaken::default(),
+            beats: 0,
+            is_deaf: false,
+            is_reloading: Arc::default(),
             joined: None,
             has_joined: false,
             silent: HashMap::new(),
@@ -126,11 +145,15 @@ impl FleetTask {
         self.revision = -1;
         loop {
             let begun = Instant::now();
-            let outcome = self.turn(&client, &store).await?;
-            if self.told.take().is_some() {
-                tracing::info!("the database of the fleet answers again");
+            let (outcome, fault) = self.turn(&client, &store).await?;
+            if let Some(fault) = fault {
+                self.tell(&fault);
+            } else {
+                if self.told.take().is_some() {
+                    tracing::info!("the database of the fleet answers again");
+                }
+                self.shared.status().0.error = None;
             }
-            self.shared.status().0.error = None;
             let soonest = begun + SOONEST;
             if matches!(outcome, BeatOutcome::Calm) {
                 let mut stopped = self.stopped.clone();
@@ -152,8 +175,12 @@ impl FleetTask {
         }
     }
 
-    /// One beat, and what follows from it.
-    async fn turn(&mut self, client: &Client, store: &str) -> Result<BeatOutcome, FleetError> {
+    /// One beat, and what follows from it; beside that, what could not be done and is tried again at the next one.
+    async fn turn(
+        &mut self,
+        client: &FleetClient,
+        store: &str,
+    ) -> Result<(BeatOutcome, Option<FleetError>), FleetError> {
         if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
             return Err(FleetError::Local("the store is another one now".to_owned()));
         }
@@ -162,49 +189,83 @@ impl FleetTask {
         let mut state = BeatState {
             joins: false,
             applied: self.applied,
+            is_deaf: self.is_deaf,
             generation: 0,
             outbox: self.outbox.waiting,
             outbox_since: self.outbox.since,
         };
         let (mut answer, mut revision) = beat(client, &self.who, store, &own, state, self.revision).await?;
-        if answer.stamp < self.applied {
-            tracing::warn!(
-                "the database of the fleet was set back: all members are asked anew what they serve"
-            );
-            self.applied = 0;
-            state.applied = 0;
+        let is_set_back = answer.stamp < self.applied
+            || answer.is_member && !answer.is_replaced && answer.beats + FORGOTTEN_BEATS < self.beats;
+        if is_set_back || !answer.is_member {
+            if is_set_back {
+                tracing::warn!(
+                    "the database of the fleet was set back: all members are asked anew what they serve"
+                );
+                self.reads = ReadsTaken::default();
+                (self.applied, state.applied) = (0, 0);
+            }
             self.doubt();
-        }
-        if !answer.is_member {
-            self.doubt();
-            self.joined = Some(Instant::now());
             state.joins = true;
             (answer, revision) = beat(client, &self.who, store, &own, state, self.revision).await?;
         }
+        self.beats = answer.beats;
         if answer.is_replaced {
             self.doubt();
-            return Ok(BeatOutcome::Calm);
-        }
-        self.revision = answer.revision;
-        let is_said = answer.revision == revision;
-        let has_learnt = self.learn(client, &answer, own.covers, is_said).await?;
-        self.stand(&answer, &own.files, is_said, asked);
-        self.expire(client, &answer).await?;
-        let shared = Arc::clone(&self.shared);
-        let sent = outbox::send(client, &shared.store, store, answer.mark, &*shared.ledger, &shared.recorder);
-        self.outbox = sent.await?;
-        self.reads.take(client, store, answer.stamp, &*shared.ledger).await?;
-        if Instant::now() >= self.house_due {
-            self.house_due = Instant::now() + HOUSE;
-            within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await?;
+            return Ok((BeatOutcome::Calm, Some(FleetError::Local(REPLACED.to_owned()))));
         }
         self.show(store, &answer);
-        Ok(if has_learnt || self.outbox.has_more { BeatOutcome::GoOn } else { BeatOutcome::Calm })
+        self.revision = answer.revision;
+        let is_said = answer.revision == revision;
+        let news = self.learn(client, &answer, own.covers, is_said, is_set_back).await;
+        // Who cannot learn at the moment is not waited for less: the others hear of it by what is acknowledged.
+        let (has_learnt, fault) = match news {
+            Err(fault @ FleetError::Local(_)) => (false, Some(fault)),
+            news => (news?, None),
+        };
+        // While a reload is under way nothing is noted, and the next beat asks again.
+        if fault.is_none() && self.applied == answer.stamp {
+            self.stand(&answer, &own.files, is_said, asked);
+        }
+        let fault = self.exchange(client, store, &answer).await?.or(fault);
+        let has_more = fault.is_none() && (has_learnt || self.outbox.has_more);
+        Ok((if has_more { BeatOutcome::GoOn } else { BeatOutcome::Calm }, fault))
+    }
+
+    /// All that is not versions. A fault of one of these keeps neither the others nor the next beat from being done, as
+    /// long as the database answers.
+    async fn exchange(
+        &mut self,
+        client: &FleetClient,
+        store: &str,
+        answer: &BeatAnswer,
+    ) -> Result<Option<FleetError>, FleetError> {
+        let shared = Arc::clone(&self.shared);
+        let expired = self.expire(client, answer).await;
+        let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
+        let sent =
+            outbox::send(client, &shared.store, store, answer.mark, ledger, recorder, &mut self.refused);
+        let sent = sent.await.map(|sent| self.outbox = sent);
+        let read = self.reads.take(client, store, answer.stamp, ledger).await;
+        let mut kept = Ok(());
+        if Instant::now() >= self.house_due {
+            self.house_due = Instant::now() + HOUSE;
+            kept = within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await.map(drop);
+        }
+        let mut first = None;
+        for fault in [expired, sent, read, kept].into_iter().filter_map(Result::err) {
+            if client.is_closed() || matches!(fault, FleetError::Silent(_)) {
+                return Err(fault);
+            }
+            first.get_or_insert(fault);
+        }
+        Ok(first)
     }
 
     /// Nobody is accused until the others are known again.
     fn doubt(&mut self) {
         self.shared.standing().set_joined(false);
+        self.joined = Some(Instant::now());
         self.has_joined = false;
     }
 
@@ -215,8 +276,10 @@ impl FleetTask {
         answer: &BeatAnswer,
         covers: u64,
         is_said: bool,
+        is_set_back: bool,
     ) -> Result<bool, FleetError> {
-        let is_own_news = is_said && answer.changed > self.shared.ledger.stamp();
+        // Stamps that were given before are forgotten with what comes now.
+        let is_own_news = is_set_back || is_said && answer.changed > self.shared.ledger.stamp();
         if answer.members.is_empty() && !is_own_news {
             self.applied = answer.stamp;
             return Ok(false);
@@ -243,10 +306,20 @@ impl FleetTask {
                 news.files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
             }
         }
-        if !self.shared.ledger.learn(news) {
-            return Err(FleetError::Local(
-                "what other members serve cannot be noted in the ledger of the state folder".to_owned(),
-            ));
+        match self.shared.ledger.learn(news) {
+            Ok(()) => self.is_deaf = false,
+            // It is learnt with the next beat.
+            Err(UnlearntNews::Busy) => return Ok(false),
+            Err(UnlearntNews::Faulty) => {
+                // Nobody is accused here before the others need not wait for this gateway any more.
+                self.doubt();
+                self.is_deaf = true;
+                return Err(FleetError::Local(
+                    "what other members serve cannot be noted in the ledger of the state folder: nobody is accused here \
+                     until it can"
+                        .to_owned(),
+                ));
+            }
         }
         self.applied = answer.stamp;
         Ok(true)
@@ -268,10 +341,14 @@ impl FleetTask {
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
         standing.clear(files, answer.behind.clone(), is_acknowledged);
-        if is_acknowledged && standing.may_go_on() {
-            let ledger = Arc::clone(&self.shared.ledger);
+        if is_acknowledged && standing.may_go_on() && !self.is_reloading.swap(true, Ordering::AcqRel) {
+            let (ledger, is_reloading) = (Arc::clone(&self.shared.ledger), Arc::clone(&self.is_reloading));
             // A reload may take its time, and the next beat must not wait for it.
-            let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(move || ledger.go_on());
+            let reload = move || {
+                ledger.go_on();
+                is_reloading.store(false, Ordering::Release);
+            };
+            let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(reload);
         }
     }
 
@@ -319,10 +396,10 @@ impl FleetTask {
             let sql = "SELECT robots_gateway.mark($1)";
             loop {
                 let mark: i64 = within(client.query_one(sql, &[&store])).await?.try_get(0)?;
+                let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
                 let sent =
-                    outbox::send(client, &shared.store, &store, mark, &*shared.ledger, &shared.recorder)
-                        .await?;
-                if !sent.has_more {
+                    outbox::send(client, &shared.store, &store, mark, ledger, recorder, &mut self.refused);
+                if !sent.await.is_ok_and(|sent| sent.has_more) {
                     break;
                 }
             }

@@ -149,7 +149,7 @@ pub fn forget(config: &FleetConfig, name: &str) -> Result<i64, FleetError> {
 pub(super) async fn waiting(client: &Client) -> Result<Vec<WaitingOutbox>, FleetError> {
     let sql = "SELECT name, outbox, CASE WHEN outbox_since > 0 THEN outbox_since
         ELSE (extract(epoch FROM seen) * 1000000)::bigint END FROM robots_gateway.member
-        WHERE outbox > 0 OR gone_because = 'silent' OR (gone IS NULL AND seen < clock_timestamp() - interval '15 seconds')
+        WHERE (outbox > 0 AND gone_because IS DISTINCT FROM 'stopped') OR gone_because = 'silent' OR (gone IS NULL AND seen < clock_timestamp() - interval '15 seconds')
         ORDER BY name";
     let rows = within(client.query(sql, &[])).await?;
     let of = |row: &Row| {

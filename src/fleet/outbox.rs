@@ -23,6 +23,12 @@ pub(super) struct SentOutbox {
     pub(super) has_more: bool,
 }
 
+/// How often a batch is sent that the database refuses for what is in it.
+const TRIES: u8 = 3;
+
+/// The batch that was refused last, by its first piece, and how often.
+pub(super) type RefusedBatch = (i64, u8);
+
 /// The id of the store; nothing until it is set up.
 pub(super) fn store_id(path: &Path) -> Result<Option<String>, FleetError> {
     if !path.exists() {
@@ -39,6 +45,7 @@ pub(super) async fn send(
     mut mark: i64,
     ledger: &dyn FleetLedger,
     recorder: &Recorder,
+    refused: &mut RefusedBatch,
 ) -> Result<SentOutbox, FleetError> {
     let outbox = OutboxReader::open(path)?;
     if mark > outbox.state(mark)?.last {
@@ -57,20 +64,34 @@ pub(super) async fn send(
             break;
         }
         if batch.first > mark + 1 {
-            tracing::error!(
-                pieces = batch.first - mark - 1,
-                "counts that waited for the fleet found no room in the store, and are missing there"
-            );
-            let sql = "SELECT robots_gateway.skip($1, $2)";
-            mark = within(client.query_one(sql, &[&store, &batch.first])).await?.try_get(0)?;
+            let why = "counts that waited for the fleet found no room in the store, and are missing there";
+            mark = skip(client, store, mark, batch.first, why).await?;
             continue;
         }
-        for (_, (_, _, _, _, sequence)) in &mut batch.rows.reads {
+        let Some(rows) = &mut batch.rows else {
+            let why = "counts that waited for the fleet cannot be read, and are missing there";
+            mark = skip(client, store, mark, batch.last + 1, why).await?;
+            continue;
+        };
+        for (_, (_, _, _, _, sequence)) in &mut rows.reads {
             *sequence = ledger.stamp_of(*sequence);
         }
-        let rows = batch.rows.json()?;
+        let rows = rows.json()?;
         let sql = "SELECT robots_gateway.take($1, $2, $3, $4::text::jsonb)";
-        let sent = within(client.query_one(sql, &[&store, &batch.first, &batch.last, &rows])).await?;
+        let sent = within(client.query_one(sql, &[&store, &batch.first, &batch.last, &rows])).await;
+        let sent = match sent {
+            Err(error) if error.is_of_data() => {
+                let tries = if refused.0 == batch.first { refused.1 + 1 } else { 1 };
+                *refused = (batch.first, tries);
+                if tries < TRIES {
+                    return Err(error);
+                }
+                let why = format!("counts are missing in the fleet: {error}");
+                mark = skip(client, store, mark, batch.last + 1, &why).await?;
+                continue;
+            }
+            sent => sent?,
+        };
         let now: i64 = sent.try_get(0)?;
         if now == mark {
             return Err(FleetError::Schema(format!(
@@ -85,4 +106,11 @@ pub(super) async fn send(
     }
     let state = outbox.state(mark)?;
     Ok(SentOutbox { waiting: state.waiting, since: state.since, mark, has_more })
+}
+
+/// Moves the mark on to before `next`: what is in between is missing, and the database notes that.
+async fn skip(client: &Client, store: &str, mark: i64, next: i64, why: &str) -> Result<i64, FleetError> {
+    tracing::error!(pieces = next - mark - 1, "{why}");
+    let sql = "SELECT robots_gateway.skip($1, $2)";
+    Ok(within(client.query_one(sql, &[&store, &next])).await?.try_get(0)?)
 }

@@ -1,7 +1,10 @@
 -- Schema 1. Members call functions and read; no member writes a table. Instants are microseconds since 1970 (UTC),
 -- starts and days are seconds since 1970 (UTC), as in the stores of the members.
 
-CREATE SCHEMA robots_gateway;
+-- Functions run with the rights of a role that nobody logs in as. They name pg_temp last: unnamed it comes first, and
+-- members may put what they like into it.
+CREATE SCHEMA robots_gateway AUTHORIZATION robots_gateway_owner;
+SET LOCAL ROLE robots_gateway_owner;
 REVOKE ALL ON SCHEMA robots_gateway FROM PUBLIC;
 
 -- One row. `stamp` numbers everything that happens to versions and members, in the order in which it is committed.
@@ -38,7 +41,9 @@ CREATE TABLE robots_gateway.member (
     waived       jsonb NOT NULL DEFAULT '[]', -- the operator's words against fair notice
     serving      jsonb NOT NULL DEFAULT '[]',
     changed      bigint NOT NULL DEFAULT 0,
-    applied      bigint NOT NULL DEFAULT 0
+    applied      bigint NOT NULL DEFAULT 0,
+    -- It cannot note what the others serve, and accuses nobody: nobody waits for it.
+    is_deaf      boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 40);
 
 -- How far the batches of each store are counted: up to the piece with this number.
@@ -93,6 +98,7 @@ CREATE TABLE robots_gateway.presence (
 CREATE TABLE robots_gateway.path (
     day        bigint NOT NULL,
     subject    uuid NOT NULL,
+    target_id  uuid NOT NULL, -- of a digest of the target, which may be longer than a row of an index
     target     text NOT NULL,
     slot       smallint NOT NULL,
     allowed    bigint NOT NULL,
@@ -101,7 +107,7 @@ CREATE TABLE robots_gateway.path (
     variants   bigint NOT NULL,
     spoofed    bigint NOT NULL,
     refused    bigint NOT NULL,
-    PRIMARY KEY (day, subject, target, slot)
+    PRIMARY KEY (day, subject, target_id, slot)
 ) PARTITION BY RANGE (day);
 
 -- Who read which version where. `stamp` is one that had been given before the last of these reads; `noted` is the
@@ -174,43 +180,46 @@ CREATE TABLE robots_gateway.generation (
 
 -- Stamps of a database that was promoted or restored are later than every one that was given before.
 CREATE FUNCTION robots_gateway.stamp_floor() RETURNS bigint
-LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint << 40
 $$;
 CREATE FUNCTION robots_gateway.stamp() RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     SELECT greatest(stamp, robots_gateway.stamp_floor()) FROM robots_gateway.fleet
 $$;
 -- The row stays locked until the transaction ends, so that stamps become visible in their order.
 CREATE FUNCTION robots_gateway.next_stamp() RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     UPDATE robots_gateway.fleet SET stamp = greatest(stamp, robots_gateway.stamp_floor()) + 1 RETURNING stamp
 $$;
 
 CREATE FUNCTION robots_gateway.slot(store text) RETURNS smallint
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$ SELECT (hashtext(store) & 15)::smallint $$;
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT (hashtext(store) & 15)::smallint $$;
 
--- A partition for each table and day, made when it is needed first.
+-- A partition for each table and day, made when it is needed first. It is attached, which waits for nobody who reads or
+-- writes the others.
 CREATE FUNCTION robots_gateway.need_day(start bigint) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     low bigint := start - mod(start, 86400);
     part text;
+    name text;
 BEGIN
     FOREACH part IN ARRAY ARRAY['rollup', 'presence', 'path'] LOOP
-        IF to_regclass(format('robots_gateway.%s_%s', part, low)) IS NULL THEN
-            PERFORM pg_advisory_xact_lock(hashtext('robots_gateway.need_day'));
-            EXECUTE format(
-                'CREATE TABLE IF NOT EXISTS robots_gateway.%I PARTITION OF robots_gateway.%I FOR VALUES FROM (%s) TO (%s)',
-                part || '_' || low, part, low, low + 86400);
-        END IF;
+        name := part || '_' || low;
+        CONTINUE WHEN to_regclass(format('robots_gateway.%I', name)) IS NOT NULL;
+        PERFORM pg_advisory_xact_lock(hashtext('robots_gateway.need_day'));
+        CONTINUE WHEN to_regclass(format('robots_gateway.%I', name)) IS NOT NULL;
+        EXECUTE format('CREATE TABLE robots_gateway.%I (LIKE robots_gateway.%I INCLUDING ALL)', name, part);
+        EXECUTE format('ALTER TABLE robots_gateway.%I ATTACH PARTITION robots_gateway.%I FOR VALUES FROM (%s) TO (%s)',
+            part, name, low, low + 86400);
     END LOOP;
 END $$;
 
 -- Takes a batch of a store: moves its mark from the piece before `first` to `last`, and counts the rows only if it did.
 -- Gives the mark.
 CREATE FUNCTION robots_gateway.take(p_store text, p_first bigint, p_last bigint, p_rows jsonb) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own smallint := robots_gateway.slot(p_store);
     item jsonb;
@@ -249,11 +258,12 @@ BEGIN
     SET first = least(known.first, excluded.first), last = greatest(known.last, excluded.last)
     WHERE known.first > excluded.first OR known.last < excluded.last;
     INSERT INTO robots_gateway.path AS known
-        (day, subject, target, slot, allowed, violations, stale, variants, spoofed, refused)
-    SELECT (e->0->>0)::bigint, (e->0->>1)::uuid, e->0->>2, own, (e->1->>0)::bigint, (e->1->>1)::bigint,
+        (day, subject, target_id, target, slot, allowed, violations, stale, variants, spoofed, refused)
+    SELECT (e->0->>0)::bigint, (e->0->>1)::uuid,
+        left(encode(sha256(convert_to(e->0->>2, 'UTF8')), 'hex'), 32)::uuid, e->0->>2, own, (e->1->>0)::bigint, (e->1->>1)::bigint,
         (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint, (e->1->>5)::bigint
     FROM jsonb_array_elements(p_rows->'paths') e ORDER BY 1, 2, 3
-    ON CONFLICT (day, subject, target, slot) DO UPDATE SET allowed = known.allowed + excluded.allowed,
+    ON CONFLICT (day, subject, target_id, slot) DO UPDATE SET allowed = known.allowed + excluded.allowed,
         violations = known.violations + excluded.violations, stale = known.stale + excluded.stale,
         variants = known.variants + excluded.variants, spoofed = known.spoofed + excluded.spoofed,
         refused = known.refused + excluded.refused;
@@ -290,13 +300,13 @@ END $$;
 
 -- The mark of a store; 0 of one that was never here.
 CREATE FUNCTION robots_gateway.mark(p_store text) RETURNS bigint
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce((SELECT sequence FROM robots_gateway.writer WHERE store = p_store), 0)
 $$;
 
 -- Pieces up to before `first` are gone for good: the mark is moved on, and that they are missing is noted.
 CREATE FUNCTION robots_gateway.skip(p_store text, p_first bigint) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO robots_gateway.writer (store, sequence, taken) VALUES (p_store, 0, clock_timestamp())
     ON CONFLICT DO NOTHING;
@@ -308,7 +318,7 @@ END $$;
 
 -- A sign of life of a member, once a second: takes what it says of itself, gives what it has to know of the others.
 CREATE FUNCTION robots_gateway.beat(p jsonb) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own robots_gateway.member;
     known bigint;
@@ -320,8 +330,9 @@ BEGIN
     IF (own.store IS NULL OR own.gone IS NOT NULL) AND NOT (p->>'joins')::boolean THEN
         RETURN jsonb_build_object('is_member', false, 'stamp', robots_gateway.stamp());
     END IF;
-    -- A process that is being replaced does not speak for the one that replaces it.
-    IF own.gone IS NULL AND own.started > (p->>'started')::bigint AND own.process <> p->>'process' THEN
+    -- A process that is being replaced does not speak for the one that replaces it, while that one speaks.
+    IF own.gone IS NULL AND own.started > (p->>'started')::bigint AND own.process <> p->>'process'
+        AND own.seen > clock_timestamp() - interval '10 seconds' THEN
         RETURN jsonb_build_object('is_member', true, 'is_replaced', true, 'stamp', robots_gateway.stamp());
     END IF;
     IF own.store IS NULL OR own.gone IS NOT NULL OR own.revision <> (p->>'revision')::bigint THEN
@@ -347,20 +358,25 @@ BEGIN
         version = p->>'version', beats = beats + 1, seen = clock_timestamp(),
         lease = make_interval(secs => (p->>'lease')::double precision), generation = (p->>'generation')::bigint,
         error = p->>'error', outbox = (p->>'outbox')::bigint, outbox_since = (p->>'outbox_since')::bigint,
-        serving = p->'serving', applied = (p->>'applied')::bigint
+        serving = p->'serving',
+        -- A database that was set back has not given the stamps that members had of it.
+        applied = CASE WHEN (p->>'applied')::bigint > robots_gateway.stamp() THEN 0 ELSE (p->>'applied')::bigint END,
+        is_deaf = coalesce((p->>'is_deaf')::boolean, false)
     WHERE store = p->>'store' RETURNING * INTO own;
     known := robots_gateway.stamp();
     RETURN jsonb_build_object(
         'is_member', true,
         'stamp', known,
+        'beats', own.beats,
         'now', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
         'changed', own.changed,
         'revision', own.revision,
         'mark', robots_gateway.mark(own.store),
         'generation', (SELECT coalesce(max(number), 0) FROM robots_gateway.generation),
-        'floor', (SELECT min(applied) FROM robots_gateway.member WHERE gone IS NULL AND store <> own.store),
+        'floor', (SELECT min(applied) FROM robots_gateway.member
+            WHERE gone IS NULL AND NOT is_deaf AND store <> own.store),
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
-            WHERE gone IS NULL AND store <> own.store AND applied < own.changed),
+            WHERE gone IS NULL AND NOT is_deaf AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
                 'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past, 'waived',
                 CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
@@ -371,26 +387,31 @@ BEGIN
 END $$;
 
 -- A member stops serving: cleanly, because its lease ran out by the clock of another one, or by the operator's word.
+-- The row of the member is always locked before that of the fleet, which `next_stamp` locks.
 CREATE FUNCTION robots_gateway.leave(p_store text, p_process text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM FROM robots_gateway.member WHERE store = p_store FOR UPDATE;
     UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
-        changed = robots_gateway.next_stamp()
+        outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
     WHERE store = p_store AND process = p_process AND gone IS NULL AND role = session_user;
     NOTIFY robots_gateway;
 END $$;
+-- No member ends another one that was heard of within its lease.
 CREATE FUNCTION robots_gateway.expire(p_store text, p_beats bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM FROM robots_gateway.member WHERE store = p_store FOR UPDATE;
     UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'silent', tables = '{}',
         changed = robots_gateway.next_stamp()
-    WHERE store = p_store AND beats = p_beats AND gone IS NULL;
+    WHERE store = p_store AND beats = p_beats AND gone IS NULL AND seen < clock_timestamp() - lease;
 END $$;
 CREATE FUNCTION robots_gateway.forget(p_name text) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     forgotten bigint;
 BEGIN
+    PERFORM FROM robots_gateway.member WHERE name = p_name ORDER BY store FOR UPDATE;
     UPDATE robots_gateway.member SET gone = coalesce(gone, clock_timestamp()), gone_because = 'forgotten',
         tables = '{}', changed = robots_gateway.next_stamp()
     WHERE name = p_name AND gone_because IS DISTINCT FROM 'forgotten';
@@ -401,23 +422,29 @@ END $$;
 
 -- Minutes older than 48 hours become hours, and what is older than the retention goes: once a day, by whoever asks first.
 CREATE FUNCTION robots_gateway.keep_house() RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
     today bigint := extract(epoch FROM date_trunc('day', now() AT TIME ZONE 'UTC'))::bigint;
     oldest bigint;
     part record;
 BEGIN
-    UPDATE robots_gateway.fleet SET kept_on = current_date WHERE kept_on IS DISTINCT FROM current_date;
-    IF NOT FOUND THEN RETURN; END IF;
+    PERFORM robots_gateway.need_day(today + 86400);
+    IF NOT pg_try_advisory_xact_lock(hashtext('robots_gateway.keep_house')) THEN RETURN; END IF;
+    PERFORM FROM robots_gateway.fleet WHERE kept_on = current_date;
+    IF FOUND THEN RETURN; END IF;
     SELECT today - extract(epoch FROM retention)::bigint INTO oldest FROM robots_gateway.fleet;
     FOR part IN
         SELECT child.relname AS name, substring(child.relname FROM '_(-?[0-9]+)$')::bigint AS start
-        FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+        FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class child ON child.oid = inhrelid
         WHERE inhparent IN ('robots_gateway.rollup'::regclass, 'robots_gateway.presence'::regclass,
             'robots_gateway.path'::regclass)
     LOOP
         IF part.start + 86400 <= oldest THEN
-            EXECUTE format('DROP TABLE robots_gateway.%I', part.name);
+            BEGIN
+                EXECUTE format('DROP TABLE robots_gateway.%I', part.name);
+            EXCEPTION WHEN lock_not_available THEN
+                NULL; -- A report reads it: it goes another day.
+            END;
         END IF;
     END LOOP;
     WITH minutes AS (
@@ -431,14 +458,19 @@ BEGIN
     DELETE FROM robots_gateway.unseen_reads WHERE last < oldest * 1000000;
     DELETE FROM robots_gateway.loss WHERE start + span < oldest;
     DELETE FROM robots_gateway.unclean WHERE until < oldest * 1000000;
-    DELETE FROM robots_gateway.robots WHERE used < current_date - 8
-        AND sha256 NOT IN (SELECT sha256 FROM robots_gateway.version);
-    DELETE FROM robots_gateway.member WHERE gone < now() - interval '30 days';
+    -- What a beat is about to use stays.
+    DELETE FROM robots_gateway.robots WHERE sha256 IN (SELECT sha256 FROM robots_gateway.robots
+        WHERE used < current_date - 8 AND sha256 NOT IN (SELECT sha256 FROM robots_gateway.version)
+        FOR UPDATE SKIP LOCKED);
+    DELETE FROM robots_gateway.member WHERE store IN (SELECT store FROM robots_gateway.member
+        WHERE gone < now() - interval '30 days' FOR UPDATE SKIP LOCKED);
+    -- Last, so that members wait for this row no longer than for a stamp.
+    UPDATE robots_gateway.fleet SET kept_on = current_date;
 END $$;
 
 -- Publishes the generation that follows the last one.
 CREATE FUNCTION robots_gateway.publish(p_number bigint, p_document text, p_signature text) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO robots_gateway.generation (number, stamp, published, document, signature)
     SELECT p_number, robots_gateway.next_stamp(), clock_timestamp(), p_document, p_signature
@@ -457,3 +489,4 @@ GRANT EXECUTE ON FUNCTION robots_gateway.take(text, bigint, bigint, jsonb), robo
     robots_gateway.expire(text, bigint), robots_gateway.keep_house() TO robots_gateway_member;
 GRANT EXECUTE ON FUNCTION robots_gateway.forget(text), robots_gateway.publish(bigint, text, text)
     TO robots_gateway_publisher;
+RESET ROLE;

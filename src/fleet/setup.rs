@@ -9,7 +9,8 @@ use std::sync::Arc;
 const STEPS: [&str; 1] = [include_str!("schema_1.sql")];
 
 /// Groups without a login, which hold what users may do.
-const ROLES: [&str; 3] = ["robots_gateway_member", "robots_gateway_publisher", "robots_gateway_reader"];
+const ROLES: [&str; 4] =
+    ["robots_gateway_owner", "robots_gateway_member", "robots_gateway_publisher", "robots_gateway_reader"];
 
 /// No older database has what is used here.
 const OLDEST_SERVER: i32 = 150_000;
@@ -66,6 +67,10 @@ async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<
         );
         within(transaction.batch_execute(&create)).await?;
     }
+    // Whoever sets it up has to be a member of the role that owns it, but for a superuser, who may be any.
+    let join = "DO $$ BEGIN IF NOT pg_has_role('robots_gateway_owner', 'USAGE') THEN
+                EXECUTE format('GRANT robots_gateway_owner TO %I', current_user); END IF; END $$";
+    within(transaction.batch_execute(join)).await?;
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
         within(transaction.batch_execute(step)).await?;
     }

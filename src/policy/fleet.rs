@@ -1,7 +1,7 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
 use super::{Policy, ReloadResult, Reloader, ReportedFault, Trigger};
-use crate::record::{FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal};
+use crate::record::{FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, UnlearntNews};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -42,6 +42,9 @@ impl Reloader {
     /// yet.
     pub(super) fn offered(&self, next: &Policy) -> Result<(), ReportedFault> {
         let standing = &self.reads.fleet;
+        if !standing.has_begun() {
+            return Ok(());
+        }
         standing.offer(offered(next), bytes(next), Duration::ZERO).map_err(|behind| {
             let whom = match behind.len() {
                 0 => "the database of the fleet, which cannot be asked".to_owned(),
@@ -61,7 +64,7 @@ impl Reloader {
 impl Reloader {
     /// Whether something waits for the others.
     pub(super) fn waits_for_fleet(&self) -> bool {
-        self.reads.fleet.wanted().is_some()
+        self.reads.fleet.has_wanted()
     }
 
     /// Waits a little until the others know of it.
@@ -74,6 +77,10 @@ impl Reloader {
 }
 
 impl FleetLedger for Reloader {
+    fn last_entry(&self) -> u64 {
+        self.history.last_entry().unwrap_or_default()
+    }
+
     fn stamp(&self) -> u64 {
         self.history.fleet_stamp()
     }
@@ -86,13 +93,12 @@ impl FleetLedger for Reloader {
         let policy = self.current();
         // What is in the ledger and not in force yet, others cannot know to be over.
         let covers = policy.hosts().slots().iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
-        let (mut files, mut known) = (offered(&policy), bytes(&policy));
-        if let Some((wanted, wanted_bytes)) = self.reads.fleet.wanted() {
-            for (host, wanted) in wanted {
-                files.entry(host).or_default().extend(wanted);
-            }
-            known.extend(wanted_bytes);
+        // Another process of the state folder may go on to serve what it began with.
+        let (mut files, mut known) = (self.history.served_here(), bytes(&policy));
+        for (host, file) in offered(&policy) {
+            files.entry(host).or_default().extend(file);
         }
+        known.extend(self.reads.fleet.speak(&mut files));
         let (now, period) = (policy.clock.now(), policy.config.period);
         let ago = |slot: &super::HostSlot| {
             let long = period.notice.as_secs().saturating_mul(2);
@@ -121,13 +127,13 @@ impl FleetLedger for Reloader {
         self.history.missing(files)
     }
 
-    fn learn(&self, news: FleetNews) -> bool {
-        let Some(_turn) = self.turn.take(Duration::from_secs(1)) else { return false };
+    fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {
+        let _turn = self.turn.take(Duration::from_secs(1)).ok_or(UnlearntNews::Busy)?;
         if !self.history.learn(&self.current(), news) {
-            return false;
+            return Err(UnlearntNews::Faulty);
         }
         self.take_past();
-        true
+        Ok(())
     }
 
     fn learn_reads(&self, mut reads: Vec<ReadTotal>) {
@@ -144,8 +150,9 @@ impl FleetLedger for Reloader {
         if self.reads.fleet.may_go_on()
             && let Ok(report) = self.reload(Trigger::Fleet, false)
             && report.result == ReloadResult::Refused
+            && self.reads.fleet.may_go_on()
         {
-            // It is told by the reload itself. What it is refused for now has nothing to do with the fleet.
+            // It is told by the reload itself. What it is refused for has nothing to do with the fleet, which knows of it.
             self.reads.fleet.withdraw();
         }
     }

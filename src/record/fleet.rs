@@ -65,8 +65,19 @@ pub struct OwnFiles {
     pub error: Option<String>,
 }
 
+/// Why news cannot be noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnlearntNews {
+    /// A reload is under way.
+    Busy,
+    /// The ledger cannot be written.
+    Faulty,
+}
+
 /// Where a member remembers what the fleet served.
 pub trait FleetLedger: Send + Sync + std::fmt::Debug {
+    /// The last entry of the ledger: each process of a state folder begins with another one, the later the higher.
+    fn last_entry(&self) -> u64;
     /// The last stamp that is noted; 0 where there is none.
     fn stamp(&self) -> u64;
     /// A stamp that had been given before anything that came after this entry of the ledger.
@@ -75,8 +86,11 @@ pub trait FleetLedger: Send + Sync + std::fmt::Debug {
     fn own(&self) -> OwnFiles;
     /// Which of these files are not known.
     fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>>;
-    /// Notes news, on the disk and in the policy in force; `false` where that cannot be done now.
-    fn learn(&self, news: FleetNews) -> bool;
+    /// Notes news, on the disk and in the policy in force.
+    ///
+    /// # Errors
+    /// Where that cannot be done now.
+    fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews>;
     /// Notes reads that others saw; `sequence` of each is a stamp that was given before it.
     fn learn_reads(&self, reads: Vec<ReadTotal>);
     /// What waited for the others need not wait any more.
@@ -164,6 +178,19 @@ impl FleetStanding {
         }
     }
 
+    /// Adds what is served already or offered to what this member is about to say that it serves. The others may forget
+    /// what it no longer says as soon as that is on its way.
+    pub fn speak(&self, files: &mut OfferedFiles) -> FileBytes {
+        let mut state = self.state();
+        for (host, more) in state.served.iter().chain(state.wanted.iter().flatten()) {
+            files.entry(host.clone()).or_default().extend(more.iter().cloned());
+        }
+        for (host, cleared) in &mut state.cleared {
+            cleared.retain(|file| files.get(host).is_some_and(|said| said.contains(file)));
+        }
+        state.wanted_bytes.clone()
+    }
+
     /// Every other member knows that this one may serve these files.
     pub fn clear(&self, files: &OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
         let mut state = self.state();
@@ -224,6 +251,16 @@ impl FleetStanding {
     /// Whether the operator will not wait for the others: what is offered then is served at once.
     pub fn force(&self, is_forced: bool) {
         self.is_forced.store(is_forced, Ordering::Release);
+    }
+
+    /// Whether the gateway is a member of a fleet.
+    pub fn has_begun(&self) -> bool {
+        self.is_member.load(Ordering::Relaxed)
+    }
+
+    /// Whether anything that is offered waits.
+    pub fn has_wanted(&self) -> bool {
+        self.state().wanted.is_some()
     }
 
     /// What is offered, where that waits.
@@ -294,5 +331,25 @@ mod tests {
         assert!(standing.may_go_on());
         assert_eq!(standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO), Ok(()));
         assert!(standing.wanted().is_none());
+    }
+
+    #[test]
+    fn what_others_are_told_to_be_over_has_to_be_offered_anew() {
+        let standing = FleetStanding::default();
+        standing.begin();
+        standing.set_joined(true);
+        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        let mut both = files("*", "a");
+        both.get_mut("*").unwrap().insert(Some("b".into()));
+        standing.clear(&both, Vec::new(), true);
+        standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO).unwrap();
+        // It is on its way that "a" is over, and the answer is not here yet.
+        let mut said = files("*", "b");
+        standing.speak(&mut said);
+        assert_eq!(said, files("*", "b"));
+        assert!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO).is_err());
+        let mut said = files("*", "b");
+        standing.speak(&mut said);
+        assert_eq!(said, both, "what is wanted is said");
     }
 }

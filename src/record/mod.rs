@@ -44,6 +44,7 @@ pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use files::make_folder;
 pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, OfferedFiles, OwnFiles,
+    UnlearntNews,
 };
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};

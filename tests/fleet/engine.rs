@@ -217,6 +217,24 @@ impl Engine {
     }
 
     fn try_sql(&self, sql: &str) -> Option<String> {
+        let done = self.psql("postgres", sql).output().expect("psql can be started");
+        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
+    }
+
+    /// What the server answers to a user, or why it refuses.
+    pub(crate) fn sql_of(&self, user: &str, sql: &str) -> Result<String, String> {
+        let done = self.psql(user, sql).output().expect("psql can be started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if done.status.success() { Ok(text(&done.stdout)) } else { Err(text(&done.stderr)) }
+    }
+
+    /// A session that goes on until it is killed.
+    pub(crate) fn session(&self, sql: &str) -> Child {
+        let mut command = self.psql("postgres", sql);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("psql can be started")
+    }
+
+    fn psql(&self, user: &str, sql: &str) -> Command {
         let mut command = self.command("psql");
         command.args([
             "-h",
@@ -224,6 +242,8 @@ impl Engine {
             "-p",
             &self.port.to_string(),
             "-U",
+            user,
+            "-d",
             "postgres",
             "-AtqX",
             "-v",
@@ -231,8 +251,8 @@ impl Engine {
             "-c",
             sql,
         ]);
-        let done = command.env("PGCONNECT_TIMEOUT", "2").output().expect("psql can be started");
-        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
+        command.env("PGCONNECT_TIMEOUT", "2");
+        command
     }
 }
 

@@ -13,6 +13,7 @@ mod fairness;
 mod oracle;
 mod pace;
 mod scene;
+mod schema;
 #[expect(
     dead_code,
     unused_imports,

@@ -206,6 +206,11 @@ impl NoticeHistory {
         missing
     }
 
+    /// What all processes of the state folder serve.
+    pub(in crate::policy) fn served_here(&self) -> OfferedFiles {
+        self.state().past.served_here()
+    }
+
     /// The last stamp of the fleet that is noted.
     pub(in crate::policy) fn fleet_stamp(&self) -> u64 {
         self.state().past.fleet.stamp()

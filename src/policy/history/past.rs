@@ -9,7 +9,9 @@ use super::fleet::FleetPast;
 use crate::decide::{
     HostHistory, Moment, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VersionId, Waiver,
 };
-use crate::record::{BeforeEntry, FileDigest, FleetWaiver, LedgerChange, LedgerEntry, file_bytes};
+use crate::record::{
+    BeforeEntry, FileDigest, FleetWaiver, LedgerChange, LedgerEntry, OfferedFiles, file_bytes,
+};
 use crate::robots::{ParseLimits, Robots};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -244,6 +246,17 @@ impl Past {
     /// What `process` serves, as far as entries say.
     pub(super) fn table(&self, process: &str) -> Option<&FilesByHost> {
         self.processes.get(process).map(|serving| &serving.table)
+    }
+
+    /// What all processes serve. Where one has no file for a host, it serves there what it has for the hosts above.
+    pub(super) fn served_here(&self) -> OfferedFiles {
+        let mut served = OfferedFiles::new();
+        let tables = || self.processes.values().map(|serving| &serving.table);
+        for host in tables().flat_map(|table| table.keys()) {
+            let of_host = tables().filter(|table| patterns(host).any(|above| table.contains_key(&*above)));
+            served.entry(host.clone()).or_default().extend(of_host.map(|table| look_up(table, host)));
+        }
+        served
     }
 
     /// Whether a process serves this file.

@@ -71,13 +71,27 @@ pub(super) fn seal<D: Database>(database: &mut D, now: i64) -> Result<bool, Stor
     transaction(database, |database| {
         let first = database.number("SELECT min(first) FROM outbox WHERE sealed = 0", &[])?;
         let Some(first) = first else { return Ok(false) };
-        let end = first.saturating_add(SEALED_AT_ONCE);
-        let range = [Integer(first), Integer(end)];
+        let mut end = first.saturating_add(SEALED_AT_ONCE);
         let all = "SELECT body FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2 ORDER BY first";
         let mut sum = ExportedRows::default();
-        for body in database.bodies(all, &range)? {
-            sum.add(ExportedRows::unpacked(&body)?);
+        for (place, body) in (0..).zip(database.bodies(all, &[Integer(first), Integer(end)])?) {
+            match ExportedRows::unpacked(&body) {
+                Ok(rows) => sum.add(rows),
+                Err(error) => {
+                    let number = "SELECT first FROM outbox WHERE sealed = 0 AND first >= ?1 ORDER BY first LIMIT 1 OFFSET ?2";
+                    end = database.number(number, &[Integer(first), Integer(place)])?.unwrap_or(first);
+                    if end == first {
+                        // The fleet knows by its number that it is missing.
+                        tracing::error!("{error}; what was counted then is missing in the fleet");
+                        database
+                            .run("DELETE FROM outbox WHERE sealed = 0 AND first = ?1", &[Integer(first)])?;
+                        return Ok(true);
+                    }
+                    break;
+                }
+            }
         }
+        let range = [Integer(first), Integer(end)];
         let ends = "SELECT CAST(since || ' ' || until AS BLOB) FROM unclean";
         sum.unclean = database.bodies(ends, &[])?.iter().filter_map(|end| unclean(end)).collect();
         let open = "SELECT max(last) FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2";

@@ -22,8 +22,8 @@ pub struct OutboxBatch {
     pub first: i64,
     /// The number of its last piece.
     pub last: i64,
-    /// Its rows.
-    pub rows: ExportedRows,
+    /// Its rows; `None` where they cannot be read.
+    pub rows: Option<ExportedRows>,
 }
 
 /// What of an outbox is after a mark.
@@ -82,8 +82,9 @@ impl OutboxReader {
         let found: Option<(i64, i64, Vec<u8>)> =
             self.connection.query_row(sql, [mark], |row| row.try_into()).optional()?;
         let batch = |(first, last, body): (i64, i64, Vec<u8>)| {
-            Ok(OutboxBatch { first, last, rows: ExportedRows::unpacked(&body)? })
+            let rows = ExportedRows::unpacked(&body);
+            OutboxBatch { first, last, rows: rows.inspect_err(|error| tracing::error!("{error}")).ok() }
         };
-        found.map(batch).transpose()
+        Ok(found.map(batch))
     }
 }

@@ -34,7 +34,10 @@ pub type LossRow = ((i64, i64, Box<str>), u64);
 pub type UnseenRow = ((Box<str>, Box<str>), (i64, i64));
 
 /// Rows of several tables. Words are those of the database.
+///
+/// Another version of the program may read them: what it adds is empty in those of the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ExportedRows {
     /// Site, client, crawler, purpose and proof, by id.
     pub subjects: BTreeMap<Box<str>, [Box<str>; 5]>,
