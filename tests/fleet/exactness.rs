@@ -101,6 +101,8 @@ fn a_member_that_stops_sends_all_and_leaves_at_once() {
     assert_eq!(b.ends_within(Duration::from_secs(20)), Some(0), "{}", b.log.text());
     let report = fleet_report(&a);
     assert_eq!(requests(&report), answered, "{}", report["fleet"]);
+    let pending = report["fleet"]["outboxes"].as_array().expect("outboxes");
+    assert!(pending.iter().all(|outbox| outbox["name"] != "b"), "{pending:?}");
     let overview = ctl_of(&a, &["fleet", "--format", "json"]).exits(0).json();
     let names: Vec<&str> = overview["members"]
         .as_array()

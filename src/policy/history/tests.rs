@@ -426,3 +426,18 @@ fn a_host_that_moved_to_a_site_has_its_file_only_since_then() {
         |rules: &SiteRules| rules.since.unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     assert!(rules(&after, "a.example").is_dated && new.is_dated == (second(&old) < second(&new)));
 }
+
+#[test]
+fn a_member_says_what_every_process_of_its_folder_serves() {
+    let scene = Scene::new();
+    let (former, _old) = scene.start(&[(&["a.example"], "v1"), (&[], "d")]);
+    // The one that replaces it has another file, and no site of its own for the host.
+    let (history, new) = scene.start(&[(&[], "v2")]);
+    let counts = |history: &NoticeHistory| -> Vec<(String, usize)> {
+        history.served_here().into_iter().map(|(host, files)| (host.into(), files.len())).collect()
+    };
+    assert_eq!(counts(&history), [("*".to_owned(), 2), ("a.example".to_owned(), 2)]);
+    former.close();
+    history.look(&new);
+    assert_eq!(counts(&history), [("*".to_owned(), 1)]);
+}
