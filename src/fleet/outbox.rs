@@ -2,7 +2,7 @@
 
 use super::FleetError;
 use super::connect::within;
-use crate::record::{FleetLedger, OutboxReader, Recorder};
+use crate::record::{FleetLedger, OutboxBatch, OutboxReader, Recorder};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
@@ -63,36 +63,7 @@ pub(super) async fn send(
             has_more = true;
             break;
         }
-        if batch.first > mark + 1 {
-            let why = "counts that waited for the fleet found no room in the store, and are missing there";
-            mark = skip(client, store, mark, batch.first, why).await?;
-            continue;
-        }
-        let Some(rows) = &mut batch.rows else {
-            let why = "counts that waited for the fleet cannot be read, and are missing there";
-            mark = skip(client, store, mark, batch.last + 1, why).await?;
-            continue;
-        };
-        for (_, (_, _, _, _, sequence)) in &mut rows.reads {
-            *sequence = ledger.stamp_of(*sequence);
-        }
-        let rows = rows.json()?;
-        let sql = "SELECT robots_gateway.take($1, $2, $3, $4::text::jsonb)";
-        let sent = within(client.query_one(sql, &[&store, &batch.first, &batch.last, &rows])).await;
-        let sent = match sent {
-            Err(error) if error.is_of_data() => {
-                let tries = if refused.0 == batch.first { refused.1 + 1 } else { 1 };
-                *refused = (batch.first, tries);
-                if tries < TRIES {
-                    return Err(error);
-                }
-                let why = format!("counts are missing in the fleet: {error}");
-                mark = skip(client, store, mark, batch.last + 1, &why).await?;
-                continue;
-            }
-            sent => sent?,
-        };
-        let now: i64 = sent.try_get(0)?;
+        let now = take(client, store, mark, &mut batch, ledger, refused).await?;
         if now == mark {
             return Err(FleetError::Schema(format!(
                 "the fleet has counted {mark} pieces of this store, where a batch begins with {}: neither fits the other",
@@ -106,6 +77,43 @@ pub(super) async fn send(
     }
     let state = outbox.state(mark)?;
     Ok(SentOutbox { waiting: state.waiting, since: state.since, mark, has_more })
+}
+
+/// Has the database take a batch, or pass it over where it never will; gives the mark.
+async fn take(
+    client: &Client,
+    store: &str,
+    mark: i64,
+    batch: &mut OutboxBatch,
+    ledger: &dyn FleetLedger,
+    refused: &mut RefusedBatch,
+) -> Result<i64, FleetError> {
+    if batch.first > mark + 1 {
+        let why = "counts that waited for the fleet found no room in the store, and are missing there";
+        return skip(client, store, mark, batch.first, why).await;
+    }
+    let Some(rows) = &mut batch.rows else {
+        let why = "counts that waited for the fleet cannot be read, and are missing there";
+        return skip(client, store, mark, batch.last + 1, why).await;
+    };
+    for (_, (_, _, _, _, sequence)) in &mut rows.reads {
+        *sequence = ledger.stamp_of(*sequence);
+    }
+    let rows = rows.json()?;
+    let sql = "SELECT robots_gateway.take($1, $2, $3, $4::text::jsonb)";
+    let taken = within(client.query_one(sql, &[&store, &batch.first, &batch.last, &rows])).await;
+    match taken {
+        Err(error) if error.is_of_data() => {
+            let tries = if refused.0 == batch.first { refused.1 + 1 } else { 1 };
+            *refused = (batch.first, tries);
+            if tries < TRIES {
+                return Err(error);
+            }
+            let why = format!("counts are missing in the fleet: {error}");
+            skip(client, store, mark, batch.last + 1, &why).await
+        }
+        taken => Ok(taken?.try_get(0)?),
+    }
 }
 
 /// Moves the mark on to before `next`: what is in between is missing, and the database notes that.

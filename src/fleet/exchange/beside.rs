@@ -1,0 +1,95 @@
+//! What is done beside versions: counts, reads, members that are silent, and order in the database.
+
+use super::{BeatAnswer, FleetClient, FleetError, FleetTask, HOUSE, outbox, within};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tokio_postgres::Client;
+
+impl FleetTask {
+    /// All that is not versions. A fault of one of these keeps neither the others nor the next beat from being done, as
+    /// long as the database answers.
+    pub(super) async fn exchange(
+        &mut self,
+        client: &FleetClient,
+        store: &str,
+        answer: &BeatAnswer,
+    ) -> Result<Option<FleetError>, FleetError> {
+        let shared = Arc::clone(&self.shared);
+        let expired = self.expire(client, answer).await;
+        let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
+        let sent =
+            outbox::send(client, &shared.store, store, answer.mark, ledger, recorder, &mut self.refused);
+        let sent = sent.await.map(|sent| self.outbox = sent);
+        let read = self.reads.take(client, store, answer.stamp, ledger).await;
+        let mut kept = Ok(());
+        if Instant::now() >= self.house_due {
+            self.house_due = Instant::now() + HOUSE;
+            kept = within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await.map(drop);
+        }
+        let mut first = None;
+        for fault in [expired, sent, read, kept].into_iter().filter_map(Result::err) {
+            if client.is_closed() || matches!(fault, FleetError::Silent(_)) {
+                return Err(fault);
+            }
+            first.get_or_insert(fault);
+        }
+        Ok(first)
+    }
+
+    /// Whoever was silent for as long as its lease, by the clock of this machine, counts as serving nothing.
+    async fn expire(&mut self, client: &Client, answer: &BeatAnswer) -> Result<(), FleetError> {
+        let known = std::mem::take(&mut self.silent);
+        for (store, beats, lease) in &answer.silent {
+            let since = known
+                .get(store)
+                .filter(|(last, _)| last == beats)
+                .map_or_else(Instant::now, |(_, since)| *since);
+            let lease = Duration::try_from_secs_f64(*lease).unwrap_or(self.who.lease);
+            if since.elapsed() > lease.mul_f64(1.02) {
+                tracing::warn!(
+                    store,
+                    "a member of the fleet was silent for its whole lease: it counts as serving nothing"
+                );
+                within(client.query_one("SELECT robots_gateway.expire($1, $2)", &[store, beats])).await?;
+            }
+            self.silent.insert(store.clone(), (*beats, since));
+        }
+        Ok(())
+    }
+
+    pub(super) fn show(&self, store: &str, answer: &BeatAnswer) {
+        let micros =
+            |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let now = micros(SystemTime::now());
+        let there = Duration::from_micros(u64::try_from(answer.now).unwrap_or_default()).as_secs_f64();
+        let since = Duration::from_micros(u64::try_from(self.outbox.since).unwrap_or_default()).as_secs_f64();
+        let mut status = self.shared.status();
+        store.clone_into(&mut status.0.store);
+        (status.0.outbox, status.0.mark) = (self.outbox.waiting, self.outbox.mark);
+        status.0.outbox_seconds = if self.outbox.waiting > 0 { (now - since).max(0.0) } else { 0.0 };
+        status.0.clock_offset_seconds = now - there;
+        status.0.generation = answer.generation;
+        status.0.waits_for.clone_from(&answer.behind);
+        status.1 = Some(Instant::now());
+    }
+
+    /// Sends the last counts, and says that this gateway serves nothing any more.
+    pub(super) async fn leave(&mut self, client: &Client) -> Result<(), FleetError> {
+        let shared = Arc::clone(&self.shared);
+        if let Some(store) = outbox::store_id(&shared.store)? {
+            let sql = "SELECT robots_gateway.mark($1)";
+            loop {
+                let mark: i64 = within(client.query_one(sql, &[&store])).await?.try_get(0)?;
+                let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
+                let sent =
+                    outbox::send(client, &shared.store, &store, mark, ledger, recorder, &mut self.refused);
+                if !sent.await.is_ok_and(|sent| sent.has_more) {
+                    break;
+                }
+            }
+            let sql = "SELECT robots_gateway.leave($1, $2)";
+            within(client.query_one(sql, &[&store, &self.who.process])).await?;
+        }
+        Ok(())
+    }
+}
