@@ -35,6 +35,7 @@ pub(super) struct Beat<'a> {
     revision: i64,
     tables: &'a BTreeMap<Box<str>, Vec<&'a str>>,
     past: &'a BTreeMap<Box<str>, u64>,
+    notice: f64,
     waived: &'a [FleetWaiver],
     serving: &'a [(String, Option<String>)],
     robots: BTreeMap<&'a str, String>,
@@ -82,6 +83,8 @@ pub(super) struct OtherMember {
     pub(super) store: Box<str>,
     is_gone: bool,
     tables: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// What it said since this gateway last heard, as far as anybody may hold it.
+    missed: Option<Vec<BTreeMap<Box<str>, Vec<Box<str>>>>>,
     #[serde(default)]
     pub(super) past: BTreeMap<Box<str>, u64>,
     #[serde(default)]
@@ -91,11 +94,25 @@ pub(super) struct OtherMember {
 impl OtherMember {
     /// What it serves or is about to serve; nothing of one that is gone.
     pub(super) fn files(&self) -> OfferedFiles {
-        let file = |digest: &str| -> FileDigest { Some(digest.into()).filter(|_| digest != NO_FILE) };
-        let of_host = |(host, files): (_, &Vec<Box<str>>)| -> (Box<str>, _) {
-            (Box::clone(host), files.iter().map(|digest| file(digest)).collect())
-        };
-        if self.is_gone { OfferedFiles::new() } else { self.tables.iter().map(of_host).collect() }
+        let mut files = OfferedFiles::new();
+        if !self.is_gone {
+            add(&mut files, &self.tables);
+        }
+        files
+    }
+
+    /// What it served meanwhile, or serves.
+    pub(super) fn missed(&self) -> OfferedFiles {
+        let mut files = self.files();
+        self.missed.iter().flatten().for_each(|tables| add(&mut files, tables));
+        files
+    }
+}
+
+fn add(files: &mut OfferedFiles, tables: &BTreeMap<Box<str>, Vec<Box<str>>>) {
+    let file = |digest: &Box<str>| -> FileDigest { Some(digest.clone()).filter(|_| &**digest != NO_FILE) };
+    for (host, digests) in tables {
+        files.entry(host.clone()).or_default().extend(digests.iter().map(file));
     }
 }
 
@@ -169,6 +186,7 @@ pub(super) async fn beat(
         revision,
         tables: &tables,
         past: &own.replaced_ago,
+        notice: own.notice.as_secs_f64(),
         waived: &own.waived,
         serving: &own.serving,
         robots: robots.collect(),

@@ -263,8 +263,11 @@ impl FleetTask {
         };
         let mut wanted = Vec::new();
         for member in &answer.members {
-            let files = member.files();
-            wanted.extend(self.shared.ledger.missing(&files));
+            let (files, missed) = (member.files(), member.missed());
+            wanted.extend(self.shared.ledger.missing(&missed));
+            if missed != files {
+                news.missed.insert(member.store.clone(), missed);
+            }
             news.members.insert(member.store.clone(), files);
             news.waived.extend(member.waived.iter().cloned());
             if !self.has_joined {

@@ -46,6 +46,15 @@ CREATE TABLE robots_gateway.member (
     is_deaf      boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 40);
 
+-- What members said, by the stamps of it: who was away hears of versions that came and went meanwhile.
+CREATE TABLE robots_gateway.word (
+    store  text NOT NULL,
+    stamp  bigint NOT NULL,
+    said   timestamptz NOT NULL,
+    tables jsonb NOT NULL,
+    PRIMARY KEY (store, stamp)
+);
+
 -- How far the batches of each store are counted: up to the piece with this number.
 CREATE TABLE robots_gateway.writer (
     store    text PRIMARY KEY,
@@ -349,6 +358,9 @@ BEGIN
         ON CONFLICT (store) DO UPDATE SET revision = excluded.revision, tables = excluded.tables,
             past = excluded.past, waived = excluded.waived, changed = excluded.changed,
             applied = CASE WHEN old.gone IS NULL THEN old.applied ELSE 0 END, gone = NULL, gone_because = NULL;
+        IF own.gone IS NOT NULL OR own.tables IS DISTINCT FROM p->'tables' THEN
+            INSERT INTO robots_gateway.word VALUES (p->>'store', known, clock_timestamp(), p->'tables');
+        END IF;
         NOTIFY robots_gateway;
     ELSE
         -- Nothing that others wait for is lost with the last moment of a database.
@@ -378,7 +390,12 @@ BEGIN
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
-                'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past, 'waived',
+                'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past, 'missed', (
+                    SELECT jsonb_agg(tables) FROM (SELECT word.stamp, word.tables,
+                            coalesce(lead(said) OVER (ORDER BY word.stamp), member.gone, clock_timestamp()) AS ended
+                        FROM robots_gateway.word WHERE word.store = member.store) AS words
+                    WHERE words.stamp > own.applied
+                        AND ended > clock_timestamp() - make_interval(secs => (p->>'notice')::double precision)), 'waived',
                 CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
             WHERE changed > own.applied AND store <> own.store),
         'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM lease))), '[]')
@@ -456,6 +473,8 @@ BEGIN
         AND version NOT IN (SELECT left(sha256, 12) FROM robots_gateway.version WHERE until = 0);
     DELETE FROM robots_gateway.version WHERE until > 0 AND until < oldest * 1000000;
     DELETE FROM robots_gateway.unseen_reads WHERE last < oldest * 1000000;
+    DELETE FROM robots_gateway.word WHERE said < now() - interval '90 days' AND EXISTS (
+        SELECT FROM robots_gateway.word AS later WHERE later.store = word.store AND later.stamp > word.stamp);
     DELETE FROM robots_gateway.loss WHERE start + span < oldest;
     DELETE FROM robots_gateway.unclean WHERE until < oldest * 1000000;
     -- What a beat is about to use stays.

@@ -112,6 +112,7 @@ impl FleetLedger for Reloader {
             files,
             bytes: known,
             replaced_ago: slots.map(ago).collect(),
+            notice: period.notice,
             waived: self.history.own_waivers(),
             covers,
             serving: policy

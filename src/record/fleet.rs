@@ -38,6 +38,8 @@ pub struct FleetNews {
     pub covers: u64,
     /// What members serve by the ids of their stores; nothing for those that are gone.
     pub members: BTreeMap<Box<str>, OfferedFiles>,
+    /// What members served since the last news, where that is more.
+    pub missed: BTreeMap<Box<str>, OfferedFiles>,
     /// The files that these name, as far as they were not known.
     pub files: Vec<Vec<u8>>,
     /// How many seconds ago anything was last replaced at hosts, as members that were there before say.
@@ -55,6 +57,8 @@ pub struct OwnFiles {
     pub bytes: FileBytes,
     /// How many seconds ago anything was last replaced there.
     pub replaced_ago: BTreeMap<Box<str>, u64>,
+    /// For how long a version that was replaced may be held.
+    pub notice: Duration,
     /// What the operator said of notice here, while notice lasts.
     pub waived: Vec<FleetWaiver>,
     /// The last entry of the ledger.

@@ -118,6 +118,24 @@ fn a_member_that_is_frozen_is_waited_for_until_its_lease_is_over_and_then_accuse
 }
 
 #[test]
+fn a_version_that_came_and_went_while_a_member_was_away_may_be_held_there() {
+    let scene = Scene::new();
+    let [a, mut b] = ["a", "b"].map(|name| scene.published(name, OLD, "1h", KEYS));
+    stands(&a, "member");
+    stands(&b, "member");
+    b.signal("TERM");
+    assert_eq!(b.ends_within(PATIENCE), Some(0), "{}", b.log.text());
+    for robots in [NEW, OLD] {
+        rename_over(&a.robots(), robots);
+        comes_to_serve(&a, robots, PATIENCE);
+    }
+    // A crawler that read the new one at the one member obeys it at the other.
+    let b = scene.published("b", OLD, "1h", KEYS);
+    stands(&b, "member");
+    is_judged(&scene, "b", &b, "/old/back", GPTBOT, ("stale", "pending"));
+}
+
+#[test]
 fn the_operator_says_that_a_member_is_gone() {
     let scene = Scene::new();
     let keys = "settle = \"0s\"\nlease = \"10m\"";

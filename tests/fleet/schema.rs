@@ -13,7 +13,7 @@ fn beat(scene: &Scene, store: &str, more: &Value) -> Value {
     let mut said = json!({
         "store": store, "name": store, "process": "p", "started": 1, "version": "0", "lease": 10, "joins": true,
         "applied": 0, "generation": 0, "outbox": 0, "outbox_since": 0, "revision": 1, "tables": {}, "past": {},
-        "waived": [], "serving": [], "robots": {}
+        "notice": 3600, "waived": [], "serving": [], "robots": {}
     });
     let fields = said.as_object_mut().expect("an object");
     fields.extend(more.as_object().expect("an object").clone());
@@ -88,6 +88,27 @@ fn a_stamp_that_was_never_given_acknowledges_nothing() {
     beat(&scene, "b", &json!({ "revision": 1, "is_deaf": true }));
     let answer = beat(&scene, "a", &word("v2", 2));
     assert_eq!((&answer["behind"], &answer["floor"]), (&json!([]), &Value::Null));
+}
+
+#[test]
+fn who_was_away_hears_of_what_came_and_went() {
+    let scene = Scene::new();
+    beat(&scene, "a", &word("v0", 1));
+    beat(&scene, "a", &word("v1", 2));
+    let heard = beat(&scene, "b", &word("v1", 1));
+    assert_eq!(heard["members"][0]["missed"], json!([{ "*": ["v0"] }, { "*": ["v1"] }]), "{heard}");
+    let applied = heard["stamp"].as_u64().expect("a stamp");
+    scene.engine.sql("SELECT robots_gateway.forget('b')");
+    beat(&scene, "a", &word("v2", 3));
+    beat(&scene, "a", &word("v1", 4));
+    let mut back = word("v1", 1);
+    back["applied"] = applied.into();
+    let heard = beat(&scene, "b", &back);
+    assert_eq!(heard["members"][0]["missed"], json!([{ "*": ["v2"] }, { "*": ["v1"] }]), "{heard}");
+    // What nobody can hold any more is left out.
+    back["notice"] = 0.into();
+    let heard = beat(&scene, "b", &back);
+    assert_eq!(heard["members"][0]["missed"], json!([{ "*": ["v1"] }]), "{heard}");
 }
 
 #[test]

@@ -174,7 +174,11 @@ impl NoticeHistory {
         }
         let files = news.files.iter().map(|bytes| LedgerChange::file(bytes));
         let mut changes: Vec<LedgerChange> = files.collect();
-        let FleetNews { stamp, covers, members, waived, .. } = news;
+        let FleetNews { stamp, covers, members, missed, waived, .. } = news;
+        if !missed.is_empty() {
+            // What came and went meanwhile was replaced when it is known here: later than the truth.
+            changes.push(LedgerChange::Fleet { stamp, covers, members: missed });
+        }
         changes.push(LedgerChange::Fleet { stamp, covers, members });
         let known = &state.past.fleet.waived;
         let is_new = |waiver: &FleetWaiver| known.iter().all(|(known, ..)| known.id != waiver.id);
@@ -228,12 +232,13 @@ impl NoticeHistory {
 }
 
 impl HistoryState {
-    /// What members of a fleet served that this gateway is none of any more is replaced.
+    /// What members of a fleet served that this gateway is none of any more is replaced. Should it become one again, it
+    /// asks for everything.
     pub(super) fn leave_fleet(&mut self) {
         let members: BTreeMap<_, _> =
             self.past.fleet.members().map(|member| (member.clone(), OfferedFiles::new())).collect();
         if !members.is_empty() {
-            let (stamp, covers) = (self.past.fleet.stamp(), self.last_entry().unwrap_or_default());
+            let (stamp, covers) = (0, self.last_entry().unwrap_or_default());
             // Where it cannot be written, it is so at the next start.
             let _ = self.append(vec![LedgerChange::Fleet { stamp, covers, members }]);
         }
