@@ -78,13 +78,16 @@ pub(super) struct BeatAnswer {
     pub(super) silent: Vec<(String, i64, f64)>,
 }
 
+/// Digests of files, by host.
+type SaidFiles = BTreeMap<Box<str>, Vec<Box<str>>>;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct OtherMember {
     pub(super) store: Box<str>,
     is_gone: bool,
-    tables: BTreeMap<Box<str>, Vec<Box<str>>>,
+    tables: SaidFiles,
     /// What it said since this gateway last heard, as far as anybody may hold it.
-    missed: Option<Vec<BTreeMap<Box<str>, Vec<Box<str>>>>>,
+    missed: Option<Vec<SaidFiles>>,
     #[serde(default)]
     pub(super) past: BTreeMap<Box<str>, u64>,
     #[serde(default)]
@@ -109,10 +112,10 @@ impl OtherMember {
     }
 }
 
-fn add(files: &mut OfferedFiles, tables: &BTreeMap<Box<str>, Vec<Box<str>>>) {
-    let file = |digest: &Box<str>| -> FileDigest { Some(digest.clone()).filter(|_| &**digest != NO_FILE) };
+fn add(files: &mut OfferedFiles, tables: &SaidFiles) {
+    let file = |digest: &str| -> FileDigest { Some(digest.into()).filter(|_| digest != NO_FILE) };
     for (host, digests) in tables {
-        files.entry(host.clone()).or_default().extend(digests.iter().map(file));
+        files.entry(host.clone()).or_default().extend(digests.iter().map(|digest| file(digest)));
     }
 }
 
