@@ -102,7 +102,7 @@ pub(super) fn run(
         VerbFailure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
     })?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
-    let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head));
+    let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head, &trial.host));
     let mut explanation = explain(&trial, &facts, named.as_ref(), signed);
     explanation.binds_from = binds_from(cli, &explanation);
     let outcome =

@@ -342,3 +342,29 @@ fn a_signature_is_explained_step_by_step() {
     let error = ask(&gateway, &["explain", "--target", "/", "--header", "nonsense"]).exits(2);
     assert!(error.stderr.contains("is no header field"), "{error:?}");
 }
+
+/// What `explain` says of a request with these components, and these lines of `[verify]`.
+fn explained(components: &[(&str, &str)], verify: &str, seed: u8) -> Value {
+    let (origin, key) = (Nginx::start(), AgentKey::new(seed));
+    let gateway = knowing(&origin, &key, verify).start();
+    let fields = key.fields(components, "n").map(|(name, value)| format!("{name}: {value}"));
+    let mut arguments = vec!["explain", "--user-agent", CHROME, "--target", "/private/1"];
+    arguments.extend(fields.iter().flat_map(|line| ["--header", line.as_str()]));
+    serde_json::from_str(&ask(&gateway, &arguments).stdout).expect("JSON")
+}
+
+#[test]
+fn explain_tells_which_scheme_was_signed_and_knows_the_host_of_the_only_site() {
+    let target = |scheme: &str| format!("{scheme}://{HOST}/private/1");
+    for (scheme, told) in
+        [("https", "the scheme https was signed"), ("http", "as a request over http it is verified")]
+    {
+        let answer = explained(&[("\"@target-uri\"", &target(scheme))], "", 17);
+        assert_eq!(
+            (&answer["client"], &answer["proof"]),
+            (&"fetcher".into(), &"confirmed".into()),
+            "{answer:#}"
+        );
+        assert!(answer["steps"].to_string().contains(told), "{answer:#}");
+    }
+}

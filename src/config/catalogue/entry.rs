@@ -143,7 +143,7 @@ fn read_crawler(
     crawler.checked = date(reader, table).or(crawler.checked);
     let known_agent = crawler.verify.agent.take();
     crawler.verify = verify(reader, table).unwrap_or(crawler.verify);
-    crawler.verify.agent = signature_agent(reader, table).or(known_agent);
+    crawler.verify.agent = signature_agent(reader, table, client, known_agent);
     crawler.shares_cache_with = reader
         .texts(table, "shares_cache_with")
         .map_or(crawler.shares_cache_with, |names| names.into_iter().map(boxed).collect());
@@ -292,8 +292,23 @@ fn verify(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Verif
     Some(verify)
 }
 
-fn signature_agent(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<AgentOrigin> {
-    let written = reader.text(table, "signature_agent")?;
+/// The agent that signs as a crawler: the `known` one where nothing is written, and none where an empty text is.
+fn signature_agent(
+    reader: &mut CatalogueReader<'_>,
+    table: &DeTable<'_>,
+    client: ClientKind,
+    known: Option<AgentOrigin>,
+) -> Option<AgentOrigin> {
+    let Some(written) = reader.text(table, "signature_agent") else { return known };
+    if written.get_ref().is_empty() {
+        return None;
+    }
+    if client == ClientKind::App {
+        let message =
+            "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
+        reader.refuse(written.span(), message.to_owned());
+        return None;
+    }
     let agent = AgentOrigin::parse(written.get_ref());
     if agent.is_none() {
         let message =
@@ -401,6 +416,7 @@ mod tests {
             ("verify = 1", "must be a table"),
             ("signature_agent = \"http://agent.example\"", "write it as `https://agent.example`"),
             ("signature_agent = \"https://agent.example/x\"", "is no https origin"),
+            ("client = \"app\"\nsignature_agent = \"https://agent.example\"", "is never judged"),
             ("verify = { rnds = [] }", "did you mean `rdns`"),
             ("star = \"yes\"", "`true` or `false`"),
             ("obeys = \"maybe\"", "`partly`"),

@@ -4,7 +4,9 @@ use super::super::VerbFailure;
 use super::super::args::ExplainArgs;
 use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, HttpVersion, RequestHead};
-use crate::identify::signature::{PlainCheck, SignedMessage, VerifiedSignature, explain};
+use crate::identify::signature::{
+    PlainCheck, SignatureCheck, SignatureFault, SignedMessage, SignedStatement, VerifiedSignature, explain,
+};
 use crate::policy::Policy;
 use crate::request::host;
 use crate::request::target::origin_form;
@@ -66,24 +68,65 @@ fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     }
 }
 
-/// Who signed the request, and every step of finding out. Its scheme is https unless its target says otherwise.
-pub(super) fn signer(policy: &Policy, head: &RequestHead) -> (Option<VerifiedSignature>, Vec<String>) {
+/// Verifies as a gateway does that remembers nothing yet.
+struct FreshCheck {
+    wants_nonce: bool,
+}
+
+impl SignatureCheck for FreshCheck {
+    fn admit(&mut self) -> Result<(), SignatureFault> {
+        Ok(())
+    }
+
+    fn note_fault(&mut self) {}
+
+    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
+        PlainCheck.check(statement)?;
+        if self.wants_nonce && statement.nonce.is_none() { Err(SignatureFault::MissingNonce) } else { Ok(()) }
+    }
+}
+
+/// Who signed the request, and every step of finding out. Its host is `host` unless it names one. Its scheme is https unless
+/// its target says otherwise; where the other one is what was signed, that is told.
+pub(super) fn signer(
+    policy: &Policy,
+    head: &RequestHead,
+    host: &str,
+) -> (Option<VerifiedSignature>, Vec<String>) {
     if !head.is_signed {
         let step = "the request is not signed: it has no field Signature-Input".to_owned();
         return (None, vec![step]);
     }
     let is_plain = head.target().get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"http://"));
+    let (scheme, other) = if is_plain { ("http", "https") } else { ("https", "http") };
     let fields: Vec<_> = head.fields().collect();
     let target = origin_form(head.target()).unwrap_or_default();
-    let message = SignedMessage {
+    let message = |scheme| SignedMessage {
         method: head.method(),
-        scheme: if is_plain { "http" } else { "https" },
-        authority: head.text("host").or_else(|| host::of_target(head.target())).unwrap_or_default(),
+        scheme,
+        authority: head.text("host").or_else(|| host::of_target(head.target())).unwrap_or(host),
         target: &target,
         fields: &fields,
         answer: None,
     };
-    let keys = |agent: &_| policy.evidence.agent_keys(agent);
-    let (outcome, steps) = explain(&message, SystemTime::now(), keys, &mut PlainCheck);
-    (outcome.ok(), steps)
+    let of = |scheme| {
+        let keys = |agent: &_| policy.evidence.agent_keys(agent);
+        let mut check = FreshCheck { wants_nonce: policy.config.verify.nonces > 0 };
+        explain(&message(scheme), SystemTime::now(), keys, &mut check)
+    };
+    let (outcome, mut steps) = of(scheme);
+    match (outcome, of(other).0) {
+        (Err(SignatureFault::Mismatch), Ok(verified)) => {
+            steps.push(format!("as a request over {other} it is verified: that scheme was signed"));
+            (Some(verified), steps)
+        }
+        (Ok(verified), Err(SignatureFault::Mismatch)) => {
+            steps.push(format!(
+                "the scheme {scheme} was signed: a gateway that takes such a request over {other} verifies it only if the \
+                 proxy in front is in `trusted_proxies` and sends X-Forwarded-Proto"
+            ));
+            (Some(verified), steps)
+        }
+        (outcome, _) => (outcome.ok(), steps),
+    }
 }

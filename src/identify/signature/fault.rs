@@ -9,7 +9,7 @@ pub enum SignatureOutcomeKind {
     Verified,
     /// It is wrong: the fields, the time, the components or the signature itself.
     Invalid,
-    /// It may be right: the agent or its key is not known here, or too much was to be verified.
+    /// It may be right: the agent, its key or what it covers is not known here, or too much was to be verified.
     Unverified,
 }
 
@@ -106,11 +106,19 @@ impl SignatureFault {
     pub const fn kind(self) -> SignatureOutcomeKind {
         match self {
             Self::DirectoryType
+            | Self::MissingNonce
             | Self::NoAgent
             | Self::NoKeys
+            | Self::RepeatedNonce
+            | Self::TooLong
+            | Self::TooMany
             | Self::TooMuchWork
             | Self::UnknownAgent
-            | Self::UnknownKey => SignatureOutcomeKind::Unverified,
+            | Self::UnknownAlgorithm
+            | Self::UnknownComponent
+            | Self::UnknownKey
+            | Self::UnsupportedParameter
+            | Self::WrongTag => SignatureOutcomeKind::Unverified,
             _ => SignatureOutcomeKind::Invalid,
         }
     }

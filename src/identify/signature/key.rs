@@ -118,7 +118,11 @@ impl PublicKey {
                 (KeyMaterial::Ed25519(key), canonical)
             }
             ("EC", "P-256") => {
-                let point = [&[4], &*bytes(x)?, &*bytes(y)?].concat();
+                let (across, up) = (bytes(x)?, bytes(y)?);
+                if across.len() != up.len() {
+                    return Err(KeyFault::Malformed);
+                }
+                let point = [&[4], &*across, &*up].concat();
                 let point = point.try_into().map_err(|_| KeyFault::Malformed)?;
                 let canonical = format!("{{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\"{x}\",\"y\":\"{y}\"}}");
                 (KeyMaterial::EcdsaP256(point), canonical)

@@ -13,7 +13,9 @@ use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
 use super::signatures::{BoundedCheck, SignatureMemory};
 use crate::config::{Config, NameServers, VerifyOptions};
-use crate::identify::signature::{SignatureOutcomeKind, SignedMessage, VerifiedSignature, examine};
+use crate::identify::signature::{
+    SignatureFault, SignatureOutcomeKind, SignedMessage, VerifiedSignature, examine,
+};
 use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
 use std::io;
@@ -108,7 +110,8 @@ impl Prover {
         let nonces = if is_new { policy.config.verify.nonces } else { 0 };
         let mut check = BoundedCheck { memory: &self.signatures, address, nonces, now };
         let outcome = examine(message, now, |agent| policy.evidence.agent_keys(agent), &mut check);
-        if is_new {
+        // Signatures with other tags, and with none, are for others.
+        if is_new && outcome != Err(SignatureFault::WrongTag) {
             self.signatures.count(&outcome);
         }
         outcome.ok()

@@ -14,7 +14,7 @@ use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use strum::{EnumCount as _, VariantArray as _};
@@ -25,7 +25,10 @@ const REMEMBERED: usize = 8_192;
 /// How many signatures are verified in a second: a quarter of a processor's time at 60 us each.
 const ALL: u32 = 4_000;
 
-/// How many of them may turn out wrong.
+/// How many of them may come from networks that sent a wrong one in this second: the rest is kept for the others.
+const NOISY: u32 = ALL / 2;
+
+/// How many may turn out wrong, of such networks.
 const WRONG: u32 = 500;
 
 /// The same of one /24 or /48.
@@ -43,6 +46,8 @@ pub(super) struct SignatureMemory {
     budget: Mutex<VerifyBudget>,
     nonces: Mutex<NonceMemory>,
     counts: [AtomicU64; SignatureOutcomeKind::COUNT],
+    /// Whether it was told that the budget was used up.
+    has_told: AtomicBool,
 }
 
 impl Default for SignatureMemory {
@@ -54,6 +59,7 @@ impl Default for SignatureMemory {
             budget: Mutex::default(),
             nonces: Mutex::default(),
             counts: Default::default(),
+            has_told: AtomicBool::default(),
         }
     }
 }
@@ -85,8 +91,17 @@ pub(super) struct BoundedCheck<'a> {
 
 impl SignatureCheck for BoundedCheck<'_> {
     fn admit(&mut self) -> Result<(), SignatureFault> {
-        let admits = lock(&self.memory.budget).admits(self.network(), Instant::now());
-        if admits { Ok(()) } else { Err(SignatureFault::TooMuchWork) }
+        if lock(&self.memory.budget).admits(self.network(), Instant::now()) {
+            return Ok(());
+        }
+        if !self.memory.has_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                client = self.address.map(tracing::field::display),
+                "more signatures came than are verified in a second, or more wrong ones of a network: the rest is as good \
+                 as unsigned, and counted in robots_gateway_signatures_total as `unverified`"
+            );
+        }
+        Err(SignatureFault::TooMuchWork)
     }
 
     fn note_fault(&mut self) {
@@ -172,7 +187,10 @@ impl VerifyBudget {
             *self = Self { since: Some(now), ..Self::default() };
         }
         let of_network = self.by_network.get(&network).copied().unwrap_or_default();
-        self.all < ALL && self.wrong < WRONG && of_network < WRONG_OF_NETWORK
+        if of_network == 0 {
+            return self.all < ALL;
+        }
+        self.all < NOISY && self.wrong < WRONG && of_network < WRONG_OF_NETWORK
     }
 
     /// Whether one more may be verified; it then counts.
@@ -236,6 +254,21 @@ mod tests {
         }
         assert!(!budget.allows(Some(network(1)), now) && budget.allows(Some(network(2)), now));
         assert!(budget.allows(Some(network(1)), now + SECOND));
+    }
+
+    /// Whoever has many networks uses up what noisy ones have in common, and not what is kept for the others.
+    #[test]
+    fn many_noisy_networks_switch_nothing_off_for_a_quiet_one() {
+        let (mut budget, now) = (VerifyBudget::default(), Instant::now());
+        for third in (0..100).cycle().take(20 * 100) {
+            if budget.allows(Some(network(third)), now) {
+                budget.note_wrong(Some(network(third)));
+            }
+        }
+        assert_eq!(budget.wrong, WRONG);
+        assert!(!budget.admits(Some(network(1)), now));
+        let quiet = (0..ALL).filter(|_| budget.allows(Some(network(200)), now)).count();
+        assert!(quiet >= (ALL - NOISY) as usize, "{quiet}");
     }
 
     #[test]

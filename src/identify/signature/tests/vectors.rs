@@ -152,6 +152,15 @@ fn what_is_no_key_is_refused() {
         (JwkParts { x: "", ..ED25519_KEY }, KeyFault::Malformed),
         (JwkParts { x: "JrQ+", ..ED25519_KEY }, KeyFault::Malformed),
         (JwkParts { y: "", ..ECC_P256 }, KeyFault::Malformed),
+        // The same point, cut at another place, would go by another thumbprint.
+        (
+            JwkParts {
+                x: "qIVYZVLCrPZHGHjP17CTW0_-D9Lfw0EkjqF7xB4Fig",
+                y: "8DHOJzfS0wzgYX6FHoPGHvVnnRUYZ2V2SQNdkKdM2ehd",
+                ..ECC_P256
+            },
+            KeyFault::Malformed,
+        ),
         (JwkParts { e: "", ..RSA_PSS }, KeyFault::Malformed),
         (JwkParts { e: "AQABAQAB", ..RSA_PSS }, KeyFault::Malformed),
         (JwkParts { n: "AQAB", ..RSA_PSS }, KeyFault::Size),

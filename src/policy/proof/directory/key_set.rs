@@ -20,7 +20,7 @@ pub(super) struct KeySet {
 
 #[derive(Deserialize)]
 struct JwkDocument {
-    keys: Vec<JwkEntry>,
+    keys: Vec<serde_json::Value>,
 }
 
 #[derive(Serialize)]
@@ -28,22 +28,23 @@ struct KeptDocument<'a> {
     keys: Vec<&'a JwkEntry>,
 }
 
-/// The members of a key that are read and kept. Others are left out.
+/// The members of a key that are read. Of those only what its own type has is kept, so that what is kept is short.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 struct JwkEntry {
     kty: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    crv: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    x: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    y: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    n: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    e: String,
-    /// Its thumbprint, where it is kept; in what is published only a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crv: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    y: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    e: Option<String>,
+    /// Its thumbprint; in what is published only a name, which is not read.
+    #[serde(skip_deserializing)]
     kid: String,
     #[serde(rename = "use", skip_serializing_if = "Option::is_none")]
     usage: Option<String>,
@@ -55,6 +56,14 @@ struct JwkEntry {
 }
 
 impl KeySet {
+    /// Reads a set as it is published: nothing that stands in it proves anything.
+    pub(super) fn published(bytes: &[u8]) -> Result<Self, String> {
+        let mut set = Self::parse(bytes)?;
+        set.proved.clear();
+        set.entries.iter_mut().for_each(|entry| entry.proved = false);
+        Ok(set)
+    }
+
     /// Reads a set. Keys that cannot be used are left out, and told of.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let document: JwkDocument = serde_json::from_slice(bytes)
@@ -63,10 +72,11 @@ impl KeySet {
             return Err(format!("has {} keys, and {MOST_KEYS} are the most", document.keys.len()));
         }
         let mut set = Self::default();
-        for (place, mut entry) in document.keys.into_iter().enumerate() {
-            match entry.key() {
-                Ok(Some(key)) => {
-                    entry.kid = key.thumbprint.clone().into();
+        for (place, entry) in document.keys.into_iter().enumerate() {
+            let entry = serde_json::from_value::<JwkEntry>(entry).map_err(|error| error.to_string());
+            match entry.and_then(|entry| Ok(entry.key()?.map(|key| (entry, key)))) {
+                Ok(Some((mut entry, key))) => {
+                    entry.keep_own(&key.thumbprint);
                     if entry.proved {
                         set.proved.insert(key.thumbprint.clone());
                     }
@@ -78,6 +88,14 @@ impl KeySet {
             }
         }
         Ok(set)
+    }
+
+    /// Leaves out all keys but those of these thumbprints; whether any was there.
+    pub(super) fn retain(&mut self, published: &HashSet<Box<str>>) -> bool {
+        let before = self.keys.len();
+        self.keys.retain(|thumbprint, _| published.contains(thumbprint));
+        self.entries.retain(|entry| published.contains(&*entry.kid));
+        self.keys.len() < before
     }
 
     /// Leaves out the key of this thumbprint.
@@ -111,12 +129,26 @@ impl JwkEntry {
         if self.d.is_some() {
             return Err("holds its private half, so that anybody could sign with it".to_owned());
         }
-        let Self { kty, crv, x, y, n, e, .. } = self;
-        match PublicKey::from_jwk(&JwkParts { kty, crv, x, y, n, e }) {
+        let [crv, x, y, n, e] = [&self.crv, &self.x, &self.y, &self.n, &self.e]
+            .map(|member| member.as_deref().unwrap_or_default());
+        match PublicKey::from_jwk(&JwkParts { kty: &self.kty, crv, x, y, n, e }) {
             Ok(key) => Ok(Some(key)),
             // A set may have keys for others, too.
             Err(KeyFault::Unsupported) => Ok(None),
             Err(fault) => Err(fault.to_string()),
+        }
+    }
+
+    /// Leaves out the members that keys of its type do not have.
+    fn keep_own(&mut self, thumbprint: &str) {
+        thumbprint.clone_into(&mut self.kid);
+        if self.kty == "RSA" {
+            (self.crv, self.x) = (None, None);
+        } else {
+            (self.n, self.e) = (None, None);
+        }
+        if self.kty != "EC" {
+            self.y = None;
         }
     }
 }
@@ -149,6 +181,37 @@ mod tests {
         assert_eq!((kept.keys, kept.proved, kept.faults), (set.keys.clone(), set.proved.clone(), vec![]));
         set.drop_key(thumbprint, "why".to_owned());
         assert_eq!(set.to_bytes(), b"{\"keys\":[]}");
+    }
+
+    #[test]
+    fn nothing_in_a_published_set_proves_anything() {
+        let text =
+            format!("{{\"keys\":[{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"proved\":true}}]}}");
+        assert_eq!(KeySet::parse(text.as_bytes()).unwrap().proved.len(), 1);
+        let set = KeySet::published(text.as_bytes()).unwrap();
+        assert!(set.proved.is_empty() && set.keys.len() == 1);
+        assert!(!String::from_utf8(set.to_bytes()).unwrap().contains("proved"));
+    }
+
+    /// What is kept is read with the bound of what is fetched.
+    #[test]
+    fn only_a_keys_own_members_are_kept() {
+        let long = "A".repeat(60_000);
+        let text = format!(
+            "{{\"keys\":[{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"n\":\"{long}\",\"y\":\"{long}\"}}]}}"
+        );
+        let kept = KeySet::published(text.as_bytes()).unwrap().to_bytes();
+        assert!(kept.len() < 200, "{}", kept.len());
+        assert_eq!(KeySet::parse(&kept).unwrap().keys.len(), 1);
+    }
+
+    #[test]
+    fn one_odd_key_does_not_take_the_others_away() {
+        let good = format!("\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"y\":null,\"kid\":null");
+        let text =
+            format!("{{\"keys\":[{{{good}}},{{\"kty\":\"EC\",\"crv\":1}},1,{{\"kty\":\"AKP\",\"kid\":7}}]}}");
+        let set = KeySet::published(text.as_bytes()).unwrap();
+        assert_eq!((set.keys.len(), set.faults.len()), (1, 2), "{:?}", set.faults);
     }
 
     #[test]
