@@ -166,10 +166,7 @@ impl SignatureFault {
             Self::RepeatedNonce => "the `nonce` was used before",
             Self::SharedSecret => "shared secrets (hmac) prove nothing here: sign with a key pair",
             Self::TooLong => "a field is longer than 8 KiB",
-            Self::TooMany => {
-                "there is more than is looked at: 4 signatures, 16 members of a field, 32 components, 4 of them with \
-                 `key` or `name`, and 64 parameters of a query"
-            }
+            Self::TooMany => "there are more signatures, members, components or parameters than are read",
             Self::TooMuchWork => "more signatures came than are verified in a second: it was not looked at",
             Self::UnknownAgent => {
                 "no crawler of the catalogue has this `signature_agent`, so its keys are not fetched"

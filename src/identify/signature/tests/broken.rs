@@ -407,7 +407,7 @@ impl SignatureCheck for CountingCheck {
 /// Who knows a public `keyid` can have bases built, and does not need the key for that.
 #[test]
 fn no_base_is_built_beyond_what_is_admitted_and_its_faults_are_noted() {
-    let parts: String = (0..20).map(|n| format!(" \"x\";key=\"a{n}\"")).collect();
+    let parts = (0..20).map(|n| format!(" \"x\";key=\"a{n}\"")).collect::<Vec<_>>().concat();
     let cases = [
         (format!("{} \"x-none\"", components()), SignatureFault::MissingComponent),
         (format!("{} \"@path\"", components()), SignatureFault::DuplicateComponent),

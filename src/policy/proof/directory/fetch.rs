@@ -263,6 +263,6 @@ mod tests {
         let client = DirectoryClient { agent: ureq::agent(), folder: folder.path().to_owned(), mirror: None };
         client.evict(&path, &HashSet::from([thumbprint(2).into()])).unwrap();
         let left = KeySet::parse(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(left.keys.keys().map(|key| key.to_string()).collect::<Vec<_>>(), [thumbprint(2)]);
+        assert_eq!(left.keys.keys().map(ToString::to_string).collect::<Vec<_>>(), [thumbprint(2)]);
     }
 }
