@@ -29,3 +29,5 @@ pub use examine::{
 pub use fault::{SignatureFault, SignatureOutcomeKind};
 pub use key::{JwkParts, KeyFault, PublicKey};
 pub use message::{AgentOrigin, AnswerParts, FieldLine, SignedMessage};
+#[cfg(test)]
+pub(crate) use ring::signature as key_pairs;

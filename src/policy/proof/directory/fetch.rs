@@ -199,9 +199,9 @@ impl Resolver for PublicResolver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identify::signature::key_pairs::{Ed25519KeyPair, KeyPair as _};
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-    use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
     fn pair(seed: u8) -> Ed25519KeyPair {
         Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap()
