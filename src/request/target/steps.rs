@@ -254,7 +254,7 @@ fn merged(path: &[u8]) -> Vec<u8> {
 
 /// The byte that `path` begins with, if it is encoded, and what follows.
 #[inline]
-fn encoded(path: &[u8]) -> Option<(u8, &[u8])> {
+pub(super) fn encoded(path: &[u8]) -> Option<(u8, &[u8])> {
     let [b'%', high, low, rest @ ..] = path else { return None };
     let (high, low) = (digit(*high), digit(*low));
     ((high | low) < 16).then_some((high << 4 | low, rest))
