@@ -96,7 +96,7 @@ fn a_violation_has_every_field_in_its_order() {
         rest,
         json!({
             "v": 1, "event": "violation", "site": "default", "mode": "audit", "action": "forwarded", "status": 200,
-            "client": "crawler", "crawler": "GPTBot", "purpose": "ai-train", "token": "GPTBot", "proof": "unchecked",
+            "client": "crawler", "crawler": "GPTBot", "purpose": "ai-train", "token": "GPTBot", "proof": "unchecked", "proof_by": null,
             "address": "127.0.0.1", "scheme": "http", "method": "GET", "host": "example.org",
             "target": "/private/a%20b?x='1'&y=%22", "user_agent": GPTBOT, "group": ["GPTBot", "ClaudeBot"], "line": 3,
             "source": null, "rule": "Disallow: /private", "reason": "rule", "robots_version": version_of(ROBOTS), "notice": "lapsed", "cut": null,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The fields of a line, in their order. They are public: whoever changes one breaks somebody's scripts.
-pub(crate) const FIELDS: [&str; 27] = [
+pub(crate) const FIELDS: [&str; 28] = [
     "v",
     "time",
     "event",
@@ -19,6 +19,7 @@ pub(crate) const FIELDS: [&str; 27] = [
     "purpose",
     "token",
     "proof",
+    "proof_by",
     "address",
     "scheme",
     "method",
