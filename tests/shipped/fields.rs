@@ -13,5 +13,5 @@ fn the_page_has_every_field_that_is_removed() {
     removed.extend(PREFIXES.map(|prefix| format!("{prefix}*")));
     removed.sort();
     assert_eq!(told, removed);
-    assert!(page.to_lowercase().contains(&format!("`{OWN_PREFIX}*` is removed whoever sends it")));
+    assert!(page.to_lowercase().contains(&format!("`{OWN_PREFIX}*` is removed from every request")));
 }
