@@ -1,7 +1,7 @@
 //! Nobody is accused at one gateway of what it could not know of another.
 
 use crate::scene::{PATIENCE, Scene, ctl_of, stands, status};
-use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
+use crate::support::agents::{BINGBOT, CHROME, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
 use crate::support::journal::Journal;
 use crate::support::wait::within;
@@ -111,6 +111,8 @@ fn a_member_that_is_frozen_is_waited_for_until_its_lease_is_over_and_then_accuse
     assert!(stopped.elapsed() > Duration::from_secs(10), "{:?}", stopped.elapsed());
     // It wakes up, and may have missed anything.
     b.signal("CONT");
+    // Its time limits have passed, too, for what had begun: a connection may be over before it is answered.
+    within(PATIENCE, || b.client().try_send(&get("/").by(CHROME)).ok()).expect("it answers again");
     let (event, _) = judged(&scene, "b", &b, "/old/awake", GPTBOT);
     assert_eq!(event, "stale");
     stands(&b, "member");
