@@ -41,7 +41,7 @@ fn requests_are_as_fast_while_the_database_is_frozen_or_gone() {
     println!("p99 and requests a second: running {running:?}, frozen {frozen:?}, gone {gone:?}");
     // A single wait for the database would take seconds. The machine of the tests has other work to do, too.
     for (p99, _) in [frozen, gone] {
-        assert!(p99 < running.0 * 4 + Duration::from_millis(100), "{p99:?} beside {:?}", running.0);
+        assert!(p99 < running.0 * 4 + Duration::from_millis(20), "{p99:?} beside {:?}", running.0);
     }
 }
 

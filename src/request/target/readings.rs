@@ -23,20 +23,12 @@ const MOST_COST: usize = 56 * 1024;
 /// A byte that is no letter, digit, `-` or `_` costs as much as so many of those: a look is taken at what it may mean.
 const SPECIAL: usize = 16;
 
-/// So many `%` are looked at, where a target has more. Each begins an escape (RFC 3986 §2.1); those that do not take four
-/// times as long as escapes do.
-const MOST_PERCENTS: usize = 1_024;
-
-/// How many of those may begin no escape.
-const MOST_LONE_PERCENTS: usize = MOST_PERCENTS / 4;
+/// How many `%` of a target may begin no escape (RFC 3986 §2.1). They take four times as long as escapes do.
+const MOST_LONE_PERCENTS: usize = 256;
 
 fn has_odd_percents(target: &[u8]) -> bool {
-    let percents = || memchr::memchr_iter(b'%', target);
-    if percents().count() <= MOST_PERCENTS {
-        return false;
-    }
     let is_lone = |at: &usize| target.get(*at..).is_none_or(|rest| encoded(rest).is_none());
-    percents().take(MOST_PERCENTS).filter(is_lone).nth(MOST_LONE_PERCENTS).is_some()
+    memchr::memchr_iter(b'%', target).filter(is_lone).nth(MOST_LONE_PERCENTS).is_some()
 }
 
 /// What it costs to judge or to follow a path.

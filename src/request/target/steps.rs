@@ -188,14 +188,17 @@ struct Dots<'a> {
     is_up: bool,
 }
 
-/// The first dot segment of `path`. A byte at a time: where every other byte is a slash, to search for each takes longer.
+/// The first dot segment of `path`.
 fn next_dots(path: &[u8]) -> Option<Dots<'_>> {
-    let may_begin = |pair: &[u8]| matches!(pair, [b'/', b'.' | b'%']);
-    path.windows(2).enumerate().filter(|(_, pair)| may_begin(pair)).find_map(|(slash, _)| {
-        let (before, behind) = path.split_at_checked(slash)?;
-        let (is_up, after) = after_dots(behind.get(1..)?)?;
-        Some(Dots { before, after, is_up })
-    })
+    let mut rest = path;
+    loop {
+        let slash = find(b'/', rest)?;
+        rest = rest.get(slash + 1..)?;
+        if let Some((is_up, after)) = after_dots(rest) {
+            let before = path.get(..path.len() - rest.len() - 1)?;
+            return Some(Dots { before, after, is_up });
+        }
+    }
 }
 
 /// Whether `path` ends with a dot segment; slashes may follow it.
