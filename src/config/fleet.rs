@@ -69,7 +69,7 @@ pub(super) fn build(file: &mut ConfigFile, base: &Path, faults: &mut Faults<'_>)
 fn check_url(url: &Spanned<String>, faults: &mut Faults<'_>) {
     let rest = ["postgresql://", "postgres://"].iter().find_map(|scheme| url.as_ref().strip_prefix(scheme));
     let Some(rest) = rest else {
-        let message = "`database` is no URL of PostgreSQL";
+        let message = "invalid `database`: expected a URL of PostgreSQL";
         return faults.push(url.span(), message, "write \"postgresql://user@host:5432/name\"");
     };
     // All that is before an `@` may be taken for who logs in, and a name with percent signs for any other.
@@ -86,7 +86,7 @@ fn name(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> String {
     let Some(written) = written else { return host_name() };
     let is_fit = |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control);
     if !is_fit(written.as_ref()) {
-        let message = "`name` is no name of a gateway: expected 1 to 200 characters";
+        let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
         faults.push(written.span(), message, "without the key the name of the host is taken");
     }
     written.into_inner()
@@ -121,14 +121,14 @@ mod tests {
     #[test]
     fn a_fault_is_told_without_the_password() {
         for (table, told) in [
-            ("database = \"mysql://x\"", "no URL of PostgreSQL"),
+            ("database = \"mysql://x\"", "expected a URL of PostgreSQL"),
             ("database = \"postgresql://gateway:s3cret@db.example/robots\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?password=s3cret\"", "holds a password"),
             ("database = \"postgresql://gateway:s3/cret@db.example/robots\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?PASSWORD=s3cret\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?p%61ssword=s3cret\"", "holds a password"),
             ("database = \"postgresql:///x\"\nlease = \"1s\"", "`lease` is too short"),
-            ("database = \"postgresql:///x\"\nname = \"\"", "no name of a gateway"),
+            ("database = \"postgresql:///x\"\nname = \"\"", "expected 1 to 200 characters"),
         ] {
             let error = load(table).unwrap_err();
             assert!(error.contains(told) && !error.contains("cret@") && !error.contains("s3cret"), "{error}");

@@ -143,13 +143,17 @@ pub(super) fn threads(
     let hint = "write a number from 1 to 1024";
     match (arguments.threads, written) {
         (Some(threads), _) if !possible(threads) => {
-            faults.option(format!("--threads: `{threads}` is no number of worker threads"), hint);
+            faults.option(
+                format!("--threads: `{threads}` is out of range: expected 1 to 1024 worker threads"),
+                hint,
+            );
             threads
         }
         (Some(threads), _) => threads,
         (None, Some(written)) => {
             if !possible(*written.as_ref()) {
-                let message = format!("`{}` is no number of worker threads", written.as_ref());
+                let message =
+                    format!("`{}` is out of range: expected 1 to 1024 worker threads", written.as_ref());
                 faults.push(written.span(), message, hint);
             }
             written.into_inner()

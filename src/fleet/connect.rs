@@ -103,7 +103,7 @@ fn settings(config: &FleetConfig) -> Result<Config, FleetError> {
     // What the parser says of an error could hold a part of the URL that is not for a log.
     let parsed = config.database.parse::<Config>().map_err(|_| {
         let expected = "expected postgresql://user@host:5432/name";
-        FleetError::Local(format!("`database` of [fleet] is no URL that PostgreSQL knows: {expected}"))
+        FleetError::Local(format!("invalid `database` of [fleet]: {expected}"))
     });
     let mut settings = parsed?;
     let from_environment = || std::env::var("PGPASSWORD").ok().map(String::into_bytes);

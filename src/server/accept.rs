@@ -3,7 +3,7 @@
 use super::front::Front;
 use super::workers::WorkerPool;
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::{self, IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -101,7 +101,7 @@ fn give(newcomer: IncomingConnection, crew: &WorkerPool, fronts: &[Arc<Front>], 
     let Some(share) = crew.share() else { return };
     let Some(front) = fronts.get(share.index).map(Arc::clone) else { return };
     // Without a place it is closed at once: a word would cost what there is too little of.
-    let Some(permit) = front.enter() else { return };
+    let Some(permit) = front.enter(newcomer.peer()) else { return };
     let newcomer = if share.stays() { Ok(newcomer) } else { newcomer.leave() };
     let (runtime, shutdown) = (share.runtime().clone(), share.stopped());
     runtime.spawn(async move {
@@ -133,6 +133,14 @@ enum IncomingConnection {
 }
 
 impl IncomingConnection {
+    /// Who connected, where that has an address.
+    const fn peer(&self) -> Option<IpAddr> {
+        match self {
+            Self::Here(Accepted::Tcp(_, peer)) | Self::Leaving(_, peer) => Some(peer.ip()),
+            Self::Here(Accepted::Unix(_)) => None,
+        }
+    }
+
     /// Takes the connection out of this thread's runtime. Those of Unix sockets are served where they are accepted.
     fn leave(self) -> io::Result<Self> {
         match self {

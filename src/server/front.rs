@@ -16,7 +16,7 @@ use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
 use pingora::protocols::{ALPN, GetSocketDigest as _, SocketDigest, Ssl as _};
 use pingora::tls::ServerConfig;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use tokio::net::{TcpStream, UnixStream};
@@ -61,9 +61,16 @@ pub(super) fn acceptor(settings: Arc<ServerConfig>) -> Acceptor {
 
 impl Front {
     /// A place for one more connection, if there is one. It is taken when the connection is accepted, so that those which
-    /// still wait to be served are counted.
-    pub(super) fn enter(&self) -> Option<Permit> {
-        self.admission.enter(&self.limits(&self.current.get().config))
+    /// still wait to be served are counted, and counted for its address: what one address has too many of takes no place
+    /// from others, not even until somebody looks at it.
+    pub(super) fn enter(&self, peer: Option<IpAddr>) -> Option<Permit> {
+        let config = &self.current.get().config;
+        let limits = self.limits(config);
+        let mut permit = self.admission.enter(&limits)?;
+        // Whom a proxy names is read later.
+        let client = peer.filter(|_| !self.proxy_protocol);
+        let is_in = client.is_none_or(|client| permit.claim(client, &limits, &config.trusted_proxies));
+        is_in.then_some(permit)
     }
 
     /// Serves a connection to its end.
@@ -126,13 +133,6 @@ impl Front {
         permit: Permit,
     ) -> Option<(Box<Http1Connection<TcpStream>>, ConnectionInfo)> {
         let config = Arc::clone(&self.current.get().config);
-        // Who may not ask holds no place either.
-        if let Service::Doors(site) = &self.service
-            && !config.trusted_proxies.contain(peer.ip().to_canonical())
-        {
-            site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
-            return None;
-        }
         let PeerConnection { stream, client, first, permit, may_relay } =
             self.introduced(stream, peer, permit, &config).await?;
         let socket = Some(stream.as_raw_fd());
@@ -171,7 +171,7 @@ impl Front {
         })
     }
 
-    /// Finds out whose connection it is, and counts it for that address.
+    /// Finds out whose connection it is.
     async fn introduced(
         &self,
         mut stream: TcpStream,
@@ -180,7 +180,7 @@ impl Front {
         config: &Config,
     ) -> Option<PeerConnection> {
         if let Service::Doors(site) = &self.service
-            && !config.trusted_proxies.contain(peer.ip())
+            && !config.trusted_proxies.contain(peer.ip().to_canonical())
         {
             site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
             return None;
@@ -203,10 +203,12 @@ impl Front {
             client = named.unwrap_or(peer);
             // Whoever passes bytes on writes no fields: all that come are of those behind it.
             may_relay = named.is_some() && self.believe_named_proxies;
+            let nobody = NetworkList::default();
+            let trusted = if may_relay || client == peer { &config.trusted_proxies } else { &nobody };
+            if !permit.claim(client.ip(), &self.limits(config), trusted) {
+                return None;
+            }
         }
-        let nobody = NetworkList::default();
-        let trusted = if may_relay || client == peer { &config.trusted_proxies } else { &nobody };
-        let is_in = permit.claim(client.ip(), &self.limits(config), trusted);
-        is_in.then_some(PeerConnection { stream, client, first, permit, may_relay })
+        Some(PeerConnection { stream, client, first, permit, may_relay })
     }
 }

@@ -340,7 +340,7 @@ fn a_signature_is_explained_step_by_step() {
     );
     assert!(answer["steps"].to_string().contains("(mismatch)"), "{answer:#}");
     let error = ask(&gateway, &["explain", "--target", "/", "--header", "nonsense"]).exits(2);
-    assert!(error.stderr.contains("is no header field"), "{error:?}");
+    assert!(error.stderr.contains("invalid header field"), "{error:?}");
 }
 
 /// What `explain` says of a request with these components, and these lines of `[verify]`.

@@ -311,8 +311,10 @@ fn signature_agent(
     }
     let agent = AgentOrigin::parse(written.get_ref());
     if agent.is_none() {
-        let message =
-            format!("`{}` is no https origin: write it as `https://agent.example`", written.get_ref());
+        let message = format!(
+            "invalid `signature_agent` `{}`: expected an https origin, such as `https://agent.example`",
+            written.get_ref()
+        );
         reader.refuse(written.span(), message);
     }
     agent
@@ -414,8 +416,8 @@ mod tests {
             ("signs = [\"a*b\"]", "only open or close"),
             ("verify = { rdns = [\"example.org\"] }", "write it as `.example.com`"),
             ("verify = 1", "must be a table"),
-            ("signature_agent = \"http://agent.example\"", "write it as `https://agent.example`"),
-            ("signature_agent = \"https://agent.example/x\"", "is no https origin"),
+            ("signature_agent = \"http://agent.example\"", "such as `https://agent.example`"),
+            ("signature_agent = \"https://agent.example/x\"", "expected an https origin"),
             ("client = \"app\"\nsignature_agent = \"https://agent.example\"", "is never judged"),
             ("verify = { rnds = [] }", "did you mean `rdns`"),
             ("star = \"yes\"", "`true` or `false`"),

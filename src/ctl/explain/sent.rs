@@ -29,7 +29,7 @@ pub(super) fn head(arguments: &ExplainArgs, host: Option<&str>) -> Result<Option
     for written in &arguments.header {
         let (name, value) = written.split_once(':').ok_or_else(|| {
             VerbFailure(format!(
-                "`{written}` is no header field\n  hint: write --header 'Signature-Input: sig1=(…)'"
+                "invalid header field `{written}`: expected a name, a colon and a value\n  hint: write --header 'Signature-Input: sig1=(…)'"
             ))
         })?;
         fields.push((name.trim(), value.trim()));
@@ -64,7 +64,7 @@ fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     match reader.read(&whole) {
         Ok(HeadProgress::Whole(complete)) => Ok(reader.into_head(&whole, complete)),
         Ok(HeadProgress::More) => Err(refuse(&"it has no request line and header fields of HTTP/1.1")),
-        Err(fault) => Err(refuse(&format!("it is no request of HTTP/1.1: {}", fault.as_str()))),
+        Err(fault) => Err(refuse(&format!("expected a request of HTTP/1.1: {}", fault.as_str()))),
     }
 }
 

@@ -178,7 +178,9 @@ impl SignatureFault {
             Self::UnknownKey => {
                 "the agent's directory, as last fetched, has no key of this `keyid` (a base64url JWK thumbprint)"
             }
-            Self::Unreadable => "a field is no structured field of the kind that RFC 9421 wants",
+            Self::Unreadable => {
+                "a field cannot be read: expected a structured field as RFC 9421 describes it"
+            }
             Self::UnsupportedParameter => "a component has a parameter that is not supported",
             Self::WrongLength => "the signature is not as long as signatures of its algorithm are",
             Self::WrongTag => "no signature has the tag \"web-bot-auth\"",
