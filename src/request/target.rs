@@ -7,6 +7,7 @@
 //! which may not reach a disallowed page unseen. The request itself is forwarded as it came.
 
 mod plain;
+mod query;
 mod readings;
 mod steps;
 
@@ -346,8 +347,10 @@ mod tests {
         assert!(!has_more(&encoded("/", 2_700)) && !has_more(&encoded("/?a=%3D", 2_700)));
         let folders = |count: usize| format!("//{}", "a/".repeat(count));
         assert!(!has_more(&folders(400)) && has_more(&folders(1_500)));
-        // Nobody writes more `%` than there can be escapes.
-        assert!(has_more(&format!("/{}", "%".repeat(1_025))));
+        // Percent signs that stand for themselves have a bound of their own.
+        let percents = |sign: &str, count: usize| format!("/{}", sign.repeat(count));
+        assert!(!has_more(&percents("%25", 512)) && has_more(&percents("%25", 513)));
+        assert!(!has_more(&percents("%", 256)) && has_more(&percents("%", 257)));
     }
 
     #[test]

@@ -9,8 +9,9 @@
 //! as it is but for one more round of decoding.
 
 use super::PathParameters;
+use super::query::{decoded_query, is_decoded_further};
 use super::split_query;
-use super::steps::{PathStep, Steps, decoded_query, encoded, is_decoded_further};
+use super::steps::{PathStep, Steps, encoded};
 
 /// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
 /// with two or three tricks at once have some dozens.
@@ -23,12 +24,17 @@ const MOST_COST: usize = 56 * 1024;
 /// A byte that is no letter, digit, `-` or `_` costs as much as so many of those: a look is taken at what it may mean.
 const SPECIAL: usize = 16;
 
-/// How many `%` of a target may begin no escape (RFC 3986 §2.1). They take four times as long as escapes do.
-const MOST_LONE_PERCENTS: usize = 256;
+/// What percent signs may weigh that stand for themselves. Each may begin an escape once its target is decoded again, so it
+/// takes longer than an escape of another byte: `%25` twice as long, and one that begins no escape (RFC 3986 §2.1) four times.
+const MOST_PERCENT_WEIGHT: usize = 512;
 
-fn has_odd_percents(target: &[u8]) -> bool {
-    let is_lone = |at: &usize| target.get(*at..).is_none_or(|rest| encoded(rest).is_none());
-    memchr::memchr_iter(b'%', target).filter(is_lone).nth(MOST_LONE_PERCENTS).is_some()
+fn has_too_many_percents(target: &[u8]) -> bool {
+    let weight = |at: usize| match target.get(at..).and_then(encoded) {
+        None => 2,
+        Some((b'%', _)) => 1,
+        Some(_) => 0,
+    };
+    memchr::memchr_iter(b'%', target).map(weight).sum::<usize>() > MOST_PERCENT_WEIGHT
 }
 
 /// What it costs to judge or to follow a path.
@@ -58,7 +64,7 @@ impl Readings {
             return Self::default();
         }
         let left = MOST_COST.saturating_sub(cost(judged));
-        let mut closure = Closure { found: Vec::new(), left, has_more: has_odd_percents(sent) };
+        let mut closure = Closure { found: Vec::new(), left, has_more: has_too_many_percents(sent) };
         if !is_plain && !closure.has_more {
             closure.close(path, parameters);
         }
