@@ -76,7 +76,6 @@ struct PageFailure {
 
 impl LivePage {
     /// The page of the store in the file `store`.
-    #[must_use]
     pub fn new(store: PathBuf) -> Self {
         Self { store, limit: LIMIT, waiting: AtomicUsize::new(0), made: Mutex::default() }
     }

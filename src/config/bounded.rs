@@ -103,7 +103,6 @@ impl Threads {
 
 impl BoundedThreads {
     /// A place where work has `patience`, or no more than `brief` while other work there was given up lately.
-    #[must_use]
     pub fn new(patience: Duration, brief: Duration) -> Self {
         Self { shared: Arc::default(), patience, brief }
     }
@@ -125,13 +124,11 @@ impl BoundedThreads {
     }
 
     /// How often work was given up, or not begun.
-    #[must_use]
     pub fn given_up(&self) -> u64 {
         self.shared.given_up.load(Ordering::Relaxed)
     }
 
     /// What threads work on that were given up, and are not back.
-    #[must_use]
     pub fn away(&self) -> Vec<String> {
         let mut away: Vec<String> = self.shared.threads().away.keys().map(ToString::to_string).collect();
         away.sort();

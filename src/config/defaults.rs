@@ -115,7 +115,6 @@ pub const VERIFY_CACHE_NEGATIVE: Duration = Duration::from_secs(3_600);
 pub const VERIFY_REFRESH_LEAST: Duration = Duration::from_secs(3_600);
 
 /// Where state is kept when nobody says where.
-#[must_use]
 pub fn state_dir() -> PathBuf {
     if let Some(folder) = folder_variable("STATE_DIRECTORY") {
         return folder;
@@ -127,7 +126,6 @@ pub fn state_dir() -> PathBuf {
 }
 
 /// Where the control socket is when nobody says where.
-#[must_use]
 pub fn control() -> PathBuf {
     let folder = folder_variable("RUNTIME_DIRECTORY").unwrap_or_else(|| {
         if runs_as_root() {
@@ -140,7 +138,6 @@ pub fn control() -> PathBuf {
 }
 
 /// One worker for each processor.
-#[must_use]
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -15,7 +15,6 @@ pub enum HostPattern {
 
 impl HostPattern {
     /// Whether a host, in normal form, is one of these.
-    #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         match self {
             Self::Exact(name) => **name == *host,

@@ -30,14 +30,12 @@ pub struct ListenerConfig {
 
 impl ListenerConfig {
     /// A listener for plain HTTP/1.1.
-    #[must_use]
     pub const fn plain(address: SocketAddr) -> Self {
         let (tls, proxy_protocol, believe_named_proxies) = (false, false, false);
         Self { address, tls, proxy_protocol, believe_named_proxies, is_for_proxies: false }
     }
 
     /// A listener that answers other proxies.
-    #[must_use]
     pub const fn for_proxies(address: SocketAddr) -> Self {
         Self { is_for_proxies: true, ..Self::plain(address) }
     }

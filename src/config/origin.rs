@@ -156,13 +156,11 @@ const HEAVIEST: u32 = 100;
 
 impl Origin {
     /// The origin that is one server with the defaults.
-    #[must_use]
     pub fn single(url: OriginUrl) -> Self {
         Self { servers: vec![OriginServer::new(url)], ..Self::nowhere() }
     }
 
     /// No origin: another proxy has one, and asks.
-    #[must_use]
     pub fn nowhere() -> Self {
         Self {
             servers: Vec::new(),

@@ -103,7 +103,6 @@ fn network(written: &str) -> Result<Network, String> {
 /// It is the URL without its scheme, each `/` made `_`. Where other characters had to be replaced, or the
 /// name cut, eight hex digits of the URL's SHA-256 keep it apart from others:
 /// `https://openai.com/gptbot.json` is kept in `openai.com_gptbot.json`.
-#[must_use]
 pub fn file_name(url: &str) -> String {
     let bare = url.split_once("://").map_or(url, |(_, rest)| rest);
     let plain = |symbol: char| symbol.is_ascii_alphanumeric() || matches!(symbol, '.' | '-');

@@ -63,7 +63,6 @@ pub fn touching<T: Send + 'static>(path: &Path, work: impl FnOnce() -> T + Send 
 }
 
 /// How often a file system has not answered since the start. When this has risen, something was not read.
-#[must_use]
 pub fn unanswered() -> u64 {
     FILES.given_up()
 }

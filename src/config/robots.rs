@@ -90,19 +90,16 @@ impl Default for FromOrigin {
 
 impl RobotsConfig {
     /// A file alone.
-    #[must_use]
     pub fn of_file(path: PathBuf) -> Self {
         Self { source: RobotsSource::File(path), ..Self::default() }
     }
 
     /// What the origin serves, alone: the default of a site.
-    #[must_use]
     pub fn of_origin() -> Self {
         Self { source: RobotsSource::Origin(FromOrigin::default()), ..Self::default() }
     }
 
     /// The file with the site's own rules.
-    #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.source {
             RobotsSource::File(path) => Some(path),
@@ -111,7 +108,6 @@ impl RobotsConfig {
     }
 
     /// How the origin is asked, where its rules are the site's own.
-    #[must_use]
     pub const fn origin(&self) -> Option<&FromOrigin> {
         match &self.source {
             RobotsSource::Origin(from) => Some(from),
@@ -125,13 +121,11 @@ impl RobotsConfig {
     }
 
     /// Whether anything is put beside the site's own rules.
-    #[must_use]
     pub const fn is_composed(&self) -> bool {
         self.additions.is_some() || !self.block.is_empty()
     }
 
     /// The word for where the site's own rules come from: `file`, `origin`, `none`.
-    #[must_use]
     pub const fn source_word(&self) -> &'static str {
         match self.source {
             RobotsSource::None => "none",

@@ -1,7 +1,6 @@
 //! The other name that most sites have: with `www.` in front, or without.
 
 /// The name that a visitor of `host` may type, too; `None` for one where that would be a guess.
-#[must_use]
 pub fn sibling(host: &str) -> Option<String> {
     if let Some(bare) = host.strip_prefix("www.") {
         return bare.contains('.').then(|| bare.to_owned());

@@ -50,7 +50,6 @@ pub struct SiteConfig {
 
 impl SiteConfig {
     /// The first of its hosts that is one name.
-    #[must_use]
     pub fn exact_host(&self) -> Option<&str> {
         self.hosts.iter().find_map(|host| match host {
             HostPattern::Exact(name) => Some(&**name),

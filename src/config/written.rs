@@ -65,7 +65,6 @@ impl WrittenConfig {
     }
 
     /// The keys that `next` has otherwise. `restart` says of a key whether it waits for the next start.
-    #[must_use]
     pub fn changes(&self, next: &Self, restart: impl Fn(&str) -> bool) -> Vec<KeyChange> {
         let new_keys = next.0.keys().filter(|key| !self.0.contains_key(*key));
         let mut keys: Vec<&String> = self.0.keys().chain(new_keys).collect();

@@ -5,15 +5,11 @@
 
 use super::args::{BackupArgs, Cli};
 use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::record::{STORE_FILE, StoreErrorKind, copy_store};
 use serde_json::json;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &BackupArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> VerbResult {
     let folder = match cli.state_dir.as_slice() {
         [] => setting::any(cli)?.state_dir,
         [folder] => folder.clone(),

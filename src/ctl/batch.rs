@@ -7,7 +7,7 @@ use super::args::{Cli, ExplainArgs};
 use super::explain::{ExplainAnswer, facts, judged};
 use super::output::Output;
 use super::trial::TrialPolicy;
-use super::{VerbFailure, VerbOutcome};
+use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::identify::Proof;
 use crate::policy::Site;
 use crate::record::printable;
@@ -44,11 +44,7 @@ struct UnreadableQuestion {
     error: String,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ExplainArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
     let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments)?, last: None };
     let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);

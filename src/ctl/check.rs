@@ -5,7 +5,7 @@ mod beside;
 use super::args::{CheckArgs, Cli};
 use super::lint::{FileFinding, report};
 use super::output::Output;
-use super::{VerbFailure, VerbOutcome, origin_copy, setting};
+use super::{VerbResult, origin_copy, setting};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
@@ -13,11 +13,7 @@ use crate::robots::{Finding, Severity};
 use std::path::Path;
 use std::time::SystemTime;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CheckArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> VerbResult {
     let path = cli.needed_config_file()?;
     let loaded = setting::load(cli, &path).and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {

@@ -2,17 +2,13 @@
 
 use super::args::{Cli, CrawlersArgs};
 use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy;
 use serde_json::{Value, json};
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CrawlersArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let config = setting::any(cli)?;
     let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
     match &arguments.user_agent {

@@ -3,7 +3,7 @@
 use super::args::{Cli, ExplainArgs};
 use super::output::{Output, harmless};
 use super::trial::TrialPolicy;
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::{Identity, Proof};
@@ -79,11 +79,7 @@ impl ExplainAnswer {
     }
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ExplainArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
     let trial = TrialPolicy::load(cli, arguments)?;
     let sent = arguments.target.as_deref().unwrap_or("/");
     let facts = facts(

@@ -7,7 +7,7 @@ mod beside;
 
 use super::args::{Cli, InitArgs};
 use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, origin_copy};
+use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, sibling};
 use crate::policy::{self, RobotsFile, fitness};
 use serde::Serialize;
@@ -46,11 +46,7 @@ Disallow:
 #Disallow: /
 ";
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &InitArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
     let plan = InitPlan::of(arguments)?;
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
     let beside = beside::files(arguments.beside, &arguments.folder, &plan);

@@ -4,7 +4,7 @@ use super::args::{Deny, LintArgs};
 use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, harmless};
 use super::style::TextStyle;
-use super::{VerbFailure, VerbOutcome};
+use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::robots::{Finding, ParseLimits, Robots, Severity};
@@ -104,11 +104,7 @@ impl FileFinding {
 }
 
 /// All complaints, and what they come to.
-pub(super) fn report(
-    complaints: &[FileFinding],
-    deny: Option<Deny>,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn report(complaints: &[FileFinding], deny: Option<Deny>, output: &mut Output<'_>) -> VerbResult {
     if output.is_json() {
         output.json(&complaints)?;
     } else {
@@ -125,7 +121,7 @@ fn outcome(complaints: &[FileFinding], deny: Option<Deny>) -> VerbOutcome {
     if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
 }
 
-pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
     let (mut complaints, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let file = match read(path) {

@@ -51,6 +51,9 @@ enum VerbOutcome {
 #[error("{0}")]
 struct VerbFailure(String);
 
+/// What a verb gives back.
+type VerbResult = Result<VerbOutcome, VerbFailure>;
+
 impl From<io::Error> for VerbFailure {
     fn from(error: io::Error) -> Self {
         Self(error.to_string())
@@ -75,7 +78,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let is_report = matches!(cli.verb, Verb::Report(_) | Verb::Replay(_));
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
         return Err(VerbFailure("only a report can be csv or html; write --format text or json".to_owned()));

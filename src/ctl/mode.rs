@@ -3,16 +3,12 @@
 use super::args::{Cli, ModeArgs};
 use super::output::{Output, harmless};
 use super::status::{list, string};
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbOutcome, VerbResult, control};
 use crate::identify::Purpose;
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ModeArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
     let shows = arguments.mode.is_none() && !arguments.clear;
     let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", question(arguments)) };
     let report = control::ask(&cli.control_socket()?, method, &path)?;

@@ -5,7 +5,7 @@
 use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
 use super::output::{Output, harmless};
 use super::status::span;
-use super::{VerbFailure, VerbOutcome, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::mirror_folder;
 use crate::policy::{self, Fetched, Publisher, Refreshed};
 use serde::Serialize;
@@ -28,11 +28,7 @@ struct Lists {
     lists: Vec<List>,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CrawlersArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
         return Err(VerbFailure("nothing to do".to_owned()));
     };

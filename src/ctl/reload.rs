@@ -3,15 +3,11 @@
 use super::args::{Cli, ReloadArgs};
 use super::output::{Output, harmless};
 use super::status::{fault_line, list, string};
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbOutcome, VerbResult, control};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReloadArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> VerbResult {
     let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
     if output.is_json() {
         output.json(&report)?;

@@ -14,7 +14,7 @@ pub(super) use moment::TimeArgument;
 
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::{Config, catalogue};
 use crate::record::{Filter, STORE_FILE, StoreError, StoreErrorKind, StoreReader};
 use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
@@ -29,11 +29,7 @@ const TOP: usize = 10;
 /// How many targets of each element programs are told by name: as many as the store keeps of a day.
 const TOP_FOR_PROGRAMS: usize = 1_000;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReportArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> VerbResult {
     if arguments.evidence && cli.format != Format::Text {
         return Err(VerbFailure("evidence is plain text; leave out --format".to_owned()));
     }

@@ -4,18 +4,14 @@
 
 use super::args::{Cli, RobotsArgs, RobotsVerb};
 use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, control, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, control, setting};
 use crate::policy;
 use crate::request::host;
 use serde_json::Value;
 use std::io;
 use std::time::SystemTime;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &RobotsArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbResult {
     let site = arguments.site.as_deref().map(|site| host::normalise(site).into_owned());
     if let Some(RobotsVerb::Refresh) = arguments.verb {
         return refresh(cli, site.as_deref(), output);
@@ -32,7 +28,7 @@ pub(super) fn run(
     Ok(VerbOutcome::Fine)
 }
 
-fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> VerbResult {
     let query = site.map_or_else(String::new, |site| format!("?site={}", control::encoded(site)));
     let answer = control::ask(&cli.control_socket()?, "POST", &format!("/robots/refresh{query}"))?;
     let sites = answer.as_array().map_or(&[][..], Vec::as_slice);

@@ -4,12 +4,12 @@ use super::args::Cli;
 use super::mode::override_line;
 use super::output::{Output, harmless};
 use super::style::TextStyle;
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbOutcome, VerbResult, control};
 use crate::report::{amount, grouped};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let status = control::ask(&cli.control_socket()?, "GET", "/status")?;
     if output.is_json() {
         output.json(&status)?;

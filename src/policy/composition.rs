@@ -154,7 +154,6 @@ impl Site {
     }
 
     /// What it serves.
-    #[must_use]
     pub fn served(&self) -> ServedRobots {
         ServedRobots {
             site: self.config.name.clone(),

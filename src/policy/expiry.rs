@@ -61,7 +61,6 @@ impl Validity {
     }
 
     /// What an operator has to know of it at `now`, to be said after its name; `None` while all is well.
-    #[must_use]
     pub fn trouble(&self, now: SystemTime) -> Option<String> {
         Some(match self.urgency(now)? {
             Urgency::NotYet => format!("is not valid before {}", timestamp(self.from)),

@@ -60,7 +60,6 @@ pub fn judge_recognised<'p>(
 }
 
 /// Judges a request as if `identity` were beyond doubt, whatever notice it had.
-#[must_use]
 pub fn judge_as<'p>(
     policy: &'p Policy,
     site: &'p Site,

@@ -120,46 +120,39 @@ fn staleness(checked: &str, now: SystemTime) -> Option<String> {
 
 impl Policy {
     /// What is to be told of a catalogue that is old.
-    #[must_use]
     pub fn stale_catalogue(&self, now: SystemTime) -> Option<String> {
         staleness(checked(self.identifier.catalogue())?, now)
     }
 
     /// The site that serves `host`, which is in normal form: exact, then the longest wildcard, then the
     /// default site.
-    #[must_use]
     pub fn site(&self, host: &str) -> Option<&Arc<Site>> {
         let slot = self.hosts.slots().get(self.hosts.find(host)?)?;
         self.sites.get(slot.site?)
     }
 
     /// The site of a slot of [`Self::hosts`], and the rules of its hosts.
-    #[must_use]
     pub fn found(&self, slot: Option<usize>) -> Option<(&Site, &SiteRules)> {
         let slot = self.hosts.slots().get(slot?)?;
         Some((self.sites.get(slot.site?)?, &slot.rules))
     }
 
     /// All hosts, with the site and the rules of each.
-    #[must_use]
     pub const fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
     /// What this gateway's own questions to origins carry in [`FETCH_MARKER`].
-    #[must_use]
     pub fn fetch_marker(&self) -> &str {
         &self.fetch_marker
     }
 
     /// All sites in the order of the configuration.
-    #[must_use]
     pub fn sites(&self) -> &[Arc<Site>] {
         &self.sites
     }
 
     /// Whether anybody could be refused anything.
-    #[must_use]
     pub const fn may_refuse(&self) -> bool {
         self.may_refuse
     }

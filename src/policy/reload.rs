@@ -123,7 +123,6 @@ impl ReloadAttempts {
 
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
-    #[must_use]
     pub fn new(
         current: Arc<CurrentPolicy>,
         arguments: Arguments,
@@ -164,25 +163,21 @@ impl Reloader {
     }
 
     /// The policy in force.
-    #[must_use]
     pub fn current(&self) -> Arc<Policy> {
         self.current.get()
     }
 
     /// The last reload that was asked for, or that changed or refused something.
-    #[must_use]
     pub fn last(&self) -> Option<LastReload> {
         self.known().last.clone()
     }
 
     /// The keys of the configuration that changed since the start and take effect at the next one.
-    #[must_use]
     pub fn waiting(&self) -> Vec<&'static str> {
         waiting(&self.started, &self.current().config)
     }
 
     /// Why changes of files are found by looking, where not all of them can be watched.
-    #[must_use]
     pub fn unwatched(&self) -> Option<String> {
         self.known().unwatched.clone()
     }
@@ -196,7 +191,6 @@ impl Reloader {
     }
 
     /// How many reloads there were since the start.
-    #[must_use]
     pub fn counts(&self) -> ReloadCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ReloadAttempts { changed, unchanged, refused } = &self.counts;

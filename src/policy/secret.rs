@@ -30,7 +30,6 @@ impl Secret {
     }
 
     /// Whether `given` is the secret; in a time that does not tell how much of it was right.
-    #[must_use]
     pub fn is(&self, given: &[u8]) -> bool {
         let difference = given.iter().zip(&self.0).fold(0, |sum, (a, b)| black_box(sum | (a ^ b)));
         given.len() == self.0.len() && difference == 0

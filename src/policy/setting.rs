@@ -26,7 +26,6 @@ pub enum ModeError {
 
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
-    #[must_use]
     pub fn overrides(&self) -> Vec<Override> {
         self.known().overrides.in_force()
     }

@@ -21,7 +21,6 @@ impl ProxyDoor {
     pub const ALL: [Self; 4] = [Self::Forward, Self::Nginx, Self::Envoy, Self::RobotsTxt];
 
     /// Its path.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Forward => "/forward",
@@ -55,7 +54,6 @@ impl DoorFault {
         [Self::Peer, Self::Secret, Self::Missing, Self::Twice, Self::Unusable, Self::Head];
 
     /// The name used in metrics and `status`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Peer => "peer",

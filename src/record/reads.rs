@@ -34,7 +34,6 @@ pub struct ReaderId<'a> {
 
 impl<'a> ReaderId<'a> {
     /// The reader that a request of `identity` to `host` belongs to.
-    #[must_use]
     pub fn new(host: &'a str, identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let network = match (proof, &identity.crawler) {
             (Proof::Confirmed, _) => None,
@@ -51,7 +50,6 @@ impl<'a> ReaderId<'a> {
     }
 
     /// The same, to keep.
-    #[must_use]
     pub fn into_owned(self) -> ReaderId<'static> {
         let owned = |name: Cow<'_, str>| Cow::Owned(name.into_owned());
         ReaderId {
@@ -161,7 +159,6 @@ impl ReadBook {
 
     /// What `reader` has read, oldest first; a version that it read again without a change in between the first time and
     /// the last.
-    #[must_use]
     pub fn of(&self, reader: &ReaderId<'_>) -> Vec<Read> {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let readers: &HashMap<ReaderId<'_>, ReadHistory> = &readers;
@@ -170,7 +167,6 @@ impl ReadBook {
 
     /// How many different crawlers have read these rules on hosts for which `is_host` holds. Fetchers, tools and the
     /// like are none.
-    #[must_use]
     pub fn readers_of(&self, rules: RulesId, is_host: impl Fn(&str) -> bool) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let has_read = |history: &ReadHistory| history.reads.iter().any(|read| read.rules == rules);

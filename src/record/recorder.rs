@@ -79,7 +79,6 @@ impl Recorder {
 
     /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
     /// [`Self::keep`] when its request is over.
-    #[must_use]
     pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<FullEvent> {
         let subject = SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof);
         let decision = DecisionRef::of(occurrence, kind);

@@ -80,13 +80,11 @@ impl Sights {
     }
 
     /// What was seen of `host`; `None` where that was nothing, or is too long ago to say that it goes on.
-    #[must_use]
     pub fn of(&self, host: &str, now: NoticeTime) -> Option<Sight> {
         self.hosts().get(host).copied().filter(|sight| !sight.has_ended(now))
     }
 
     /// Everything that goes on.
-    #[must_use]
     pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, Sight)> {
         let hosts = self.hosts();
         let open = hosts.iter().filter(|(_, sight)| !sight.has_ended(now));

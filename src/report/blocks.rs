@@ -121,7 +121,6 @@ fn is_plain(token: &str) -> bool {
 }
 
 /// A purpose as people say it.
-#[must_use]
 pub fn spoken(purpose: &str) -> &str {
     match purpose {
         "ai-train" => "AI training",

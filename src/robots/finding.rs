@@ -19,7 +19,6 @@ pub enum Severity {
 
 impl Severity {
     /// The lower-case English word: `note`, `warning` or `error`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -120,13 +119,11 @@ impl FindingKind {
     }
 
     /// A stable name in kebab case, fit for machine-readable output.
-    #[must_use]
     pub fn code(self) -> &'static str {
         self.into()
     }
 
     /// The severity every finding of this kind has.
-    #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
             Self::Utf16 => Severity::Error,
@@ -144,7 +141,6 @@ impl FindingKind {
     }
 
     /// What the owner of the file can do about it, where there is something to do.
-    #[must_use]
     pub const fn hint(self) -> Option<&'static str> {
         Some(match self {
             Self::BlankInPattern => "write a blank in a path as `%20`",
@@ -231,19 +227,16 @@ impl Finding {
     }
 
     /// The bytes in question, or a number, as text; empty where the kind says it all.
-    #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
     /// Another line the finding is about, such as that of the rule that overrides this one.
-    #[must_use]
     pub const fn related_line(&self) -> Option<u32> {
         self.other
     }
 
     /// What the owner of the file can do about it, where there is something to do.
-    #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         if self.kind == FindingKind::TokenCut {
             return Some(token::advice(self.detail.as_bytes()));

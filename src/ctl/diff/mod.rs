@@ -14,7 +14,7 @@ use super::access_log::{LogChunks, sorted_by_time};
 use super::args::{Cli, DiffArgs};
 use super::output::{Output, harmless};
 use super::replay::{LogProgress, Sites, crew, open, workers};
-use super::{VerbFailure, VerbOutcome, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, fitness};
 use crate::record::{STORE_FILE, StoreReader};
@@ -95,11 +95,7 @@ struct SitePair<'a> {
     new: &'a Site,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &DiffArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
     let new = replaced(old, &sites.policy, arguments)?;

@@ -26,7 +26,7 @@ use super::access_log::{LogChunks, LogSource, sorted_by_time};
 use super::args::{Cli, Format, ReplayArgs};
 use super::output::{Output, harmless};
 use super::style::TextStyle;
-use super::{VerbFailure, VerbOutcome, report};
+use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::identify::Purpose;
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, spoken};
 use judge::Judge;
@@ -46,11 +46,7 @@ const TOP_FOR_PROGRAMS: usize = 1_000;
 /// How many people are told.
 const TOP: usize = 10;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReplayArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
     let files = ReplayFiles::of(&sites, arguments.published);
     let logs = sorted_by_time(&arguments.logs);

@@ -134,7 +134,6 @@ impl NoticeHistory {
     }
 
     /// Why nobody can be accused, if that is so. While the ledger is being written: what was so before.
-    #[must_use]
     pub fn fault(&self) -> Option<String> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match self.state.try_lock() {
@@ -148,7 +147,6 @@ impl NoticeHistory {
 
 impl Reloader {
     /// How far the version in force of a site binds.
-    #[must_use]
     pub fn notice(&self, policy: &Policy, site: &Site) -> SiteNotice {
         let (now, time) = (policy.clock.now(), SystemTime::now());
         let period = policy.config.period;
@@ -220,7 +218,6 @@ impl Reloader {
     }
 
     /// The hosts whose origins may know what was served before the gateway.
-    #[must_use]
     pub fn unexplained(&self) -> Vec<NewHosts> {
         self.history.unexplained(&self.current())
     }
@@ -316,7 +313,6 @@ impl Reloader {
     }
 
     /// Where requests for robots.txt are seen that other proxies pass on.
-    #[must_use]
     pub fn sights(&self) -> &Sights {
         &self.reads.sights
     }

@@ -68,7 +68,6 @@ struct HistoryState {
 
 impl NoticeHistory {
     /// Opens the ledger of this configuration, or begins it. The store has been opened before.
-    #[must_use]
     pub fn open(config: &Config) -> Self {
         let state = HistoryState::new(config, seeds::memory(config));
         Self { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) }
@@ -97,7 +96,6 @@ impl NoticeHistory {
     }
 
     /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
-    #[must_use]
     pub fn begin(&self, mut policy: Policy) -> Policy {
         if let Err(error) = self.adopt(&mut policy, None) {
             let mut state = self.state();
@@ -138,7 +136,6 @@ impl NoticeHistory {
     }
 
     /// The clock that notice runs by.
-    #[must_use]
     pub fn clock(&self) -> NoticeClock {
         self.state().clock
     }
@@ -151,7 +148,6 @@ impl NoticeHistory {
     }
 
     /// The last entry of the ledger: what the store is to remember.
-    #[must_use]
     pub fn last_entry(&self) -> Option<u64> {
         self.state().last_entry()
     }

@@ -29,7 +29,6 @@ pub struct NewHosts {
 
 impl NoticeHistory {
     /// The hosts that the ledger never had, while it is whole: their origins may know their past.
-    #[must_use]
     pub fn unexplained(&self, policy: &Policy) -> Vec<NewHosts> {
         let state = self.state();
         let Some(ledger) = &state.ledger else { return Vec::new() };

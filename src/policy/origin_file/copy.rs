@@ -82,31 +82,26 @@ pub struct OriginCopy {
 
 impl OriginCopy {
     /// What the origin has, as far as is known.
-    #[must_use]
     pub const fn file(&self) -> &OriginFile {
         &self.file
     }
 
     /// What is wrong.
-    #[must_use]
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
     /// When the origin last said what it has.
-    #[must_use]
     pub fn heard(&self) -> Option<(NoticeTime, SystemTime)> {
         self.heard
     }
 
     /// What to ask with.
-    #[must_use]
     pub fn validators(&self) -> Option<&CopyValidators> {
         matches!(self.file, OriginFile::File(_)).then_some(&self.validators)
     }
 
     /// Whether it alternates between files.
-    #[must_use]
     pub const fn is_flapping(&self) -> bool {
         self.flaps >= FLAPS
     }

@@ -75,7 +75,6 @@ pub struct OriginState {
 
 impl OriginFiles {
     /// The copies that lie in the state folder of this configuration. Nothing is written there.
-    #[must_use]
     pub fn remembered(config: &Config) -> Self {
         let folder = config.state_dir.join(disk::FOLDER);
         let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
@@ -85,7 +84,6 @@ impl OriginFiles {
     }
 
     /// The same for a gateway, which keeps its marker there: two of an upgrade have one.
-    #[must_use]
     pub fn open(config: &Config) -> Self {
         let files = Self::remembered(config);
         // Where it cannot be kept, a successor does not know this gateway's questions for its own.
@@ -126,13 +124,11 @@ impl OriginFiles {
     }
 
     /// What the origin of a site has.
-    #[must_use]
     pub fn file(&self, site: &str) -> OriginFile {
         self.state().get(site).map(|asked| asked.copy.file().clone()).unwrap_or_default()
     }
 
     /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
-    #[must_use]
     pub fn take_due(&self, most: usize) -> Vec<(String, Option<CopyValidators>)> {
         let now = Instant::now();
         let mut state = self.state();
@@ -179,7 +175,6 @@ impl OriginFiles {
     }
 
     /// What is told of a site's.
-    #[must_use]
     pub fn told(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
         let state = self.state();
         let asked = state.get(site)?;
@@ -277,7 +272,6 @@ pub struct FetchReport {
 
 impl Reloader {
     /// What is known of origins.
-    #[must_use]
     pub const fn origin_files(&self) -> &Arc<OriginFiles> {
         &self.origin_files
     }
@@ -285,7 +279,6 @@ impl Reloader {
     /// Takes what origins answered, and puts what is new in force.
     ///
     /// `is_behind` says that something was not put in force yet; `false` that something still is not.
-    #[must_use]
     pub fn take_origin_answers(
         &self,
         policy: &Policy,
@@ -302,7 +295,6 @@ impl Reloader {
     }
 
     /// Asks the origins of all sites, or of one, and waits for what comes of it.
-    #[must_use]
     pub fn refresh_origins(&self, site: Option<&Site>) -> Vec<FetchReport> {
         let before = self.current();
         let all = before.sites().iter().filter(|one| one.config.robots.origin().is_some());

@@ -24,7 +24,6 @@ pub struct Examination {
 }
 
 /// Examines a claim. Asks name servers where the configuration says so, and waits for them.
-#[must_use]
 pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: SystemTime) -> Examination {
     // As for a request: a mapped address is the IPv4 address in it.
     let address = address.to_canonical();

@@ -80,13 +80,11 @@ impl Prover {
     }
 
     /// What became of the questions to name servers.
-    #[must_use]
     pub fn questions(&self) -> QuestionCounts {
         self.questions.counts()
     }
 
     /// What supports a claim, as far as is known now. Never waits for a name server.
-    #[must_use]
     pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> Proof {
         weighed(policy, claim, now, |address| self.reverse(policy, address))
     }
