@@ -1,14 +1,14 @@
 //! The file as written, and the options, made into a [`Config`].
 
+use super::Config;
 use super::access_log;
 use super::arguments::Arguments;
 use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{AddressesKey, ConfigFile, LogFormatKey, LogTable, TimeoutsTable};
+use super::file::ConfigFile;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
-use super::limits::ConnectionLimits;
 use super::listener::Listening;
 use super::modes;
 use super::origin::Origin;
@@ -17,12 +17,9 @@ use super::robots::{RobotsConfig, RobotsSource};
 use super::site::SiteConfig;
 use super::values::DurationValue;
 use super::written::WrittenConfig;
-use super::{Config, Timeouts};
 use crate::decide::NoticePeriod;
 use crate::enforce::Mode;
-use crate::record::{
-    AddressDetail, JournalOptions, JournalTarget, LogFormat, LogOptions, STORE_FILE, StoreOptions,
-};
+use crate::record::{JournalOptions, JournalTarget, STORE_FILE, StoreOptions};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -83,13 +80,11 @@ pub(super) fn build(
     let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let Listening { listen, listeners, authorize, certificates } =
         Listening::build(&mut file, base, arguments, &mut faults);
-    let limits = ConnectionLimits::from_table(std::mem::take(&mut file.limits), &mut faults);
     let admin = admin(&file, arguments, &mut faults);
     let threads = threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
-    let log = log(std::mem::take(&mut file.log), &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
@@ -121,16 +116,16 @@ pub(super) fn build(
         removed_fields,
         content_usage: file.content_usage,
         exempt: file.exempt.iter().map(|value| value.0).collect(),
-        addresses: address_detail(file.addresses),
+        addresses: file.addresses,
         log_allowed: file.log_allowed,
         verdict_headers: file.verdict_headers,
         robots_max_age: duration(file.robots_max_age, defaults::ROBOTS_MAX_AGE),
         robots_max_size,
         catalogue: file.catalogue.map(|catalogue| base.join(catalogue)),
         grace: duration(file.grace, defaults::GRACE),
-        log,
-        timeouts: timeouts(&file.timeouts),
-        limits,
+        log: file.log,
+        timeouts: file.timeouts,
+        limits: file.limits,
         verify,
         clients: modes::clients(&file.clients),
         purposes,
@@ -146,14 +141,6 @@ fn places(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf
     let control = file.control.take().map(|socket| base.join(socket));
     let control = arguments.control.clone().or(control).unwrap_or_else(defaults::control);
     (state_dir, control)
-}
-
-const fn address_detail(key: Option<AddressesKey>) -> AddressDetail {
-    match key {
-        Some(AddressesKey::None) => AddressDetail::None,
-        Some(AddressesKey::Truncated) => AddressDetail::Truncated,
-        Some(AddressesKey::Full) | None => AddressDetail::Full,
-    }
 }
 
 fn duration(value: Option<DurationValue>, default: Duration) -> Duration {
@@ -219,23 +206,6 @@ fn robots_max_size(file: &ConfigFile, faults: &mut Faults<'_>) -> usize {
     usize::try_from(size.as_ref().0).unwrap_or(usize::MAX)
 }
 
-fn log(table: LogTable, faults: &mut Faults<'_>) -> LogOptions {
-    if let Some(level) = &table.level
-        && level.as_ref().parse::<tracing::metadata::LevelFilter>().is_err()
-    {
-        let message = format!("`{}` is no level of the log", level.as_ref());
-        faults.push(level.span(), message, "write off, error, warn, info, debug or trace");
-    }
-    LogOptions {
-        format: match table.format {
-            Some(LogFormatKey::Text) => LogFormat::Text,
-            Some(LogFormatKey::Json) => LogFormat::Json,
-            Some(LogFormatKey::Auto) | None => LogFormat::Auto,
-        },
-        level: table.level.map(Spanned::into_inner),
-    }
-}
-
 /// A read settles after `settle`, but never so late that the notice would be over first.
 fn period(file: &ConfigFile, arguments: &Arguments) -> NoticePeriod {
     let notice = duration(arguments.notice.or(file.notice), defaults::NOTICE);
@@ -279,20 +249,6 @@ fn store(file: &ConfigFile, period: NoticePeriod, faults: &mut Faults<'_>) -> St
         faults.push(written.span(), "`store_max_size` is below 16MiB", "write `16MiB` or more");
     }
     StoreOptions { path: STORE_FILE.into(), retention: retention.max(period.notice), max_bytes }
-}
-
-fn timeouts(table: &TimeoutsTable) -> Timeouts {
-    Timeouts {
-        keepalive: duration(table.keepalive, defaults::KEEPALIVE),
-        client_header: duration(table.client_header, defaults::CLIENT_HEADER),
-        tls_handshake: duration(table.tls_handshake, defaults::TLS_HANDSHAKE),
-        client_read: duration(table.client_read, defaults::CLIENT_READ),
-        client_write: duration(table.client_write, defaults::CLIENT_WRITE),
-        origin_connect: duration(table.origin_connect, defaults::ORIGIN_CONNECT),
-        origin_read: duration(table.origin_read, defaults::ORIGIN_READ),
-        origin_write: duration(table.origin_write, defaults::ORIGIN_WRITE),
-        origin_idle: duration(table.origin_idle, defaults::ORIGIN_IDLE),
-    }
 }
 
 fn sites(

@@ -3,7 +3,7 @@
 use super::build::Faults;
 use super::defaults;
 use super::origin_url::OriginUrl;
-use super::values::{DurationValue, TextOrTable};
+use super::values::{DurationValue, TextOrTable, written_as};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use std::path::{Path, PathBuf};
@@ -61,15 +61,20 @@ pub enum Probe {
 }
 
 /// Time limits of one origin; `None` is that of all sites.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct OriginTimeouts {
     /// Time to connect.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub connect: Option<Duration>,
     /// Silence while it answers.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub read: Option<Duration>,
     /// Time to take a piece of a request.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub write: Option<Duration>,
     /// How long an idle connection is kept.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub idle: Option<Duration>,
 }
 
@@ -88,7 +93,7 @@ pub(super) struct OriginTable {
     #[serde(default)]
     health: HealthTable,
     #[serde(default)]
-    timeouts: OriginTimeoutsTable,
+    timeouts: OriginTimeouts,
 }
 
 #[derive(Debug)]
@@ -142,15 +147,6 @@ enum ProbeKey {
     Http,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct OriginTimeoutsTable {
-    connect: Option<DurationValue>,
-    read: Option<DurationValue>,
-    write: Option<DurationValue>,
-    idle: Option<DurationValue>,
-}
-
 /// The largest weight: a hundred to one is a drained server.
 const HEAVIEST: u32 = 100;
 
@@ -198,17 +194,11 @@ impl Origin {
         for message in found {
             faults.one::<(), _>(span.clone(), Err(message));
         }
-        let timeouts = std::mem::take(&mut table.timeouts);
         is_fine.then(|| Self {
             servers,
             ca: table.ca.map(|path| base.join(path)),
             health,
-            timeouts: OriginTimeouts {
-                connect: timeouts.connect.map(|value| value.0),
-                read: timeouts.read.map(|value| value.0),
-                write: timeouts.write.map(|value| value.0),
-                idle: timeouts.idle.map(|value| value.0),
-            },
+            timeouts: table.timeouts,
         })
     }
 }

@@ -1,14 +1,12 @@
 //! One site of the configuration.
 
 use super::build::Faults;
-use super::file::{
-    ContradictedKey, PathParametersKey, PublishedTable, ReadsKey, RefusalTable, SiteTable, VariantsKey,
-};
+use super::file::{PublishedTable, RefusalTable, SiteTable};
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
 use super::robots::RobotsConfig;
 use crate::decide::VersionId;
-use crate::enforce::{Contradicted, Mode, RefusalPolicy, SiteChoices, Variants};
+use crate::enforce::{Mode, RefusalPolicy, SiteChoices};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
 use jiff::Timestamp;
@@ -107,15 +105,9 @@ impl SiteConfig {
             robots,
             published,
             mode: table.mode.map(|mode| mode.0),
-            choices: choices(table.contradicted, table.variants),
-            path_parameters: match table.path_parameters {
-                Some(PathParametersKey::Drop) => PathParameters::Drop,
-                Some(PathParametersKey::Keep) | None => PathParameters::Keep,
-            },
-            reads: table.reads.map(|reads| match reads {
-                ReadsKey::Complete => Reads::Complete,
-                ReadsKey::Partial => Reads::Partial,
-            }),
+            choices: SiteChoices { variants: table.variants, contradicted: table.contradicted },
+            path_parameters: table.path_parameters,
+            reads: table.reads,
             redirect_https: table.redirect_https,
             refusal,
         })
@@ -147,20 +139,6 @@ fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<Publishe
         faults.push(table.since.span(), message, "write a date and time such as 2026-11-01T00:00:00Z");
     }
     Some(PublishedSince { version: version?, since: since.ok()?.into() })
-}
-
-fn choices(contradicted: Option<ContradictedKey>, variants: Option<VariantsKey>) -> SiteChoices {
-    SiteChoices {
-        variants: match variants {
-            Some(VariantsKey::Forward) => Variants::Forward,
-            Some(VariantsKey::Refuse) | None => Variants::Refuse,
-        },
-        contradicted: match contradicted {
-            Some(ContradictedKey::Refuse) => Contradicted::Refuse,
-            Some(ContradictedKey::Ignore) => Contradicted::Ignore,
-            Some(ContradictedKey::Audit) | None => Contradicted::Audit,
-        },
-    }
 }
 
 fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {
