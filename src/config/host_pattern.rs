@@ -14,6 +14,14 @@ pub enum HostPattern {
 }
 
 impl HostPattern {
+    /// The name, where it is one.
+    pub fn exact(&self) -> Option<&str> {
+        match self {
+            Self::Exact(name) => Some(name),
+            Self::Below(_) => None,
+        }
+    }
+
     /// Whether a host, in normal form, is one of these.
     pub fn admits(&self, host: &str) -> bool {
         match self {

@@ -7,9 +7,8 @@
 mod json;
 
 use super::error::ConfigError;
+use crate::record::digest;
 use crate::request::address::Network;
-use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -110,10 +109,7 @@ pub fn file_name(url: &str) -> String {
     let exact = name.len() == bare.len() && bare.chars().all(|c| plain(c) || c == '/');
     if !exact || name.starts_with('.') {
         name.push('-');
-        for byte in Sha256::digest(bare.as_bytes()).iter().take(4) {
-            // Writing to a `String` cannot fail.
-            let _ = write!(name, "{byte:02x}");
-        }
+        name.extend(digest(bare.as_bytes()).chars().take(8));
         if name.starts_with('.') {
             name.insert(0, '_');
         }

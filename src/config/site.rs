@@ -49,10 +49,7 @@ pub struct SiteConfig {
 impl SiteConfig {
     /// The first of its hosts that is one name.
     pub fn exact_host(&self) -> Option<&str> {
-        self.hosts.iter().find_map(|host| match host {
-            HostPattern::Exact(name) => Some(&**name),
-            HostPattern::Below(_) => None,
-        })
+        self.hosts.iter().find_map(HostPattern::exact)
     }
 
     /// A site that only options speak of.

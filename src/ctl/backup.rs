@@ -6,7 +6,7 @@
 use super::args::{BackupArgs, Cli};
 use super::output::{Output, harmless};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
-use crate::record::{STORE_FILE, StoreErrorKind, copy_store};
+use crate::record::{STORE_FILE, copy_store};
 use serde_json::json;
 
 pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> VerbResult {
@@ -16,18 +16,7 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
         _ => return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned())),
     };
     let (store, file) = (folder.join(STORE_FILE), &arguments.file);
-    let bytes = copy_store(&store, file).map_err(|error| {
-        let place = store.display().to_string();
-        let told = error.to_string();
-        let told = if told.contains('/') { told } else { format!("{place}: {told}") };
-        match error.kind() {
-            StoreErrorKind::Missing => VerbFailure(format!(
-                "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration with \
-                 --config FILE"
-            )),
-            _ => VerbFailure(told),
-        }
-    })?;
+    let bytes = copy_store(&store, file).map_err(|error| VerbFailure::of_store(&store, &error))?;
     let (store, file) = (store.display().to_string(), file.display().to_string());
     if output.is_json() {
         output.json(&json!({ "store": store, "file": file, "bytes": bytes }))?;

@@ -15,7 +15,8 @@ use std::time::SystemTime;
 
 pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> VerbResult {
     let path = cli.needed_config_file()?;
-    let loaded = setting::load(cli, &path).and_then(|config| policy::check(config, SystemTime::now()));
+    let loaded =
+        setting::load(cli, Some(path.clone())).and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {
         Ok(policy) => {
             let mut found = findings(&path, policy, arguments.offline);
@@ -122,11 +123,7 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
 
 /// Names of the site that are nobody's, though most visitors take them for the same: with `www.`, or without.
 fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item = FileFinding> {
-    let exact = site.config.hosts.iter().filter_map(|host| match host {
-        HostPattern::Exact(name) => Some(name),
-        HostPattern::Below(_) => None,
-    });
-    exact.filter_map(move |host| {
+    site.config.hosts.iter().filter_map(HostPattern::exact).filter_map(move |host| {
         let other = sibling(host).filter(|other| policy.site(other).is_none())?;
         let is_in_front = policy.config.all_listeners().any(|listener| !listener.is_for_proxies);
         let what = match (&policy.config.authorize, is_in_front) {

@@ -36,7 +36,7 @@ pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Verb
             io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
             _ => "is the gateway running? --control SOCKET names another socket",
         };
-        VerbFailure(format!("{shown}: cannot ask the gateway: {error}\n  hint: {hint}"))
+        VerbFailure::with_hint(format!("{shown}: cannot ask the gateway: {error}"), hint)
     })?;
     let garbled = || VerbFailure(format!("{shown}: the gateway's answer could not be understood"));
     let end = memchr::memmem::find(&answer, b"\r\n\r\n").ok_or_else(garbled)?;

@@ -2,7 +2,7 @@
 
 use super::args::{Cli, CrawlersArgs};
 use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbOutcome, VerbResult, setting};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let config = setting::any(cli)?;
-    let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
+    let identifier = policy::recogniser(&config)?;
     match &arguments.user_agent {
         Some(header) => recognised(&identifier, header, output)?,
         None if output.is_json() => {

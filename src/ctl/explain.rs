@@ -96,11 +96,7 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     explanation.binds_from = binds_from(cli, &explanation);
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
-    if output.is_json() {
-        output.json(&explanation)?;
-    } else {
-        text(&explanation, output)?;
-    }
+    output.show(&explanation, text)?;
     Ok(outcome)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     for path in [&config, &robots].into_iter().chain(beside.iter().map(|(path, _)| path)) {
         if path.symlink_metadata().is_ok() {
             let hint = "name another folder; init overwrites nothing";
-            return Err(VerbFailure(format!("{}: is there already\n  hint: {hint}", path.display())));
+            return Err(VerbFailure::with_hint(format!("{}: is there already", path.display()), hint));
         }
     }
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
@@ -123,18 +123,14 @@ impl InitPlan {
 /// The other names, with or without `www.`, of hosts that were given, where those were not given too.
 fn forgotten(hosts: &[HostPattern]) -> Vec<(String, String)> {
     let is_given = |name: &str| hosts.iter().any(|host| host.admits(name));
-    let exact = hosts.iter().filter_map(|host| match host {
-        HostPattern::Exact(name) => Some(name),
-        HostPattern::Below(_) => None,
-    });
-    let others = exact.filter_map(|host| Some((host.to_string(), sibling(host)?)));
+    let exact = hosts.iter().filter_map(HostPattern::exact);
+    let others = exact.filter_map(|host| Some((host.to_owned(), sibling(host)?)));
     others.filter(|(_, other)| !is_given(other)).collect()
 }
 
 /// The robots.txt of `--robots`, which has to be fit to come into force.
 fn given(path: &Path) -> Result<Vec<u8>, VerbFailure> {
-    let unfit =
-        |unfit: policy::Unfit| VerbFailure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
+    let unfit = |unfit: policy::Unfit| VerbFailure::of_file(path, &unfit);
     let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes).map_err(unfit)?;
     Ok(file.bytes)
@@ -142,10 +138,7 @@ fn given(path: &Path) -> Result<Vec<u8>, VerbFailure> {
 
 /// The origin's own robots.txt, where it has one that could come into force, and what to say about it.
 fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
-    let host = hosts.iter().find_map(|host| match host {
-        HostPattern::Exact(name) => Some(&**name),
-        HostPattern::Below(_) => None,
-    });
+    let host = hosts.iter().find_map(HostPattern::exact);
     if matches!(origin, OriginUrl::Socket(_)) {
         return (None, Vec::new());
     }

@@ -63,6 +63,15 @@ impl<'w> Output<'w> {
         self.write(b"\n")
     }
 
+    /// A value as JSON where that is asked for, else as `text` tells it.
+    pub(super) fn show<T: Serialize>(
+        &mut self,
+        value: &T,
+        text: impl FnOnce(&T, &mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.is_json() { self.json(value) } else { text(value, self) }
+    }
+
     /// One JSON value on a line of its own.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;

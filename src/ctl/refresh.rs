@@ -33,7 +33,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
         return Err(VerbFailure("nothing to do".to_owned()));
     };
     let config = setting::any(cli)?;
-    let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
+    let identifier = policy::recogniser(&config)?;
     let mirror = from.as_deref().map(mirror_folder).transpose();
     let mirror = mirror
         .map_err(|error| VerbFailure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;

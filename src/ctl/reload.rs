@@ -9,11 +9,7 @@ use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> VerbResult {
     let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
-    if output.is_json() {
-        output.json(&report)?;
-    } else {
-        text(&report, output)?;
-    }
+    output.show(&report, text)?;
     let refused = report.get("result").and_then(Value::as_str) == Some("refused");
     Ok(if refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }

@@ -15,12 +15,13 @@ pub(super) use moment::TimeArgument;
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, harmless};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
-use crate::config::{Config, catalogue};
-use crate::record::{Filter, STORE_FILE, StoreError, StoreErrorKind, StoreReader};
+use crate::config::catalogue;
+use crate::policy;
+use crate::record::{Filter, STORE_FILE, StoreReader};
 use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// How many rows, rules and targets people are shown.
@@ -37,11 +38,21 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     let question = question(cli, arguments, known)?;
     let stores = open(&folders)?;
     if arguments.evidence {
-        let case = CrawlerCase::of(&stores, &question).map_err(|error| unreadable(&error))?;
+        let case = CrawlerCase::of(&stores, &question).map_err(|error| {
+            VerbFailure::of_store(
+                &folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default(),
+                &error,
+            )
+        })?;
         evidence::write(&case, &question, output)?;
         return Ok(VerbOutcome::Fine);
     }
-    let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
+    let report = Report::of(&stores, &question).map_err(|error| {
+        VerbFailure::of_store(
+            &folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default(),
+            &error,
+        )
+    })?;
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }
@@ -93,28 +104,17 @@ fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
     let named = cli.state_dir.clone();
     match setting::any(cli) {
         Ok(config) => {
-            let known = catalogue(&config)?;
+            let known = CatalogueView::of(policy::recogniser(&config)?.catalogue());
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
         }
-        Err(failure) if named.is_empty() => Err(VerbFailure(format!(
-            "{failure}\n  hint: --state-dir DIR names the store without a configuration"
-        ))),
+        Err(failure) if named.is_empty() => {
+            Err(VerbFailure::with_hint(failure, "--state-dir DIR names the store without a configuration"))
+        }
         Err(failure) => {
             talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
             Ok((named, CatalogueView::of(&catalogue::bundled().catalogue)))
         }
     }
-}
-
-/// What the catalogue knows, with the operator's own additions.
-fn catalogue(config: &Config) -> Result<CatalogueView, VerbFailure> {
-    let Some(path) = &config.catalogue else { return Ok(CatalogueView::of(&catalogue::bundled().catalogue)) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| VerbFailure(format!("{}: cannot read the catalogue: {error}", path.display())))?;
-    let knowledge = catalogue::merge(&text, path).map_err(|errors| {
-        VerbFailure(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    })?;
-    Ok(CatalogueView::of(&knowledge.catalogue))
 }
 
 fn question(cli: &Cli, arguments: &ReportArgs, known: CatalogueView) -> Result<ReportQuestion, VerbFailure> {
@@ -143,38 +143,11 @@ fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
         // A store that is named twice would count twice.
         let place = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
         if seen.insert(place) {
-            stores.push(store(folder)?);
+            let path = folder.join(STORE_FILE);
+            stores.push(StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))?);
         }
     }
     Ok(stores)
-}
-
-fn store(folder: &Path) -> Result<StoreReader, VerbFailure> {
-    let path = folder.join(STORE_FILE);
-    StoreReader::open(&path).map_err(|error| {
-        let told = error.to_string();
-        let place = path.display().to_string();
-        let told = if told.contains(&place) { told } else { format!("{place}: {told}") };
-        match error.kind() {
-            StoreErrorKind::Missing => VerbFailure(format!(
-                "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration \
-                 with --config FILE"
-            )),
-            StoreErrorKind::Corrupt | StoreErrorKind::Io => VerbFailure(format!("{told}\n  hint: {BROKEN}")),
-            _ => VerbFailure(told),
-        }
-    })
-}
-
-const BROKEN: &str = "the store is broken, or somebody removes or empties its files just now; a gateway that runs sets it \
-                      aside and begins a new one: ask again in a moment, or start the gateway";
-
-/// What went wrong while stores were being read.
-fn unreadable(error: &StoreError) -> VerbFailure {
-    match error.kind() {
-        StoreErrorKind::Corrupt | StoreErrorKind::Io => VerbFailure(format!("{error}\n  hint: {BROKEN}")),
-        _ => VerbFailure(error.to_string()),
-    }
 }
 
 /// Says which names there are, where the one that was asked for is none of them.

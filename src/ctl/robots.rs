@@ -20,11 +20,7 @@ pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) ->
         Some(answer) => answer?,
         None => configured(cli, site.as_deref())?,
     };
-    if output.is_json() {
-        output.json(&served)?;
-    } else {
-        text(&served, output)?;
-    }
+    output.show(&served, text)?;
     Ok(VerbOutcome::Fine)
 }
 
@@ -61,8 +57,8 @@ fn asked(cli: &Cli, site: Option<&str>) -> Option<Result<Value, VerbFailure>> {
 
 fn configured(cli: &Cli, site: Option<&str>) -> Result<Value, VerbFailure> {
     let path = cli.needed_config_file()?;
-    let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
-    let policy = loaded.map_err(|errors| VerbFailure(errors.to_string()))?;
+    let loaded = setting::load(cli, Some(path)).and_then(|config| policy::trial(config, SystemTime::now()));
+    let policy = loaded?;
     let site = policy.asked_site(site).map_err(|error| {
         VerbFailure(format!(
             "{error}\n  hint: `gatewayctl robots --site HOST` names a site by one of its hosts"

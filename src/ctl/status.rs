@@ -11,11 +11,7 @@ use std::io;
 
 pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let status = control::ask(&cli.control_socket()?, "GET", "/status")?;
-    if output.is_json() {
-        output.json(&status)?;
-    } else {
-        text(&status, output)?;
-    }
+    output.show(&status, text)?;
     Ok(VerbOutcome::Fine)
 }
 

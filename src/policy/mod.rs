@@ -63,7 +63,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Configuration, recognition and the compiled rules of all sites.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// Rises by one with every policy that comes into force.
     pub generation: u64,
@@ -165,13 +165,7 @@ impl Policy {
             return self.sites.iter().find(|site| site.config.hosts.is_empty());
         }
         let shares = |site: &&Arc<Site>| site.config.hosts.iter().any(|host| next.hosts.contains(host));
-        let served = || {
-            let mut exact = next.hosts.iter().filter_map(|host| match host {
-                HostPattern::Exact(name) => Some(name),
-                HostPattern::Below(_) => None,
-            });
-            exact.find_map(|name| self.site(name))
-        };
+        let served = || next.hosts.iter().filter_map(HostPattern::exact).find_map(|name| self.site(name));
         self.sites.iter().find(shares).or_else(served)
     }
 

@@ -153,21 +153,7 @@ impl Policy {
 
     /// The next policy, which is as this one.
     pub(super) fn next(&self, now: SystemTime) -> Self {
-        Self {
-            generation: self.generation + 1,
-            since: now,
-            config: Arc::clone(&self.config),
-            identifier: Arc::clone(&self.identifier),
-            certificates: self.certificates.clone(),
-            evidence: Arc::clone(&self.evidence),
-            secret: self.secret.clone(),
-            catalogue: self.catalogue.clone(),
-            sites: self.sites.clone(),
-            hosts: self.hosts.clone(),
-            clock: self.clock,
-            fetch_marker: Arc::clone(&self.fetch_marker),
-            may_refuse: self.may_refuse,
-        }
+        Self { generation: self.generation + 1, since: now, ..self.clone() }
     }
 }
 

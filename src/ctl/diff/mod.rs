@@ -16,7 +16,7 @@ use super::output::{Output, harmless};
 use super::replay::{LogProgress, Sites, crew, open, workers};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::identify::Purpose;
-use crate::policy::{Policy, RobotsFile, Site, fitness};
+use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
 use flips::{Flip, Flips};
 use lines::DiffMemory;
@@ -77,12 +77,12 @@ impl Difference {
         let Some(requests) = &self.requests else { return Ok(()) };
         if !requests.broken.is_empty() {
             let hint = "what is told is of the lines before";
-            return Err(VerbFailure(format!("{}\n  hint: {hint}", requests.broken.join("; "))));
+            return Err(VerbFailure::with_hint(format!("{}", requests.broken.join("; ")), hint));
         }
         if requests.judged == 0 {
             let hint = "take a log with User-Agents, of this site (--site), in which crawlers come";
             let what = "no request could be judged, so it is not known whether any would be judged otherwise";
-            return Err(VerbFailure(format!("{what}\n  hint: {hint}")));
+            return Err(VerbFailure::with_hint(format!("{what}"), hint));
         }
         Ok(())
     }
@@ -119,11 +119,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
         losses: losses(&flips),
         flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
     };
-    if output.is_json() {
-        output.json(&difference)?;
-    } else {
-        text::print(&difference, output)?;
-    }
+    output.show(&difference, text::print)?;
     output.flush()?;
     difference.is_an_answer()?;
     Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
@@ -132,9 +128,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
 /// The site with the new file, which has to be fit to come into force.
 fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
     let path = &arguments.new;
-    let unfit = |unfit: crate::policy::Unfit| {
-        VerbFailure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
-    };
+    let unfit = |unfit: Unfit| VerbFailure::of_file(path, &unfit);
     let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes).map_err(unfit)?;
     old.composed_of(policy, Some(file), &old.config.robots).map_err(unfit)
@@ -145,9 +139,8 @@ fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
         Some(folder) => folder.clone(),
         None => setting::any(cli)?.state_dir,
     };
-    StoreReader::open(&folder.join(STORE_FILE)).map_err(|error| {
-        VerbFailure(format!("{error}\n  hint: --state-dir DIR names the gateway's state folder"))
-    })
+    let path = folder.join(STORE_FILE);
+    StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))
 }
 
 fn of_logs(
