@@ -42,6 +42,7 @@ pub(super) struct ConfigFile {
     pub(super) admin_token: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
+    #[serde(with = "ForwardedFieldForm")]
     pub(super) forwarded_header: ForwardedField,
     pub(super) remove_fields: Vec<Spanned<String>>,
     pub(super) via: Option<bool>,
@@ -64,6 +65,21 @@ pub(super) struct ConfigFile {
     pub(super) purposes: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) crawlers: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) sites: Vec<Spanned<SiteTable>>,
+}
+
+/// As the file writes them; the layer of requests reads no formats.
+#[derive(Deserialize)]
+#[serde(remote = "ForwardedField", rename_all = "kebab-case")]
+enum ForwardedFieldForm {
+    XForwardedFor,
+    Forwarded,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "PathParameters", rename_all = "kebab-case")]
+enum PathParametersForm {
+    Keep,
+    Drop,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -97,7 +113,7 @@ pub(super) struct SiteTable {
     pub(super) contradicted: Contradicted,
     #[serde(default)]
     pub(super) variants: Variants,
-    #[serde(default)]
+    #[serde(default, with = "PathParametersForm")]
     pub(super) path_parameters: PathParameters,
     pub(super) reads: Option<Reads>,
     #[serde(default)]

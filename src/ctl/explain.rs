@@ -6,8 +6,8 @@ use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
 use crate::enforce::Mode;
-use crate::identify::{Identity, Proof};
-use crate::policy::{JudgedRequest, Policy, Site, examine, judge, judge_as};
+use crate::identify::{Identity, Proof, Recognised};
+use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, examine};
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -127,13 +127,13 @@ pub(super) fn judged<'p>(
     named: Option<&Arc<Identity>>,
     proof: Proof,
 ) -> JudgedRequest<'p> {
-    let rules = &site.rules;
-    match named {
-        Some(identity) => judge_as(policy, site, rules, facts, target, identity, proof),
-        None => {
-            judge(policy, site, rules, facts, target, |_| proof, |_, _| Vec::new(), NoticeTime::default())
-        }
-    }
+    let recognised = named.map_or_else(
+        || site.recognise(policy, facts.user_agent.as_deref()),
+        |identity| Recognised::new(Arc::clone(identity), Arc::clone(identity)),
+    );
+    let (rules, now) = (&site.rules, NoticeTime::default());
+    let client = JudgedClient { policy, site, rules, facts, target, recognised, now };
+    client.judge(|_| proof, |_, _| Vec::new())
 }
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.

@@ -35,7 +35,7 @@ pub use expiry::Validity;
 pub use history::{BindNowError, NewHosts, NoticeHistory, OriginWord, SiteNotice, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
-pub use judge::{JudgedRequest, judge, judge_as, judge_recognised};
+pub use judge::{JudgedClient, JudgedRequest, judge};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
     CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState,

@@ -21,6 +21,7 @@ mod network;
 mod opening;
 mod operational;
 mod origins;
+mod pairs;
 mod phrases;
 mod rate;
 mod reads;

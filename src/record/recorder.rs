@@ -99,7 +99,8 @@ impl Recorder {
     /// Keeps an event in full, with the status that it came to.
     pub fn keep(&self, wanted: FullEvent, event: &Event, status: Option<u16>) {
         let FullEvent { subject, is_known, decision, at, network } = wanted;
-        let event = KeptEvent { decision, at, line: event.line(status).into(), network };
+        let event =
+            KeptEvent { decision, at, line: String::from_utf8_lossy(&event.line(status)).into(), network };
         self.tally.keep(subject.borrowed(), is_known, event);
     }
 

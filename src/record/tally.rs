@@ -17,9 +17,7 @@ pub use decision::CountedDecision;
 pub use room::Losses;
 pub use subject::{CountSubject, OTHER_CRAWLERS};
 
-pub(super) use account::{
-    KeptEvent, PathDays, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses,
-};
+pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenInstants, SeenRead, SubjectCounts};
 pub(super) use batch::{CountBatch, CountedRequest, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};

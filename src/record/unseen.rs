@@ -25,7 +25,8 @@ pub enum Reads {
 }
 
 /// Something showed that reads at a site may go unseen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Unseen {
     pub(super) site: Box<str>,
     /// What showed it: a field of the request, `configured`, or [`LOST`].

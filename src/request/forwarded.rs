@@ -5,8 +5,7 @@
 
 /// Which field the proxies in front write. Never both: a proxy that writes one passes on what a client has
 /// put in the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedField {
     /// `X-Forwarded-For`, as nearly all do.
     #[default]

@@ -17,8 +17,7 @@ use std::cell::OnceCell;
 use steps::{has_dots, without_dots};
 
 /// Where `;parameters` of a path segment stand when an origin looks a page up (RFC 3986 §3.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathParameters {
     /// They are part of the path, as for most origins.
     #[default]

@@ -6,7 +6,7 @@ use crate::ctl::access_log::{Chunk, LogEntry, parse};
 use crate::ctl::replay::Sites;
 use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
-use crate::policy::{Site, judge_recognised};
+use crate::policy::{JudgedClient, Site};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::collections::HashMap;
@@ -127,7 +127,9 @@ fn said(
 ) -> Option<FileVerdict> {
     let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
     let (proof, reads) = (|_: &Identity| Proof::Unchecked, |_: &Identity, _| Vec::new());
-    let judged = judge_recognised(pair.policy, site, &site.rules, facts, target, who, proof, reads, now);
+    let (policy, rules) = (pair.policy, &site.rules);
+    let client = JudgedClient { policy, site, rules, facts, target, recognised: who, now };
+    let judged = client.judge(proof, reads);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 

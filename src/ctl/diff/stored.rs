@@ -3,12 +3,11 @@
 use super::flips::{FileVerdict, Flips};
 use super::{JudgedRequests, SitePair};
 use crate::ctl::VerbFailure;
+use crate::ctl::explain::{facts, judged};
 use crate::identify::{Basis, Identifier, Identity, Proof};
-use crate::policy::{Site, judge_as};
+use crate::policy::Site;
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
-use crate::request::target::{RequestTarget, origin_form};
-use crate::request::{RequestFacts, Scheme};
-use std::borrow::Cow;
+use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -87,17 +86,9 @@ fn identity(identifier: &Identifier, subject: &CountSubject) -> Arc<Identity> {
 }
 
 fn said(pair: &SitePair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> Option<FileVerdict> {
-    let target = origin_form(sent)?;
-    let facts = RequestFacts {
-        scheme: Scheme::Http,
-        method: "GET",
-        host: Cow::Borrowed(""),
-        target: Cow::Borrowed(&target),
-        user_agent: None,
-        address: None,
-    };
+    let facts = facts("", sent, None, None)?;
     let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-    let judged = judge_as(pair.policy, site, &site.rules, &facts, &target, identity, Proof::Unchecked);
+    let judged = judged(pair.policy, site, &facts, &target, Some(identity), Proof::Unchecked);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 

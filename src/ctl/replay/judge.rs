@@ -10,7 +10,7 @@ use crate::ctl::access_log::{Chunk, LogEntry, Request, parse};
 use crate::decide::{Notice, NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, Variants};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
-use crate::policy::{JudgedRequest, Site, judge_recognised};
+use crate::policy::{JudgedClient, JudgedRequest, Site};
 use crate::record::{
     AddressDetail, CountedDecision, Event, EventKind, Occurrence, ReadBook, ReaderId, printable,
 };
@@ -228,7 +228,9 @@ impl<'a> Judge<'a> {
             self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(&facts, who, proof)))
         };
         let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked);
-        let judged = judge_recognised(policy, of, &of.rules, &facts, &target, recognised, proof, reads, now);
+        let (facts, target) = (&facts, &target);
+        let client = JudgedClient { policy, site: of, rules: &of.rules, facts, target, recognised, now };
+        let judged = client.judge(proof, reads);
         let hit = |what, target| JudgedLine {
             at: entry.at,
             subject,

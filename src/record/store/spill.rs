@@ -12,7 +12,7 @@ pub(super) use left::{Other, SpillFile, SpillReader, UnreadableSpill, others};
 
 use crate::record::files::{beside, inode, inode_at, sync_folder_of};
 use crate::record::tally::CountBatch;
-use form::{AccountLine, BatchLine, Detail, ProcessLine, SpillLine};
+use form::{BatchLine, Detail, ProcessLine, SpillLine};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -130,7 +130,7 @@ fn write(
     for (sequence, batch) in batches {
         SpillLine::Batch(BatchLine::of(batch, *sequence, detail)).write(&mut to)?;
         for (subject, account) in &batch.accounts {
-            SpillLine::Account(Box::new(AccountLine::of(subject, account, detail))).write(&mut to)?;
+            SpillLine::of_account(subject, account, detail).write(&mut to)?;
         }
     }
     let mut to = to.into_inner().map_err(io::IntoInnerError::into_error)?;
