@@ -127,7 +127,7 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
 fn origin_files(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     let files = admin.reloader.origin_files();
     let told = |site: &std::sync::Arc<crate::policy::Site>| {
-        let told = files.told(&site.config.name, policy.clock.now())?;
+        let told = files.state_of(&site.config.name, policy.clock.now())?;
         Some((site.config.name.clone(), told))
     };
     let told: Vec<_> = policy.sites().iter().filter_map(told).collect();

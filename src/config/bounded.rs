@@ -69,7 +69,7 @@ impl SharedThreads {
 
 impl Threads {
     /// Whether work on `what` may begin now.
-    fn admits(&self, what: &str, now: Instant) -> bool {
+    fn may_start(&self, what: &str, now: Instant) -> bool {
         let total: usize = self.away.values().map(|away| away.count as usize).sum();
         let is_due = self.away.get(what).is_none_or(|away| {
             let pause = Duration::from_secs(1 << away.count.min(MOST_FOR_ONE));
@@ -78,12 +78,12 @@ impl Threads {
         total < MOST && is_due
     }
 
-    fn leave(&mut self, what: &str, now: Instant) {
+    fn abandon(&mut self, what: &str, now: Instant) {
         let away = self.away.entry(what.into()).or_insert(AbandonedThreads { count: 0, last: now });
         (away.count, away.last) = (away.count + 1, now);
     }
 
-    fn come_back(&mut self, what: &str) {
+    fn take_back(&mut self, what: &str) {
         if let Some(away) = self.away.get_mut(what) {
             away.count -= 1;
             if away.count == 0 {
@@ -134,7 +134,7 @@ impl BoundedThreads {
     ) -> Result<T, TimedOut> {
         let now = Instant::now();
         let threads = self.shared.threads();
-        if !threads.admits(what, now) {
+        if !threads.may_start(what, now) {
             return Err(TimedOut);
         }
         let hurries = threads.away.values().any(|away| now.saturating_duration_since(away.last) < WHILE);
@@ -159,7 +159,7 @@ impl BoundedThreads {
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
         if *stage == Stage::UnderWay {
             *stage = Stage::GivenUp;
-            threads.leave(what, Instant::now());
+            threads.abandon(what, Instant::now());
             return Err(TimedOut);
         }
         drop((threads, stage));
@@ -173,7 +173,7 @@ impl SharedThreads {
         let mut threads = self.threads();
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
         if *stage == Stage::GivenUp {
-            threads.come_back(what);
+            threads.take_back(what);
         } else {
             *stage = Stage::Done;
         }
@@ -245,16 +245,19 @@ mod tests {
     fn the_same_thing_is_tried_again_more_and_more_rarely() {
         let (mut threads, start) = (Threads::default(), Instant::now());
         let after = |seconds| start + Duration::from_secs(seconds);
-        threads.leave("/dead", start);
-        assert!(!threads.admits("/dead", after(1)) && threads.admits("/dead", after(2)));
-        threads.leave("/dead", start);
-        assert!(!threads.admits("/dead", after(3)) && threads.admits("/dead", after(4)));
+        threads.abandon("/dead", start);
+        assert!(!threads.may_start("/dead", after(1)) && threads.may_start("/dead", after(2)));
+        threads.abandon("/dead", start);
+        assert!(!threads.may_start("/dead", after(3)) && threads.may_start("/dead", after(4)));
         for _ in 2..MOST_FOR_ONE {
-            threads.leave("/dead", start);
+            threads.abandon("/dead", start);
         }
-        assert!(!threads.admits("/dead", after(1_000_000)), "beyond the bound, never before one comes back");
-        threads.come_back("/dead");
-        assert!(threads.admits("/dead", after(1_000_000)));
+        assert!(
+            !threads.may_start("/dead", after(1_000_000)),
+            "beyond the bound, never before one comes back"
+        );
+        threads.take_back("/dead");
+        assert!(threads.may_start("/dead", after(1_000_000)));
     }
 
     #[test]

@@ -41,7 +41,11 @@ impl Faults<'_> {
     }
 
     /// The value, or a fault at `span`.
-    pub(super) fn one<T, E: Display>(&mut self, span: Range<usize>, result: Result<T, E>) -> Option<T> {
+    pub(super) fn value_or_fault<T, E: Display>(
+        &mut self,
+        span: Range<usize>,
+        result: Result<T, E>,
+    ) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
@@ -52,20 +56,21 @@ impl Faults<'_> {
     }
 
     /// All values, or a fault for each bad one.
-    pub(super) fn all<T, E: Display>(
+    pub(super) fn values_or_faults<T, E: Display>(
         &mut self,
         results: impl Iterator<Item = (Range<usize>, Result<T, E>)>,
     ) -> Option<Vec<T>> {
-        let values: Vec<Option<T>> = results.map(|(span, result)| self.one(span, result)).collect();
+        let values: Vec<Option<T>> =
+            results.map(|(span, result)| self.value_or_fault(span, result)).collect();
         values.into_iter().collect()
     }
 
     /// A fault of an option.
-    pub(super) fn option(&mut self, message: impl Into<String>, hint: &str) {
+    pub(super) fn push_option(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(Path::new(""), message).with_hint(hint));
     }
 
-    fn whole(&mut self, message: impl Into<String>, hint: &str) {
+    fn push_whole(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(self.path, message).with_hint(hint));
     }
 }
@@ -93,7 +98,7 @@ pub(super) fn build(
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }
-    let (state_dir, control) = places(&mut file, base, arguments);
+    let (state_dir, control) = state_and_control_paths(&mut file, base, arguments);
     Ok(Config {
         path: path.map(Path::to_owned),
         written: WrittenConfig::default(),
@@ -135,7 +140,7 @@ pub(super) fn build(
 }
 
 /// The state folder and the control socket.
-fn places(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
+fn state_and_control_paths(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
     let state_dir = file.state_dir.take().map(|folder| base.join(folder));
     let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
     let control = file.control.take().map(|socket| base.join(socket));
@@ -159,7 +164,7 @@ fn admin(file: &ConfigFile, arguments: &Arguments, faults: &mut Faults<'_>) -> O
         let hint = "set `admin_token` in a configuration file, or listen on 127.0.0.1";
         match &file.admin {
             Some(value) if arguments.admin.is_none() => faults.push(value.span(), message, hint),
-            _ => faults.option(message, hint),
+            _ => faults.push_option(message, hint),
         }
     }
     if let Some(token) = file.admin_token.as_ref().filter(|token| token.as_ref().is_empty()) {
@@ -177,7 +182,7 @@ fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut 
     let hint = "write a number from 1 to 1024";
     match (arguments.threads, written) {
         (Some(threads), _) if !possible(threads) => {
-            faults.option(format!("--threads: `{threads}` is no number of worker threads"), hint);
+            faults.push_option(format!("--threads: `{threads}` is no number of worker threads"), hint);
             threads
         }
         (Some(threads), _) => threads,
@@ -261,7 +266,7 @@ fn sites(
     let tables = std::mem::take(&mut file.sites);
     check_hosts(&tables, faults);
     if !is_beside && arguments.origin.is_none() {
-        authorize::miss_origins(&tables, faults);
+        authorize::require_origins(&tables, faults);
     }
     let mut sites: Vec<SiteConfig> = tables
         .into_iter()
@@ -269,7 +274,7 @@ fn sites(
         .collect();
     apply_options(&mut sites, arguments, is_beside, faults);
     if sites.is_empty() && faults.found.is_empty() {
-        faults.whole(
+        faults.push_whole(
             "no site: there is nothing to stand in front of",
             "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo",
         );
@@ -346,10 +351,10 @@ fn apply_options(
         }
         (None, None, Some(robots)) if is_beside => {
             let robots = RobotsConfig::of_file(robots.clone());
-            sites.push(SiteConfig::from_options(Origin::nowhere(), robots));
+            sites.push(SiteConfig::from_options(Origin::without_servers(), robots));
         }
         (None, None, Some(_)) => {
-            faults.whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
+            faults.push_whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
         }
     }
 }

@@ -140,8 +140,9 @@ pub(super) struct RefusalTable {
 impl ConfigFile {
     /// Parses the text of a configuration file.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        toml::from_str(text)
-            .map_err(|error| ConfigError::at(path, text, error.span(), worded(&one_line(error.message()))))
+        toml::from_str(text).map_err(|error| {
+            ConfigError::at(path, text, error.span(), explain_unknown_key(&join_lines(error.message())))
+        })
     }
 }
 
@@ -149,7 +150,7 @@ impl ConfigFile {
 const LIKE: f64 = 0.8;
 
 /// The parser's message in the words of this configuration, where it is about a key that nobody knows.
-fn worded(message: &str) -> String {
+fn explain_unknown_key(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
     let Some((key, expected)) = unknown else { return message.to_owned() };
     let known = || expected.split('`').skip(1).step_by(2);
@@ -163,7 +164,7 @@ fn worded(message: &str) -> String {
 }
 
 /// `toml` words some messages over two lines; an operator's log has one.
-fn one_line(message: &str) -> String {
+fn join_lines(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 

@@ -34,5 +34,5 @@ pub(super) fn trusted(file: &ConfigFile, arguments: &Arguments) -> NetworkList {
 /// `remove_fields`: what an operator has removed beside what always is.
 pub(super) fn removed_fields(file: &ConfigFile, faults: &mut Faults<'_>) -> FieldPatterns {
     let written = file.remove_fields.iter().map(|field| (field.span(), field.as_ref().parse()));
-    faults.all(written).unwrap_or_default().into_iter().collect()
+    faults.values_or_faults(written).unwrap_or_default().into_iter().collect()
 }

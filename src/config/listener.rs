@@ -193,7 +193,8 @@ fn certificates(
 ) -> Vec<CertificateConfig> {
     let mut certificates = Vec::new();
     for table in tables {
-        let hosts = faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
+        let hosts =
+            faults.values_or_faults(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
         certificates.push(CertificateConfig {
             hosts: hosts.unwrap_or_default(),
             certificate: base.join(table.certificate),

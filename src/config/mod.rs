@@ -41,7 +41,7 @@ pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
-pub use sibling::sibling;
+pub use sibling::www_sibling;
 pub use site::{PublishedSince, SiteConfig};
 pub use timeouts::Timeouts;
 pub use values::{

@@ -153,15 +153,15 @@ const HEAVIEST: u32 = 100;
 impl Origin {
     /// The origin that is one server with the defaults.
     pub fn single(url: OriginUrl) -> Self {
-        Self { servers: vec![OriginServer::new(url)], ..Self::nowhere() }
+        Self { servers: vec![OriginServer::new(url)], ..Self::without_servers() }
     }
 
     /// No origin: another proxy has one, and asks.
-    pub fn nowhere() -> Self {
+    pub fn without_servers() -> Self {
         Self {
             servers: Vec::new(),
             ca: None,
-            health: HealthTable::default().built(&mut |_| {}),
+            health: HealthTable::default().check(&mut |_| {}),
             timeouts: OriginTimeouts::default(),
         }
     }
@@ -170,7 +170,7 @@ impl Origin {
     pub(super) fn from_key(key: Spanned<OriginKey>, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
         let span = key.span();
         let mut table = match key.into_inner() {
-            OriginKey::Url(url) => return faults.one(span, url.parse().map(Self::single)),
+            OriginKey::Url(url) => return faults.value_or_fault(span, url.parse().map(Self::single)),
             OriginKey::Table(table) => table,
         };
         let mut found = Vec::new();
@@ -189,10 +189,10 @@ impl Origin {
         if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
             found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
         }
-        let health = std::mem::take(&mut table.health).built(&mut |message| found.push(message));
+        let health = std::mem::take(&mut table.health).check(&mut |message| found.push(message));
         let is_fine = found.is_empty();
         for message in found {
-            faults.one::<(), _>(span.clone(), Err(message));
+            faults.value_or_fault::<(), _>(span.clone(), Err(message));
         }
         is_fine.then(|| Self {
             servers,
@@ -239,7 +239,7 @@ impl OriginServer {
 }
 
 impl HealthTable {
-    fn built(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
+    fn check(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
         let positive = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
         let interval = positive(self.interval, defaults::HEALTH_INTERVAL);
         let timeout = positive(self.timeout, defaults::HEALTH_TIMEOUT);

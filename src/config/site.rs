@@ -71,11 +71,12 @@ impl SiteConfig {
 
     /// Checks a site's table; faults are collected, and a site with one is left out.
     pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
-        let hosts =
-            faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
+        let hosts = faults.values_or_faults(
+            table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())),
+        );
         let origin = table
             .origin
-            .map_or_else(|| Some(Origin::nowhere()), |origin| Origin::from_key(origin, base, faults));
+            .map_or_else(|| Some(Origin::without_servers()), |origin| Origin::from_key(origin, base, faults));
         let refusal = refusal(table.refusal, faults);
         let published = table.published.and_then(|table| published(&table, faults));
         let has_origin = origin.as_ref().is_none_or(|origin| !origin.servers.is_empty());

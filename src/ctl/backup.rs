@@ -4,14 +4,14 @@
 //! crawlers accused of what that allowed; without one, everybody is excused until notice is over.
 
 use super::args::{BackupArgs, Cli};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::record::{STORE_FILE, copy_store};
 use serde_json::json;
 
 pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> VerbResult {
     let folder = match cli.state_dir.as_slice() {
-        [] => setting::any(cli)?.state_dir,
+        [] => setting::load_any(cli)?.state_dir,
         [folder] => folder.clone(),
         _ => return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned())),
     };
@@ -21,7 +21,11 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
     if output.is_json() {
         output.json(&json!({ "store": store, "file": file, "bytes": bytes }))?;
     } else {
-        output.line(format!("wrote {}: {bytes} bytes, a copy of {}", harmless(&file), harmless(&store)))?;
+        output.line(format!(
+            "wrote {}: {bytes} bytes, a copy of {}",
+            escape_harmful(&file),
+            escape_harmful(&store)
+        ))?;
     }
     Ok(VerbOutcome::Fine)
 }

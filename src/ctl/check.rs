@@ -6,7 +6,7 @@ use super::args::{CheckArgs, Cli};
 use super::lint::{FileFinding, report};
 use super::output::Output;
 use super::{VerbResult, origin_copy, setting};
-use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
+use crate::config::{ConfigError, ConfigErrors, HostPattern, www_sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
 use crate::robots::{Finding, Severity};
@@ -124,7 +124,7 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
 /// Names of the site that are nobody's, though most visitors take them for the same: with `www.`, or without.
 fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item = FileFinding> {
     site.config.hosts.iter().filter_map(HostPattern::exact).filter_map(move |host| {
-        let other = sibling(host).filter(|other| policy.site(other).is_none())?;
+        let other = www_sibling(host).filter(|other| policy.site(other).is_none())?;
         let is_in_front = policy.config.all_listeners().any(|listener| !listener.is_for_proxies);
         let what = match (&policy.config.authorize, is_in_front) {
             (None, _) => "are answered 421",

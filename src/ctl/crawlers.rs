@@ -1,7 +1,7 @@
 //! `gatewayctl crawlers`: the crawlers that are known by name, or how one header is recognised.
 
 use super::args::{Cli, CrawlersArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::{VerbOutcome, VerbResult, setting};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
-    let config = setting::any(cli)?;
+    let config = setting::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
     match &arguments.user_agent {
         Some(header) => recognised(&identifier, header, output)?,
@@ -68,7 +68,7 @@ fn table(catalogue: &Catalogue, output: &mut Output<'_>) -> io::Result<()> {
         let obeys = crawler.obeys.as_str();
         let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
         let line = row(&crawler.name, client, purpose, obeys, proof(crawler), &groups(crawler));
-        output.line(harmless(&line))?;
+        output.line(escape_harmful(&line))?;
     }
     if catalogue.control_tokens().is_empty() {
         return Ok(());
@@ -76,7 +76,10 @@ fn table(catalogue: &Catalogue, output: &mut Output<'_>) -> io::Result<()> {
     output.line("")?;
     output.line("tokens that no crawler sends, and that govern what is done with a page:")?;
     for control in catalogue.control_tokens() {
-        output.line(harmless(&format!("  {} ({}): {}", control.token, control.operator, control.governs)))?;
+        output.line(escape_harmful(&format!(
+            "  {} ({}): {}",
+            control.token, control.operator, control.governs
+        )))?;
     }
     Ok(())
 }
@@ -101,7 +104,7 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
     let steps = steps.iter().map(|step| step.as_str().to_owned());
     if !output.is_json() {
         let mut steps = steps;
-        return steps.try_for_each(|step| output.line(harmless(&step)));
+        return steps.try_for_each(|step| output.line(escape_harmful(&step)));
     }
     output.json(&json!({
         "client": identity.client.as_str(),

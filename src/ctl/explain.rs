@@ -1,7 +1,7 @@
 //! `gatewayctl explain`: one request through the gateway's own stages, with every step.
 
 use super::args::{Cli, ExplainArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
@@ -96,7 +96,7 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     explanation.binds_from = binds_from(cli, &explanation);
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
-    output.show(&explanation, text)?;
+    output.show(&explanation, print)?;
     Ok(outcome)
 }
 
@@ -119,7 +119,7 @@ pub(super) fn facts<'a>(
 }
 
 /// Judges without fair notice: a trial has neither former versions nor reads.
-pub(super) fn judged<'p>(
+pub(super) fn judge_trial<'p>(
     policy: &'p Policy,
     site: &'p Site,
     facts: &RequestFacts<'_>,
@@ -149,15 +149,15 @@ fn binds_from(cli: &Cli, explanation: &Explanation) -> Option<String> {
 
 fn explain(trial: &TrialPolicy, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
     let target = RequestTarget::new(&facts.target, trial.site.config.path_parameters);
-    let claimed = judged(&trial.policy, &trial.site, facts, &target, named, Proof::Unchecked).identity;
+    let claimed = judge_trial(&trial.policy, &trial.site, facts, &target, named, Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
     let proved = proved.map(|address| examine(&trial.policy, &claimed, address, SystemTime::now()));
     let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
-    let judged_here = judged(&trial.policy, &trial.site, facts, &target, named, proof);
+    let judged_here = judge_trial(&trial.policy, &trial.site, facts, &target, named, proof);
     let action = |mode| {
         let mut site = trial.site.clone();
         site.modes.site = mode;
-        judged(&trial.policy, &site, facts, &target, named, proof).action.as_str()
+        judge_trial(&trial.policy, &site, facts, &target, named, proof).action.as_str()
     };
     let action = Actions { audit: action(Mode::Audit), enforce: action(Mode::Enforce) };
     let mut steps = identity_steps(trial, facts, named);
@@ -245,11 +245,11 @@ fn verdict_steps(rules: &SiteRules, judged: &JudgedRequest<'_>) -> Vec<String> {
     steps
 }
 
-fn text(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
+fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     let ruling = &explanation.ruling;
     output.line(ruling.verdict)?;
     let mut field = |name: &str, value: Option<String>| match value {
-        Some(value) => output.line(format!("  {name:<8} {}", harmless(&value))),
+        Some(value) => output.line(format!("  {name:<8} {}", escape_harmful(&value))),
         None => Ok(()),
     };
     field("client", ruling.client.map(str::to_owned))?;
@@ -266,7 +266,7 @@ fn text(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     field("binds", explanation.binds_from.as_ref().map(|time| format!("everyone from {time}")))?;
     output.line("steps")?;
     for step in &explanation.steps {
-        output.line(format!("  - {}", harmless(step)))?;
+        output.line(format!("  - {}", escape_harmful(step)))?;
     }
     Ok(())
 }

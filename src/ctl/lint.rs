@@ -2,7 +2,7 @@
 
 use super::args::{Deny, LintArgs};
 use super::excerpt::{Excerpt, line_of};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::style::TextStyle;
 use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
@@ -60,14 +60,14 @@ impl FileFinding {
             _ => String::new(),
         };
         let path = if self.path.is_empty() { String::new() } else { format!("{}{place}: ", self.path) };
-        output.line(format!("{path}{}: {}", self.severity, harmless(&self.message)))?;
+        output.line(format!("{path}{}: {}", self.severity, escape_harmful(&self.message)))?;
         match &self.hint {
-            Some(hint) => output.line(format!("  hint: {}", harmless(hint))),
+            Some(hint) => output.line(format!("  hint: {}", escape_harmful(hint))),
             None => Ok(()),
         }
     }
 
-    fn ink(&self) -> TextStyle {
+    fn style(&self) -> TextStyle {
         if self.is(Severity::Error) {
             TextStyle::Error
         } else if self.is(Severity::Warning) {
@@ -82,22 +82,23 @@ impl FileFinding {
         let (palette, number) = (output.palette(), self.line.unwrap_or_default().to_string());
         let frame = |text: &str| palette.paint(TextStyle::Frame, text);
         let gutter = " ".repeat(number.len());
-        let head = palette.paint(self.ink(), &format!("{}[{}]", self.severity, self.code));
-        output.line(format!("{head}: {}", palette.paint(TextStyle::Strong, &harmless(&self.message))))?;
+        let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
+        output
+            .line(format!("{head}: {}", palette.paint(TextStyle::Strong, &escape_harmful(&self.message))))?;
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!(":{line}:{column}"),
             _ => String::new(),
         };
-        output.line(format!("{gutter}{} {}{place}", frame("-->"), harmless(&self.path)))?;
+        output.line(format!("{gutter}{} {}{place}", frame("-->"), escape_harmful(&self.path)))?;
         if let Some(Excerpt { text, indent, width }) = excerpt {
             let bar = frame("|");
             output.line(format!("{gutter} {bar}"))?;
             output.line(format!("{} {bar} {text}", frame(&number)).trim_end())?;
-            let mark = palette.paint(self.ink(), &"^".repeat(*width));
+            let mark = palette.paint(self.style(), &"^".repeat(*width));
             output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))?;
         }
         match &self.hint {
-            Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), harmless(hint))),
+            Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint))),
             None => Ok(()),
         }
     }
@@ -133,7 +134,7 @@ pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
         };
         let found = findings(&file);
         if !output.is_json() {
-            text(&file, &found, output)?;
+            print_all(&file, &found, output)?;
         }
         complaints.extend(found.into_iter().map(|(complaint, _)| complaint));
     }
@@ -162,14 +163,16 @@ fn findings(file: &RobotsFile) -> Vec<(FileFinding, usize)> {
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });
-    let odd =
-        parsed.findings.iter().map(|finding| (FileFinding::of(&file.path, finding), extent(file, finding)));
+    let odd = parsed
+        .findings
+        .iter()
+        .map(|finding| (FileFinding::of(&file.path, finding), marked_bytes(file, finding)));
     unfit.map(|complaint| (complaint, 0)).into_iter().chain(odd).collect()
 }
 
 /// How many bytes a finding is about: those it names, where they stand at its place. What it names only in
 /// part, or spelt out, goes on to the end of the line.
-fn extent(file: &RobotsFile, finding: &Finding) -> usize {
+fn marked_bytes(file: &RobotsFile, finding: &Finding) -> usize {
     let line = line_of(&file.bytes, finding.line as usize).unwrap_or_default();
     let rest = line.get(finding.column as usize - 1..).unwrap_or_default();
     let named = finding.detail().trim_end_matches('…');
@@ -183,7 +186,7 @@ fn extent(file: &RobotsFile, finding: &Finding) -> usize {
     }
 }
 
-fn text(file: &RobotsFile, found: &[(FileFinding, usize)], output: &mut Output<'_>) -> io::Result<()> {
+fn print_all(file: &RobotsFile, found: &[(FileFinding, usize)], output: &mut Output<'_>) -> io::Result<()> {
     for (complaint, bytes) in found {
         let line = complaint.line.and_then(|number| line_of(&file.bytes, number));
         let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *bytes));
@@ -203,5 +206,5 @@ fn summary(path: &Path, found: &[(FileFinding, usize)]) -> String {
     };
     let told: Vec<String> = counts.iter().filter(|(_, count)| *count > 0).map(plural).collect();
     let told = if told.is_empty() { "no findings".to_owned() } else { told.join(", ") };
-    harmless(&format!("{}: {told}", path.display()))
+    escape_harmful(&format!("{}: {told}", path.display()))
 }

@@ -3,8 +3,8 @@
 //! Needs no running gateway; one that runs notices the files by itself.
 
 use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
-use super::output::{Output, harmless};
-use super::status::span;
+use super::output::{Output, escape_harmful};
+use super::status::format_span;
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::mirror_folder;
 use crate::policy::{self, Fetched, Publisher, Refreshed};
@@ -32,7 +32,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
     let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
         return Err(VerbFailure("nothing to do".to_owned()));
     };
-    let config = setting::any(cli)?;
+    let config = setting::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
     let mirror = from.as_deref().map(mirror_folder).transpose();
     let mirror = mirror
@@ -42,7 +42,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
     for refreshed in publisher.refresh(identifier.catalogue(), |_| true) {
         let list = List::of(&refreshed, SystemTime::now());
         if !output.is_json() {
-            output.line(harmless(&list.line()))?;
+            output.line(escape_harmful(&list.line()))?;
             output.flush()?;
         }
         lists.push(list);
@@ -74,7 +74,7 @@ impl List {
 
     fn line(&self) -> String {
         let kept = match (self.ranges, self.age_seconds) {
-            (Some(ranges), Some(age)) => format!("{ranges} ranges, {} old", span(age)),
+            (Some(ranges), Some(age)) => format!("{ranges} ranges, {} old", format_span(age)),
             _ => "no list".to_owned(),
         };
         let error = self.error.as_deref().map(|error| format!("; {error}")).unwrap_or_default();

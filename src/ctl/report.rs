@@ -13,7 +13,7 @@ mod table;
 pub(super) use moment::TimeArgument;
 
 use super::args::{Cli, Format, ReportArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::catalogue;
 use crate::policy;
@@ -34,8 +34,8 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     if arguments.evidence && cli.format != Format::Text {
         return Err(VerbFailure("evidence is plain text; leave out --format".to_owned()));
     }
-    let (folders, known) = setting(cli)?;
-    let question = question(cli, arguments, known)?;
+    let (folders, known) = stores_and_catalogue(cli)?;
+    let question = build_question(cli, arguments, known)?;
     let stores = open(&folders)?;
     if arguments.evidence {
         let case = CrawlerCase::of(&stores, &question).map_err(|error| {
@@ -83,7 +83,7 @@ pub(super) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()>
     csv::write(report, output)?;
     // A table for programs has no room for them.
     for caveat in report.summary().caveats {
-        talk(&format!("gatewayctl: {}", harmless(&caveat)));
+        print_to_stderr(&format!("gatewayctl: {}", escape_harmful(&caveat)));
     }
     Ok(())
 }
@@ -100,9 +100,9 @@ pub(super) fn as_table(
 
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance
 /// when the folders are named.
-fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
+fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
     let named = cli.state_dir.clone();
-    match setting::any(cli) {
+    match setting::load_any(cli) {
         Ok(config) => {
             let known = CatalogueView::of(policy::recogniser(&config)?.catalogue());
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
@@ -111,16 +111,20 @@ fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
             Err(VerbFailure::with_hint(failure, "--state-dir DIR names the store without a configuration"))
         }
         Err(failure) => {
-            talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
+            print_to_stderr(&format!("gatewayctl: the configuration was left aside: {failure}"));
             Ok((named, CatalogueView::of(&catalogue::bundled().catalogue)))
         }
     }
 }
 
-fn question(cli: &Cli, arguments: &ReportArgs, known: CatalogueView) -> Result<ReportQuestion, VerbFailure> {
+fn build_question(
+    cli: &Cli,
+    arguments: &ReportArgs,
+    known: CatalogueView,
+) -> Result<ReportQuestion, VerbFailure> {
     let now = SystemTime::now();
-    let from = arguments.since.before(now);
-    let until = arguments.until.map(|until| until.before(now));
+    let from = arguments.since.resolve(now);
+    let until = arguments.until.map(|until| until.resolve(now));
     let to = until.unwrap_or(now);
     if from >= to {
         return Err(VerbFailure(format!(
@@ -157,10 +161,10 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
     let is_site = |site: &str| sites.iter().any(|known| known.eq_ignore_ascii_case(site));
     if let Some(site) = question.site.as_deref().filter(|site| !is_site(site)) {
-        let sites: Vec<_> = sites.into_iter().take(20).map(harmless).collect();
-        talk(&format!(
+        let sites: Vec<_> = sites.into_iter().take(20).map(escape_harmful).collect();
+        print_to_stderr(&format!(
             "hint: nothing is recorded of site `{}`, only of {}",
-            harmless(site),
+            escape_harmful(site),
             sites.join(", ")
         ));
     }
@@ -170,14 +174,14 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
             .any(|subject| subject.crawler.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(name)))
     };
     if let Some(name) = question.crawler.as_deref().filter(|name| !is_known(name)) {
-        talk(&format!(
+        print_to_stderr(&format!(
             "hint: no crawler `{}` was ever recorded; `gatewayctl report` lists those that were",
-            harmless(name)
+            escape_harmful(name)
         ));
     }
 }
 
-fn talk(text: &str) {
+fn print_to_stderr(text: &str) {
     // Without standard error there is nobody to tell.
     let _ = writeln!(io::stderr(), "{text}");
 }

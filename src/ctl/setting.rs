@@ -36,7 +36,7 @@ impl Cli {
 }
 
 /// The configuration that was named, or the defaults around a site that nobody is sent to.
-pub(super) fn any(cli: &Cli) -> Result<Config, ConfigErrors> {
+pub(super) fn load_any(cli: &Cli) -> Result<Config, ConfigErrors> {
     load(cli, cli.config_file())
 }
 

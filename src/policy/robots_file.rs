@@ -149,7 +149,7 @@ impl RobotsFile {
     }
 
     /// An empty file that the operator said is meant.
-    pub fn meant_empty(path: &Path) -> Self {
+    pub fn empty_on_purpose(path: &Path) -> Self {
         Self::of(path, Vec::new())
     }
 

@@ -47,6 +47,7 @@ pub(super) mod raw {
 
     use super::{Deserialize, Deserializer, RawBytes, Serialize, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde hands the field over as it stands")]
     pub(in crate::record) fn serialize<S: Serializer>(
         bytes: &Option<impl AsRef<[u8]>>,
         serializer: S,

@@ -143,7 +143,7 @@ impl ReadBook {
 
     /// Takes up what was read before the gateway started. What a version said is asked of `rules` where the store
     /// does not know it.
-    pub fn take_up(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
+    pub fn restore(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| read.sequence);

@@ -102,11 +102,11 @@ impl Composed {
         let mut composed = Self::default();
         composed.part(own, LineSource::Own);
         if !additions.is_empty() {
-            composed.close();
+            composed.end_part();
             composed.part(additions, LineSource::Additions);
         }
         for block in blocks.iter().filter(|block| !block.tokens.is_empty()) {
-            composed.close();
+            composed.end_part();
             composed.part(&generated(block), LineSource::Block(block.purpose.clone()));
         }
         Ok(composed)
@@ -121,7 +121,7 @@ impl Composed {
     }
 
     /// Ends the last line, and a last group that has user-agent lines only.
-    fn close(&mut self) {
+    fn end_part(&mut self) {
         if self.bytes.is_empty() {
             return;
         }

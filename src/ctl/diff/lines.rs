@@ -93,8 +93,8 @@ impl<'a> DiffMemory<'a> {
         let target = RequestTarget::new(&facts.target, self.pair.old.config.path_parameters);
         let identity =
             Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });
-        let by_old = said(self.pair, self.pair.old, &facts, &target, old, entry.at);
-        let by_new = said(self.pair, self.pair.new, &facts, &target, new, entry.at);
+        let by_old = judge_at_site(self.pair, self.pair.old, &facts, &target, old, entry.at);
+        let by_new = judge_at_site(self.pair, self.pair.new, &facts, &target, new, entry.at);
         part.judged += u64::from(by_old.is_some() || by_new.is_some());
         count(&identity, &facts.target, by_old, by_new, part);
     }
@@ -117,7 +117,7 @@ impl<'a> DiffMemory<'a> {
 }
 
 /// What one file says; `None` of a request that is not judged.
-fn said(
+fn judge_at_site(
     pair: &SitePair<'_>,
     site: &Site,
     facts: &RequestFacts<'_>,

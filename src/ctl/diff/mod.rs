@@ -12,8 +12,8 @@ mod text;
 
 use super::access_log::{LogChunks, sorted_by_time};
 use super::args::{Cli, DiffArgs};
-use super::output::{Output, harmless};
-use super::replay::{LogProgress, Sites, crew, open, workers};
+use super::output::{Output, escape_harmful};
+use super::replay::{LogProgress, Sites, crew, open, worker_count};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
@@ -77,12 +77,12 @@ impl Difference {
         let Some(requests) = &self.requests else { return Ok(()) };
         if !requests.broken.is_empty() {
             let hint = "what is told is of the lines before";
-            return Err(VerbFailure::with_hint(format!("{}", requests.broken.join("; ")), hint));
+            return Err(VerbFailure::with_hint(requests.broken.join("; "), hint));
         }
         if requests.judged == 0 {
             let hint = "take a log with User-Agents, of this site (--site), in which crawlers come";
             let what = "no request could be judged, so it is not known whether any would be judged otherwise";
-            return Err(VerbFailure::with_hint(format!("{what}"), hint));
+            return Err(VerbFailure::with_hint(what, hint));
         }
         Ok(())
     }
@@ -98,10 +98,10 @@ struct SitePair<'a> {
 pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
-    let new = replaced(old, &sites.policy, arguments)?;
+    let new = with_new_file(old, &sites.policy, arguments)?;
     let pair = SitePair { policy: &sites.policy, old, new: &new };
     let (requests, flips) = if let Some(since) = arguments.since {
-        let (requests, flips) = stored::flips(&pair, &store(cli)?, since.before(SystemTime::now()))?;
+        let (requests, flips) = stored::flips(&pair, &store(cli)?, since.resolve(SystemTime::now()))?;
         (Some(requests), flips)
     } else if arguments.logs.is_empty() {
         (None, Flips::default())
@@ -126,7 +126,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
 }
 
 /// The site with the new file, which has to be fit to come into force.
-fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
+fn with_new_file(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
     let path = &arguments.new;
     let unfit = |unfit: Unfit| VerbFailure::of_file(path, &unfit);
     let file = RobotsFile::named(path).map_err(unfit)?;
@@ -137,7 +137,7 @@ fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, V
 fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
     let folder = match cli.state_dir.first() {
         Some(folder) => folder.clone(),
-        None => setting::any(cli)?.state_dir,
+        None => setting::load_any(cli)?.state_dir,
     };
     let path = folder.join(STORE_FILE);
     StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))
@@ -150,7 +150,7 @@ fn of_logs(
 ) -> Result<(JudgedRequests, Flips), VerbFailure> {
     let logs = sorted_by_time(&arguments.logs);
     let (bytes, sources) = open(&logs)?;
-    let workers: Vec<_> = (0..workers())
+    let workers: Vec<_> = (0..worker_count())
         .map(|_| {
             let mut lines = DiffMemory::new(pair, sites);
             move |chunk: &super::access_log::Chunk| lines.chunk(chunk)
@@ -169,7 +169,7 @@ fn of_logs(
     }
     let broken = |(log, why): (usize, String)| {
         let log = logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
-        harmless(&format!("{log}: cannot be read on: {why}"))
+        escape_harmful(&format!("{log}: cannot be read on: {why}"))
     };
     let requests = JudgedRequests {
         source: "log",

@@ -3,7 +3,7 @@
 use super::flips::{FileVerdict, Flips};
 use super::{JudgedRequests, SitePair};
 use crate::ctl::VerbFailure;
-use crate::ctl::explain::{facts, judged};
+use crate::ctl::explain::{facts, judge_trial};
 use crate::identify::{Basis, Identifier, Identity, Proof};
 use crate::policy::Site;
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
@@ -34,7 +34,7 @@ pub(super) fn flips(
         let identity = identity(&pair.policy.identifier, &path.subject);
         // Bytes that are no UTF-8 stand there by their numbers.
         let target = bytes(&path.target);
-        let said = |site: &Site| said(pair, site, &identity, &target);
+        let said = |site: &Site| judge_path(pair, site, &identity, &target);
         if let (Some(old), Some(new)) = (said(pair.old), said(pair.new))
             && old.word != new.word
         {
@@ -85,10 +85,15 @@ fn identity(identifier: &Identifier, subject: &CountSubject) -> Arc<Identity> {
     })
 }
 
-fn said(pair: &SitePair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> Option<FileVerdict> {
+fn judge_path(
+    pair: &SitePair<'_>,
+    site: &Site,
+    identity: &Arc<Identity>,
+    sent: &[u8],
+) -> Option<FileVerdict> {
     let facts = facts("", sent, None, None)?;
     let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-    let judged = judged(pair.policy, site, &facts, &target, Some(identity), Proof::Unchecked);
+    let judged = judge_trial(pair.policy, site, &facts, &target, Some(identity), Proof::Unchecked);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 

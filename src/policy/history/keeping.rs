@@ -207,7 +207,7 @@ impl Reloader {
             .transpose()?;
         self.history.waive(&policy, index, crawler).map_err(BindNowError::Ledger)?;
         tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
-        self.take_past();
+        self.apply_history();
         let policy = self.current();
         for change in &mut report.sites {
             if let Some(site) = policy.named(&change.site) {
@@ -226,12 +226,12 @@ impl Reloader {
     pub fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
         let Some(_turn) = self.turn.take(PATIENCE) else { return };
         if self.history.explain(policy, words) {
-            self.take_past();
+            self.apply_history();
         }
     }
 
     /// Puts the policy in force again, with the past as it is now.
-    fn take_past(&self) {
+    fn apply_history(&self) {
         let known = self.known();
         let mut next = self.current().next(SystemTime::now());
         self.history.give(&mut next);
@@ -294,8 +294,8 @@ impl Reloader {
     fn look_at_history(&self, notes_time: bool) {
         // A reload that is under way looks by itself.
         let Some(_turn) = self.turn.take(Duration::ZERO) else { return };
-        if self.history.look(&self.current()) {
-            self.take_past();
+        if self.history.poll_ledger(&self.current()) {
+            self.apply_history();
         }
         if self.recorder.has_begun_a_store() {
             self.record_versions(&self.current(), None);
@@ -319,7 +319,7 @@ impl Reloader {
 
     /// Without them nobody is accused after the next start until one comes.
     fn keep_sights(&self) {
-        if let Err(error) = self.reads.sights.keep(&self.started.state_dir) {
+        if let Err(error) = self.reads.sights.save(&self.started.state_dir) {
             tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
         }
     }

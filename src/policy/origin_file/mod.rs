@@ -79,7 +79,7 @@ impl OriginFiles {
         let folder = config.state_dir.join(disk::FOLDER);
         let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
         let files = Self { folder, marker, state: Mutex::default(), heard: Condvar::new() };
-        files.look_for(config);
+        files.track_sites(config);
         files
     }
 
@@ -101,7 +101,7 @@ impl OriginFiles {
     }
 
     /// Has an entry for each site that takes its file from its origin, and for no other.
-    pub(super) fn look_for(&self, config: &Config) {
+    pub(super) fn track_sites(&self, config: &Config) {
         let wanted: HashMap<&str, &FromOrigin> = config
             .sites
             .iter()
@@ -116,7 +116,7 @@ impl OriginFiles {
             let copy = disk::read(&self.folder, site).unwrap_or_default();
             let wait = match copy.file() {
                 OriginFile::Unknown => Duration::ZERO,
-                _ => part(site, 0, SPREAD.min(from.every)),
+                _ => spread(site, 0, SPREAD.min(from.every)),
             };
             let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
             state.insert(site.to_owned(), asked);
@@ -145,11 +145,11 @@ impl OriginFiles {
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    fn hear(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
+    fn record_answer(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
         let mut state = self.state();
         let Some(asked) = state.get_mut(site) else { return false };
         let has_failed = matches!(answer, OriginAnswer::Failed(_));
-        let is_new = asked.copy.hear(answer, now, SystemTime::now());
+        let is_new = asked.copy.apply_answer(answer, now, SystemTime::now());
         asked.is_under_way = false;
         asked.answers += 1;
         asked.failures += u64::from(has_failed);
@@ -159,8 +159,8 @@ impl OriginFiles {
             _ => from.every,
         };
         // Origins that were asked together are not asked together for ever.
-        asked.due = Instant::now().checked_add(every.saturating_sub(part(site, asked.answers, every / 8)));
-        tell(site, asked);
+        asked.due = Instant::now().checked_add(every.saturating_sub(spread(site, asked.answers, every / 8)));
+        log_trouble(site, asked);
         let copy = asked.copy.clone();
         drop(state);
         // Nobody who asks for the state waits for the disk.
@@ -175,10 +175,10 @@ impl OriginFiles {
     }
 
     /// What is told of a site's.
-    pub fn told(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
+    pub fn state_of(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
         let state = self.state();
         let asked = state.get(site)?;
-        let heard = asked.copy.heard();
+        let heard = asked.copy.last_answer();
         let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
         Some(OriginState {
             fetched: heard.map(|(_, time)| timestamp(time)),
@@ -226,7 +226,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
         "the origin alternates between files with different rules, as back ends that differ do; crawlers are judged by both"
             .to_owned()
     });
-    let error = copy.error().map(|error| match (copy.file(), copy.heard()) {
+    let error = copy.error().map(|error| match (copy.file(), copy.last_answer()) {
         (OriginFile::File(_), Some((_, time))) => {
             format!("{error}; the copy of {} is served", timestamp(time))
         }
@@ -237,7 +237,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
 }
 
 /// Says what is wrong once, and once that it is over.
-fn tell(site: &str, asked: &mut FetchState) {
+fn log_trouble(site: &str, asked: &mut FetchState) {
     let trouble = trouble(&asked.copy);
     if trouble != asked.told {
         if let Some(trouble) = &trouble {
@@ -250,7 +250,7 @@ fn tell(site: &str, asked: &mut FetchState) {
 }
 
 /// A part of `span` that follows from the site's name and a number.
-fn part(site: &str, number: u64, span: Duration) -> Duration {
+fn spread(site: &str, number: u64, span: Duration) -> Duration {
     let mut hasher = DefaultHasher::new();
     (site, number).hash(&mut hasher);
     let hash = u32::try_from(hasher.finish() >> 32).unwrap_or(u32::MAX);
@@ -289,7 +289,7 @@ impl Reloader {
         for (site, answer) in answers {
             let config = policy.config.sites.iter().find(|config| config.name == site);
             let from = config.and_then(|config| config.robots.origin()).cloned().unwrap_or_default();
-            is_new |= self.origin_files.hear(&site, &from, answer, policy.clock.now());
+            is_new |= self.origin_files.record_answer(&site, &from, answer, policy.clock.now());
         }
         !is_new || self.reload(Trigger::Origin, false).is_ok()
     }
@@ -308,7 +308,7 @@ impl Reloader {
         let told = |site: &&Arc<Site>| {
             let name = site.config.name.clone();
             let version = after.named(&name).and_then(|site| site.version());
-            let error = self.origin_files.told(&name, now).and_then(|told| told.error);
+            let error = self.origin_files.state_of(&name, now).and_then(|told| told.error);
             let error = if silent.contains(&name) {
                 Some("the origin has not answered yet".to_owned())
             } else {

@@ -13,7 +13,7 @@ pub(super) enum ProofAnswer {
 
 /// One yes confirms. Only if every configured method says no, and there is one, is a name borrowed; and
 /// even then only of a client that may be accused at all. `None` is a method that is not configured.
-pub(super) fn weigh(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> Proof {
+pub(super) fn combine(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> Proof {
     let answers = || methods.into_iter().flatten();
     if answers().any(|answer| answer == ProofAnswer::Yes) {
         Proof::Confirmed
@@ -43,13 +43,13 @@ mod tests {
             ([Some(Unknown), Some(No)], Proof::Unchecked),
             ([None, Some(Unknown)], Proof::Unchecked),
         ] {
-            assert_eq!(weigh(methods, true), expected, "{methods:?}");
+            assert_eq!(combine(methods, true), expected, "{methods:?}");
         }
     }
 
     #[test]
     fn who_may_not_be_accused_can_still_be_confirmed() {
-        assert_eq!(weigh([Some(No), Some(No)], false), Proof::Unchecked);
-        assert_eq!(weigh([Some(Yes), Some(No)], false), Proof::Confirmed);
+        assert_eq!(combine([Some(No), Some(No)], false), Proof::Unchecked);
+        assert_eq!(combine([Some(Yes), Some(No)], false), Proof::Confirmed);
     }
 }

@@ -52,7 +52,7 @@ impl RangeList {
             move || Self::read(&path, previous.as_ref())
         };
         // What was fetched along with it lies beside it.
-        let read = reading::touching(path, work).map_err(|error| unreadable(path, &error));
+        let read = reading::with_timeout(path, work).map_err(|error| unreadable(path, &error));
         match read.and_then(|read| read) {
             Ok(Some(list)) => LoadedRanges::Good(list),
             Ok(None) => LoadedRanges::Absent,

@@ -105,7 +105,7 @@ impl Spill {
     }
 
     /// The process has written all that it counted, and counts no more.
-    pub(super) fn end(self) {
+    pub(super) fn remove(self) {
         // One that stays says that nothing is missing, too: the store knows that the process ended cleanly.
         let _ = std::fs::remove_file(&self.path);
     }

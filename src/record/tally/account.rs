@@ -234,7 +234,7 @@ pub(in crate::record) struct SubjectCounts {
 
 impl SubjectCounts {
     /// Notes when the subject was there; `count` is not used.
-    pub(super) fn see(&mut self, seen: SeenInstants) {
+    pub(super) fn note_presence(&mut self, seen: SeenInstants) {
         let day = start_of(seen.first, DAY);
         match self.presence.iter_mut().find(|(known, _)| *known == day) {
             Some((_, known)) => known.add(seen),

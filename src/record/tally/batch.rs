@@ -99,7 +99,7 @@ impl CountBatch {
     pub(in crate::record) fn count(&mut self, entry: &CountedRequest<'_>) -> bool {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
-        account.see(SeenInstants { first: entry.at, last: entry.at, count: 1 });
+        account.note_presence(SeenInstants { first: entry.at, last: entry.at, count: 1 });
         if !entry.is_known {
             account.networks.add(entry.network);
         }
@@ -135,7 +135,7 @@ impl CountBatch {
     ) {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, subject, is_known);
-        account.see(read.seen);
+        account.note_presence(read.seen);
         if !account.add_read(key, read, room) {
             self.lose_reads(subject.site, read.seen);
         }
@@ -207,7 +207,7 @@ impl CountBatch {
         let is_known = theirs.is_known;
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
-        theirs.presence.into_iter().for_each(|(_, seen)| ours.see(seen));
+        theirs.presence.into_iter().for_each(|(_, seen)| ours.note_presence(seen));
         theirs.networks.both().into_iter().for_each(|network| ours.networks.add(network));
         for (decision, uses) in theirs.decisions {
             let known = ours.decisions.entry(decision).or_default();
