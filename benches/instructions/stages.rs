@@ -3,7 +3,8 @@
 use crate::callgrind::counted;
 use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, NOW, Scene, facts};
 use robots_gateway::decide::{Verdict, VerdictInput, decide};
-use robots_gateway::enforce::{Action, Mode, Refusal, Reply, enforce};
+use robots_gateway::enforce::{Action, Mode, Refusal, enforce};
+use robots_gateway::http::Response;
 use robots_gateway::identify::{Identity, Proof};
 use robots_gateway::policy::{JudgedRequest, judge};
 use robots_gateway::record::{Event, EventKind, Occurrence, ReaderId};
@@ -100,7 +101,7 @@ fn act(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>) {
     }
 }
 
-fn refusal(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Reply {
+fn refusal(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Response {
     let policy = &scene.site.config.refusal;
     let robots = scene.site.robots_url("http");
     Refusal::new(verdict, identity.crawler.as_deref(), &robots, policy.contact.as_deref())
