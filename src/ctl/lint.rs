@@ -22,6 +22,9 @@ pub(super) struct FileFinding {
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// The line, for people.
+    #[serde(skip)]
+    pub(super) excerpt: Option<Excerpt>,
 }
 
 impl FileFinding {
@@ -34,7 +37,8 @@ impl FileFinding {
         hint: &str,
     ) -> Self {
         let (path, hint) = (path.display().to_string(), Some(hint.to_owned()));
-        Self { path, line: None, column: None, severity: severity.as_str(), code, message, hint }
+        let severity = severity.as_str();
+        Self { path, line: None, column: None, severity, code, message, hint, excerpt: None }
     }
 
     pub(super) fn of(path: &Path, finding: &Finding) -> Self {
@@ -46,6 +50,7 @@ impl FileFinding {
             code: finding.kind.code(),
             message: finding.to_string(),
             hint: finding.hint().map(str::to_owned),
+            excerpt: None,
         }
     }
 
@@ -53,7 +58,7 @@ impl FileFinding {
         self.severity == severity.as_str()
     }
 
-    /// `path:line:column: severity: message`, and the hint below it.
+    /// `path:line:column: severity: message`, and below it the line with a mark and the hint.
     pub(super) fn print(&self, output: &mut Output<'_>) -> io::Result<()> {
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!(":{line}:{column}"),
@@ -61,6 +66,7 @@ impl FileFinding {
         };
         let path = if self.path.is_empty() { String::new() } else { format!("{}{place}: ", self.path) };
         output.line(format!("{path}{}: {}", self.severity, escape_harmful(&self.message)))?;
+        self.print_excerpt(output)?;
         match &self.hint {
             Some(hint) => output.line(format!("  hint: {}", escape_harmful(hint))),
             None => Ok(()),
@@ -78,10 +84,10 @@ impl FileFinding {
     }
 
     /// The same over several lines: what, where, the line with a mark, and the hint.
-    fn print_with(&self, excerpt: Option<&Excerpt>, output: &mut Output<'_>) -> io::Result<()> {
-        let (palette, number) = (output.palette(), self.line.unwrap_or_default().to_string());
+    fn print_at_length(&self, output: &mut Output<'_>) -> io::Result<()> {
+        let palette = output.palette();
         let frame = |text: &str| palette.paint(TextStyle::Frame, text);
-        let gutter = " ".repeat(number.len());
+        let gutter = " ".repeat(self.number().len());
         let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
         output
             .line(format!("{head}: {}", palette.paint(TextStyle::Strong, &escape_harmful(&self.message))))?;
@@ -90,17 +96,25 @@ impl FileFinding {
             _ => String::new(),
         };
         output.line(format!("{gutter}{} {}{place}", frame("-->"), escape_harmful(&self.path)))?;
-        if let Some(Excerpt { text, indent, width }) = excerpt {
-            let bar = frame("|");
-            output.line(format!("{gutter} {bar}"))?;
-            output.line(format!("{} {bar} {text}", frame(&number)).trim_end())?;
-            let mark = palette.paint(self.style(), &"^".repeat(*width));
-            output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))?;
-        }
+        self.print_excerpt(output)?;
         match &self.hint {
             Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint))),
             None => Ok(()),
         }
+    }
+
+    fn number(&self) -> String {
+        self.line.unwrap_or_default().to_string()
+    }
+
+    fn print_excerpt(&self, output: &mut Output<'_>) -> io::Result<()> {
+        let Some(Excerpt { text, indent, width }) = &self.excerpt else { return Ok(()) };
+        let (palette, number) = (output.palette(), self.number());
+        let (gutter, bar) = (" ".repeat(number.len()), palette.paint(TextStyle::Frame, "|"));
+        output.line(format!("{gutter} {bar}"))?;
+        output.line(format!("{} {bar} {text}", palette.paint(TextStyle::Frame, &number)).trim_end())?;
+        let mark = palette.paint(self.style(), &"^".repeat(*width));
+        output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))
     }
 }
 
@@ -136,7 +150,7 @@ pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
         if !output.is_json() {
             print_all(&file, &found, output)?;
         }
-        complaints.extend(found.into_iter().map(|(complaint, _)| complaint));
+        complaints.extend(found);
     }
     if output.is_json() {
         output.json(&complaints)?;
@@ -156,24 +170,24 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
     }
 }
 
-/// What is odd in a file, and how many bytes each complaint is about.
-fn findings(file: &RobotsFile) -> Vec<(FileFinding, usize)> {
+/// What is odd in a file, each with its line.
+fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     parsed.compare_names(catalogue::bundled().catalogue.names());
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });
-    let odd = parsed
-        .findings
-        .iter()
-        .map(|finding| (FileFinding::of(&file.path, finding), marked_bytes(file, finding)));
-    unfit.map(|complaint| (complaint, 0)).into_iter().chain(odd).collect()
+    let odd = parsed.findings.iter().map(|finding| FileFinding {
+        excerpt: line_of(&file.bytes, finding.line as usize)
+            .map(|line| Excerpt::new(line, finding.column as usize, marked_bytes(line, finding))),
+        ..FileFinding::of(&file.path, finding)
+    });
+    unfit.into_iter().chain(odd).collect()
 }
 
 /// How many bytes a finding is about: those it names, where they stand at its place. What it names only in
 /// part, or spelt out, goes on to the end of the line.
-fn marked_bytes(file: &RobotsFile, finding: &Finding) -> usize {
-    let line = line_of(&file.bytes, finding.line as usize).unwrap_or_default();
+fn marked_bytes(line: &[u8], finding: &Finding) -> usize {
     let rest = line.get(finding.column as usize - 1..).unwrap_or_default();
     let named = finding.detail().trim_end_matches('…');
     let is_whole = rest.starts_with(named.as_bytes());
@@ -186,18 +200,16 @@ fn marked_bytes(file: &RobotsFile, finding: &Finding) -> usize {
     }
 }
 
-fn print_all(file: &RobotsFile, found: &[(FileFinding, usize)], output: &mut Output<'_>) -> io::Result<()> {
-    for (complaint, bytes) in found {
-        let line = complaint.line.and_then(|number| line_of(&file.bytes, number));
-        let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *bytes));
-        complaint.print_with(excerpt.as_ref(), output)?;
+fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut Output<'_>) -> io::Result<()> {
+    for complaint in found {
+        complaint.print_at_length(output)?;
         output.line("")?;
     }
     output.line(summary(&file.path, found))
 }
 
-fn summary(path: &Path, found: &[(FileFinding, usize)]) -> String {
-    let count = |severity: Severity| found.iter().filter(|(complaint, _)| complaint.is(severity)).count();
+fn summary(path: &Path, found: &[FileFinding]) -> String {
+    let count = |severity: Severity| found.iter().filter(|complaint| complaint.is(severity)).count();
     let counts =
         [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (severity, count(severity)));
     let plural = |(severity, count): &(Severity, usize)| match count {
