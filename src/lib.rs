@@ -63,6 +63,7 @@ pub mod config;
 pub mod ctl;
 pub mod decide;
 pub mod enforce;
+pub mod fleet;
 pub mod gateway;
 pub mod http;
 pub mod identify;

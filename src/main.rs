@@ -3,13 +3,15 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource};
 use robots_gateway::config::{Arguments, Config, ListenerConfig};
+use robots_gateway::fleet::Fleet;
 use robots_gateway::gateway::{Gateway, is_near};
 use robots_gateway::policy::{
     self, CurrentPolicy, Evidence, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, Journal, JournalError, ReadBook, Recorder, Totals, make_folder, start_log,
+    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, ReadBook, Recorder, Totals, make_folder,
+    start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, Server, Workers};
 use std::error::Error;
@@ -72,7 +74,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let connections = Arc::new(ConnectionTotals::default());
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
-    reloader.keep_history().map_err(running)?;
+    let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
     policy::watch(&reloader);
@@ -87,6 +89,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
         recorder: Arc::clone(&recorder),
         totals: Arc::clone(&totals),
         prover: Arc::clone(&prover),
+        fleet: fleet.clone(),
         connections: Arc::clone(&connections),
         started,
         started_at,
@@ -112,7 +115,24 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     journal.close();
     access_log.inspect(|log| log.close());
     recorder.close();
+    // What the store was given last is sent, too.
+    fleet.inspect(|fleet| fleet.close());
     served.map_err(running)
+}
+
+/// Looks after the past of hosts from now on. Joins the fleet, where there is one, and lets the others know what is served here before anybody can read it.
+fn member(
+    config: &Config,
+    reloader: &Arc<Reloader>,
+    reads: &Arc<ReadBook>,
+    recorder: &Arc<Recorder>,
+) -> std::io::Result<Option<Arc<Fleet>>> {
+    reloader.keep_history()?;
+    let Some(fleet) = &config.fleet else { return Ok(None) };
+    let ledger: Arc<dyn FleetLedger> = Arc::clone(reloader) as _;
+    let fleet = Fleet::start(config, fleet, ledger, reads, recorder)?;
+    policy::offer_first(reloader, &reads.fleet);
+    Ok(Some(Arc::new(fleet)))
 }
 
 /// The first policy, with what was served and read before it. The store knows of both.

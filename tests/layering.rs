@@ -26,7 +26,7 @@ const LAYERS: [&[&str]; 11] = [
     &["enforce"],
     &["record"],
     &["config"],
-    &["policy", "report"],
+    &["policy", "report", "fleet"],
     &["gateway"],
     &["proxy", "process"],
     &["server", "admin", "ctl"],
@@ -37,7 +37,7 @@ const LAYERS: [&[&str]; 11] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 15] = [
+const HOMES: [(&str, &str); 20] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
@@ -49,6 +49,11 @@ const HOMES: [(&str, &str); 15] = [
     ("askama", "src/report/html"),
     ("libsqlite3_sys", "src/record/store"),
     ("rustls", "src/policy/"),
+    ("tokio_postgres", "src/fleet/"),
+    ("tokio_rustls", "src/fleet/"),
+    ("rustls_native_certs", "src/fleet/"),
+    ("rustls", "src/fleet/"),
+    ("rustix", "src/config/fleet.rs"),
     ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/process/"),
     ("rustix", "src/process/"),

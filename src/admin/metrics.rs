@@ -26,6 +26,7 @@ pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
     origin_files(&mut text, admin, &policy);
     proof(&mut text, admin, &policy);
     recording(&mut text, admin);
+    fleet(&mut text, admin);
     response(StatusCode::OK, CONTENT_TYPE, text.into_text().into_bytes())
 }
 
@@ -68,6 +69,27 @@ fn in_force(text: &mut Exposition, policy: &Policy) {
     for site in policy.sites() {
         text.sample(&[("site", &site.config.name)], site.warnings().count());
     }
+}
+
+/// Membership in a fleet; nothing of a gateway that is in none.
+fn fleet(text: &mut Exposition, admin: &Admin) {
+    let Some(fleet) = &admin.fleet else { return };
+    let status = fleet.status();
+    text.gauge("fleet_standing", "How far a fleet lets this gateway go; 1 for what is so.");
+    for standing in ["joining", "member", "isolated"] {
+        text.sample(&[("standing", standing)], u8::from(standing == status.standing));
+    }
+    if let Some(lag) = status.lag_seconds {
+        text.gauge("fleet_lag_seconds", "How long ago the fleet's database last answered.").sample(&[], lag);
+    }
+    text.gauge("fleet_outbox_batches", "Batches of counts that wait for the fleet's database.")
+        .sample(&[], status.outbox);
+    text.gauge("fleet_outbox_age_seconds", "How long the oldest of them has waited.")
+        .sample(&[], status.outbox_seconds);
+    text.gauge("fleet_mark", "The last piece of the outbox that the fleet's database has.")
+        .sample(&[], status.mark);
+    let help = "How far the time of day is ahead of that of the fleet's database.";
+    text.gauge("fleet_clock_offset_seconds", help).sample(&[], status.clock_offset_seconds);
 }
 
 fn certificates(text: &mut Exposition, policy: &Policy) {

@@ -18,6 +18,7 @@ pub use status::{
     StatusReport,
 };
 
+use crate::fleet::Fleet;
 use crate::policy::{Prover, Reloader, Trigger};
 use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
@@ -49,6 +50,8 @@ pub struct Admin {
     pub totals: Arc<Totals>,
     /// What is known to prove names.
     pub prover: Arc<Prover>,
+    /// Membership in a fleet, if there is one.
+    pub fleet: Option<Arc<Fleet>>,
     /// What became of connections.
     pub connections: Arc<ConnectionTotals>,
     /// When the gateway started.
@@ -79,7 +82,7 @@ impl Admin {
         }
         match (door, path, request.method()) {
             (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
-            (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ready"),
+            (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, self.readiness()),
             (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
             (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
@@ -92,6 +95,15 @@ impl Admin {
             (RequestSource::Control, "/reload", _) => use_instead("POST"),
             (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
+        }
+    }
+
+    /// A member of a fleet that may accuse nobody is as good at answering as any other.
+    fn readiness(&self) -> &'static str {
+        match self.fleet.as_ref().map(|fleet| fleet.status().standing) {
+            Some("isolated") => "ready, and isolated from the fleet: nobody is accused",
+            Some("joining") => "ready, and joining the fleet: nobody is accused",
+            _ => "ready",
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a running gateway says of itself.
 
 use super::Admin;
+use crate::fleet::FleetStatus;
 use crate::policy::{LastReload, Override, Policy, Reloader, ShownCertificate, Site, Upstream};
 use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
 use serde::Serialize;
@@ -44,6 +45,8 @@ pub struct StatusReport {
     pub access_log: Option<AccessLogStatus>,
     /// What other proxies ask; null where they are not answered.
     pub authorize: Option<AuthorizeStatus>,
+    /// Membership in a fleet; null where there is none.
+    pub fleet: Option<FleetStatus>,
     /// The certificates that TLS shows.
     pub certificates: Vec<CertificateStatus>,
     /// Counts since the start.
@@ -225,6 +228,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
             let status = log.status();
             AccessLogStatus { queue: status.queue, lines_lost: status.details_dropped }
         }),
+        fleet: admin.fleet.as_ref().map(|fleet| fleet.status()),
         authorize: authorize(admin, &policy),
         certificates: policy.certificates.shown().map(|shown| CertificateStatus::of(shown, now)).collect(),
         totals: admin.totals.snapshot(),

@@ -7,8 +7,10 @@ use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::ConfigFile;
+use super::fleet;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
+use super::limits;
 use super::listener::Listening;
 use super::modes;
 use super::origin::Origin;
@@ -86,10 +88,11 @@ pub(super) fn build(
     let Listening { listen, listeners, authorize, certificates } =
         Listening::build(&mut file, base, arguments, &mut faults);
     let admin = admin(&file, arguments, &mut faults);
-    let threads = threads(file.threads.take(), arguments, &mut faults);
+    let threads = limits::threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
+    let fleet = fleet::build(&mut file, base, &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
@@ -110,7 +113,8 @@ pub(super) fn build(
         period,
         journal: journal(&file, arguments, &state_dir),
         access_log: access_log::options(&file, &state_dir),
-        store: StoreOptions { path: state_dir.join(STORE_FILE), ..store },
+        store: StoreOptions { path: state_dir.join(STORE_FILE), is_shared: fleet.is_some(), ..store },
+        fleet,
         control,
         state_dir,
         admin,
@@ -177,26 +181,6 @@ fn admin(file: &ConfigFile, arguments: &Arguments, faults: &mut Faults<'_>) -> O
     Some(address)
 }
 
-fn threads(written: Option<Spanned<usize>>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
-    let possible = |threads: usize| (1..=1_024).contains(&threads);
-    let hint = "write a number from 1 to 1024";
-    match (arguments.threads, written) {
-        (Some(threads), _) if !possible(threads) => {
-            faults.push_option(format!("--threads: `{threads}` is no number of worker threads"), hint);
-            threads
-        }
-        (Some(threads), _) => threads,
-        (None, Some(written)) => {
-            if !possible(*written.as_ref()) {
-                let message = format!("`{}` is no number of worker threads", written.as_ref());
-                faults.push(written.span(), message, hint);
-            }
-            written.into_inner()
-        }
-        (None, None) => defaults::threads(),
-    }
-}
-
 fn robots_max_size(file: &ConfigFile, faults: &mut Faults<'_>) -> usize {
     let Some(size) = &file.robots_max_size else {
         return usize::try_from(defaults::ROBOTS_MAX_SIZE).unwrap_or(usize::MAX);
@@ -253,7 +237,12 @@ fn store(file: &ConfigFile, period: NoticePeriod, faults: &mut Faults<'_>) -> St
     if let Some(written) = file.store_max_size.as_ref().filter(|_| max_bytes < defaults::STORE_MAX_SIZE_MIN) {
         faults.push(written.span(), "`store_max_size` is below 16MiB", "write `16MiB` or more");
     }
-    StoreOptions { path: STORE_FILE.into(), retention: retention.max(period.notice), max_bytes }
+    StoreOptions {
+        path: STORE_FILE.into(),
+        retention: retention.max(period.notice),
+        max_bytes,
+        is_shared: false,
+    }
 }
 
 fn sites(

@@ -39,6 +39,12 @@ pub const RETENTION_MIN: Duration = Duration::from_secs(86_400);
 pub const STORE_MAX_SIZE: u64 = 1024 * 1024 * 1024;
 /// Below this there is no room for the counts of a busy day.
 pub const STORE_MAX_SIZE_MIN: u64 = 16 * 1024 * 1024;
+/// For how long a member of a fleet that falls silent still counts as serving what it served: a database may take that
+/// long to start again, or to hand over to a standby.
+pub const FLEET_LEASE: Duration = Duration::from_secs(300);
+/// For how long a member that joins a fleet accuses nobody: longer than news takes to get to all, and than what a standby
+/// may lose.
+pub const FLEET_SETTLE: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish after SIGTERM.
 pub const GRACE: Duration = Duration::from_secs(30);
 /// How often a server of an origin is asked if it is well: a broken one is out after a quarter of a minute.

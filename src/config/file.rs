@@ -4,6 +4,7 @@
 
 use super::authorize::AuthorizeTable;
 use super::error::ConfigError;
+use super::fleet::FleetTable;
 use super::limits::ConnectionLimits;
 use super::listener::{CertificateTable, ListenerTable};
 use super::origin::OriginKey;
@@ -27,6 +28,7 @@ pub(super) struct ConfigFile {
     pub(super) listeners: Vec<Spanned<ListenerTable>>,
     pub(super) certificates: Vec<CertificateTable>,
     pub(super) authorize: Option<AuthorizeTable>,
+    pub(super) fleet: Option<FleetTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) notice: Option<DurationValue>,
     pub(super) settle: Option<DurationValue>,

@@ -2,9 +2,13 @@
 //!
 //! How long they may take is said by `[timeouts]`.
 
+use super::arguments::Arguments;
+use super::build::Faults;
+use super::defaults;
 use super::values::{SizeValue, written_as};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use toml::Spanned;
 
 /// Bounds on connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -101,4 +105,29 @@ fn header_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::E
     fits.ok_or_else(|| {
         D::Error::custom("`header_size` is out of range: expected a size from `4KiB` to `1MiB`")
     })
+}
+
+/// How many threads serve.
+pub(super) fn threads(
+    written: Option<Spanned<usize>>,
+    arguments: &Arguments,
+    faults: &mut Faults<'_>,
+) -> usize {
+    let possible = |threads: usize| (1..=1_024).contains(&threads);
+    let hint = "write a number from 1 to 1024";
+    match (arguments.threads, written) {
+        (Some(threads), _) if !possible(threads) => {
+            faults.push_option(format!("--threads: `{threads}` is no number of worker threads"), hint);
+            threads
+        }
+        (Some(threads), _) => threads,
+        (None, Some(written)) => {
+            if !possible(*written.as_ref()) {
+                let message = format!("`{}` is no number of worker threads", written.as_ref());
+                faults.push(written.span(), message, hint);
+            }
+            written.into_inner()
+        }
+        (None, None) => defaults::threads(),
+    }
 }

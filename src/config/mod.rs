@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod defaults;
 mod error;
 mod file;
+mod fleet;
 mod forwarding;
 mod host_pattern;
 mod limits;
@@ -34,6 +35,7 @@ pub use arguments::Arguments;
 pub use authorize::AuthorizeConfig;
 pub use bounded::{BoundedThreads, TimedOut};
 pub use error::{ConfigError, ConfigErrors};
+pub use fleet::FleetConfig;
 pub use forwarding::Forwarding;
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use limits::ConnectionLimits;
@@ -77,6 +79,8 @@ pub struct Config {
     pub listeners: Vec<ListenerConfig>,
     /// Where other proxies ask, if they may.
     pub authorize: Option<AuthorizeConfig>,
+    /// The fleet that the gateway is a member of, if it is of any.
+    pub fleet: Option<FleetConfig>,
     /// What TLS shows there; the first one to whoever asks for a host that no other is for.
     pub certificates: Vec<CertificateConfig>,
     /// Mode of every site that has none of its own.

@@ -7,9 +7,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 mod examples;
+mod fleet;
 mod past;
 mod setup;
 
+pub(super) use fleet::{FleetArgs, FleetVerb};
 pub(super) use past::{DiffArgs, ReplayArgs};
 pub(super) use setup::{BesideProxy, CompletionsArgs, InitArgs, ManArgs, ModeArgs};
 
@@ -67,6 +69,9 @@ pub(super) enum Verb {
     /// Say how a request would be judged, and why
     #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
+    /// Show the members of the fleet, and whether all have what was published
+    #[command(after_help = examples::FLEET)]
+    Fleet(FleetArgs),
     /// Write a commented configuration to start with
     #[command(after_help = examples::INIT)]
     Init(InitArgs),
@@ -191,6 +196,9 @@ pub(super) struct ReportArgs {
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+    /// Of all gateways of the fleet, as its database has it
+    #[arg(long)]
+    pub(super) fleet: bool,
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,

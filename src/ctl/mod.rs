@@ -14,6 +14,7 @@ mod crawlers;
 mod diff;
 mod excerpt;
 mod explain;
+mod fleet;
 mod init;
 mod lint;
 mod man;
@@ -132,6 +133,7 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         Verb::Diff(arguments) => diff::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
+        Verb::Fleet(arguments) => fleet::run(cli, arguments, output),
         Verb::Init(arguments) => init::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(arguments, output),
         Verb::Man(arguments) => man::run(arguments, output),

@@ -7,6 +7,7 @@ mod cells;
 mod csv;
 mod detail;
 mod evidence;
+mod fleet;
 mod moment;
 mod table;
 
@@ -36,23 +37,24 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     }
     let (folders, known) = stores_and_catalogue(cli)?;
     let question = build_question(cli, arguments, known)?;
-    let stores = open(&folders)?;
+    let (stores, part) = if arguments.fleet {
+        let whole = fleet::store(&super::fleet::of_configuration(cli)?, &question)?;
+        (vec![whole.store], Some(whole.part))
+    } else {
+        (open(&folders)?, None)
+    };
+    let place = || folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default();
+    let unreadable = |error| VerbFailure::of_store(&place(), &error);
     if arguments.evidence {
-        let case = CrawlerCase::of(&stores, &question).map_err(|error| {
-            VerbFailure::of_store(
-                &folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default(),
-                &error,
-            )
-        })?;
+        let case = CrawlerCase::of(&stores, &question).map_err(unreadable)?;
         evidence::write(&case, &question, output)?;
         return Ok(VerbOutcome::Fine);
     }
-    let report = Report::of(&stores, &question).map_err(|error| {
-        VerbFailure::of_store(
-            &folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default(),
-            &error,
-        )
-    })?;
+    let report = Report::of(&stores, &question).map_err(unreadable)?;
+    let report = match part {
+        Some(part) => report.of_fleet(part),
+        None => report,
+    };
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }

@@ -173,6 +173,11 @@ impl HostHistory {
         }
     }
 
+    /// A read from now on comes after all that happened before `moment`.
+    pub const fn note(&mut self, moment: Moment) {
+        self.sequence = moment.sequence;
+    }
+
     /// `process` serves nothing any more.
     pub fn stop(&mut self, process: u32, moment: Moment) {
         for served in &mut self.served {
@@ -266,6 +271,7 @@ impl HostHistory {
             sequence: self.sequence,
             waivers: Arc::clone(waivers),
             is_unrecorded: false,
+            is_isolated: false,
             elsewhere_until: None,
         })
     }

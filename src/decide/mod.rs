@@ -138,6 +138,7 @@ fn weigh(
         (all, all_binding, all_readings) = (false, false, false);
     }
     match (all, any) {
+        (true, _) if rules.is_isolated => VerdictOutcome::Stale(Notice::Waived),
         (true, _) => VerdictOutcome::Violation(holdings.of_violation(rules.current())),
         (false, true) if all_binding => VerdictOutcome::Stale(Notice::Waived),
         (false, true) => VerdictOutcome::Stale(Notice::Pending),

@@ -61,6 +61,8 @@ pub struct SiteRules {
     pub waivers: Arc<[Waiver]>,
     /// What is served cannot be noted, so nobody can be told later what a client could hold: nobody is accused.
     pub is_unrecorded: bool,
+    /// The fleet may have gone on without this gateway: what its rules forbid is refused, and nobody is accused.
+    pub is_isolated: bool,
     /// Until then somebody else may have published another file: who has not read this one since could hold that.
     pub elsewhere_until: Option<NoticeTime>,
 }
@@ -77,6 +79,7 @@ impl SiteRules {
             sequence: 0,
             waivers: Arc::new([]),
             is_unrecorded: false,
+            is_isolated: false,
             elsewhere_until: None,
         }
     }

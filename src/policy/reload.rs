@@ -32,6 +32,8 @@ pub enum Trigger {
     Control,
     /// An origin has another robots.txt.
     Origin,
+    /// The fleet knows what waited for it.
+    Fleet,
 }
 
 /// The last reload that was asked for, or that changed or refused something.
@@ -204,10 +206,19 @@ impl Reloader {
     /// # Errors
     /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
-        let _turn = self.turn.take(PATIENCE).ok_or(Busy)?;
-        let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin);
+        let mut turn = self.turn.take(PATIENCE).ok_or(Busy)?;
+        let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
-        let (swap, errors) = self.attempt(LoadOptions { accept_empty, names, ..LoadOptions::default() });
+        let manner = LoadOptions { accept_empty, names, ..LoadOptions::default() };
+        let (mut swap, mut errors) = self.attempt(manner);
+        if self.waits_for_fleet() {
+            // What the others answer is taken up in a turn of its own.
+            drop(turn);
+            self.wait_for_fleet();
+            turn = self.turn.take(PATIENCE).ok_or(Busy)?;
+            (swap, errors) = self.attempt(manner);
+        }
+        let _turn = turn;
         let report = self.report(&swap.former, &swap.current, &errors);
         self.counts.count(report.result);
         let mut known = self.known();
@@ -239,8 +250,11 @@ impl Reloader {
                     policy.evidence.faults().iter().map(ReportedFault::from).collect();
                 let mut errors: Vec<ReportedFault> =
                     unfit.iter().map(ReportedFault::from).chain(ranges).collect();
-                let swap = self.adopt(policy).unwrap_or_else(|error| {
-                    errors.push(ReportedFault::from(&error));
+                let adopted = self
+                    .offered(&policy)
+                    .and_then(|()| self.adopt(policy).map_err(|error| ReportedFault::from(&error)));
+                let swap = adopted.unwrap_or_else(|fault| {
+                    errors.push(fault);
                     PolicySwap { former: Arc::clone(&previous), current: previous }
                 });
                 (swap, errors)

@@ -18,6 +18,7 @@ pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<&'sta
         ("admin", started.admin != next.admin),
         ("admin_token", started.admin_token != next.admin_token),
         ("control", started.control != next.control),
+        ("fleet", started.fleet != next.fleet),
         ("state_dir", !same_folder),
         // What lies in the state folder moves with it, and needs no line of its own.
         ("journal", same_folder && old_journal.target != new_journal.target),
@@ -80,6 +81,7 @@ mod tests {
             ("journal_max_size", "journal_max_size = \"2MiB\""),
             ("journal_keep", "journal_keep = 1"),
             ("access_log", "access_log = \"access.log\""),
+            ("fleet", "[fleet]\ndatabase = \"postgresql:///x\""),
             ("retention", "retention = \"2d\""),
             ("store_max_size", "store_max_size = \"32MiB\""),
             ("log.format", "[log]\nformat = \"json\""),

@@ -12,6 +12,7 @@ mod connections;
 mod doors;
 mod event;
 mod files;
+mod fleet;
 mod journal;
 mod json;
 mod latency;
@@ -42,6 +43,7 @@ pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use files::{beside, make_folder};
+pub use fleet::{FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{
@@ -56,10 +58,11 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use sights::{Sight, Sights};
 pub use store::{
-    DecisionCount, Filter, LossReason, MissingSpan, OTHER_PATHS, PathTotal, PeriodCount, ReadTotal,
-    RemovedCounts, STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions, StoreReader,
-    StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, VersionRecord, Window,
-    copy_store,
+    DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS, OutboxBatch,
+    OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
+    RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions,
+    StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, UnseenRow,
+    VersionRecord, Window, copy_store, import_store,
 };
 pub use tally::{CountSubject, CountedDecision, Losses, OTHER_CRAWLERS, PathCounts};
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};

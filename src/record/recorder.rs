@@ -153,6 +153,17 @@ impl Recorder {
         self.begun.swap(false, Ordering::Relaxed)
     }
 
+    /// Notes that the fleet has everything up to this piece of the outbox.
+    pub fn fleet_has(&self, mark: i64) {
+        // A writer that has ended notes it when the fleet says it again.
+        let _ = self.messages.send(Message::Taken(mark));
+    }
+
+    /// Has the store be another one for the fleet, which knows more of it than it does itself.
+    pub fn begin_anew(&self) {
+        let _ = self.messages.send(Message::BeginAnew);
+    }
+
     /// What the store is doing.
     pub fn status(&self) -> StoreStatus {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner).clone();

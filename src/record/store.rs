@@ -19,8 +19,10 @@ mod error;
 mod faulty;
 mod harm;
 mod housekeeping;
+mod import;
 mod losses;
 mod open;
+mod outbox;
 mod reader;
 mod schema;
 mod spill;
@@ -32,7 +34,12 @@ mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
+pub use import::import as import_store;
 pub use losses::{LossReason, MissingSpan};
+pub use outbox::{
+    ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
+    UnseenRow,
+};
 pub use reader::{
     DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,
     StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
@@ -60,6 +67,8 @@ pub struct StoreOptions {
     pub retention: Duration,
     /// How large the file may become, in bytes; the oldest details go first.
     pub max_bytes: u64,
+    /// Whether what is written is for a fleet, too.
+    pub is_shared: bool,
 }
 
 impl StoreOptions {

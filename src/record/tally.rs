@@ -17,7 +17,9 @@ pub use decision::CountedDecision;
 pub use room::Losses;
 pub use subject::{CountSubject, OTHER_CRAWLERS};
 
-pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenInstants, SeenRead, SubjectCounts};
+pub(super) use account::{
+    KeptEvent, Map, PathDays, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts,
+};
 pub(super) use batch::{CountBatch, CountedRequest, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};

@@ -5,6 +5,7 @@
 //! network.
 
 use super::conduct::Conduct;
+use super::fleet::FleetPart;
 use super::{Report, ReportEntry, missing, unseen};
 use crate::identify::Proof;
 use std::cmp::Reverse;
@@ -258,6 +259,7 @@ fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
+    found.extend(report.fleet.iter().flat_map(FleetPart::sentences));
     found.extend(unseen::sentence(&report.partial_reads));
     found.extend(report.ahead.sentence());
     found.extend(missing::sentences(&report.losses));

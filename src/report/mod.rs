@@ -21,6 +21,7 @@ mod counted;
 mod course;
 mod delay;
 mod entry;
+mod fleet;
 mod gather;
 mod headline;
 pub mod html;
@@ -39,6 +40,7 @@ pub use counted::WindowCounts;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use delay::CrawlDelay;
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
+pub use fleet::{FleetPart, PendingOutbox, SkippedCounts};
 pub use headline::{Summary, amount, grouped};
 pub use missing::MissingCounts;
 pub use question::{CatalogueView, ReportQuestion};
@@ -84,6 +86,9 @@ pub struct Report {
     pub blocked: Vec<Blocked>,
     /// For crawlers that took most and that robots.txt does not name, the lines that would stop them.
     pub proposals: Vec<Proposal>,
+    /// Of all gateways of a fleet: what is not in it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetPart>,
     /// Details that the size cap took from the stores, ever.
     #[serde(skip)]
     pub details_removed: u64,
@@ -133,11 +138,20 @@ impl Report {
             crawlers,
             blocked,
             proposals,
+            fleet: None,
             details_removed,
             ahead,
         };
         Summary { headline: report.headline, caveats: report.notes, .. } = report.summary();
         report
+    }
+
+    /// The same as the report of a fleet, of which some may be missing.
+    #[must_use]
+    pub fn of_fleet(mut self, part: FleetPart) -> Self {
+        self.fleet = Some(part);
+        self.notes = self.summary().caveats;
+        self
     }
 
     /// The window of the counts.

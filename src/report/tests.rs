@@ -46,8 +46,13 @@ impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(STORE_FILE);
-        let recorder =
-            Recorder::start(&StoreOptions { path, retention: DAY * 900, max_bytes: 1 << 30 }).unwrap();
+        let recorder = Recorder::start(&StoreOptions {
+            path,
+            retention: DAY * 900,
+            max_bytes: 1 << 30,
+            is_shared: false,
+        })
+        .unwrap();
         recorder.in_force("a", Some(ROBOTS), noon());
         Self { folder, recorder }
     }

@@ -63,7 +63,12 @@ impl Season {
     /// Begins a store in `folder`.
     pub(crate) fn begin(folder: &Path) -> Self {
         let path = folder.join(STORE_FILE);
-        let options = StoreOptions { path, retention: Duration::from_secs(90 * 86_400), max_bytes: 1 << 30 };
+        let options = StoreOptions {
+            path,
+            retention: Duration::from_secs(90 * 86_400),
+            max_bytes: 1 << 30,
+            is_shared: false,
+        };
         let recorder = Recorder::start(&options).expect("a writer");
         let now = SystemTime::now();
         recorder.in_force("example.org", Some(ROBOTS), now - Duration::from_secs(80 * 86_400));

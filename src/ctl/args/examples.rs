@@ -84,6 +84,16 @@ all that are in force; they win over the configuration. Among all of them the mo
 of client, site, all; so `mode off` leaves a site or crawler that has a stronger mode of its own, and warns of it. \
 `mode off --all` beats them all, at once. `mode --clear` ends it, and `mode --clear --all` all that was set by hand.";
 
+pub(super) const FLEET: &str = "\
+Examples:
+  gatewayctl fleet init --database postgresql://postgres@db.example/robots
+  gatewayctl fleet
+  gatewayctl fleet --format json
+  gatewayctl fleet forget gateway-7
+  gatewayctl report --fleet
+
+Without a verb it shows the members, and ends with 1 while one is late.";
+
 pub(super) const INIT: &str = "\
 Examples:
   gatewayctl init --origin http://127.0.0.1:3000 --host example.org site

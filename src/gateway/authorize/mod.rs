@@ -13,7 +13,7 @@ use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestCon
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
 use crate::policy::Site;
-use crate::record::{DoorFault, ProxyDoor};
+use crate::record::{DoorFault, FleetDoubt, ProxyDoor};
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
 use std::net::IpAddr;
 
@@ -199,9 +199,20 @@ impl Gateway {
         }
     }
 
-    /// The rules as far as they can be held against clients of a proxy that may serve another robots.txt: while requests
+    /// The rules as far as they can be held against clients while a fleet may know more than this gateway; and against
+    /// those of a proxy that may serve another robots.txt: while requests
     /// for it do not come here, somebody else answers them, and what that was crawlers may hold for a while.
     pub(super) fn in_doubt(&self, host: &str, context: &RequestContext, site: &Site) -> Option<SiteRules> {
+        let of_door = self.in_doubt_of_door(host, context, site);
+        let Some(doubt) = self.reads.fleet.doubt() else { return of_door };
+        let rules = of_door.or_else(|| Some(context.policy.found(context.slot)?.1.clone()))?;
+        Some(match doubt {
+            FleetDoubt::Joining => SiteRules { is_unrecorded: true, ..rules },
+            FleetDoubt::Isolated => SiteRules { is_isolated: true, ..rules },
+        })
+    }
+
+    fn in_doubt_of_door(&self, host: &str, context: &RequestContext, site: &Site) -> Option<SiteRules> {
         if context.way == Way::Front {
             return None;
         }

@@ -156,7 +156,7 @@ impl Reloader {
             notice.is_diluted |= slot.rules.dropped.is_some_and(|old| period.covers(old.at, now));
             match slot.rules.last_replacement() {
                 Some(None) => {
-                    let served = "another gateway with the same state folder still serves an older version";
+                    let served = "another gateway of the fleet, or with the same state folder, still serves another version";
                     notice.doubt.get_or_insert_with(|| served.to_owned());
                 }
                 Some(Some(replaced)) if period.covers(replaced, now) => {
@@ -231,7 +231,7 @@ impl Reloader {
     }
 
     /// Puts the policy in force again, with the past as it is now.
-    fn apply_history(&self) {
+    pub(in crate::policy) fn apply_history(&self) {
         let known = self.known();
         let mut next = self.current().next(SystemTime::now());
         self.history.give(&mut next);

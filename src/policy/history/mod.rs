@@ -4,6 +4,7 @@
 //! ledger before it is served, and what a host's visitors could hold is read out of it. Where the ledger cannot be
 //! written nobody is accused.
 
+mod fleet;
 mod keeping;
 mod past;
 mod seeds;
@@ -69,7 +70,10 @@ struct HistoryState {
 impl NoticeHistory {
     /// Opens the ledger of this configuration, or begins it. The store has been opened before.
     pub fn open(config: &Config) -> Self {
-        let state = HistoryState::new(config, seeds::memory(config));
+        let mut state = HistoryState::new(config, seeds::memory(config));
+        if config.fleet.is_none() {
+            state.leave_fleet();
+        }
         Self { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) }
     }
 
@@ -362,7 +366,7 @@ fn file_of(site: &Site) -> FileDigest {
 }
 
 /// What a policy serves.
-fn table(policy: &Policy) -> FilesByHost {
+pub(super) fn table(policy: &Policy) -> FilesByHost {
     let of_site = |site: &Arc<Site>| {
         let file = file_of(site);
         site.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()

@@ -5,6 +5,7 @@
 //! entry ever told apart share one past: that of the most specific pattern that is theirs.
 
 use super::SEEN;
+use super::fleet::FleetPast;
 use crate::decide::{
     HostHistory, Moment, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VersionId, Waiver,
 };
@@ -35,8 +36,8 @@ fn look_up(table: &FilesByHost, pattern: &str) -> FileDigest {
 
 /// The past of the hosts of one pattern.
 #[derive(Clone, Debug)]
-struct HostPast {
-    history: HostHistory,
+pub(super) struct HostPast {
+    pub(super) history: HostHistory,
     waivers: Arc<[Waiver]>,
     /// The process that first served it, where the ledger was whole before: no host of it was ever here.
     new_by: Option<Box<str>>,
@@ -52,14 +53,15 @@ struct Serving {
 /// The past of all hosts.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    hosts: HashMap<Box<str>, HostPast>,
+    pub(super) hosts: HashMap<Box<str>, HostPast>,
     processes: HashMap<Box<str>, Serving>,
-    numbers: u32,
+    pub(super) numbers: u32,
     files: HashMap<Box<str>, String>,
     compiled: HashMap<FileDigest, Arc<RobotsVersion>>,
     limits: ParseLimits,
     /// Until when hosts may have had a past that is lost.
     lost_until: Option<NoticeTime>,
+    pub(super) fleet: FleetPast,
 }
 
 impl Past {
@@ -82,8 +84,15 @@ impl Past {
             LedgerChange::File { sha256, bytes } => {
                 self.files.insert(sha256.clone(), bytes.clone());
             }
-            LedgerChange::Serving { hosts, gone } => self.serve(&entry.process, hosts, gone, moment),
-            LedgerChange::Stopped { who } => self.stop(who, moment),
+            LedgerChange::Serving { hosts, gone } => {
+                self.fleet.last_own = moment.sequence;
+                self.serve(&entry.process, hosts, gone, moment);
+            }
+            LedgerChange::Stopped { who } => {
+                self.fleet.last_own = moment.sequence;
+                self.stop(who, moment);
+            }
+            LedgerChange::Fleet { stamp, covers, members } => self.learn(*stamp, *covers, members, moment),
             LedgerChange::Before { hosts } => self.explain(hosts),
             LedgerChange::Waived { hosts, crawler } => {
                 self.waive(hosts.as_deref(), crawler.as_deref(), moment);
@@ -121,7 +130,12 @@ impl Past {
     }
 
     /// Hosts that are told apart for the first time have the past of what they belonged to.
-    fn add_hosts<'a>(&mut self, names: impl Iterator<Item = &'a Box<str>>, process: &str, moment: Moment) {
+    pub(super) fn add_hosts<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a Box<str>>,
+        process: &str,
+        moment: Moment,
+    ) {
         let is_whole = self.lost_until.is_none_or(|until| until <= moment.at);
         let unknown: Vec<&Box<str>> = names.filter(|name| !self.hosts.contains_key(*name)).collect();
         let added: Vec<(Box<str>, HostPast)> = unknown
@@ -175,7 +189,7 @@ impl Past {
 
     /// A file, compiled once. What is not known, or not whole, allows everything: nobody is accused on the strength
     /// of it.
-    fn version(&mut self, digest: &FileDigest) -> Arc<RobotsVersion> {
+    pub(super) fn version(&mut self, digest: &FileDigest) -> Arc<RobotsVersion> {
         if let Some(known) = self.compiled.get(digest) {
             return Arc::clone(known);
         }
@@ -214,9 +228,12 @@ impl Past {
             past.history.prune(period, now);
         }
         let tables: Vec<&FilesByHost> = self.processes.values().map(|serving| &serving.table).collect();
-        let is_named = |pattern: &str| tables.iter().any(|table| table.contains_key(pattern));
+        let is_named = |pattern: &str| {
+            tables.iter().any(|table| table.contains_key(pattern)) || self.fleet.names(pattern)
+        };
         self.hosts.retain(|pattern, past| is_named(pattern) || past.history.has_past());
-        let named: Vec<FileDigest> = tables.iter().flat_map(|table| table.values()).cloned().collect();
+        let named: Vec<FileDigest> =
+            tables.iter().flat_map(|table| table.values()).chain(self.fleet.files()).cloned().collect();
         self.compiled.retain(|digest, version| named.contains(digest) || Arc::strong_count(version) > 1);
         self.files.retain(|sha256, _| self.compiled.contains_key(&Some(sha256.clone())));
     }
@@ -230,6 +247,11 @@ impl Past {
     pub(super) fn is_served(&self, digest: &str) -> bool {
         let mut tables = self.processes.values().map(|serving| &serving.table);
         tables.any(|table| table.values().any(|file| file.as_deref() == Some(digest)))
+    }
+
+    /// Whether the bytes of a file are known.
+    pub(super) fn has_file(&self, digest: &str) -> bool {
+        self.files.contains_key(digest)
     }
 
     /// The bytes of a version that is kept.

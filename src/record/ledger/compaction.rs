@@ -42,6 +42,7 @@ pub fn compacted(entries: &[LedgerEntry], from: NoticeTime) -> Vec<LedgerEntry> 
         LedgerEntry { change: LedgerChange::Begun { after_loss: false }, ..entry }
     });
     let mut kept: Vec<LedgerEntry> = serving.into_values().chain(begun).collect();
+    kept.extend(fleet_of(old));
     kept.extend(recent.iter().filter(|entry| !is_file(entry)).cloned());
     let named: HashSet<Box<str>> = kept.iter().flat_map(|entry| files(&entry.change)).collect();
     let mut missing = named;
@@ -49,6 +50,21 @@ pub fn compacted(entries: &[LedgerEntry], from: NoticeTime) -> Vec<LedgerEntry> 
     kept.extend(entries.iter().filter(is_missing).cloned());
     kept.sort_by_key(|entry| entry.sequence);
     kept
+}
+
+/// What the other members of the fleet served at the end of `entries`, as one of them.
+fn fleet_of(entries: &[LedgerEntry]) -> Option<LedgerEntry> {
+    let mut all = BTreeMap::new();
+    let mut last = None;
+    for entry in entries {
+        if let LedgerChange::Fleet { stamp, covers, members } = &entry.change {
+            all.extend(members.iter().map(|(member, files)| (member.clone(), files.clone())));
+            last = Some((entry, *stamp, *covers));
+        }
+    }
+    all.retain(|_, files| !files.is_empty());
+    let (entry, stamp, covers) = last?;
+    Some(LedgerEntry { change: LedgerChange::Fleet { stamp, covers, members: all }, ..entry.clone() })
 }
 
 const fn is_file(entry: &LedgerEntry) -> bool {
@@ -62,6 +78,9 @@ fn table(entry: &LedgerEntry) -> BTreeMap<Box<str>, FileDigest> {
 fn files(change: &LedgerChange) -> Vec<Box<str>> {
     match change {
         LedgerChange::Serving { hosts, .. } => hosts.values().flatten().cloned().collect(),
+        LedgerChange::Fleet { members, .. } => {
+            members.values().flat_map(BTreeMap::values).flatten().flatten().cloned().collect()
+        }
         LedgerChange::Before { hosts } => hosts.values().filter_map(|before| before.file.clone()).collect(),
         _ => Vec::new(),
     }

@@ -2,6 +2,7 @@
 
 use super::clock::NoticeClock;
 use crate::decide::{Moment, NoticeTime};
+use crate::record::fleet::OfferedFiles;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -81,6 +82,15 @@ pub enum LedgerChange {
     Before {
         /// By host.
         hosts: BTreeMap<Box<str>, BeforeEntry>,
+    },
+    /// What other members of the fleet serve, or are about to.
+    Fleet {
+        /// Everything is known up to here.
+        stamp: u64,
+        /// The last entry of this ledger that they could know of by then.
+        covers: u64,
+        /// By member, the hosts and their files; those whom this does not name go on as before.
+        members: BTreeMap<Box<str>, OfferedFiles>,
     },
     /// What is in force binds at once.
     Waived {

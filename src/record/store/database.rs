@@ -20,6 +20,9 @@ pub(in crate::record) trait Database {
 
     /// Runs a query to its end; the first column of its first row.
     fn number(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Option<i64>, StoreError>;
+
+    /// Runs a query; the first column of every row, which is a blob.
+    fn bodies(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Vec<u8>>, StoreError>;
 }
 
 /// Does `work` in whole or not at all. The lock is taken at the beginning: a transaction that reads first

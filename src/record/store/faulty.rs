@@ -93,6 +93,11 @@ impl Database for FaultInjector {
         let Self { inner, fate } = self;
         fate.meet(|| inner.number(sql, values))
     }
+
+    fn bodies(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let Self { inner, fate } = self;
+        fate.meet(|| inner.bodies(sql, values))
+    }
 }
 
 #[derive(Debug)]

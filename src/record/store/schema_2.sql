@@ -58,3 +58,19 @@ CREATE TABLE clock (
     ahead    INTEGER NOT NULL,
     waited   INTEGER NOT NULL
 );
+
+-- Whether what is written is meant for a fleet, too ('outbox' is the number of the last piece of it), and what tells
+-- this store from every other one.
+INSERT INTO meta (name, value) VALUES ('is_shared', 0), ('outbox', 0), ('store_id', abs(random() / 2));
+
+-- What is on its way to a fleet. A batch that is written adds a piece; pieces are sealed into one some seconds later, and
+-- only what is sealed is sent. It is kept for a day after the fleet has taken it.
+CREATE TABLE outbox (
+    last    INTEGER PRIMARY KEY,
+    first   INTEGER NOT NULL,
+    written INTEGER NOT NULL,
+    taken   INTEGER NOT NULL, -- when the fleet had taken it; 0 while it has not
+    sealed  INTEGER NOT NULL,
+    body    BLOB NOT NULL
+);
+CREATE INDEX outbox_open ON outbox (first) WHERE sealed = 0;

@@ -136,6 +136,12 @@ impl Database for Sqlite {
         }
         Ok(first)
     }
+
+    fn bodies(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+        rows.collect::<Result<_, _>>().map_err(StoreError::from)
+    }
 }
 
 impl ToSql for SqlValue<'_> {

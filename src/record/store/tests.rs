@@ -44,7 +44,7 @@ impl Folder {
 
     pub(in crate::record) fn options(&self) -> StoreOptions {
         let (retention, max_bytes) = (Duration::from_secs(90 * 86_400), 1 << 30);
-        StoreOptions { path: self.store(), retention, max_bytes }
+        StoreOptions { path: self.store(), retention, max_bytes, is_shared: false }
     }
 
     pub(in crate::record) fn path(&self) -> &Path {

@@ -9,6 +9,7 @@ mod details;
 use super::database::{Database, SqlValue, integer, transaction};
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
+use super::outbox::{self, ExportedRows, RowId, path_counts};
 use super::{schema, unseen, words};
 use crate::decide::VersionId;
 use crate::identify::Purpose;
@@ -67,7 +68,8 @@ pub(super) fn write<D: Database>(
                 &[Text(LEDGER_ENTRY), integer(batch.ledger_entry)],
             )?;
         }
-        let mut writing = Writing { database, now };
+        let shared = outbox::wanted(database)?;
+        let mut writing = Writing { database, now, shared };
         for version in &batch.versions {
             writing.version(version)?;
         }
@@ -75,15 +77,34 @@ pub(super) fn write<D: Database>(
             writing.account(subject, account)?;
         }
         let (missing, hour) = (batch.losses(), (start_of(now, HOUR), HOUR));
-        losses::add(writing.database, NotedLoss::Details, hour, missing.details_dropped)?;
-        losses::add(writing.database, NotedLoss::Reads, hour, missing.reads_lost)?;
-        losses::add(writing.database, NotedLoss::Requests, hour, missing.counts_lost)
+        for (lost, count) in [
+            (NotedLoss::Details, missing.details_dropped),
+            (NotedLoss::Reads, missing.reads_lost),
+            (NotedLoss::Requests, missing.counts_lost),
+        ] {
+            losses::add(writing.database, lost, hour, count)?;
+            if let Some(shared) = writing.shared.as_mut().filter(|_| count > 0) {
+                shared.losses.push(((hour.0, hour.1, <&str>::from(lost).into()), count));
+            }
+        }
+        let Writing { database, shared: Some(mut shared), .. } = writing else { return Ok(()) };
+        shared.unseen = batch.unseen.iter().map(outbox::unseen_row).collect();
+        outbox::put(database, &shared, now)
     })
 }
 
 struct Writing<'a, D> {
     database: &'a mut D,
     now: i64,
+    /// What is written, where a fleet is to have it, too.
+    shared: Option<ExportedRows>,
+}
+
+/// A subject in this store, and what it is called in every one.
+#[derive(Clone, Debug)]
+struct SubjectRow {
+    id: i64,
+    name: Option<RowId>,
 }
 
 impl<D: Database> Writing<'_, D> {
@@ -112,6 +133,9 @@ impl<D: Database> Writing<'_, D> {
             "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, ?4)",
             &[site, Blob(digest), since, until],
         )?;
+        if let Some(shared) = &mut self.shared {
+            shared.version(version, digest);
+        }
         Ok(())
     }
 
@@ -120,9 +144,16 @@ impl<D: Database> Writing<'_, D> {
             account.presence.iter().map(|(day, _)| *day).max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, account.is_deserving, today)?;
         let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
-        let id = self.subject(named)?;
+        let who = SubjectRow {
+            id: self.subject(named)?,
+            name: self.shared.as_mut().map(|all| all.subject_of(named)),
+        };
+        let id = who.id;
         for (day, seen) in &account.presence {
             self.presence(id, *day, *seen)?;
+        }
+        if let Some((shared, name)) = self.shared.as_mut().zip(who.name.as_ref()) {
+            shared.counts(name, account);
         }
         for (decision, uses) in &account.decisions {
             let decision = self.decision(decision)?;
@@ -141,11 +172,11 @@ impl<D: Database> Writing<'_, D> {
             }
         }
         for (target, days) in &account.paths {
-            self.paths(id, &printable(target), days)?;
+            self.paths(&who, &printable(target), days)?;
         }
-        self.paths(id, OTHER, &account.other_paths)?;
+        self.paths(&who, OTHER, &account.other_paths)?;
         account.events.iter().try_for_each(|event| self.sample(id, event))?;
-        account.reads.iter().try_for_each(|(key, read)| self.read(id, key, *read))
+        account.reads.iter().try_for_each(|(key, read)| self.read(&who, key, *read))
     }
 
     /// Whether a made-up name is kept by name today.
@@ -230,12 +261,18 @@ impl<D: Database> Writing<'_, D> {
         Ok(())
     }
 
-    fn paths(&mut self, subject: i64, target: &str, days: &PathDays) -> Result<(), StoreError> {
+    fn paths(&mut self, who: &SubjectRow, target: &str, days: &PathDays) -> Result<(), StoreError> {
         for (day, counts) in days {
-            if !self.add_path(subject, *day, target, counts)? {
+            let mut kept = target;
+            if !self.add_path(who.id, *day, target, counts)? {
                 let places = if target == OTHER { 0 } else { PATHS_PER_DAY };
-                let has_place = self.has_place(subject, *day, places)?;
-                self.new_path(subject, *day, if has_place { target } else { OTHER }, counts)?;
+                if !self.has_place(who.id, *day, places)? {
+                    kept = OTHER;
+                }
+                self.new_path(who.id, *day, kept, counts)?;
+            }
+            if let Some((shared, name)) = self.shared.as_mut().zip(who.name.clone()) {
+                shared.paths.push(((*day, name, kept.into()), path_counts(counts)));
             }
         }
         Ok(())

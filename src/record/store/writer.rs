@@ -16,6 +16,7 @@ use super::error::{StoreError, StoreErrorKind};
 use super::harm::StoreDamage;
 use super::housekeeping::{self, HousekeepingStep};
 use super::open::DatabaseSource;
+use super::outbox;
 use super::spill::Spill;
 use super::write::{BatchId, write};
 use crate::record::tally::{CountBatch, Losses, Strangers, Tally, WAITING, micros};
@@ -35,6 +36,12 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// How much time of an interval housekeeping may take.
 const HOUSEKEEPING: Duration = Duration::from_millis(100);
 
+/// How often what came together for the fleet is sealed: all that is sent at once.
+const SEALED_EVERY: Duration = Duration::from_secs(10);
+
+/// The part of the store's size that the outbox of a fleet may take.
+const OUTBOX_PART: u64 = 4;
+
 /// How often it looks for something to do.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -43,6 +50,10 @@ const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60);
 pub(in crate::record) enum Message {
     /// Write now, and say when that was tried.
     Flush(SyncSender<()>),
+    /// The fleet has everything up to this piece of the outbox.
+    Taken(i64),
+    /// The fleet knows more of this store than it does itself.
+    BeginAnew,
     /// Write what there is, and end.
     Stop,
 }
@@ -83,6 +94,8 @@ pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     begun: Arc<AtomicBool>,
     housekeeping_due: Instant,
     reminder_due: Instant,
+    /// When the fleet's outbox is sealed next.
+    seal_due: Instant,
 }
 
 impl<S: DatabaseSource> StoreWriter<S> {
@@ -116,6 +129,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
             begun: Arc::default(),
             housekeeping_due: Instant::now(),
             reminder_due: Instant::now(),
+            seal_due: Instant::now() + SEALED_EVERY,
         };
         if let Err(error) = writer.reopen() {
             writer.fail(&error);
@@ -144,7 +158,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         }
         self.spill_waiting(written.is_ok());
         if written.is_ok()
-            && let Err(error) = self.run_housekeeping()
+            && let Err(error) = self.run_housekeeping().and_then(|()| self.keep_outbox(false))
         {
             self.fail(&error);
         }
@@ -204,6 +218,26 @@ impl<S: DatabaseSource> StoreWriter<S> {
         self.show_size()
     }
 
+    /// Seals what came together for the fleet, where it is time or `now`.
+    fn keep_outbox(&mut self, now: bool) -> Result<(), StoreError> {
+        let Some(database) = self.database.as_mut().filter(|_| self.options.is_shared) else { return Ok(()) };
+        if now || Instant::now() >= self.seal_due {
+            self.seal_due = Instant::now() + SEALED_EVERY;
+            while outbox::seal(database, self.taken)? {}
+            outbox::prune(database, self.options.max_bytes / OUTBOX_PART, self.taken)?;
+        }
+        Ok(())
+    }
+
+    /// Where it fails, the fleet says it again.
+    fn note_for_fleet(&mut self, note: impl FnOnce(&mut S::Database) -> Result<(), StoreError>) {
+        if let Some(database) = &mut self.database
+            && let Err(error) = note(database)
+        {
+            tracing::debug!("what the fleet has taken cannot be noted: {error}");
+        }
+    }
+
     fn run(mut self, tally: &Tally, messages: &Receiver<Message>) {
         let mut due = Instant::now() + INTERVAL;
         loop {
@@ -217,9 +251,15 @@ impl<S: DatabaseSource> StoreWriter<S> {
                 let error = StoreError::new(StoreErrorKind::Other, "a fault of the writer, please report it");
                 self.fail(&error);
             }
-            if let Ok(Message::Flush(done)) = message {
+            match message {
                 // Whoever asked may have stopped waiting.
-                let _ = done.try_send(());
+                Ok(Message::Flush(done)) => drop(done.try_send(())),
+                Ok(Message::Taken(mark)) => {
+                    let now = self.taken;
+                    self.note_for_fleet(|database| outbox::taken(database, mark, now));
+                }
+                Ok(Message::BeginAnew) => self.note_for_fleet(outbox::begin_anew),
+                _ => {}
             }
         }
     }

@@ -38,7 +38,7 @@ impl StoreReader {
     }
 }
 
-fn subject(words: &[&str]) -> Option<CountSubject> {
+pub(super) fn subject(words: &[&str]) -> Option<CountSubject> {
     let [site, client, crawler, purpose, proof] = *words else { return None };
     Some(CountSubject {
         site: site.into(),

@@ -59,6 +59,27 @@ pub struct ReadTotal {
     pub count: u64,
 }
 
+impl ReadTotal {
+    /// A read that another member of a fleet saw, in the words of the database; `sequence` is what it has for one. `None`
+    /// where a word is not known.
+    pub fn of_words(subject: &[&str], place: [&str; 3], rules: &str, sequence: u64) -> Option<Self> {
+        let [version, host, network] = place;
+        Some(Self {
+            subject: Arc::new(super::names::subject(subject)?),
+            host: host.into(),
+            network: non_empty(network).map(Into::into),
+            version: version.parse().ok()?,
+            rules: rules.parse().ok(),
+            in_force: SystemTime::UNIX_EPOCH,
+            sequence,
+            at: NoticeTime::default(),
+            first: SystemTime::UNIX_EPOCH,
+            last: SystemTime::UNIX_EPOCH,
+            count: 1,
+        })
+    }
+}
+
 /// What a gateway that starts takes up again.
 #[derive(Clone, Debug, Default)]
 pub struct StoredNotice {

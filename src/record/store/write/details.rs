@@ -1,7 +1,7 @@
 //! Events in full and readers: bounded for each subject, so that no client can fill the store.
 
 use super::SqlValue::{Integer, Text};
-use super::{OTHER, SqlValue, Writing};
+use super::{OTHER, SqlValue, SubjectRow, Writing};
 use crate::record::store::database::{Database, integer};
 use crate::record::store::error::StoreError;
 use crate::record::tally::{KeptEvent, ReadKey, SeenRead};
@@ -74,11 +74,11 @@ impl<D: Database> Writing<'_, D> {
         Ok(true)
     }
 
-    pub(super) fn read(&mut self, subject: i64, key: &ReadKey, read: SeenRead) -> Result<(), StoreError> {
+    pub(super) fn read(&mut self, who: &SubjectRow, key: &ReadKey, read: SeenRead) -> Result<(), StoreError> {
         let (version, rules) = (key.version.to_string(), key.rules.to_string());
         let values = |host, network| {
             [
-                Integer(subject),
+                Integer(who.id),
                 Text(&version),
                 Integer(key.in_force),
                 Text(host),
@@ -102,6 +102,7 @@ impl<D: Database> Writing<'_, D> {
             &values(&key.host, network),
         )?;
         if changed > 0 {
+            self.share_read(who, key, read, (&key.host, network));
             return Ok(());
         }
         let count = self.database.number(
@@ -109,7 +110,9 @@ impl<D: Database> Writing<'_, D> {
             &[subject, shown, in_force],
         )?;
         let has_room = count.unwrap_or_default() < READERS_PER_VERSION;
-        let values = if has_room { values(&key.host, network) } else { values(OTHER, "") };
+        let place = if has_room { (&*key.host, network) } else { (OTHER, "") };
+        let values = values(place.0, place.1);
+        self.share_read(who, key, read, place);
         self.database.run(
             "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules, sequence, at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
@@ -118,5 +121,14 @@ impl<D: Database> Writing<'_, D> {
             &values,
         )?;
         Ok(())
+    }
+
+    fn share_read(&mut self, who: &SubjectRow, key: &ReadKey, read: SeenRead, place: (&str, &str)) {
+        if let Some((shared, name)) = self.shared.as_mut().zip(who.name.clone()) {
+            let seen = read.seen;
+            let what = (key.rules.to_string().into(), seen.first, seen.last, seen.count, key.sequence);
+            let version = key.version.to_string().into();
+            shared.reads.push(((name, version, key.in_force, place.0.into(), place.1.into()), what));
+        }
     }
 }

@@ -54,6 +54,8 @@ impl<S: DatabaseSource> StoreWriter<S> {
             std::thread::sleep(Duration::from_millis(50));
             self.write_turn(tally);
         }
+        // Where it fails, the next start seals it.
+        let _ = self.keep_outbox(true);
         let is_clean = !self.has_waiting()
             && self.database.as_mut().is_some_and(|database| ends::clean(database, &self.process).is_ok());
         if !is_clean {

@@ -6,6 +6,7 @@ use crate::record::store::ends;
 use crate::record::store::error::StoreError;
 use crate::record::store::harm::StoreDamage;
 use crate::record::store::open::{DatabaseSource, OpenedStore};
+use crate::record::store::outbox;
 use crate::record::tally::micros;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -48,6 +49,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         if is_new {
             self.begun.store(true, Ordering::Relaxed);
         }
+        outbox::share(&mut database, self.options.is_shared)?;
         // Before this process notes when it wrote.
         self.clock.now(&mut database, micros(SystemTime::now()), true)?;
         self.database = Some(database);

@@ -1,0 +1,169 @@
+//! The sign of life of a member: what it says of itself, and what it is told of the others.
+
+use super::FleetError;
+use super::connect::within;
+use crate::record::{FileDigest, OfferedFiles, OwnFiles};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use tokio_postgres::Client;
+
+/// Ages of what was replaced are said anew after so many seconds, while they matter.
+const AGES: u64 = 3_600;
+
+/// What is told of a host without a file, where others have a digest.
+const NO_FILE: &str = "";
+
+/// What a member says.
+#[derive(Debug, Serialize)]
+pub(super) struct Beat<'a> {
+    pub(super) store: &'a str,
+    pub(super) name: &'a str,
+    pub(super) process: &'a str,
+    pub(super) started: i64,
+    pub(super) version: &'static str,
+    pub(super) lease: f64,
+    pub(super) joins: bool,
+    pub(super) applied: u64,
+    pub(super) generation: i64,
+    pub(super) error: Option<&'a str>,
+    pub(super) outbox: i64,
+    pub(super) outbox_since: i64,
+    revision: i64,
+    tables: &'a BTreeMap<Box<str>, Vec<&'a str>>,
+    past: &'a BTreeMap<Box<str>, u64>,
+    serving: &'a [(String, Option<String>)],
+    robots: BTreeMap<&'a str, String>,
+}
+
+/// What a member is told.
+#[derive(Debug, Deserialize)]
+pub(super) struct BeatAnswer {
+    pub(super) is_member: bool,
+    /// Another process of this gateway speaks for it.
+    #[serde(default)]
+    pub(super) is_replaced: bool,
+    pub(super) stamp: u64,
+    /// The time of day there, in microseconds.
+    #[serde(default)]
+    pub(super) now: i64,
+    /// The stamp of the member's own last word.
+    #[serde(default)]
+    pub(super) changed: u64,
+    #[serde(default)]
+    pub(super) revision: i64,
+    #[serde(default)]
+    pub(super) mark: i64,
+    #[serde(default)]
+    pub(super) generation: i64,
+    /// Up to where all others know; nothing where there are none.
+    #[serde(default)]
+    pub(super) floor: Option<u64>,
+    /// Whom the member's last word has not reached.
+    #[serde(default)]
+    pub(super) behind: Vec<String>,
+    /// Others whose word is new.
+    #[serde(default)]
+    pub(super) members: Vec<OtherMember>,
+    /// Others of which nothing was heard for seconds: store, beats and lease.
+    #[serde(default)]
+    pub(super) silent: Vec<(String, i64, f64)>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct OtherMember {
+    pub(super) store: Box<str>,
+    is_gone: bool,
+    tables: BTreeMap<Box<str>, Vec<Box<str>>>,
+    #[serde(default)]
+    pub(super) past: BTreeMap<Box<str>, u64>,
+}
+
+impl OtherMember {
+    /// What it serves or is about to serve; nothing of one that is gone.
+    pub(super) fn files(&self) -> OfferedFiles {
+        let file = |digest: &str| -> FileDigest { Some(digest.into()).filter(|_| digest != NO_FILE) };
+        let of_host = |(host, files): (_, &Vec<Box<str>>)| -> (Box<str>, _) {
+            (Box::clone(host), files.iter().map(|digest| file(digest)).collect())
+        };
+        if self.is_gone { OfferedFiles::new() } else { self.tables.iter().map(of_host).collect() }
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Debug)]
+pub(super) struct Speaker {
+    pub(super) name: String,
+    pub(super) process: String,
+    pub(super) started: i64,
+    pub(super) lease: std::time::Duration,
+}
+
+/// What else there is to say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BeatState {
+    pub(super) joins: bool,
+    pub(super) applied: u64,
+    pub(super) generation: i64,
+    pub(super) outbox: i64,
+    pub(super) outbox_since: i64,
+}
+
+/// A number for what is said: another one for other words. 48 bits of a digest.
+fn revision(tables: &BTreeMap<Box<str>, Vec<&str>>, past: &BTreeMap<Box<str>, u64>) -> i64 {
+    let ages: Vec<(&str, u64)> = past.iter().map(|(host, age)| (&**host, age / AGES)).collect();
+    let text = serde_json::to_vec(&(tables, ages)).unwrap_or_default();
+    let digest = Sha256::digest(text);
+    digest.iter().take(6).fold(0, |number, byte| (number << 8) | i64::from(*byte))
+}
+
+/// Speaks, and gives the answer with the revision of what was said.
+pub(super) async fn beat(
+    client: &Client,
+    who: &Speaker,
+    store: &str,
+    own: &OwnFiles,
+    state: BeatState,
+    known: i64,
+) -> Result<(BeatAnswer, i64), FleetError> {
+    let tables: BTreeMap<Box<str>, Vec<&str>> = own
+        .files
+        .iter()
+        .map(|(host, files)| {
+            (host.clone(), files.iter().map(|file| file.as_deref().unwrap_or(NO_FILE)).collect())
+        })
+        .collect();
+    let revision = revision(&tables, &own.replaced_ago);
+    // The files are as large as all the rest, and known where nothing has changed.
+    let is_news = state.joins || revision != known;
+    let robots = own.bytes.iter().filter(|_| is_news).map(|(name, bytes)| (&**name, STANDARD.encode(bytes)));
+    let said = Beat {
+        store,
+        name: &who.name,
+        process: &who.process,
+        started: who.started,
+        version: env!("CARGO_PKG_VERSION"),
+        lease: who.lease.as_secs_f64(),
+        joins: state.joins,
+        applied: state.applied,
+        generation: state.generation,
+        error: own.error.as_deref(),
+        outbox: state.outbox,
+        outbox_since: state.outbox_since,
+        revision,
+        tables: &tables,
+        past: &own.replaced_ago,
+        serving: &own.serving,
+        robots: robots.collect(),
+    };
+    let said = serde_json::to_string(&said).map_err(|error| FleetError::Local(error.to_string()))?;
+    let said = said.replace("\\u0000", "\\ufffd");
+    let sql = "SELECT robots_gateway.beat($1::text::jsonb)::text";
+    let heard: String = within(client.query_one(sql, &[&said])).await?.try_get(0)?;
+    let answer = serde_json::from_str(&heard).map_err(|error| {
+        FleetError::Schema(format!("the database of the fleet answers what is not understood: {error}"))
+    })?;
+    Ok((answer, revision))
+}

@@ -1,0 +1,61 @@
+//! What can go wrong with the fleet's database, in words that name no password.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Why the database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// It cannot be reached, or refuses.
+    #[error("{}", told(.0))]
+    Database(#[from] tokio_postgres::Error),
+    /// It does not answer.
+    #[error("the database of the fleet has not answered for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// It is set up for another version of this program, or not at all.
+    #[error("{0}")]
+    Schema(String),
+    /// Something on this machine is wrong: a file, the store.
+    #[error("{0}")]
+    Local(String),
+}
+
+/// The whole chain of causes, in one line, and what to do about the frequent ones.
+fn told(error: &tokio_postgres::Error) -> String {
+    let mut text = "the database of the fleet".to_owned();
+    let _ = match error.as_db_error() {
+        Some(refused) => write!(text, " refuses: {} ({})", refused.message(), refused.code().code()),
+        None => write!(text, ": {error}"),
+    };
+    let mut cause = error.source().filter(|_| error.as_db_error().is_none());
+    while let Some(error) = cause {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    if let Some(hint) = error.as_db_error().and_then(|refused| hint(refused.code().code())) {
+        let _ = write!(text, "; {hint}");
+    }
+    text
+}
+
+/// What an SQLSTATE calls for.
+fn hint(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "3F000" | "42P01" | "42883" => {
+            "`gatewayctl fleet init` sets it up, and brings it to the version of this program"
+        }
+        "42501" => "the user needs the role robots_gateway_member: GRANT robots_gateway_member TO USER",
+        "28P01" | "28000" => "see `password_file`, or PGPASSWORD, and pg_hba.conf",
+        "25006" => "it is read-only, as a standby is: `database` has to name the primary",
+        "53100" => "its disk is full",
+        _ => return None,
+    })
+}
+
+impl From<crate::record::StoreError> for FleetError {
+    fn from(error: crate::record::StoreError) -> Self {
+        Self::Local(error.to_string())
+    }
+}

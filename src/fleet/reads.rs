@@ -1,0 +1,57 @@
+//! Taking up what crawlers read at other members.
+
+use super::FleetError;
+use super::connect::within;
+use crate::record::{FleetLedger, ReadTotal};
+use tokio_postgres::{Client, Row};
+
+/// As many as a gateway remembers; the latest where there are more.
+const MOST: i64 = 65_536;
+
+/// Where the news of reads were left off.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReadsTaken {
+    /// The transaction before which all are known.
+    before: String,
+    /// The part of a stamp that changes when a standby is promoted: transactions are numbered anew then.
+    timeline: u64,
+}
+
+impl ReadsTaken {
+    /// Takes up what is new. Transactions that are still under way are waited for: none is passed over.
+    pub(super) async fn take(
+        &mut self,
+        client: &Client,
+        store: &str,
+        stamp: u64,
+        ledger: &dyn FleetLedger,
+    ) -> Result<(), FleetError> {
+        let timeline = stamp >> 40;
+        if self.before.is_empty() || self.timeline != timeline {
+            "0".clone_into(&mut self.before);
+        }
+        let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
+        let end: String = within(client.query_one(sql, &[])).await?.try_get(0)?;
+        let rows = within(client.query(READS, &[&self.before, &end, &store, &MOST])).await?;
+        let reads: Vec<ReadTotal> =
+            rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
+        if !reads.is_empty() {
+            ledger.learn_reads(reads);
+        }
+        (self.before, self.timeline) = (end, timeline);
+        Ok(())
+    }
+}
+
+const READS: &str = "SELECT site, client, crawler, purpose, proof, version, host, network, rules, stamp
+    FROM robots_gateway.read JOIN robots_gateway.subject ON subject.id = read.subject
+    WHERE noted >= $1::text::xid8 AND noted < $2::text::xid8 AND store <> $3 ORDER BY stamp DESC LIMIT $4";
+
+/// `None` where a word is not known: another version of the program wrote it.
+fn read(row: &Row) -> Result<Option<ReadTotal>, FleetError> {
+    let word = |column: usize| row.try_get::<_, &str>(column);
+    let subject = [word(0)?, word(1)?, word(2)?, word(3)?, word(4)?];
+    let stamp: i64 = row.try_get(9)?;
+    let stamp = u64::try_from(stamp).unwrap_or_default();
+    Ok(ReadTotal::of_words(&subject, [word(5)?, word(6)?, word(7)?], word(8)?, stamp))
+}

@@ -1,0 +1,455 @@
+-- Schema 1. Members call functions and read; no member writes a table. Instants are microseconds since 1970 (UTC),
+-- starts and days are seconds since 1970 (UTC), as in the stores of the members.
+
+CREATE SCHEMA robots_gateway;
+REVOKE ALL ON SCHEMA robots_gateway FROM PUBLIC;
+
+-- One row. `stamp` numbers everything that happens to versions and members, in the order in which it is committed.
+CREATE TABLE robots_gateway.fleet (
+    is_one    boolean PRIMARY KEY DEFAULT true CHECK (is_one),
+    schema    integer NOT NULL,
+    stamp     bigint NOT NULL DEFAULT 0,
+    retention interval NOT NULL DEFAULT '90 days',
+    kept_on   date
+);
+INSERT INTO robots_gateway.fleet (schema) VALUES (1);
+
+-- The members, by the ids of their stores. `tables` says which files a member serves or is about to serve, by host;
+-- `changed` is the stamp at which that last changed; up to the stamp `applied` the member knows everything.
+CREATE TABLE robots_gateway.member (
+    store        text PRIMARY KEY,
+    role         name NOT NULL DEFAULT session_user,
+    name         text NOT NULL,
+    process      text NOT NULL,
+    started      bigint NOT NULL,
+    version      text NOT NULL,
+    beats        bigint NOT NULL DEFAULT 0,
+    seen         timestamptz NOT NULL,
+    lease        interval NOT NULL,
+    gone         timestamptz,
+    gone_because text,
+    generation   bigint NOT NULL DEFAULT 0,
+    error        text,
+    outbox       bigint NOT NULL DEFAULT 0,
+    outbox_since bigint NOT NULL DEFAULT 0,
+    revision     bigint NOT NULL DEFAULT 0,
+    tables       jsonb NOT NULL DEFAULT '{}',
+    past         jsonb NOT NULL DEFAULT '{}',
+    serving      jsonb NOT NULL DEFAULT '[]',
+    changed      bigint NOT NULL DEFAULT 0,
+    applied      bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 40);
+
+-- How far the batches of each store are counted: up to the piece with this number.
+CREATE TABLE robots_gateway.writer (
+    store    text PRIMARY KEY,
+    role     name NOT NULL DEFAULT session_user,
+    sequence bigint NOT NULL,
+    taken    timestamptz NOT NULL,
+    -- Pieces that were lost before they could be counted, and when that was found.
+    skipped  bigint NOT NULL DEFAULT 0,
+    skipped_at timestamptz
+) WITH (fillfactor = 40);
+
+CREATE TABLE robots_gateway.subject (
+    id      uuid PRIMARY KEY,
+    site    text NOT NULL,
+    client  text NOT NULL,
+    crawler text NOT NULL,
+    purpose text NOT NULL,
+    proof   text NOT NULL
+);
+CREATE TABLE robots_gateway.decision (
+    id      uuid PRIMARY KEY,
+    kind    text NOT NULL,
+    action  text NOT NULL,
+    notice  text NOT NULL,
+    version text NOT NULL,
+    tokens  text NOT NULL,
+    rule    text NOT NULL,
+    line    integer NOT NULL
+);
+
+-- Counts by minute, hour or day (span in seconds). Members write to one of 16 slots each, so that they rarely wait for
+-- one another; the sum over all slots and spans is exact. A partition is a day.
+CREATE TABLE robots_gateway.rollup (
+    span     integer NOT NULL,
+    start    bigint NOT NULL,
+    subject  uuid NOT NULL,
+    decision uuid NOT NULL,
+    slot     smallint NOT NULL,
+    count    bigint NOT NULL,
+    PRIMARY KEY (start, span, subject, decision, slot)
+) PARTITION BY RANGE (start);
+CREATE TABLE robots_gateway.presence (
+    day     bigint NOT NULL,
+    subject uuid NOT NULL,
+    slot    smallint NOT NULL,
+    first   bigint NOT NULL,
+    last    bigint NOT NULL,
+    PRIMARY KEY (day, subject, slot)
+) PARTITION BY RANGE (day);
+CREATE TABLE robots_gateway.path (
+    day        bigint NOT NULL,
+    subject    uuid NOT NULL,
+    target     text NOT NULL,
+    slot       smallint NOT NULL,
+    allowed    bigint NOT NULL,
+    violations bigint NOT NULL,
+    stale      bigint NOT NULL,
+    variants   bigint NOT NULL,
+    spoofed    bigint NOT NULL,
+    refused    bigint NOT NULL,
+    PRIMARY KEY (day, subject, target, slot)
+) PARTITION BY RANGE (day);
+
+-- Who read which version where. `stamp` is one that had been given before the last of these reads; `noted` is the
+-- transaction that last brought news of them.
+CREATE TABLE robots_gateway.read (
+    store    text NOT NULL,
+    subject  uuid NOT NULL,
+    version  text NOT NULL,
+    in_force bigint NOT NULL,
+    host     text NOT NULL,
+    network  text NOT NULL,
+    rules    text NOT NULL,
+    first    bigint NOT NULL,
+    last     bigint NOT NULL,
+    count    bigint NOT NULL,
+    stamp    bigint NOT NULL,
+    noted    xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    PRIMARY KEY (store, subject, version, in_force, host, network)
+);
+CREATE INDEX read_noted ON robots_gateway.read (noted);
+
+-- Files of robots.txt by their SHA-256, and when which of them was in force at a site of a member.
+CREATE TABLE robots_gateway.robots (
+    sha256 text PRIMARY KEY,
+    bytes  text NOT NULL, -- base64
+    used   date NOT NULL DEFAULT current_date
+);
+CREATE TABLE robots_gateway.version (
+    store  text NOT NULL,
+    site   text NOT NULL,
+    sha256 text NOT NULL,
+    since  bigint NOT NULL,
+    until  bigint NOT NULL,
+    PRIMARY KEY (store, site, since, sha256)
+);
+
+-- What is missing, and where reads may have gone unseen.
+CREATE TABLE robots_gateway.loss (
+    start bigint NOT NULL,
+    span  bigint NOT NULL,
+    kind  text NOT NULL,
+    slot  smallint NOT NULL,
+    count bigint NOT NULL,
+    PRIMARY KEY (start, span, kind, slot)
+);
+CREATE TABLE robots_gateway.unclean (
+    store text NOT NULL,
+    since bigint NOT NULL,
+    until bigint NOT NULL,
+    PRIMARY KEY (store, since, until)
+);
+CREATE TABLE robots_gateway.unseen_reads (
+    store  text NOT NULL,
+    site   text NOT NULL,
+    reason text NOT NULL,
+    first  bigint NOT NULL,
+    last   bigint NOT NULL,
+    PRIMARY KEY (store, site, reason, first)
+);
+
+-- What was published: each generation is a whole document.
+CREATE TABLE robots_gateway.generation (
+    number    bigint PRIMARY KEY,
+    stamp     bigint NOT NULL,
+    published timestamptz NOT NULL,
+    by        name NOT NULL DEFAULT session_user,
+    document  text NOT NULL,
+    signature text NOT NULL
+);
+
+-- Stamps of a database that was promoted or restored are later than every one that was given before.
+CREATE FUNCTION robots_gateway.stamp_floor() RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+    SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint << 40
+$$;
+CREATE FUNCTION robots_gateway.stamp() RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+    SELECT greatest(stamp, robots_gateway.stamp_floor()) FROM robots_gateway.fleet
+$$;
+-- The row stays locked until the transaction ends, so that stamps become visible in their order.
+CREATE FUNCTION robots_gateway.next_stamp() RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+    UPDATE robots_gateway.fleet SET stamp = greatest(stamp, robots_gateway.stamp_floor()) + 1 RETURNING stamp
+$$;
+
+CREATE FUNCTION robots_gateway.slot(store text) RETURNS smallint
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$ SELECT (hashtext(store) & 15)::smallint $$;
+
+-- A partition for each table and day, made when it is needed first.
+CREATE FUNCTION robots_gateway.need_day(start bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+    low bigint := start - mod(start, 86400);
+    part text;
+BEGIN
+    FOREACH part IN ARRAY ARRAY['rollup', 'presence', 'path'] LOOP
+        IF to_regclass(format('robots_gateway.%s_%s', part, low)) IS NULL THEN
+            PERFORM pg_advisory_xact_lock(hashtext('robots_gateway.need_day'));
+            EXECUTE format(
+                'CREATE TABLE IF NOT EXISTS robots_gateway.%I PARTITION OF robots_gateway.%I FOR VALUES FROM (%s) TO (%s)',
+                part || '_' || low, part, low, low + 86400);
+        END IF;
+    END LOOP;
+END $$;
+
+-- Takes a batch of a store: moves its mark from the piece before `first` to `last`, and counts the rows only if it did.
+-- Gives the mark.
+CREATE FUNCTION robots_gateway.take(p_store text, p_first bigint, p_last bigint, p_rows jsonb) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    own smallint := robots_gateway.slot(p_store);
+    item jsonb;
+    mark bigint;
+BEGIN
+    INSERT INTO robots_gateway.writer (store, sequence, taken) VALUES (p_store, 0, clock_timestamp())
+    ON CONFLICT DO NOTHING;
+    UPDATE robots_gateway.writer SET sequence = p_last, taken = clock_timestamp()
+    WHERE store = p_store AND sequence = p_first - 1 AND p_last >= p_first AND role = session_user;
+    IF NOT FOUND THEN
+        SELECT sequence INTO mark FROM robots_gateway.writer WHERE store = p_store AND role = session_user;
+        IF mark IS NULL THEN
+            RAISE EXCEPTION 'store % belongs to another role', p_store USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        RETURN mark;
+    END IF;
+    PERFORM robots_gateway.need_day(days.start) FROM (
+        SELECT DISTINCT (e->0->>1)::bigint / 86400 * 86400 AS start FROM jsonb_array_elements(p_rows->'rollups') e
+        UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'presence') e
+        UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'paths') e) AS days;
+    INSERT INTO robots_gateway.subject (id, site, client, crawler, purpose, proof)
+    SELECT key::uuid, value->>0, value->>1, value->>2, value->>3, value->>4
+    FROM jsonb_each(p_rows->'subjects') ORDER BY key ON CONFLICT DO NOTHING;
+    INSERT INTO robots_gateway.decision (id, kind, action, notice, version, tokens, rule, line)
+    SELECT key::uuid, value->0->>0, value->0->>1, value->0->>2, value->0->>3, value->0->>4, value->0->>5,
+        (value->>1)::bigint::integer
+    FROM jsonb_each(p_rows->'decisions') ORDER BY key ON CONFLICT DO NOTHING;
+    INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)
+    SELECT (e->0->>0)::integer, (e->0->>1)::bigint, (e->0->>2)::uuid, (e->0->>3)::uuid, own, (e->>1)::bigint
+    FROM jsonb_array_elements(p_rows->'rollups') e ORDER BY 2, 1, 3, 4
+    ON CONFLICT (start, span, subject, decision, slot) DO UPDATE SET count = known.count + excluded.count;
+    INSERT INTO robots_gateway.presence AS known (day, subject, slot, first, last)
+    SELECT (e->0->>0)::bigint, (e->0->>1)::uuid, own, (e->1->>0)::bigint, (e->1->>1)::bigint
+    FROM jsonb_array_elements(p_rows->'presence') e ORDER BY 1, 2
+    ON CONFLICT (day, subject, slot) DO UPDATE
+    SET first = least(known.first, excluded.first), last = greatest(known.last, excluded.last)
+    WHERE known.first > excluded.first OR known.last < excluded.last;
+    INSERT INTO robots_gateway.path AS known
+        (day, subject, target, slot, allowed, violations, stale, variants, spoofed, refused)
+    SELECT (e->0->>0)::bigint, (e->0->>1)::uuid, e->0->>2, own, (e->1->>0)::bigint, (e->1->>1)::bigint,
+        (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint, (e->1->>5)::bigint
+    FROM jsonb_array_elements(p_rows->'paths') e ORDER BY 1, 2, 3
+    ON CONFLICT (day, subject, target, slot) DO UPDATE SET allowed = known.allowed + excluded.allowed,
+        violations = known.violations + excluded.violations, stale = known.stale + excluded.stale,
+        variants = known.variants + excluded.variants, spoofed = known.spoofed + excluded.spoofed,
+        refused = known.refused + excluded.refused;
+    INSERT INTO robots_gateway.read AS known
+        (store, subject, version, in_force, host, network, rules, first, last, count, stamp)
+    SELECT p_store, (e->0->>0)::uuid, e->0->>1, (e->0->>2)::bigint, e->0->>3, e->0->>4, e->1->>0,
+        (e->1->>1)::bigint, (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint
+    FROM jsonb_array_elements(p_rows->'reads') e ORDER BY 2, 3, 4, 5, 6
+    ON CONFLICT (store, subject, version, in_force, host, network) DO UPDATE
+    SET first = least(known.first, excluded.first), last = greatest(known.last, excluded.last),
+        count = known.count + excluded.count, rules = excluded.rules, stamp = greatest(known.stamp, excluded.stamp),
+        noted = CASE WHEN excluded.stamp > known.stamp THEN excluded.noted ELSE known.noted END;
+    INSERT INTO robots_gateway.robots (sha256, bytes)
+    SELECT key, value #>> '{}' FROM jsonb_each(p_rows->'robots') ORDER BY key
+    ON CONFLICT (sha256) DO UPDATE SET used = current_date WHERE robots.used < current_date;
+    FOR item IN SELECT e FROM jsonb_array_elements(p_rows->'versions') e LOOP
+        UPDATE robots_gateway.version SET until = greatest(since, (item->>2)::bigint)
+        WHERE store = p_store AND site = item->>0 AND until = 0;
+        INSERT INTO robots_gateway.version (store, site, sha256, since, until)
+        VALUES (p_store, item->>0, item->>1, (item->>2)::bigint, (item->>3)::bigint) ON CONFLICT DO NOTHING;
+    END LOOP;
+    INSERT INTO robots_gateway.loss AS known (start, span, kind, slot, count)
+    SELECT (e->0->>0)::bigint, (e->0->>1)::bigint, e->0->>2, own, (e->>1)::bigint
+    FROM jsonb_array_elements(p_rows->'losses') e ORDER BY 1, 2, 3
+    ON CONFLICT (start, span, kind, slot) DO UPDATE SET count = known.count + excluded.count;
+    INSERT INTO robots_gateway.unseen_reads AS known (store, site, reason, first, last)
+    SELECT p_store, e->0->>0, e->0->>1, (e->1->>0)::bigint, (e->1->>1)::bigint
+    FROM jsonb_array_elements(p_rows->'unseen') e
+    ON CONFLICT (store, site, reason, first) DO UPDATE SET last = greatest(known.last, excluded.last);
+    INSERT INTO robots_gateway.unclean (store, since, until)
+    SELECT p_store, (e->>0)::bigint, (e->>1)::bigint FROM jsonb_array_elements(p_rows->'unclean') e ON CONFLICT DO NOTHING;
+    RETURN p_last;
+END $$;
+
+-- The mark of a store; 0 of one that was never here.
+CREATE FUNCTION robots_gateway.mark(p_store text) RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+    SELECT coalesce((SELECT sequence FROM robots_gateway.writer WHERE store = p_store), 0)
+$$;
+
+-- Pieces up to before `first` are gone for good: the mark is moved on, and that they are missing is noted.
+CREATE FUNCTION robots_gateway.skip(p_store text, p_first bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    INSERT INTO robots_gateway.writer (store, sequence, taken) VALUES (p_store, 0, clock_timestamp())
+    ON CONFLICT DO NOTHING;
+    UPDATE robots_gateway.writer SET skipped = skipped + (p_first - 1 - sequence), skipped_at = clock_timestamp(),
+        sequence = p_first - 1
+    WHERE store = p_store AND sequence < p_first - 1 AND role = session_user;
+    RETURN robots_gateway.mark(p_store);
+END $$;
+
+-- A sign of life of a member, once a second: takes what it says of itself, gives what it has to know of the others.
+CREATE FUNCTION robots_gateway.beat(p jsonb) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    own robots_gateway.member;
+    known bigint;
+BEGIN
+    SELECT * INTO own FROM robots_gateway.member WHERE store = p->>'store' FOR UPDATE;
+    IF own.role <> session_user THEN
+        RAISE EXCEPTION 'store % belongs to another role', p->>'store' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    IF (own.store IS NULL OR own.gone IS NOT NULL) AND NOT (p->>'joins')::boolean THEN
+        RETURN jsonb_build_object('is_member', false, 'stamp', robots_gateway.stamp());
+    END IF;
+    -- A process that is being replaced does not speak for the one that replaces it.
+    IF own.gone IS NULL AND own.started > (p->>'started')::bigint AND own.process <> p->>'process' THEN
+        RETURN jsonb_build_object('is_member', true, 'is_replaced', true, 'stamp', robots_gateway.stamp());
+    END IF;
+    IF own.store IS NULL OR own.gone IS NOT NULL OR own.revision <> (p->>'revision')::bigint THEN
+        INSERT INTO robots_gateway.robots (sha256, bytes)
+        SELECT key, value #>> '{}' FROM jsonb_each(p->'robots') ORDER BY key
+        ON CONFLICT (sha256) DO UPDATE SET used = current_date WHERE robots.used < current_date;
+        known := robots_gateway.next_stamp();
+        INSERT INTO robots_gateway.member AS old
+            (store, name, process, started, version, seen, lease, revision, tables, past, changed)
+        VALUES (p->>'store', p->>'name', p->>'process', (p->>'started')::bigint, p->>'version', clock_timestamp(),
+            make_interval(secs => (p->>'lease')::double precision), (p->>'revision')::bigint, p->'tables', p->'past', known)
+        ON CONFLICT (store) DO UPDATE SET revision = excluded.revision, tables = excluded.tables,
+            past = excluded.past, changed = excluded.changed,
+            applied = CASE WHEN old.gone IS NULL THEN old.applied ELSE 0 END, gone = NULL, gone_because = NULL;
+        NOTIFY robots_gateway;
+    ELSE
+        -- Nothing that others wait for is lost with the last moment of a database.
+        SET LOCAL synchronous_commit = off;
+    END IF;
+    UPDATE robots_gateway.member SET name = p->>'name', process = p->>'process', started = (p->>'started')::bigint,
+        version = p->>'version', beats = beats + 1, seen = clock_timestamp(),
+        lease = make_interval(secs => (p->>'lease')::double precision), generation = (p->>'generation')::bigint,
+        error = p->>'error', outbox = (p->>'outbox')::bigint, outbox_since = (p->>'outbox_since')::bigint,
+        serving = p->'serving', applied = (p->>'applied')::bigint
+    WHERE store = p->>'store' RETURNING * INTO own;
+    known := robots_gateway.stamp();
+    RETURN jsonb_build_object(
+        'is_member', true,
+        'stamp', known,
+        'now', (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+        'changed', own.changed,
+        'revision', own.revision,
+        'mark', robots_gateway.mark(own.store),
+        'generation', (SELECT coalesce(max(number), 0) FROM robots_gateway.generation),
+        'floor', (SELECT min(applied) FROM robots_gateway.member WHERE gone IS NULL AND store <> own.store),
+        'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
+            WHERE gone IS NULL AND store <> own.store AND applied < own.changed),
+        'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
+                'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past)), '[]') FROM robots_gateway.member
+            WHERE changed > own.applied AND store <> own.store),
+        'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM lease))), '[]')
+            FROM robots_gateway.member
+            WHERE gone IS NULL AND store <> own.store AND seen < clock_timestamp() - interval '3 seconds'));
+END $$;
+
+-- A member stops serving: cleanly, because its lease ran out by the clock of another one, or by the operator's word.
+CREATE FUNCTION robots_gateway.leave(p_store text, p_process text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
+        changed = robots_gateway.next_stamp()
+    WHERE store = p_store AND process = p_process AND gone IS NULL AND role = session_user;
+    NOTIFY robots_gateway;
+END $$;
+CREATE FUNCTION robots_gateway.expire(p_store text, p_beats bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'silent', tables = '{}',
+        changed = robots_gateway.next_stamp()
+    WHERE store = p_store AND beats = p_beats AND gone IS NULL;
+END $$;
+CREATE FUNCTION robots_gateway.forget(p_name text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    UPDATE robots_gateway.member SET gone = coalesce(gone, clock_timestamp()), gone_because = 'forgotten',
+        tables = '{}', changed = robots_gateway.next_stamp()
+    WHERE name = p_name AND gone_because IS DISTINCT FROM 'forgotten';
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    NOTIFY robots_gateway;
+    RETURN forgotten;
+END $$;
+
+-- Minutes older than 48 hours become hours, and what is older than the retention goes: once a day, by whoever asks first.
+CREATE FUNCTION robots_gateway.keep_house() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    today bigint := extract(epoch FROM date_trunc('day', now() AT TIME ZONE 'UTC'))::bigint;
+    oldest bigint;
+    part record;
+BEGIN
+    UPDATE robots_gateway.fleet SET kept_on = current_date WHERE kept_on IS DISTINCT FROM current_date;
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT today - extract(epoch FROM retention)::bigint INTO oldest FROM robots_gateway.fleet;
+    FOR part IN
+        SELECT child.relname AS name, substring(child.relname FROM '_(-?[0-9]+)$')::bigint AS start
+        FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid
+        WHERE inhparent IN ('robots_gateway.rollup'::regclass, 'robots_gateway.presence'::regclass,
+            'robots_gateway.path'::regclass)
+    LOOP
+        IF part.start + 86400 <= oldest THEN
+            EXECUTE format('DROP TABLE robots_gateway.%I', part.name);
+        END IF;
+    END LOOP;
+    WITH minutes AS (
+        DELETE FROM robots_gateway.rollup WHERE span = 60 AND start < today - 172800 RETURNING *)
+    INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)
+    SELECT 3600, start / 3600 * 3600, subject, decision, slot, sum(count) FROM minutes GROUP BY 2, 3, 4, 5
+    ON CONFLICT (start, span, subject, decision, slot) DO UPDATE SET count = known.count + excluded.count;
+    DELETE FROM robots_gateway.read WHERE last < oldest * 1000000
+        AND version NOT IN (SELECT left(sha256, 12) FROM robots_gateway.version WHERE until = 0);
+    DELETE FROM robots_gateway.version WHERE until > 0 AND until < oldest * 1000000;
+    DELETE FROM robots_gateway.unseen_reads WHERE last < oldest * 1000000;
+    DELETE FROM robots_gateway.loss WHERE start + span < oldest;
+    DELETE FROM robots_gateway.unclean WHERE until < oldest * 1000000;
+    DELETE FROM robots_gateway.robots WHERE used < current_date - 8
+        AND sha256 NOT IN (SELECT sha256 FROM robots_gateway.version);
+    DELETE FROM robots_gateway.member WHERE gone < now() - interval '30 days';
+END $$;
+
+-- Publishes the generation that follows the last one.
+CREATE FUNCTION robots_gateway.publish(p_number bigint, p_document text, p_signature text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    INSERT INTO robots_gateway.generation (number, stamp, published, document, signature)
+    SELECT p_number, robots_gateway.next_stamp(), clock_timestamp(), p_document, p_signature
+    WHERE p_number = (SELECT coalesce(max(number), 0) + 1 FROM robots_gateway.generation);
+    NOTIFY robots_gateway;
+    RETURN (SELECT max(number) FROM robots_gateway.generation);
+END $$;
+
+-- Every function is open to everybody when it is made.
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA robots_gateway FROM PUBLIC;
+GRANT USAGE ON SCHEMA robots_gateway TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA robots_gateway
+    TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
+GRANT EXECUTE ON FUNCTION robots_gateway.take(text, bigint, bigint, jsonb), robots_gateway.mark(text),
+    robots_gateway.skip(text, bigint), robots_gateway.beat(jsonb), robots_gateway.leave(text, text),
+    robots_gateway.expire(text, bigint), robots_gateway.keep_house() TO robots_gateway_member;
+GRANT EXECUTE ON FUNCTION robots_gateway.forget(text), robots_gateway.publish(bigint, text, text)
+    TO robots_gateway_publisher;

@@ -1,0 +1,151 @@
+//! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
+
+use super::{Policy, ReloadResult, Reloader, ReportedFault, Trigger};
+use crate::record::{FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How long a reload waits until the other members know what it is about to serve: twice their pulse.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The same of a start.
+const START_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a policy serves.
+fn offered(policy: &Policy) -> OfferedFiles {
+    let table = super::history::table(policy);
+    table.into_iter().map(|(host, file)| (host, BTreeSet::from([file]))).collect()
+}
+
+fn bytes(policy: &Policy) -> BTreeMap<Box<str>, Vec<u8>> {
+    let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
+    files.map(|file| (file.digest.clone(), file.bytes.clone())).collect()
+}
+
+/// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
+/// same.
+pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
+    let policy = reloader.current();
+    let served = standing.offer(offered(&policy), BTreeMap::new(), START_PATIENCE);
+    standing.serves(offered(&policy));
+    if let Err(behind) = served {
+        tracing::warn!(
+            behind = behind.join(", "),
+            "robots.txt is served before every member of the fleet knows of it: they could not be asked in {} s",
+            START_PATIENCE.as_secs()
+        );
+    }
+}
+
+impl Reloader {
+    /// Offers what a policy is about to serve to the fleet; the fault that holds it up where the others do not know of it
+    /// yet.
+    pub(super) fn offered(&self, next: &Policy) -> Result<(), ReportedFault> {
+        let standing = &self.reads.fleet;
+        standing.offer(offered(next), bytes(next), Duration::ZERO).map_err(|behind| {
+            let whom = match behind.len() {
+                0 => "the database of the fleet, which cannot be asked".to_owned(),
+                1..=4 => behind.join(", "),
+                more => format!("{} and {} more", behind.iter().take(3).cloned().collect::<Vec<_>>().join(", "), more - 3),
+            };
+            let message = format!(
+                "a robots.txt that changed waits for {whom}: it is served by itself once every member of the fleet knows \
+                 of it or its lease has run out; `gatewayctl fleet forget NAME` has it wait for that member no longer"
+            );
+            let path = next.config.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+            ReportedFault { path, line: None, column: None, message }
+        })
+    }
+}
+
+impl Reloader {
+    /// Whether something waits for the others.
+    pub(super) fn waits_for_fleet(&self) -> bool {
+        self.reads.fleet.wanted().is_some()
+    }
+
+    /// Waits a little until the others know of it.
+    pub(super) fn wait_for_fleet(&self) {
+        if let Some((wanted, bytes)) = self.reads.fleet.wanted() {
+            // Whether they do is seen when it is offered again.
+            let _ = self.reads.fleet.offer(wanted, bytes, PATIENCE);
+        }
+    }
+}
+
+impl FleetLedger for Reloader {
+    fn stamp(&self) -> u64 {
+        self.history.fleet_stamp()
+    }
+
+    fn stamp_of(&self, sequence: u64) -> u64 {
+        self.history.fleet_stamp_of(sequence)
+    }
+
+    fn own(&self) -> OwnFiles {
+        let policy = self.current();
+        // What is in the ledger and not in force yet, others cannot know to be over.
+        let covers = policy.hosts().slots().iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
+        let (mut files, mut known) = (offered(&policy), bytes(&policy));
+        if let Some((wanted, wanted_bytes)) = self.reads.fleet.wanted() {
+            for (host, wanted) in wanted {
+                files.entry(host).or_default().extend(wanted);
+            }
+            known.extend(wanted_bytes);
+        }
+        let (now, period) = (policy.clock.now(), policy.config.period);
+        let ago = |slot: &super::HostSlot| {
+            let long = period.notice.as_secs().saturating_mul(2);
+            let last = slot.rules.last_replacement();
+            let ago = last.map_or(long, |last| last.map_or(0, |at| now.since(at).as_secs()));
+            (slot.pattern.clone(), ago)
+        };
+        let slots = policy.hosts().slots().iter().filter(|slot| slot.site.is_some());
+        let error = self.last().and_then(|last| last.faults().next().map(ToString::to_string));
+        OwnFiles {
+            files,
+            bytes: known,
+            replaced_ago: slots.map(ago).collect(),
+            covers,
+            serving: policy
+                .sites()
+                .iter()
+                .map(|site| (site.config.name.clone(), site.version().map(|id| id.to_string())))
+                .collect(),
+            error,
+        }
+    }
+
+    fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
+        self.history.missing(files)
+    }
+
+    fn learn(&self, news: FleetNews) -> bool {
+        let Some(_turn) = self.turn.take(Duration::from_secs(1)) else { return false };
+        if !self.history.learn(&self.current(), news) {
+            return false;
+        }
+        self.apply_history();
+        true
+    }
+
+    fn learn_reads(&self, mut reads: Vec<ReadTotal>) {
+        let now = self.current().clock.now();
+        for read in &mut reads {
+            read.sequence = self.history.entry_before(read.sequence);
+            // It counts from `settle` after it is known here, which is later than it was.
+            read.at = now;
+        }
+        self.reads.restore(&reads, |_| None);
+    }
+
+    fn go_on(&self) {
+        if self.reads.fleet.may_go_on()
+            && let Ok(report) = self.reload(Trigger::Fleet, false)
+            && report.result == ReloadResult::Refused
+        {
+            // It is told by the reload itself. What it is refused for now has nothing to do with the fleet.
+            self.reads.fleet.withdraw();
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What other members of a fleet served, in the past of hosts.
+//!
+//! To a host's history a member is one process for each file that it serves or is about to serve: until the last of them
+//! ceases to, a version is held by everybody. Members know of each other by stamps, which the database gives in one
+//! order; entries of the ledger know up to which stamp they came, and so reads that another member saw find their place
+//! among this ledger's entries. That place is never later than the truth, and what was learnt late is replaced late: not
+//! to know enough only excuses.
+
+use super::past::{Past, patterns};
+use super::{HistoryState, NoticeHistory, WORTH_WRITING};
+use crate::decide::Moment;
+use crate::policy::Policy;
+use crate::record::{BeforeEntry, FileDigest, FleetNews, LedgerChange, OfferedFiles};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+/// What is known of the other members.
+#[derive(Debug, Default)]
+pub(in crate::policy) struct FleetPast {
+    members: BTreeMap<Box<str>, MemberPast>,
+    /// A stamp, the entry that it came with, and the last entry that came before it for certain: rising.
+    stamps: Vec<NotedStamp>,
+    /// The last entry that says what processes of this folder serve.
+    pub(super) last_own: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct NotedStamp {
+    stamp: u64,
+    entry: u64,
+    before: u64,
+}
+
+#[derive(Debug, Default)]
+struct MemberPast {
+    files: OfferedFiles,
+    /// What the history of hosts calls the member as far as it serves a file.
+    numbers: HashMap<FileDigest, u32>,
+}
+
+/// The files that a table has for the hosts of a pattern; `None` where it does not serve them.
+fn offered<'a>(files: &'a OfferedFiles, pattern: &str) -> Option<&'a BTreeSet<FileDigest>> {
+    patterns(pattern).find_map(|pattern| files.get(&*pattern))
+}
+
+impl FleetPast {
+    /// The files that members serve.
+    pub(super) fn files(&self) -> impl Iterator<Item = &FileDigest> {
+        self.members.values().flat_map(|member| member.files.values()).flatten()
+    }
+
+    /// Whether a member names a pattern.
+    pub(super) fn names(&self, pattern: &str) -> bool {
+        self.members.values().any(|member| member.files.contains_key(pattern))
+    }
+
+    /// The members that serve something.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Box<str>> {
+        self.members.keys()
+    }
+
+    /// The last stamp that is noted; 0 where there is none.
+    pub(super) fn stamp(&self) -> u64 {
+        self.stamps.last().map_or(0, |noted| noted.stamp)
+    }
+
+    /// A stamp that had been given before anything that came after an entry.
+    pub(super) fn stamp_of(&self, sequence: u64) -> u64 {
+        let noted = self.stamps.iter().rev().find(|noted| noted.entry <= sequence);
+        noted.map_or(0, |noted| noted.stamp)
+    }
+
+    /// The last entry that certainly came before what came after `stamp`; 0 where there is none.
+    pub(super) fn entry_before(&self, stamp: u64) -> u64 {
+        let noted = self.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
+        noted.map_or(0, |noted| noted.before)
+    }
+
+    fn note(&mut self, stamp: u64, covers: u64, entry: u64) {
+        // A database that was set back gives stamps again: those before say nothing any more.
+        self.stamps.retain(|noted| noted.stamp < stamp);
+        let before = if self.last_own > covers { covers } else { entry };
+        self.stamps.push(NotedStamp { stamp, entry, before });
+        // As many changes in a day are none that anybody makes.
+        if self.stamps.len() > 4_096 {
+            self.stamps.drain(..1_024);
+        }
+    }
+}
+
+impl Past {
+    pub(super) fn learn(
+        &mut self,
+        stamp: u64,
+        covers: u64,
+        members: &BTreeMap<Box<str>, OfferedFiles>,
+        moment: Moment,
+    ) {
+        for (member, files) in members {
+            self.learn_of(member, files, moment);
+        }
+        for past in self.hosts.values_mut() {
+            past.history.note(moment);
+        }
+        self.fleet.note(stamp, covers, moment.sequence);
+    }
+
+    fn learn_of(&mut self, member: &str, files: &OfferedFiles, moment: Moment) {
+        self.add_hosts(files.keys(), member, moment);
+        let mut known = self.fleet.members.remove(member).unwrap_or_default();
+        for file in files.values().flatten() {
+            if !known.numbers.contains_key(file) {
+                self.numbers += 1;
+                known.numbers.insert(file.clone(), self.numbers);
+            }
+        }
+        let mut pasts = std::mem::take(&mut self.hosts);
+        for (file, number) in &known.numbers {
+            let version = self.version(file);
+            for (pattern, past) in &mut pasts {
+                let serves = offered(files, pattern).is_some_and(|offered| offered.contains(file));
+                match (serves, past.history.is_served_by(*number)) {
+                    (true, false) => past.history.serve(*number, &version, moment),
+                    (false, true) => past.history.stop(*number, moment),
+                    _ => {}
+                }
+            }
+        }
+        self.hosts = pasts;
+        if !files.is_empty() {
+            known.numbers.retain(|file, _| files.values().any(|offered| offered.contains(file)));
+            known.files.clone_from(files);
+            self.fleet.members.insert(member.into(), known);
+        }
+    }
+}
+
+/// How many seconds ago hosts of a pattern had anything replaced, as others say: of the most specific pattern that names
+/// them.
+fn replaced_ago(said: &BTreeMap<Box<str>, u64>, pattern: &str) -> Option<u64> {
+    patterns(pattern).find_map(|pattern| said.get(&*pattern)).copied()
+}
+
+impl NoticeHistory {
+    /// Notes what other members of the fleet serve; `false` where that cannot be written.
+    pub(in crate::policy) fn learn(&self, policy: &Policy, news: FleetNews) -> bool {
+        let mut state = self.state();
+        if state.ledger.is_none() {
+            return false;
+        }
+        let now = state.clock.now();
+        let mut before = BTreeMap::new();
+        for site in policy.sites() {
+            for pattern in site.patterns() {
+                let Some(until) = state.past.unknown_until(&pattern) else { continue };
+                let Some(ago) = replaced_ago(&news.replaced_ago, &pattern) else { continue };
+                let replaced = now.before(Duration::from_secs(ago));
+                if until.since(replaced) > WORTH_WRITING {
+                    let replaced = u64::try_from(replaced.0.as_micros()).unwrap_or(u64::MAX);
+                    before.insert(pattern, BeforeEntry { file: None, replaced });
+                }
+            }
+        }
+        let files = news.files.iter().map(|bytes| LedgerChange::file(bytes));
+        let mut changes: Vec<LedgerChange> = files.collect();
+        let FleetNews { stamp, covers, members, .. } = news;
+        changes.push(LedgerChange::Fleet { stamp, covers, members });
+        if !before.is_empty() {
+            changes.push(LedgerChange::Before { hosts: before });
+        }
+        state.append(changes).is_ok()
+    }
+
+    /// Which of these files the ledger does not have.
+    pub(in crate::policy) fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
+        let state = self.state();
+        let mut missing: Vec<Box<str>> = files.values().flatten().flatten().cloned().collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing.retain(|file| !state.past.has_file(file));
+        missing
+    }
+
+    /// The last stamp of the fleet that is noted.
+    pub(in crate::policy) fn fleet_stamp(&self) -> u64 {
+        self.state().past.fleet.stamp()
+    }
+
+    /// A stamp that had been given before anything that came after an entry.
+    pub(in crate::policy) fn fleet_stamp_of(&self, sequence: u64) -> u64 {
+        self.state().past.fleet.stamp_of(sequence)
+    }
+
+    /// The last entry that certainly came before what came after `stamp`.
+    pub(in crate::policy) fn entry_before(&self, stamp: u64) -> u64 {
+        self.state().past.fleet.entry_before(stamp)
+    }
+}
+
+impl HistoryState {
+    /// What members of a fleet served that this gateway is none of any more is replaced.
+    pub(super) fn leave_fleet(&mut self) {
+        let members: BTreeMap<_, _> =
+            self.past.fleet.members().map(|member| (member.clone(), OfferedFiles::new())).collect();
+        if !members.is_empty() {
+            let (stamp, covers) = (self.past.fleet.stamp(), self.last_entry().unwrap_or_default());
+            // Where it cannot be written, it is so at the next start.
+            let _ = self.append(vec![LedgerChange::Fleet { stamp, covers, members }]);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What a member of a fleet and its policy tell each other.
+//!
+//! The exchange with the database and the policy stand on one layer and never name each other. What the policy has to
+//! know of the fleet is a [`FleetLedger`]'s, and how far this gateway may go at the moment is in its [`FleetStanding`].
+
+use super::ledger::{FileDigest, uptime};
+use super::store::ReadTotal;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Which files stand at which hosts, or are about to: `example.org`, `*.example.org`, or `*` for every other host.
+pub type OfferedFiles = BTreeMap<Box<str>, BTreeSet<FileDigest>>;
+
+/// The bytes of files by their SHA-256.
+pub type FileBytes = BTreeMap<Box<str>, Vec<u8>>;
+
+/// What of other members is new.
+#[derive(Clone, Debug, Default)]
+pub struct FleetNews {
+    /// Everything is known up to here.
+    pub stamp: u64,
+    /// The last entry of the own ledger that others could know of by then.
+    pub covers: u64,
+    /// What members serve by the ids of their stores; nothing for those that are gone.
+    pub members: BTreeMap<Box<str>, OfferedFiles>,
+    /// The files that these name, as far as they were not known.
+    pub files: Vec<Vec<u8>>,
+    /// How many seconds ago anything was last replaced at hosts, as members that were there before say.
+    pub replaced_ago: BTreeMap<Box<str>, u64>,
+}
+
+/// What a member serves itself.
+#[derive(Clone, Debug, Default)]
+pub struct OwnFiles {
+    /// Files by hosts, those that wait for the others among them.
+    pub files: OfferedFiles,
+    /// Their bytes by SHA-256.
+    pub bytes: FileBytes,
+    /// How many seconds ago anything was last replaced there.
+    pub replaced_ago: BTreeMap<Box<str>, u64>,
+    /// The last entry of the ledger.
+    pub covers: u64,
+    /// The versions in force, by site.
+    pub serving: Vec<(String, Option<String>)>,
+    /// What keeps something from coming into force.
+    pub error: Option<String>,
+}
+
+/// Where a member remembers what the fleet served.
+pub trait FleetLedger: Send + Sync + std::fmt::Debug {
+    /// The last stamp that is noted; 0 where there is none.
+    fn stamp(&self) -> u64;
+    /// A stamp that had been given before anything that came after this entry of the ledger.
+    fn stamp_of(&self, sequence: u64) -> u64;
+    /// What this gateway serves, and is about to.
+    fn own(&self) -> OwnFiles;
+    /// Which of these files are not known.
+    fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>>;
+    /// Notes news, on the disk and in the policy in force; `false` where that cannot be done now.
+    fn learn(&self, news: FleetNews) -> bool;
+    /// Notes reads that others saw; `sequence` of each is a stamp that was given before it.
+    fn learn_reads(&self, reads: Vec<ReadTotal>);
+    /// What waited for the others need not wait any more.
+    fn go_on(&self);
+}
+
+/// Why nobody can be accused at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FleetDoubt {
+    /// What the others serve is not known yet.
+    Joining,
+    /// The others may have gone on without this gateway: its lease has run out.
+    Isolated,
+}
+
+/// How far a member may go. Of a gateway that is in no fleet, as far as it likes.
+#[derive(Debug, Default)]
+pub struct FleetStanding {
+    is_member: AtomicBool,
+    has_joined: AtomicBool,
+    /// Until when others wait for this member, as uptime of the machine in microseconds.
+    until: AtomicU64,
+    state: Mutex<StandingState>,
+    changed: Condvar,
+    /// Has the exchange go on at once.
+    pub wake: Notify,
+}
+
+#[derive(Debug, Default)]
+struct StandingState {
+    /// What is served already.
+    served: OfferedFiles,
+    /// What every other member has acknowledged.
+    cleared: OfferedFiles,
+    /// What a reload would have this gateway serve.
+    wanted: Option<OfferedFiles>,
+    wanted_bytes: FileBytes,
+    /// Whom that waits for.
+    behind: Vec<String>,
+}
+
+/// Whether all of these files are among those.
+fn is_within(files: &OfferedFiles, all: &OfferedFiles) -> bool {
+    files.iter().all(|(host, files)| all.get(host).is_some_and(|known| files.is_subset(known)))
+}
+
+impl FleetStanding {
+    /// The gateway is a member from now on, and knows nothing yet.
+    pub fn begin(&self) {
+        self.is_member.store(true, Ordering::Relaxed);
+    }
+
+    /// Why nobody can be accused, if that is so.
+    pub fn doubt(&self) -> Option<FleetDoubt> {
+        if !self.is_member.load(Ordering::Relaxed) {
+            return None;
+        }
+        if !self.has_joined.load(Ordering::Acquire) {
+            return Some(FleetDoubt::Joining);
+        }
+        let now = u64::try_from(uptime().as_micros()).unwrap_or(u64::MAX);
+        (now >= self.until.load(Ordering::Acquire)).then_some(FleetDoubt::Isolated)
+    }
+
+    /// The moment that [`Self::renew`] counts from.
+    pub fn moment() -> Duration {
+        uptime()
+    }
+
+    /// Others wait for this member until `lease` after `asked`.
+    pub fn renew(&self, asked: Duration, lease: Duration) {
+        let until = u64::try_from((asked + lease).as_micros()).unwrap_or(u64::MAX);
+        self.until.fetch_max(until, Ordering::AcqRel);
+    }
+
+    /// Whether what the others serve is known.
+    pub fn set_joined(&self, has_joined: bool) {
+        self.has_joined.store(has_joined, Ordering::Release);
+        if !has_joined {
+            // Others need not wait for it any more, and what it said may be forgotten.
+            self.until.store(0, Ordering::Release);
+            self.state().cleared.clear();
+        }
+    }
+
+    /// Every other member knows that this one may serve these files.
+    pub fn clear(&self, files: &OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
+        let mut state = self.state();
+        if is_acknowledged {
+            state.cleared.clone_from(files);
+        }
+        state.behind = behind;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Offers to serve these files, and waits a little until every other member knows of it.
+    ///
+    /// # Errors
+    /// Whom it waits for, where that takes longer: it is told when it may go on.
+    pub fn offer(
+        &self,
+        files: OfferedFiles,
+        bytes: FileBytes,
+        patience: Duration,
+    ) -> Result<(), Vec<String>> {
+        if !self.is_member.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let deadline = Instant::now() + patience;
+        let mut state = self.state();
+        if !self.may_serve(&files, &state) {
+            (state.wanted, state.wanted_bytes) = (Some(files.clone()), bytes);
+            self.wake.notify_one();
+        }
+        while !self.may_serve(&files, &state) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(state.behind.clone());
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        state.served = files;
+        Ok(())
+    }
+
+    /// Whether these files are served already, or may be. After its lease a member's word may be forgotten.
+    fn may_serve(&self, files: &OfferedFiles, state: &StandingState) -> bool {
+        let is_heard = || self.doubt() != Some(FleetDoubt::Isolated);
+        is_within(files, &state.served) || (is_within(files, &state.cleared) && is_heard())
+    }
+
+    /// These files are served, whatever the others know.
+    pub fn serves(&self, files: OfferedFiles) {
+        let mut state = self.state();
+        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        state.served = files;
+    }
+
+    /// What is offered, where that waits.
+    pub fn wanted(&self) -> Option<(OfferedFiles, FileBytes)> {
+        let state = self.state();
+        state.wanted.clone().map(|wanted| (wanted, state.wanted_bytes.clone()))
+    }
+
+    /// Nothing is offered any more.
+    pub fn withdraw(&self) {
+        let mut state = self.state();
+        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+    }
+
+    /// Whether what is offered need not wait any more.
+    pub fn may_go_on(&self) -> bool {
+        let state = self.state();
+        state.wanted.as_ref().is_some_and(|wanted| self.may_serve(wanted, &state))
+    }
+
+    fn state(&self) -> MutexGuard<'_, StandingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(host: &str, file: &str) -> OfferedFiles {
+        OfferedFiles::from([(host.into(), BTreeSet::from([Some(file.into())]))])
+    }
+
+    #[test]
+    fn who_is_in_no_fleet_is_never_in_doubt() {
+        let standing = FleetStanding::default();
+        assert_eq!(standing.doubt(), None);
+        assert_eq!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO), Ok(()));
+    }
+
+    #[test]
+    fn a_member_accuses_while_others_wait_for_it() {
+        let standing = FleetStanding::default();
+        standing.begin();
+        assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
+        standing.set_joined(true);
+        assert_eq!(standing.doubt(), Some(FleetDoubt::Isolated));
+        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        assert_eq!(standing.doubt(), None);
+        standing
+            .renew(FleetStanding::moment().saturating_sub(Duration::from_secs(90)), Duration::from_secs(60));
+        assert_eq!(standing.doubt(), None, "an answer that came late takes nothing back");
+        standing.set_joined(false);
+        assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
+    }
+
+    #[test]
+    fn what_is_offered_waits_until_all_know_of_it() {
+        let standing = FleetStanding::default();
+        standing.begin();
+        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        standing.clear(&files("*", "a"), vec!["b".to_owned()], true);
+        assert_eq!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO), Ok(()));
+        let offered = standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO);
+        assert_eq!(offered, Err(vec!["b".to_owned()]));
+        assert!(standing.wanted().is_some() && !standing.may_go_on());
+        standing.clear(&files("*", "b"), Vec::new(), true);
+        assert!(standing.may_go_on());
+        assert_eq!(standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO), Ok(()));
+        assert!(standing.wanted().is_none());
+    }
+}

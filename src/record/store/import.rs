@@ -1,0 +1,180 @@
+//! A store made of rows that were exported from others: what a fleet counted, to be read like any store.
+
+use super::database::{Database, SqlValue, transaction};
+use super::error::{StoreError, StoreErrorKind};
+use super::outbox::ExportedRows;
+use super::schema;
+use super::sqlite::Sqlite;
+use crate::record::file_bytes;
+use SqlValue::{Blob, Integer, Text};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Makes a store in the file `path`, which must not exist, of `rows`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
+    if path.symlink_metadata().is_ok() {
+        let message =
+            format!("{}: there is something already; name a file that does not exist", path.display());
+        return Err(StoreError::new(StoreErrorKind::Io, message));
+    }
+    let mut database = Sqlite::open(path)?;
+    schema::migrate(&mut database, path)?;
+    transaction(&mut database, |database| {
+        let ids = ImportedIds { subjects: subjects(database, rows)?, decisions: decisions(database, rows)? };
+        counts(database, rows, &ids)?;
+        paths(database, rows, &ids)?;
+        reads(database, rows, &ids)?;
+        versions(database, rows)?;
+        missing(database, rows)
+    })?;
+    database.checkpoint()
+}
+
+/// The numbers that rows have in this store, by what they are called in all.
+struct ImportedIds<'a> {
+    subjects: HashMap<&'a str, i64>,
+    decisions: HashMap<&'a str, i64>,
+}
+
+impl ImportedIds<'_> {
+    /// A row of what is not among the names is no row.
+    fn subject(&self, name: &str) -> SqlValue<'static> {
+        Integer(self.subjects.get(name).copied().unwrap_or_default())
+    }
+}
+
+fn subjects<'a>(database: &mut Sqlite, rows: &'a ExportedRows) -> Result<HashMap<&'a str, i64>, StoreError> {
+    let mut ids = HashMap::new();
+    for (id, (name, words)) in (1..).zip(&rows.subjects) {
+        let [site, client, crawler, purpose, proof] = words.each_ref().map(|word| Text(word));
+        database.run(
+            "INSERT INTO subject (id, site, client, crawler, purpose, proof, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)",
+            &[Integer(id), site, client, crawler, purpose, proof],
+        )?;
+        ids.insert(&**name, id);
+    }
+    Ok(ids)
+}
+
+fn decisions<'a>(database: &mut Sqlite, rows: &'a ExportedRows) -> Result<HashMap<&'a str, i64>, StoreError> {
+    let mut ids = HashMap::new();
+    for (id, (name, (words, line))) in (1..).zip(&rows.decisions) {
+        let [kind, action, notice, version, tokens, rule] = words.each_ref().map(|word| Text(word));
+        database.run(
+            "INSERT INTO decision (id, kind, action, notice, version, tokens, line, rule, used)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0)",
+            &[Integer(id), kind, action, notice, version, tokens, Integer(i64::from(*line)), rule],
+        )?;
+        ids.insert(&**name, id);
+    }
+    Ok(ids)
+}
+
+fn count(count: u64) -> SqlValue<'static> {
+    super::database::integer(count)
+}
+
+fn counts(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> Result<(), StoreError> {
+    for ((span, start, subject, decision), sum) in &rows.rollups {
+        let decision = Integer(ids.decisions.get(&**decision).copied().unwrap_or_default());
+        database.run(
+            "INSERT INTO rollup (span, start, subject, decision, count) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            &[Integer(*span), Integer(*start), ids.subject(subject), decision, count(*sum)],
+        )?;
+    }
+    for ((day, subject), (first, last)) in &rows.presence {
+        database.run(
+            "INSERT INTO presence (day, subject, first, last) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)",
+            &[Integer(*day), ids.subject(subject), Integer(*first), Integer(*last)],
+        )?;
+    }
+    Ok(())
+}
+
+fn paths(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> Result<(), StoreError> {
+    for ((day, subject, target), sums) in &rows.paths {
+        let [allowed, violations, stale, variants, spoofed, refused] = sums.map(count);
+        let (who, day) = (ids.subject(subject), Integer(*day));
+        database.run(
+            "INSERT INTO path (subject, day, target, allowed, violations, stale, variants, spoofed, refused)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT DO UPDATE SET allowed = allowed + excluded.allowed,
+             violations = violations + excluded.violations, stale = stale + excluded.stale,
+             variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
+             refused = refused + excluded.refused",
+            &[who, day, Text(target), allowed, violations, stale, variants, spoofed, refused],
+        )?;
+    }
+    Ok(())
+}
+
+fn reads(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> Result<(), StoreError> {
+    for ((subject, version, in_force, host, network), (rules, first, last, sum, _)) in &rows.reads {
+        let key = [ids.subject(subject), Text(version), Integer(*in_force), Text(host), Text(network)];
+        let [who, version, in_force, host, network] = key;
+        database.run(
+            "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
+             count = count + excluded.count",
+            &[
+                who,
+                version,
+                in_force,
+                host,
+                network,
+                Integer(*first),
+                Integer(*last),
+                count(*sum),
+                Text(rules),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+fn versions(database: &mut Sqlite, rows: &ExportedRows) -> Result<(), StoreError> {
+    for (sha256, bytes) in &rows.robots {
+        let Some(bytes) = file_bytes(sha256, bytes) else { continue };
+        database.run(
+            "INSERT INTO robots (sha256, bytes) VALUES (unhex(?1), ?2) ON CONFLICT DO NOTHING",
+            &[Text(sha256), Blob(&bytes)],
+        )?;
+    }
+    for (site, sha256, since, until) in &rows.versions {
+        database.run(
+            "INSERT INTO version (site, sha256, since, until) VALUES (?1, unhex(?2), ?3, ?4)",
+            &[Text(site), Text(sha256), Integer(*since), Integer(*until)],
+        )?;
+    }
+    Ok(())
+}
+
+fn missing(database: &mut Sqlite, rows: &ExportedRows) -> Result<(), StoreError> {
+    for ((start, span, kind), sum) in &rows.losses {
+        database.run(
+            "INSERT INTO loss (start, span, kind, count) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            &[Integer(*start), Integer(*span), Text(kind), count(*sum)],
+        )?;
+    }
+    for (since, until) in &rows.unclean {
+        database.run(
+            "INSERT INTO unclean (since, until) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            &[Integer(*since), Integer(*until)],
+        )?;
+    }
+    for ((site, reason), (first, last)) in &rows.unseen {
+        database.run(
+            "INSERT INTO unseen_reads (site, reason, first, last) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET last = max(last, excluded.last)",
+            &[Text(site), Text(reason), Integer(*first), Integer(*last)],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Nobody is accused at one gateway of what it could not know of another.
+
+use crate::scene::{PATIENCE, Scene, ctl_of, stands, status};
+use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
+use crate::support::folder::rename_over;
+use crate::support::journal::Journal;
+use crate::support::wait::within;
+use crate::support::{Daemon, get};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// The old rules and the new ones: each forbids what the other allows.
+const OLD: &str = "User-agent: *\nDisallow: /old\n";
+const NEW: &str = "User-agent: *\nDisallow: /new\n";
+
+const KEYS: &str = "settle = \"0s\"\nlease = \"10s\"";
+
+/// What is recorded of a request for `target`, which nobody asked for before.
+#[track_caller]
+fn judged(scene: &Scene, name: &str, member: &Daemon, target: &str, agent: &str) -> (String, String) {
+    member.send(&get(target).by(agent));
+    let journal = Journal(scene.state(name).join("journal.jsonl"));
+    let event = journal.event_of(target);
+    let word = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
+    (word("event"), word("notice"))
+}
+
+#[track_caller]
+fn is_judged(scene: &Scene, name: &str, member: &Daemon, target: &str, agent: &str, expected: (&str, &str)) {
+    let found = judged(scene, name, member, target, agent);
+    assert_eq!((found.0.as_str(), found.1.as_str()), expected, "{target}; {}", status(member));
+}
+
+fn serves(member: &Daemon, robots: &str) -> bool {
+    member.send(&get("/robots.txt")).text() == robots
+}
+
+#[track_caller]
+fn comes_to_serve(member: &Daemon, robots: &str, patience: Duration) -> Duration {
+    let begun = Instant::now();
+    assert!(within(patience, || serves(member, robots).then_some(())).is_some(), "{}", member.log.text());
+    begun.elapsed()
+}
+
+#[test]
+fn what_one_member_begins_to_serve_is_held_by_everybody_at_the_others() {
+    let scene = Scene::new();
+    let (a, b) = (scene.published("a", OLD, "1h", KEYS), scene.published("b", OLD, "1h", KEYS));
+    stands(&a, "member");
+    stands(&b, "member");
+    is_judged(&scene, "b", &b, "/old/before", GPTBOT, ("violation", "lapsed"));
+    rename_over(&a.robots(), NEW);
+    let took = comes_to_serve(&a, NEW, PATIENCE);
+    println!("a changed file was served after {took:?}");
+    // A crawler that has read it at the one may hold it at the other, which serves the old one.
+    assert!(serves(&b, OLD));
+    is_judged(&scene, "b", &b, "/old/after", GPTBOT, ("stale", "pending"));
+    rename_over(&b.robots(), NEW);
+    comes_to_serve(&b, NEW, PATIENCE);
+    // Now everybody has the new one, and the old one is within notice.
+    let settled = within(PATIENCE, || {
+        let doubt = b.ctl(&["status", "--format", "json"]).json()["sites"][0]["doubt"].clone();
+        doubt.is_null().then_some(())
+    });
+    assert!(settled.is_some());
+    is_judged(&scene, "b", &b, "/new/unread", BINGBOT, ("stale", "pending"));
+}
+
+#[test]
+fn a_read_at_one_member_counts_at_the_others() {
+    let scene = Scene::new();
+    let settle = "settle = \"1s\"";
+    let [a, b] = ["a", "b"].map(|name| scene.published_with(name, OLD, "1h", KEYS, settle));
+    stands(&a, "member");
+    stands(&b, "member");
+    for member in [&a, &b] {
+        rename_over(&member.robots(), NEW);
+    }
+    comes_to_serve(&a, NEW, PATIENCE);
+    comes_to_serve(&b, NEW, PATIENCE);
+    is_judged(&scene, "b", &b, "/new/0", CLAUDEBOT, ("stale", "pending"));
+    let mut attempt = 0;
+    let found = within(PATIENCE, || {
+        // It is known at once that all serve the new one only some moments later: only a read after that tells.
+        a.send(&get("/robots.txt").by(CLAUDEBOT));
+        std::thread::sleep(Duration::from_millis(700));
+        attempt += 1;
+        let (event, notice) = judged(&scene, "b", &b, &format!("/new/{attempt}"), CLAUDEBOT);
+        (event == "violation").then_some(notice)
+    });
+    assert_eq!(found.as_deref(), Some("read"), "{}; {}", status(&a), status(&b));
+    is_judged(&scene, "b", &b, "/new/unread", GPTBOT, ("stale", "pending"));
+}
+
+#[test]
+fn a_member_that_is_frozen_is_waited_for_until_its_lease_is_over_and_then_accuses_nobody() {
+    let scene = Scene::new();
+    let (a, b) = (scene.published("a", OLD, "1h", KEYS), scene.published("b", OLD, "1h", KEYS));
+    stands(&a, "member");
+    stands(&b, "member");
+    b.signal("STOP");
+    let stopped = Instant::now();
+    rename_over(&a.robots(), NEW);
+    let refused = within(PATIENCE, || {
+        let last = a.ctl(&["status", "--format", "json"]).json()["last_reload"].clone();
+        (last["result"] == "refused").then_some(last)
+    });
+    let told = refused.unwrap_or_else(|| panic!("{}", a.log.text()))["errors"][0]["message"].clone();
+    assert!(told.as_str().is_some_and(|told| told.contains("waits for b")), "{told}");
+    comes_to_serve(&a, NEW, PATIENCE);
+    assert!(stopped.elapsed() > Duration::from_secs(10), "{:?}", stopped.elapsed());
+    // It wakes up, and may have missed anything.
+    b.signal("CONT");
+    let (event, _) = judged(&scene, "b", &b, "/old/awake", GPTBOT);
+    assert_eq!(event, "stale");
+    stands(&b, "member");
+    is_judged(&scene, "b", &b, "/old/later", GPTBOT, ("stale", "pending"));
+}
+
+#[test]
+fn the_operator_says_that_a_member_is_gone() {
+    let scene = Scene::new();
+    let keys = "settle = \"0s\"\nlease = \"10m\"";
+    let (a, b) = (scene.published("a", OLD, "1h", keys), scene.published("b", OLD, "1h", keys));
+    stands(&a, "member");
+    stands(&b, "member");
+    b.signal("KILL");
+    rename_over(&a.robots(), NEW);
+    let waits = within(PATIENCE, || (status(&a)["waits_for"][0] == "b").then_some(()));
+    assert!(waits.is_some(), "{}", status(&a));
+    // The credentials of a member are not enough.
+    let refused = ctl_of(&a, &["fleet", "forget", "b"]).exits(2);
+    assert!(refused.stderr.contains("refuses"), "{}", refused.stderr);
+    scene.forget("b");
+    comes_to_serve(&a, NEW, PATIENCE);
+}
+
+#[test]
+fn a_new_member_inherits_what_the_others_know() {
+    let scene = Scene::new();
+    let a = scene.published("a", OLD, "1h", KEYS);
+    stands(&a, "member");
+    // Its folder is empty, and nobody says since when the file was published.
+    let b = scene.member("b", OLD, "1h", KEYS);
+    stands(&b, "member");
+    is_judged(&scene, "b", &b, "/old/first", GPTBOT, ("violation", "lapsed"));
+    // Another file changes, and a third one joins: it knows what the others replaced.
+    for member in [&a, &b] {
+        rename_over(&member.robots(), NEW);
+    }
+    comes_to_serve(&a, NEW, PATIENCE);
+    comes_to_serve(&b, NEW, PATIENCE);
+    let c = scene.member("c", NEW, "1h", KEYS);
+    stands(&c, "member");
+    is_judged(&scene, "c", &c, "/new/first", GPTBOT, ("stale", "pending"));
+}
+
+#[test]
+fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
+    let mut scene = Scene::new();
+    let a = scene.published_in("a", OLD, "enforce", KEYS);
+    stands(&a, "member");
+    let journal = |target: &str| Journal(scene.state("a").join("journal.jsonl")).event_of(target);
+    let ask = |target: &str| a.send(&get(target).by(GPTBOT)).status;
+    assert_eq!(
+        (ask("/old/1"), journal("/old/1")["event"].as_str().map(str::to_owned)),
+        (403, Some("violation".to_owned()))
+    );
+    scene.engine.freeze();
+    let isolated = within(PATIENCE, || (status(&a)["standing"] == "isolated").then_some(()));
+    assert!(isolated.is_some(), "{}", status(&a));
+    assert_eq!(ask("/old/2"), 403);
+    let journal = |target: &str| Journal(scene.state("a").join("journal.jsonl")).event_of(target);
+    let event = journal("/old/2");
+    assert_eq!((&event["event"], &event["notice"]), (&Value::from("stale"), &Value::from("waived")));
+    scene.engine.thaw();
+    stands(&a, "member");
+    scene.engine.kill();
+    scene.engine.resume();
+    assert_eq!(ask("/old/3"), 403);
+    let events = within(PATIENCE, || {
+        let target = format!("/old/{:?}", Instant::now());
+        let target = target.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '/', "-");
+        ask(&target);
+        (Journal(scene.state("a").join("journal.jsonl")).event_of(&target)["event"] == "violation")
+            .then_some(())
+    });
+    assert!(events.is_some(), "{}", status(&a));
+}

@@ -1,0 +1,21 @@
+//! A fleet from the outside: real gateways and a real `PostgreSQL`, which is killed, frozen and replaced.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and prints what it measured"
+)]
+
+mod engine;
+mod exactness;
+mod fairness;
+mod pace;
+mod scene;
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "the harness is the one of the gateway's tests, which use more of it"
+)]
+#[path = "../gateway/support/mod.rs"]
+mod support;

@@ -1,0 +1,159 @@
+//! Members of a fleet, each a real gateway, and the command beside them.
+
+use crate::engine::Engine;
+use crate::support::command::ctl;
+use crate::support::wait::within;
+use crate::support::{Builder, Daemon, Ended, Folder, Nginx};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a fleet may take to come to something: its outbox is sealed every ten seconds.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An origin, a database that is set up, and folders for the state of members.
+pub(crate) struct Scene {
+    pub(crate) engine: Engine,
+    pub(crate) origin: Nginx,
+    folder: Folder,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let engine = Engine::start();
+        ctl(["fleet", "init", "--database", &engine.url("postgres")]).exits(0);
+        engine.sql("CREATE ROLE gateway LOGIN IN ROLE robots_gateway_member");
+        engine.sql("CREATE ROLE publisher LOGIN IN ROLE robots_gateway_publisher");
+        Self { engine, origin: Nginx::start(), folder: Folder::new() }
+    }
+
+    pub(crate) fn state(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A member with this robots.txt.
+    #[track_caller]
+    pub(crate) fn member(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Daemon {
+        self.builder(name, robots, notice, keys).start()
+    }
+
+    /// The same, of a file that was published long ago.
+    #[track_caller]
+    pub(crate) fn published(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Daemon {
+        self.builder(name, robots, notice, keys).published().start()
+    }
+
+    /// The same with another line of the configuration.
+    #[track_caller]
+    pub(crate) fn published_with(
+        &self,
+        name: &str,
+        robots: &str,
+        notice: &str,
+        keys: &str,
+        line: &str,
+    ) -> Daemon {
+        self.builder(name, robots, notice, keys).set(line).published().start()
+    }
+
+    /// The same in a mode.
+    #[track_caller]
+    pub(crate) fn published_in(&self, name: &str, robots: &str, mode: &str, keys: &str) -> Daemon {
+        self.builder(name, robots, "1h", keys).in_mode(mode).published().start()
+    }
+
+    fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {
+        let table =
+            format!("[fleet]\ndatabase = \"{}\"\nname = \"{name}\"\n{keys}", self.engine.url("gateway"));
+        let state = self.state(name);
+        Daemon::with(robots)
+            .in_front_of(&self.origin)
+            .with_notice(notice)
+            .set("journal_rate = \"off\"")
+            .table(&table)
+            .arg("--state-dir")
+            .arg(state.to_str().expect("UTF-8"))
+    }
+
+    /// Has a publisher say that a member is gone.
+    #[track_caller]
+    pub(crate) fn forget(&self, name: &str) {
+        let table = format!(
+            "[fleet]\ndatabase = \"{}\"\n[[sites]]\norigin = \"http://127.0.0.1:9\"\n",
+            self.engine.url("publisher")
+        );
+        let config = self.folder.write("publisher.toml", table);
+        ctl(["fleet", "forget", name, "--config", config.to_str().expect("UTF-8")]).exits(0);
+    }
+
+    /// The sum of the members' own reports.
+    #[track_caller]
+    pub(crate) fn sum(&self, names: &[&str]) -> Value {
+        let mut arguments = vec!["report".to_owned(), "--format".to_owned(), "json".to_owned()];
+        for name in names {
+            arguments.extend(["--state-dir".to_owned(), self.state(name).display().to_string()]);
+        }
+        ctl(arguments).exits(0).json()
+    }
+
+    /// Waits until the report of the fleet is the sum of the members' own.
+    #[track_caller]
+    pub(crate) fn adds_up(&self, member: &Daemon, names: &[&str]) -> Value {
+        let (mut whole, mut sum) = (Value::Null, Value::Null);
+        let settled = within(PATIENCE, || {
+            std::thread::sleep(Duration::from_millis(300));
+            (whole, sum) = (fleet_report(member), self.sum(names));
+            (of(&whole) == of(&sum)).then_some(())
+        });
+        if settled.is_none() {
+            assert_eq!(of(&whole), of(&sum), "after {PATIENCE:?}; {}", whole["fleet"]);
+        }
+        whole
+    }
+}
+
+/// Runs `gatewayctl` with the configuration of a member.
+#[track_caller]
+pub(crate) fn ctl_of(member: &Daemon, arguments: &[&str]) -> Ended {
+    let config = member.folder().join("gateway.toml");
+    ctl([arguments, &["--config", config.to_str().expect("UTF-8")]].concat())
+}
+
+/// The report of the fleet.
+#[track_caller]
+pub(crate) fn fleet_report(member: &Daemon) -> Value {
+    ctl_of(member, &["report", "--fleet", "--format", "json"]).exits(0).json()
+}
+
+/// What is to be equal of two reports: everything but their windows and what is on the way.
+fn of(report: &Value) -> Value {
+    let mut report = report.clone();
+    let fields = report.as_object_mut().expect("a report");
+    for field in ["from", "to", "fleet", "notes", "headline"] {
+        fields.remove(field);
+    }
+    report
+}
+
+/// All requests of a report.
+pub(crate) fn requests(report: &Value) -> u64 {
+    let crawlers = report["crawlers"].as_array().expect("crawlers");
+    crawlers.iter().filter_map(|crawler| crawler["requests"].as_u64()).sum()
+}
+
+/// What a member says of the fleet.
+#[track_caller]
+pub(crate) fn status(member: &Daemon) -> Value {
+    member.ctl(&["status", "--format", "json"]).exits(0).json()["fleet"].clone()
+}
+
+/// Waits until a member stands so.
+#[track_caller]
+pub(crate) fn stands(member: &Daemon, standing: &str) {
+    let mut last = Value::Null;
+    let found = within(PATIENCE, || {
+        last = status(member);
+        (last["standing"] == standing).then_some(())
+    });
+    assert!(found.is_some(), "{standing}: {last}; {}", member.log.text());
+}
