@@ -114,6 +114,7 @@ fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed:
         facts: &facts,
         identity,
         proof: Proof::Unchecked,
+        proof_by: None,
         verdict,
         mode: Mode::Enforce,
         action,
@@ -157,7 +158,17 @@ fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &RequestTarget
     let reads =
         |who: &Identity, proof| scene.reads.of(&ReaderId::new(&facts.host, who, proof, facts.address));
     let now = NOW;
-    judge(&scene.policy, &scene.site, &scene.site.rules, facts, target, |_| Proof::Unchecked, reads, now)
+    judge(
+        &scene.policy,
+        &scene.site,
+        &scene.site.rules,
+        facts,
+        target,
+        None,
+        |_| Proof::Unchecked.into(),
+        reads,
+        now,
+    )
 }
 
 fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {
@@ -168,6 +179,7 @@ fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>)
         facts,
         identity: &judged.identity,
         proof: judged.proof,
+        proof_by: judged.proof_by,
         verdict: &judged.verdict,
         mode: judged.mode,
         action: judged.action,

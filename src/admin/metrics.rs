@@ -247,6 +247,15 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         .sample(&[("result", "answered")], questions.answered)
         .sample(&[("result", "failed")], questions.failed)
         .sample(&[("result", "left")], questions.left);
+    text.counter("signatures_total", "Requests that came with a signature, by what came of it.");
+    for (outcome, count) in admin.prover.signatures() {
+        text.sample(&[("result", outcome.as_str())], count);
+    }
+    let directories = policy.evidence.directories();
+    let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count() as u64;
+    text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
+        .sample(&[("state", "fetched")], fetched)
+        .sample(&[("state", "missing")], directories.len() as u64 - fetched);
     let now = SystemTime::now();
     let (mut recent, mut old, mut missing) = (0, 0, 0);
     for source in policy.evidence.sources() {

@@ -119,6 +119,8 @@ pub(super) struct SiteTable {
     pub(super) path_parameters: PathParameters,
     pub(super) reads: Option<Reads>,
     #[serde(default)]
+    pub(super) accept_signature: bool,
+    #[serde(default)]
     pub(super) redirect_https: bool,
     #[serde(default)]
     pub(super) refusal: RefusalTable,

@@ -42,6 +42,8 @@ pub struct SiteConfig {
     pub reads: Option<Reads>,
     /// Whether plain requests are sent to the same place under `https`.
     pub redirect_https: bool,
+    /// Whether whoever is refused is asked to sign.
+    pub accept_signature: bool,
     /// How it refuses.
     pub refusal: RefusalPolicy,
 }
@@ -65,6 +67,7 @@ impl SiteConfig {
             path_parameters: PathParameters::default(),
             reads: None,
             redirect_https: false,
+            accept_signature: false,
             refusal: RefusalPolicy::default(),
         }
     }
@@ -107,6 +110,7 @@ impl SiteConfig {
             path_parameters: table.path_parameters,
             reads: table.reads,
             redirect_https: table.redirect_https,
+            accept_signature: table.accept_signature,
             refusal,
         })
     }

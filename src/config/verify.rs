@@ -13,6 +13,9 @@ use toml::Spanned;
 /// A name server that takes longer has gone; questions to it would only pile up.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A gigabyte of them.
+const MOST_NONCES: usize = 10_000_000;
+
 /// How the names of crawlers are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyOptions {
@@ -31,6 +34,8 @@ pub struct VerifyOptions {
     pub ca: Option<PathBuf>,
     /// Lists of the operator's own, by the crawler's name.
     pub ranges: BTreeMap<String, Vec<PathBuf>>,
+    /// How many nonces of signatures are remembered, so that none is used twice; 0 for none.
+    pub nonces: usize,
 }
 
 /// The name servers that are asked.
@@ -54,6 +59,7 @@ pub(super) struct VerifyTable {
     mirror: Option<Spanned<String>>,
     ca: Option<PathBuf>,
     ranges: BTreeMap<String, Vec<PathBuf>>,
+    nonces: Option<Spanned<u64>>,
 }
 
 impl VerifyTable {
@@ -74,6 +80,7 @@ impl VerifyTable {
             mirror: mirror(self.mirror, faults),
             ca: self.ca.map(|path| base.join(path)),
             ranges: self.ranges.into_iter().map(own).collect(),
+            nonces: nonces(self.nonces, faults),
         }
     }
 }
@@ -89,6 +96,19 @@ fn timeout(written: Option<Spanned<DurationValue>>, faults: &mut Faults<'_>) -> 
         );
     }
     timeout
+}
+
+fn nonces(written: Option<Spanned<u64>>, faults: &mut Faults<'_>) -> usize {
+    let Some(written) = written else { return 0 };
+    let count = usize::try_from(*written.as_ref()).unwrap_or(usize::MAX);
+    if count > MOST_NONCES {
+        faults.push(
+            written.span(),
+            format!("`nonces` is {count}, and {MOST_NONCES} are the most"),
+            "each takes some 100 bytes",
+        );
+    }
+    count
 }
 
 fn mirror(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> Option<String> {
@@ -238,6 +258,7 @@ mod tests {
             ),
             ("mirror = \"http://192.0.2.1/\"", "is plain HTTP"),
             ("mirror = \"http://127.0.0.1@mirror.example/\"", "is no URL"),
+            ("nonces = 99000000", "gateway.toml:2:10: `nonces` is 99000000"),
             ("resolver = []", "gateway.toml:2:1: unknown key `resolver`; did you mean `resolvers`?"),
         ] {
             let error = load(table).unwrap_err();

@@ -140,7 +140,7 @@ pub(super) struct CrawlersArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CrawlersVerb {
-    /// Fetch the address ranges that crawlers' operators publish
+    /// Fetch the address ranges and the keys that crawlers' operators publish
     Refresh(RefreshArgs),
 }
 
@@ -229,7 +229,7 @@ pub(super) struct ExplainArgs {
     #[arg(long, value_name = "T")]
     pub(super) token: Option<String>,
     /// The request target: path and query
-    #[arg(long, value_name = "PATH", required_unless_present = "batch")]
+    #[arg(long, value_name = "PATH", required_unless_present_any = ["batch", "request"])]
     pub(super) target: Option<String>,
     /// Judge by this file instead of the configured one
     #[arg(long, value_name = "FILE")]
@@ -240,6 +240,12 @@ pub(super) struct ExplainArgs {
     /// Address of the client
     #[arg(long, value_name = "IP")]
     pub(super) address: Option<IpAddr>,
+    /// A header field of the request, such as 'Signature-Input: sig1=(…)': who signed it is found out, step by step
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["token", "batch"])]
+    pub(super) header: Vec<String>,
+    /// A request of HTTP/1.1 as it was sent: its line and header fields, from a file or standard input (-)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["user_agent", "token", "target", "header", "batch"])]
+    pub(super) request: Option<PathBuf>,
     /// Answer JSON lines from a file, or standard input (-)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
           conflicts_with_all = ["user_agent", "token", "target"])]

@@ -45,7 +45,7 @@ struct UnreadableQuestion {
 }
 
 pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
-    let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments)?, last: None };
+    let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments, None)?, last: None };
     let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
     while questions.read_until(b'\n', &mut line)? > 0 {
@@ -137,6 +137,7 @@ impl QuestionBatch {
                     site,
                     &facts,
                     &target,
+                    None,
                     None,
                     Proof::Unchecked,
                 )))

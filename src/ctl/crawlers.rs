@@ -2,24 +2,31 @@
 
 use super::args::{Cli, CrawlersArgs};
 use super::output::{Output, escape_harmful};
+use super::refresh::keys_text;
+use super::status::format_span;
 use super::{VerbOutcome, VerbResult, setting};
+use crate::identify::signature::{AgentOrigin, PublicKey};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
-use crate::policy;
+use crate::policy::{self, Evidence, KeyDirectory};
 use serde_json::{Value, json};
 use std::io;
+use std::time::SystemTime;
 
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let config = setting::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
+    let directories = || Evidence::key_directories(&config, identifier.catalogue());
     match &arguments.user_agent {
         Some(header) => recognised(&identifier, header, output)?,
         None if output.is_json() => {
             let catalogue = wanted(&identifier, arguments);
-            let crawlers: Vec<Value> = catalogue.crawlers().iter().map(entry).collect();
+            let directories = directories();
+            let crawlers: Vec<Value> =
+                catalogue.crawlers().iter().map(|crawler| entry(crawler, &directories)).collect();
             let control_tokens: Vec<Value> = catalogue.control_tokens().iter().map(control).collect();
             output.json(&json!({ "crawlers": crawlers, "control_tokens": control_tokens }))?;
         }
-        None => table(&wanted(&identifier, arguments), output)?,
+        None => table(&wanted(&identifier, arguments), &directories(), output)?,
     }
     Ok(VerbOutcome::Fine)
 }
@@ -33,8 +40,10 @@ fn wanted(identifier: &Identifier, arguments: &CrawlersArgs) -> Catalogue {
     Catalogue::new(crawlers, control)
 }
 
-fn entry(crawler: &Crawler) -> Value {
+fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
     let verify = &crawler.verify;
+    let agent = verify.agent.as_ref();
+    let directory = directories.iter().find(|directory| Some(&directory.agent) == agent);
     json!({
         "name": &*crawler.name,
         "operator": crawler.operator,
@@ -48,8 +57,31 @@ fn entry(crawler: &Crawler) -> Value {
         "docs": crawler.docs,
         "checked": crawler.checked,
         "verify": { "rdns": verify.rdns, "forward": verify.forward, "ranges": verify.ranges },
+        "signature_agent": agent.map(AgentOrigin::as_str),
+        "keys": directory.map(keys),
         "shares_cache_with": crawler.shares_cache_with,
     })
+}
+
+/// The keys of an agent as they are kept.
+fn keys(directory: &KeyDirectory) -> Value {
+    let keys: Vec<Value> = sorted_keys(directory)
+        .map(|key| {
+            let is_proved = directory.proved.contains(&key.thumbprint);
+            json!({ "keyid": key.thumbprint, "algorithm": key.algorithm_name(), "proved": is_proved })
+        })
+        .collect();
+    json!({
+        "keys": keys,
+        "age_seconds": directory.age(SystemTime::now()).map(|age| age.as_secs()),
+        "error": directory.error,
+    })
+}
+
+fn sorted_keys(directory: &KeyDirectory) -> impl Iterator<Item = &PublicKey> {
+    let mut keys: Vec<&PublicKey> = directory.keys.iter().flat_map(|keys| keys.values()).collect();
+    keys.sort_by(|one, other| one.thumbprint.cmp(&other.thumbprint));
+    keys.into_iter()
 }
 
 fn control(control: &ControlToken) -> Value {
@@ -57,19 +89,22 @@ fn control(control: &ControlToken) -> Value {
     json!({ "token": token, "operator": operator, "purpose": purpose.as_str(), "governs": governs, "docs": docs })
 }
 
-fn table(catalogue: &Catalogue, output: &mut Output<'_>) -> io::Result<()> {
+fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Output<'_>) -> io::Result<()> {
     let names = catalogue.crawlers().iter().map(|crawler| crawler.name.chars().count());
     let width = names.max().unwrap_or_default().min(32);
     let row = |name: &str, client: &str, purpose: &str, obeys: &str, proof: &str, groups: &str| {
-        format!("{name:<width$}  {client:<12}  {purpose:<9}  {obeys:<7}  {proof:<10}  {groups}")
+        format!("{name:<width$}  {client:<12}  {purpose:<9}  {obeys:<7}  {proof:<20}  {groups}")
     };
     output.line(row("name", "client", "purpose", "obeys", "proof", "groups, in order"))?;
     for crawler in catalogue.crawlers() {
         let obeys = crawler.obeys.as_str();
         let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
-        let line = row(&crawler.name, client, purpose, obeys, proof(crawler), &groups(crawler));
+        let line = row(&crawler.name, client, purpose, obeys, &proof(crawler), &groups(crawler));
         output.line(escape_harmful(&line))?;
     }
+    let is_shown =
+        |directory: &&KeyDirectory| directory.crawlers.iter().any(|name| catalogue.get(name).is_some());
+    signers(&directories.iter().filter(is_shown).collect::<Vec<_>>(), output)?;
     if catalogue.control_tokens().is_empty() {
         return Ok(());
     }
@@ -84,13 +119,44 @@ fn table(catalogue: &Catalogue, output: &mut Output<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn proof(crawler: &Crawler) -> &'static str {
-    match (crawler.verify.rdns.is_empty(), crawler.verify.ranges.is_empty()) {
-        (true, true) => "none",
-        (true, false) => "ranges",
-        (false, true) => "dns",
-        (false, false) => "ranges,dns",
+/// Those that sign, each with the keys that are kept.
+fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result<()> {
+    if directories.is_empty() {
+        return Ok(());
     }
+    output.line("")?;
+    output.line("agents that sign, and the keys that were fetched (`gatewayctl crawlers refresh`):")?;
+    for directory in directories {
+        let names = directory.crawlers.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+        let kept = match (&directory.keys, directory.age(SystemTime::now())) {
+            (Some(keys), Some(age)) => {
+                format!("{}, {} old", keys_text(keys.len()), format_span(age.as_secs()))
+            }
+            _ => "never fetched".to_owned(),
+        };
+        let error = directory.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
+        output.line(escape_harmful(&format!("  {} ({names}): {kept}{error}", directory.agent.as_str())))?;
+        for key in sorted_keys(directory) {
+            let proved = if directory.proved.contains(&key.thumbprint) {
+                ""
+            } else {
+                ", the directory does not sign by it"
+            };
+            output.line(format!("    {} {}{proved}", key.thumbprint, key.algorithm_name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn proof(crawler: &Crawler) -> String {
+    let verify = &crawler.verify;
+    let methods = [
+        (!verify.ranges.is_empty()).then_some("ranges"),
+        (!verify.rdns.is_empty()).then_some("dns"),
+        verify.agent.as_ref().map(|_| "signature"),
+    ];
+    let methods: Vec<&str> = methods.into_iter().flatten().collect();
+    if methods.is_empty() { "none".to_owned() } else { methods.join(",") }
 }
 
 fn groups(crawler: &Crawler) -> String {

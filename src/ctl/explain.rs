@@ -1,13 +1,16 @@
 //! `gatewayctl explain`: one request through the gateway's own stages, with every step.
 
+mod sent;
+
 use super::args::{Cli, ExplainArgs};
 use super::output::{Output, escape_harmful};
 use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
 use crate::enforce::Mode;
+use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, examine};
+use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, examine, judge};
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -80,19 +83,23 @@ impl ExplainAnswer {
 }
 
 pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
-    let trial = TrialPolicy::load(cli, arguments)?;
-    let sent = arguments.target.as_deref().unwrap_or("/");
-    let facts = facts(
-        &trial.host,
-        sent.as_bytes(),
-        arguments.user_agent.as_deref().map(str::as_bytes),
-        arguments.address,
-    )
-    .ok_or_else(|| {
+    let head = sent::head(arguments, arguments.site.as_deref())?;
+    let asked = head.as_ref().filter(|_| arguments.site.is_none()).and_then(|head| head.text("host"));
+    let trial = TrialPolicy::load(cli, arguments, asked)?;
+    let sent = match (&arguments.target, &head) {
+        (Some(target), _) => target.as_bytes(),
+        (None, Some(head)) => head.target(),
+        (None, None) => b"/",
+    };
+    let header = head.as_ref().and_then(|head| head.joined("user-agent", b" "));
+    let user_agent = arguments.user_agent.as_deref().map(str::as_bytes).or(header.as_deref());
+    let facts = facts(&trial.host, sent, user_agent, arguments.address).ok_or_else(|| {
+        let sent = printable(sent);
         VerbFailure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
     })?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
-    let mut explanation = explain(&trial, &facts, named.as_ref());
+    let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head));
+    let mut explanation = explain(&trial, &facts, named.as_ref(), signed);
     explanation.binds_from = binds_from(cli, &explanation);
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
@@ -125,15 +132,17 @@ pub(super) fn judge_trial<'p>(
     facts: &RequestFacts<'_>,
     target: &RequestTarget<'_>,
     named: Option<&Arc<Identity>>,
+    signature: Option<&VerifiedSignature>,
     proof: Proof,
 ) -> JudgedRequest<'p> {
-    let recognised = named.map_or_else(
-        || site.recognise(policy, facts.user_agent.as_deref()),
-        |identity| Recognised::new(Arc::clone(identity), Arc::clone(identity)),
-    );
     let (rules, now) = (&site.rules, NoticeTime::default());
+    let Some(identity) = named else {
+        let (proof, reads) = (|_: &Identity| proof.into(), |_: &Identity, _| Vec::new());
+        return judge(policy, site, rules, facts, target, signature, proof, reads, now);
+    };
+    let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
     let client = JudgedClient { policy, site, rules, facts, target, recognised, now };
-    client.judge(|_| proof, |_, _| Vec::new())
+    client.judge(|_| proof.into(), |_, _| Vec::new())
 }
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.
@@ -147,20 +156,39 @@ fn binds_from(cli: &Cli, explanation: &Explanation) -> Option<String> {
     text(status.get("sites")?.as_array()?.iter().find(same)?, "binds_from")
 }
 
-fn explain(trial: &TrialPolicy, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>) -> Explanation {
+/// Who signed a request, and the steps of finding out.
+type SignerSteps = (Option<VerifiedSignature>, Vec<String>);
+
+fn explain(
+    trial: &TrialPolicy,
+    facts: &RequestFacts<'_>,
+    named: Option<&Arc<Identity>>,
+    signed: Option<SignerSteps>,
+) -> Explanation {
+    let (signature, signature_steps) = signed.unwrap_or_default();
+    let signature = signature.as_ref();
     let target = RequestTarget::new(&facts.target, trial.site.config.path_parameters);
-    let claimed = judge_trial(&trial.policy, &trial.site, facts, &target, named, Proof::Unchecked).identity;
+    let claimed =
+        judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
     let proved = proved.map(|address| examine(&trial.policy, &claimed, address, SystemTime::now()));
     let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
-    let judged_here = judge_trial(&trial.policy, &trial.site, facts, &target, named, proof);
+    let judged_here = judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, proof);
     let action = |mode| {
         let mut site = trial.site.clone();
         site.modes.site = mode;
-        judge_trial(&trial.policy, &site, facts, &target, named, proof).action.as_str()
+        judge_trial(&trial.policy, &site, facts, &target, named, signature, proof).action.as_str()
     };
     let action = Actions { audit: action(Mode::Audit), enforce: action(Mode::Enforce) };
     let mut steps = identity_steps(trial, facts, named);
+    steps.extend(signature_steps);
+    if signature.is_some() {
+        let name = claimed.crawler.as_deref().unwrap_or_default();
+        let (client, tokens) = (claimed.client, tokens(&claimed));
+        steps.push(format!(
+            "by its signature it is `{name}` ({client}); its product tokens, in order: {tokens}"
+        ));
+    }
     steps.extend(proved.into_iter().flat_map(|examination| examination.steps));
     steps.extend(target_steps(facts, &target));
     steps.extend(verdict_steps(&trial.site.rules, &judged_here));

@@ -24,9 +24,10 @@ pub(super) struct TrialPolicy {
 impl TrialPolicy {
     /// Loads the configuration or, where rules are given and none is named, makes one around them. A
     /// packaged configuration is not taken up by surprise.
-    pub(super) fn load(cli: &Cli, arguments: &ExplainArgs) -> Result<Self, VerbFailure> {
+    /// `asked` is the host that a request names, which no option did.
+    pub(super) fn load(cli: &Cli, arguments: &ExplainArgs, asked: Option<&str>) -> Result<Self, VerbFailure> {
         let is_batch = arguments.batch.is_some();
-        Self::of(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[], is_batch)
+        Self::of(cli, arguments.robots.as_deref(), arguments.site.as_deref().or(asked), &[], is_batch)
     }
 
     /// The same for any verb: by these rules at this site. A batch brings rules of its own.

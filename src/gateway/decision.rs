@@ -9,11 +9,12 @@ use super::pending::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
 use super::request_id::RequestId;
+use super::signed::{ACCEPT_SIGNATURE, signer};
 use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, robots_txt};
 use crate::decide::{Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::http::Response;
-use crate::identify::{ClientKind, Identity, Proof};
+use crate::identify::{ClientKind, Identity, Proof, ProofMethod};
 use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, Site, judge};
 use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
@@ -197,7 +198,9 @@ impl Gateway {
             };
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
-        judge(policy, site, rules, facts, target, proof, reads, policy.clock.now())
+        let is_new = input.way != Way::Again;
+        let signature = signer((&self.prover, policy), incoming.head, facts, is_new, now);
+        judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.now())
     }
 
     /// Counts what a judgement came to, where it is recorded; the event that is to be told when its request is over.
@@ -302,6 +305,7 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
         facts: input.facts,
         identity: &judged.identity,
         proof: judged.proof,
+        proof_by: judged.proof_by,
         verdict: &judged.verdict,
         mode: judged.mode,
         action: judged.action,
@@ -350,10 +354,12 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
     let crawler = judged.identity.crawler.as_deref();
     let accept = incoming.head.get("accept");
     let occasion = ReplyKey::new(&judged.verdict, crawler, scheme, accept);
-    site.replies.get_or_write(occasion, || {
+    let reply = site.replies.get_or_write(occasion, || {
         let robots = site.robots_url(scheme);
         Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
-    })
+    });
+    let asks = site.config.accept_signature && judged.proof_by != Some(ProofMethod::Signature);
+    if asks { reply.with("accept-signature", ACCEPT_SIGNATURE) } else { reply }
 }
 
 fn labels(judged: &JudgedRequest<'_>) -> VerdictLabels {

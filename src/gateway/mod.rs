@@ -17,6 +17,7 @@ mod redirect;
 mod request;
 mod request_id;
 mod robots_txt;
+mod signed;
 #[cfg(test)]
 mod tests;
 

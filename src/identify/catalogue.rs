@@ -6,6 +6,7 @@
 use super::client::ClientKind;
 use super::identity::Purpose;
 use super::sign::Sign;
+use super::signature::AgentOrigin;
 use crate::robots::compared;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -62,12 +63,14 @@ pub struct Verify {
     pub forward: bool,
     /// Where the operator publishes its address ranges.
     pub ranges: Vec<Box<str>>,
+    /// Whose signatures are its own: the origin at which its keys are published.
+    pub agent: Option<AgentOrigin>,
 }
 
 impl Verify {
     /// Whether there is any way to check.
     pub fn is_possible(&self) -> bool {
-        !self.rdns.is_empty() || !self.ranges.is_empty()
+        !self.rdns.is_empty() || !self.ranges.is_empty() || self.agent.is_some()
     }
 }
 

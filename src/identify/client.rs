@@ -51,7 +51,7 @@ impl ClientKind {
 #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray, strum::EnumCount)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Proof {
-    /// The address belongs to the operator.
+    /// The address belongs to the operator, or the operator signed the request.
     Confirmed,
     /// Every configured method said that it does not: a spoof.
     Contradicted,
@@ -63,6 +63,41 @@ impl Proof {
     /// The public word for this proof.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+}
+
+/// By which method a name was confirmed or contradicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ProofMethod {
+    /// Published address ranges.
+    Ranges,
+    /// Reverse DNS.
+    Rdns,
+    /// A signature of the request.
+    Signature,
+}
+
+impl ProofMethod {
+    /// The public word for this method.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// What supports a name, and by which method that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownProof {
+    /// What supports it.
+    pub proof: Proof,
+    /// What confirmed it or, of a name that is contradicted, what said no first. A signature that gives a name and
+    /// proves nothing of the request stands beside `unchecked`.
+    pub by: Option<ProofMethod>,
+}
+
+impl From<Proof> for KnownProof {
+    fn from(proof: Proof) -> Self {
+        Self { proof, by: None }
     }
 }
 

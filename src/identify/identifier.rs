@@ -4,7 +4,7 @@
 //! changed robots.txt does not rebuild it (`operator_tokens`). Not here: proof.
 
 use super::cache::Cache;
-use super::catalogue::{Catalogue, Crawler};
+use super::catalogue::Catalogue;
 use super::classify::{Classification, NoTrace, Rules, Trace};
 use super::client::ClientKind;
 use super::find::SignFinds;
@@ -62,7 +62,11 @@ impl Identifier {
     /// When the signs make an automaton that is too large: many millions of bytes of them.
     pub fn new(knowledge: RecognitionData) -> Result<Self, BuildError> {
         let scanner = Scanner::new(&knowledge)?;
-        let entries = knowledge.catalogue.crawlers().iter().map(|crawler| Arc::new(of_entry(crawler)));
+        let entries = knowledge
+            .catalogue
+            .crawlers()
+            .iter()
+            .map(|crawler| Arc::new(Identity::of_entry(crawler, Basis::Catalogue)));
         let plain = |client| Arc::new(Identity::nameless(client, Basis::Shape));
         Ok(Self {
             entries: entries.collect(),
@@ -117,7 +121,11 @@ impl Identifier {
 
     /// The identity of a crawler that calls itself by this product token.
     pub fn by_token(&self, token: &str) -> Arc<Identity> {
-        let known = self.knowledge.catalogue.by_token(token).map(of_entry);
+        let known = self
+            .knowledge
+            .catalogue
+            .by_token(token)
+            .map(|crawler| Identity::of_entry(crawler, Basis::Catalogue));
         Arc::new(known.unwrap_or_else(|| Identity {
             tokens: Arc::new([Box::from(token)]),
             ..Identity::from_word(ClientKind::Crawler, Some(token.into()), Basis::OperatorToken)
@@ -200,17 +208,6 @@ impl Identifier {
     }
 }
 
-fn of_entry(crawler: &Crawler) -> Identity {
-    Identity {
-        client: crawler.client,
-        crawler: Some(Arc::clone(&crawler.name)),
-        purpose: Some(crawler.purpose),
-        tokens: Arc::clone(&crawler.tokens),
-        star: crawler.star,
-        basis: Basis::Catalogue,
-    }
-}
-
 fn conclusion(identity: &Identity) -> String {
     let name = identity.crawler.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
     let judged = match (identity.is_judged(), identity.star) {
@@ -223,7 +220,7 @@ fn conclusion(identity: &Identity) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::catalogue::{Obeys, TokenBasis, Verify};
+    use super::super::catalogue::{Crawler, Obeys, TokenBasis, Verify};
     use super::super::identity::Purpose;
     use super::super::sign::Sign;
     use super::*;

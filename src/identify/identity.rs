@@ -2,6 +2,7 @@
 //!
 //! Not here: how the answer was reached, and whether the claimed name is true.
 
+use super::catalogue::Crawler;
 use super::client::ClientKind;
 use std::sync::Arc;
 use strum::VariantArray as _;
@@ -78,6 +79,8 @@ pub enum Basis {
     Structure,
     /// Only the second opinion called it a crawler.
     SecondOpinion,
+    /// A verified signature of the request, whatever the header says.
+    Signature,
     /// The shape of a browser, an app, or nothing at all.
     Shape,
 }
@@ -151,6 +154,24 @@ impl Identity {
     /// Whether robots.txt has anything to say to this client.
     pub fn is_judged(&self) -> bool {
         self.client.is_judged()
+    }
+
+    /// The identity that an entry of the catalogue gives.
+    pub fn of_entry(crawler: &Crawler, basis: Basis) -> Self {
+        Self {
+            client: crawler.client,
+            crawler: Some(Arc::clone(&crawler.name)),
+            purpose: Some(crawler.purpose),
+            tokens: Arc::clone(&crawler.tokens),
+            star: crawler.star,
+            basis,
+        }
+    }
+
+    /// The identity of an agent that signs with a person's browser for a header: a fetch that a person asked for, judged by
+    /// a group of its own and by no other.
+    pub fn of_agent(crawler: &Crawler) -> Self {
+        Self { client: ClientKind::Fetcher, star: false, ..Self::of_entry(crawler, Basis::Signature) }
     }
 
     /// An identity without name or tokens.

@@ -27,11 +27,12 @@ mod person;
 mod scan;
 mod shape;
 mod sign;
+pub mod signature;
 mod user_agent;
 mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
-pub use client::{ClientKind, Proof};
+pub use client::{ClientKind, KnownProof, Proof, ProofMethod};
 pub use identifier::{Identifier, IdentifyStep};
 pub use identity::{Basis, Identity, Purpose, Recognised};
 pub use operator_tokens::OperatorTokens;

@@ -87,7 +87,8 @@ impl OperatorTokens {
         identifier: &Identifier,
     ) -> Arc<Identity> {
         let header = &*header::prepare(user_agent);
-        if self.automaton.is_none() || header.is_empty() {
+        // Who signed is not told by the header, and must not be remembered for it.
+        if self.automaton.is_none() || header.is_empty() || identity.basis == Basis::Signature {
             return identity;
         }
         let refined = identifier.refinements().get_or_compute(self.scope, header, || {

@@ -6,7 +6,8 @@
 use super::{Policy, Site};
 use crate::decide::{NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide};
 use crate::enforce::{Action, Mode, enforce};
-use crate::identify::{Identity, Proof, Recognised};
+use crate::identify::signature::VerifiedSignature;
+use crate::identify::{Identity, KnownProof, Proof, ProofMethod, Recognised};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ pub struct JudgedRequest<'p> {
     pub identity: Arc<Identity>,
     /// What supports that.
     pub proof: Proof,
+    /// By which method that is known.
+    pub proof_by: Option<ProofMethod>,
     /// What the rules say.
     pub verdict: Verdict<'p>,
     /// The mode in force for the client.
@@ -26,8 +29,9 @@ pub struct JudgedRequest<'p> {
     pub action: Action,
 }
 
-/// Judges a request to `site` by `rules`, those of its host. Only where the client is judged, `proof` is asked what supports the name it
-/// gives, and `reads` what it has read.
+/// Judges a request to `site` by `rules`, those of its host, and names who sent it after `signature`, where there is one
+/// that was verified. Only where the client is judged, `proof` is asked what supports the name it gives, and `reads` what
+/// it has read.
 #[expect(clippy::too_many_arguments, reason = "a request, and what is known of it")]
 pub fn judge<'p>(
     policy: &'p Policy,
@@ -35,11 +39,27 @@ pub fn judge<'p>(
     rules: &'p SiteRules,
     facts: &RequestFacts<'_>,
     target: &RequestTarget<'_>,
-    proof: impl FnOnce(&Identity) -> Proof,
+    signature: Option<&VerifiedSignature>,
+    proof: impl FnOnce(&Identity) -> KnownProof,
     reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     now: NoticeTime,
 ) -> JudgedRequest<'p> {
-    let recognised = site.recognise(policy, facts.user_agent.as_deref());
+    let mut recognised = site.recognise(policy, facts.user_agent.as_deref());
+    let Some(signature) = signature else {
+        return JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads);
+    };
+    recognised = policy.evidence.signer(signature, recognised);
+    let proof = |identity: &Identity| {
+        let by = Some(ProofMethod::Signature);
+        if signature.covers_target {
+            return KnownProof { proof: Proof::Confirmed, by };
+        }
+        // It could have been sent by whoever saw it: it gives a name, and neither proves nor contradicts.
+        match proof(identity) {
+            confirmed @ KnownProof { proof: Proof::Confirmed, .. } => confirmed,
+            _ => KnownProof { proof: Proof::Unchecked, by },
+        }
+    };
     JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads)
 }
 
@@ -66,14 +86,14 @@ impl<'p> JudgedClient<'p, '_> {
     /// Judges the request; who supports its name, and what it has read, is only asked of clients that are judged.
     pub fn judge(
         self,
-        proof: impl FnOnce(&Identity) -> Proof,
+        proof: impl FnOnce(&Identity) -> KnownProof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     ) -> JudgedRequest<'p> {
         let Self { policy, site, rules, facts, target, recognised, now } = self;
         let identity = &recognised.identity;
         let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
         let is_judged = identity.client.is_judged() && !exempt;
-        let proof = if is_judged { proof(identity) } else { Proof::Unchecked };
+        let KnownProof { proof, by } = if is_judged { proof(identity) } else { Proof::Unchecked.into() };
         let reads = if is_judged { reads(identity, proof) } else { Vec::new() };
         let case = VerdictInput {
             target,
@@ -89,6 +109,6 @@ impl<'p> JudgedClient<'p, '_> {
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
         let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
-        JudgedRequest { identity: recognised.identity, proof, verdict, mode, action }
+        JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action }
     }
 }

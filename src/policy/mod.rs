@@ -44,8 +44,8 @@ pub use origin_file::{
 };
 pub use overrides::{Override, Scope};
 pub use proof::{
-    Claim, Evidence, Examination, Fetched, Prover, Publisher, QuestionCounts, RangeList, RangeSource,
-    Refreshed, examine, refresh_regularly,
+    Claim, Evidence, Examination, Fetched, KeyDirectory, Prover, Publisher, QuestionCounts, RangeList,
+    RangeSource, Refreshed, examine, refresh_regularly,
 };
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Replies, ReplyKey};

@@ -4,7 +4,7 @@ use super::json::{JsonLine, key};
 use super::phrases;
 use crate::decide::{Verdict, VerdictOutcome};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Identity, Proof};
+use crate::identify::{Identity, Proof, ProofMethod};
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
@@ -82,6 +82,8 @@ pub struct Occurrence<'a> {
     pub identity: &'a Identity,
     /// What supports that.
     pub proof: Proof,
+    /// By which method that is known.
+    pub proof_by: Option<ProofMethod>,
     /// What the rules say.
     pub verdict: &'a Verdict<'a>,
     /// The mode in force for the client.
@@ -241,7 +243,7 @@ mod tests {
     use std::time::Duration;
 
     /// The fields of a line, in their order.
-    const FIELDS: [&str; 27] = [
+    const FIELDS: [&str; 28] = [
         "v",
         "time",
         "event",
@@ -254,6 +256,7 @@ mod tests {
         "purpose",
         "token",
         "proof",
+        "proof_by",
         "address",
         "scheme",
         "method",
@@ -305,6 +308,7 @@ mod tests {
             facts,
             identity: &identity,
             proof: Proof::Unchecked,
+            proof_by: None,
             verdict: &verdict,
             mode: Mode::Audit,
             action: Action::Forward,

@@ -7,7 +7,7 @@ use super::event::{EventKind, Occurrence};
 use super::json::{JsonLine, key};
 use crate::decide::{Notice, VerdictReason, VersionId};
 use crate::enforce::{Action, Mode};
-use crate::identify::{ClientKind, Proof, Purpose};
+use crate::identify::{ClientKind, Proof, ProofMethod, Purpose};
 use crate::robots::Rule;
 use std::cell::RefCell;
 
@@ -41,6 +41,7 @@ struct PhraseKey {
     client: ClientKind,
     purpose: Option<Purpose>,
     proof: Proof,
+    proof_by: Option<ProofMethod>,
     line: Option<u32>,
     reason: VerdictReason,
     version: Option<VersionId>,
@@ -49,7 +50,7 @@ struct PhraseKey {
 
 impl PhraseKey {
     fn new(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
-        let Occurrence { identity, proof, verdict, mode, action, .. } = *occurrence;
+        let Occurrence { identity, proof, proof_by, verdict, mode, action, .. } = *occurrence;
         let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
         Self {
             kind,
@@ -58,6 +59,7 @@ impl PhraseKey {
             client: identity.client,
             purpose: identity.purpose,
             proof,
+            proof_by,
             line: rule.map(|rule| rule.line),
             reason: verdict.reason,
             version: verdict.version,
@@ -119,6 +121,7 @@ impl CachedFields {
         line.word_or_null(key!("purpose"), of.purpose.map(Purpose::as_str));
         line.text_or_null(key!("token"), token);
         line.word(key!("proof"), of.proof.as_str());
+        line.word_or_null(key!("proof_by"), of.proof_by.map(ProofMethod::as_str));
         let group = line.len();
         line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
         line.number_or_null(key!("line"), of.line);
@@ -164,7 +167,7 @@ impl CachedFields {
         self.bytes.get(..client - "null".len()).unwrap_or_default()
     }
 
-    /// `client` to `proof`.
+    /// `client` to `proof_by`.
     pub(super) fn client(&self) -> &[u8] {
         let [client, group, _] = self.cuts;
         self.bytes.get(client..group).unwrap_or_default()
@@ -218,6 +221,7 @@ mod tests {
             facts: &facts,
             identity: &identity,
             proof: Proof::Unchecked,
+            proof_by: None,
             verdict: &verdict,
             mode: Mode::Enforce,
             action: Action::Refuse,

@@ -94,6 +94,7 @@ impl Scene {
             facts: &facts,
             identity: who,
             proof,
+            proof_by: None,
             verdict: &verdict,
             mode: Mode::Audit,
             action: Action::Forward,

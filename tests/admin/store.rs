@@ -110,6 +110,7 @@ impl Season {
                 facts: &facts,
                 identity: &identity,
                 proof: who.proof,
+                proof_by: None,
                 verdict: &verdict,
                 mode: Mode::Enforce,
                 action,

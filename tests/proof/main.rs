@@ -21,6 +21,9 @@ mod publisher;
 mod ranges;
 mod refresh;
 mod scene;
+mod signatures;
+mod signing;
+mod signing_client;
 #[expect(
     dead_code,
     unused_imports,

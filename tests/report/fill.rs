@@ -58,6 +58,7 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
         facts: &facts,
         identity,
         proof: Proof::Unchecked,
+        proof_by: None,
         verdict: &verdict,
         mode: Mode::Enforce,
         action: Action::Refuse,

@@ -16,7 +16,7 @@ pub(super) struct Attack {
     pub(super) wage: fn(&Siege) -> io::Result<()>,
 }
 
-pub(super) const ATTACKS: [Attack; 13] = [
+pub(super) const ATTACKS: [Attack; 15] = [
     Attack {
         name: "slow heads",
         what: "2,000 connections, 4 KiB of a head and then a byte a second",
@@ -67,6 +67,18 @@ pub(super) const ATTACKS: [Attack; 13] = [
         what: "2,000 malformed requests a second, on connections of their own",
         least: 200,
         wage: |siege| wage(siege, 2_000, plain::malformed),
+    },
+    Attack {
+        name: "wrong signatures",
+        what: "10,000 requests a second, 200 in one piece, each with a wrong signature of its own by a key that is known",
+        least: 20,
+        wage: |siege| wage(siege, 50, |siege, number| plain::signed_row(siege, number, plain::KNOWN_KEY)),
+    },
+    Attack {
+        name: "unknown signers",
+        what: "the same by a key that is not known",
+        least: 20,
+        wage: |siege| wage(siege, 50, |siege, number| plain::signed_row(siege, number, "unknown")),
     },
     Attack {
         name: "rapid reset",

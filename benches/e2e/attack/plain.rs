@@ -4,6 +4,7 @@ use super::attacker::Siege;
 use super::flood::{read_out, source};
 use crate::scenario::BROWSER;
 use std::io::{self, Write as _};
+use std::time::SystemTime;
 
 const MEBIBYTE: usize = 1024 * 1024;
 
@@ -47,6 +48,28 @@ pub(super) fn row(siege: &Siege, number: u32) -> io::Result<bool> {
         requests.push_str(" HTTP/1.1\r\nHost: e2e.example\r\nConnection: ");
         requests.push_str(fate);
         requests.push_str("\r\n\r\n");
+    }
+    stream.write_all(requests.as_bytes())?;
+    read_out(&mut stream)
+}
+
+/// The thumbprint of a key (RFC 8037 §A.3) that the gateway is given as that of an agent that signs.
+pub(super) const KNOWN_KEY: &str = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+
+/// As many requests in one piece as of [`row`], each signed wrongly, and no two alike.
+pub(super) fn signed_row(siege: &Siege, number: u32, key: &str) -> io::Result<bool> {
+    let mut stream = siege.connect(siege.plain, source(number))?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (mut requests, signature, end) = (String::new(), "A".repeat(86), now + 300);
+    for at in 1..=ROW {
+        let fate = if at == ROW { "close" } else { "keep-alive" };
+        let request = format!(
+            "GET /page HTTP/1.1\r\nHost: e2e.example\r\nUser-Agent: {BROWSER}\r\nConnection: {fate}\r\n\
+             Signature-Agent: \"https://chatgpt.com\"\r\nSignature-Input: sig1=(\"@authority\" \"@method\" \"@path\" \
+             \"signature-agent\");created={now};expires={end};keyid=\"{key}\";nonce=\"{number}-{at}\";tag=\"web-bot-auth\"\r\n\
+             Signature: sig1=:{signature}==:\r\n\r\n"
+        );
+        requests.push_str(&request);
     }
     stream.write_all(requests.as_bytes())?;
     read_out(&mut stream)

@@ -11,6 +11,11 @@ use std::path::{Path, PathBuf};
 /// The sample robots.txt: it refuses GPTBot nearly everything.
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/robots.txt");
 
+/// The name that the keys of an agent of the catalogue are kept by, and a key (RFC 8037 §A.2).
+const DIRECTORY: &str = "chatgpt.com_.well-known_http-message-signatures-directory";
+const KEYS: &str =
+    r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+
 /// How a gateway is started.
 #[derive(Debug)]
 pub(crate) struct Gateway {
@@ -82,6 +87,10 @@ origin = "http://{origin}"
 robots = "{robots}"
 "#
         );
+        // A key that is known, for attacks by signatures that it did not make.
+        let keys = folder.join("state/keys");
+        std::fs::create_dir_all(&keys)?;
+        std::fs::write(keys.join(DIRECTORY), KEYS)?;
         let path = folder.join("gateway.toml");
         std::fs::write(&path, text)?;
         Ok(path)

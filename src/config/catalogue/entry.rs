@@ -4,6 +4,7 @@
 //! for a new name it has the default that its client kind gives.
 
 use super::reader::CatalogueReader;
+use crate::identify::signature::AgentOrigin;
 use crate::identify::{
     Catalogue, ClientKind, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
 };
@@ -13,7 +14,7 @@ use strum::VariantArray as _;
 use toml::Spanned;
 use toml::de::DeTable;
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "name",
     "operator",
     "client",
@@ -28,6 +29,7 @@ const KEYS: [&str; 14] = [
     "checked",
     "verify",
     "shares_cache_with",
+    "signature_agent",
 ];
 
 pub(super) fn read_crawlers(
@@ -139,7 +141,9 @@ fn read_crawler(
     crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
     crawler.docs = url(reader, table, "docs").or(crawler.docs);
     crawler.checked = date(reader, table).or(crawler.checked);
+    let known_agent = crawler.verify.agent.take();
     crawler.verify = verify(reader, table).unwrap_or(crawler.verify);
+    crawler.verify.agent = signature_agent(reader, table).or(known_agent);
     crawler.shares_cache_with = reader
         .texts(table, "shares_cache_with")
         .map_or(crawler.shares_cache_with, |names| names.into_iter().map(boxed).collect());
@@ -289,6 +293,17 @@ fn verify(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Verif
     Some(verify)
 }
 
+fn signature_agent(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<AgentOrigin> {
+    let written = reader.text(table, "signature_agent")?;
+    let agent = AgentOrigin::parse(written.get_ref());
+    if agent.is_none() {
+        let message =
+            format!("`{}` is no https origin: write it as `https://agent.example`", written.get_ref());
+        reader.refuse(written.span(), message);
+    }
+    agent
+}
+
 fn is_suffix(text: &str) -> bool {
     let label =
         |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -385,6 +400,8 @@ mod tests {
             ("signs = [\"a*b\"]", "only open or close"),
             ("verify = { rdns = [\"example.org\"] }", "write it as `.example.com`"),
             ("verify = 1", "must be a table"),
+            ("signature_agent = \"http://agent.example\"", "write it as `https://agent.example`"),
+            ("signature_agent = \"https://agent.example/x\"", "is no https origin"),
             ("verify = { rnds = [] }", "did you mean `rdns`"),
             ("star = \"yes\"", "`true` or `false`"),
             ("obeys = \"maybe\"", "`partly`"),

@@ -126,7 +126,7 @@ fn judge_at_site(
     at: i64,
 ) -> Option<FileVerdict> {
     let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
-    let (proof, reads) = (|_: &Identity| Proof::Unchecked, |_: &Identity, _| Vec::new());
+    let (proof, reads) = (|_: &Identity| Proof::Unchecked.into(), |_: &Identity, _| Vec::new());
     let (policy, rules) = (pair.policy, &site.rules);
     let client = JudgedClient { policy, site, rules, facts, target, recognised: who, now };
     let judged = client.judge(proof, reads);

@@ -93,7 +93,7 @@ fn judge_path(
 ) -> Option<FileVerdict> {
     let facts = facts("", sent, None, None)?;
     let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-    let judged = judge_trial(pair.policy, site, &facts, &target, Some(identity), Proof::Unchecked);
+    let judged = judge_trial(pair.policy, site, &facts, &target, Some(identity), None, Proof::Unchecked);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 

@@ -227,7 +227,7 @@ impl<'a> Judge<'a> {
         let reads = |who: &Identity, proof| {
             self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(&facts, who, proof)))
         };
-        let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked);
+        let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked.into());
         let (facts, target) = (&facts, &target);
         let client = JudgedClient { policy, site: of, rules: &of.rules, facts, target, recognised, now };
         let judged = client.judge(proof, reads);
@@ -358,6 +358,7 @@ fn event(
             facts,
             identity: &judged.identity,
             proof: judged.proof,
+            proof_by: judged.proof_by,
             verdict: &judged.verdict,
             mode: judged.mode,
             action: judged.action,

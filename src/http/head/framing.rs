@@ -3,7 +3,7 @@
 use super::authority::{Form, is_host};
 use super::field::Field;
 use super::request::ConnectionOptions;
-use super::{Body, HttpFault, is_token, trimmed};
+use super::{Body, HttpFault, SIGNATURE_INPUT, is_token, trimmed};
 use crate::http::claims;
 
 /// `Connection` may name so many options; pingora takes no more either.
@@ -39,6 +39,8 @@ pub(super) struct Framing {
     is_chunked: bool,
     option_count: usize,
     pub(super) options: ConnectionOptions,
+    /// Whether it says what was signed of it.
+    pub(super) is_signed: bool,
 }
 
 impl Framing {
@@ -47,6 +49,10 @@ impl Framing {
         match field.name.len() {
             4 if field.is("host") => self.host(field.value, at),
             10 if field.is("connection") => self.connection(field.value),
+            15 if field.is(SIGNATURE_INPUT) => {
+                self.is_signed = true;
+                Ok(())
+            }
             14 if field.is("content-length") => self.content_length(field.value),
             17 if field.is("transfer-encoding") => self.transfer_encoding(field.value),
             14 | 17 if claims::is_disguised_framing(field.name) => Err(HttpFault::Spelling),

@@ -22,6 +22,9 @@ pub(super) use field::Field;
 use super::HttpFault;
 use super::body::Body;
 
+/// The field that says what was signed of a message (RFC 9421 §4.1): without it there is no signature.
+const SIGNATURE_INPUT: &str = "signature-input";
+
 /// Fields for the next recipient only (RFC 9110 §7.6.1), and those that say where a message ends, which is framed anew.
 /// `Trailer` is among them, since trailers are not passed on.
 pub const HOP_BY_HOP: [&str; 10] = [

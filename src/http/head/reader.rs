@@ -155,7 +155,7 @@ impl HeadReader {
         let parts = [HeadSpan::new(request.method), HeadSpan::new(request.target)];
         let version = if request.is_1_0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
         let bytes = bytes.get(..head.end).unwrap_or_default().to_vec();
-        RequestHead::of_spans(bytes, parts, self.fields, version, head.body, self.framing.options)
+        RequestHead::of_spans(bytes, parts, self.fields, version, head.body, self.framing)
     }
 }
 

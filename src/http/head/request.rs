@@ -1,7 +1,8 @@
 //! The head of a request as every later stage reads it, whatever version of HTTP it came in.
 
-use super::Body;
 use super::field::Field;
+use super::framing::Framing;
+use super::{Body, SIGNATURE_INPUT};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -82,6 +83,8 @@ pub struct RequestHead {
     pub body: Body,
     /// What it says of its connection.
     pub options: ConnectionOptions,
+    /// Whether its sender says what was signed of it (RFC 9421).
+    pub is_signed: bool,
 }
 
 impl RequestHead {
@@ -91,9 +94,10 @@ impl RequestHead {
         fields: Vec<FieldSpans>,
         version: HttpVersion,
         body: Body,
-        options: ConnectionOptions,
+        framing: Framing,
     ) -> Self {
-        Self { bytes, method, target, scheme: None, fields, version, body, options }
+        let Framing { options, is_signed, .. } = framing;
+        Self { bytes, method, target, scheme: None, fields, version, body, options, is_signed }
     }
 
     /// A head that did not come as text, as of HTTP/2.
@@ -111,9 +115,15 @@ impl RequestHead {
             HeadSpan::new(start..bytes.len())
         };
         let (method, target, scheme) = (put(method), put(target), scheme.map(&mut put));
-        let fields = fields.map(|(name, value)| FieldSpans { name: put(name), value: put(value) }).collect();
+        let mut is_signed = false;
+        let fields = fields.map(|(name, value)| {
+            is_signed |=
+                name.len() == SIGNATURE_INPUT.len() && name.eq_ignore_ascii_case(SIGNATURE_INPUT.as_bytes());
+            FieldSpans { name: put(name), value: put(value) }
+        });
+        let fields = fields.collect();
         let options = ConnectionOptions::default();
-        Self { bytes, method, target, fields, scheme, version, body, options }
+        Self { bytes, method, target, fields, scheme, version, body, options, is_signed }
     }
 
     /// The method, which is a token (RFC 9110 §9.1).

@@ -1,6 +1,6 @@
 //! What one method says of an address, and what all of them together amount to.
 
-use crate::identify::Proof;
+use crate::identify::{KnownProof, Proof, ProofMethod};
 
 /// What one method says to "does this address belong to the crawler?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +13,16 @@ pub(super) enum ProofAnswer {
 
 /// One yes confirms. Only if every configured method says no, and there is one, is a name borrowed; and
 /// even then only of a client that may be accused at all. `None` is a method that is not configured.
-pub(super) fn combine(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> Proof {
-    let answers = || methods.into_iter().flatten();
-    if answers().any(|answer| answer == ProofAnswer::Yes) {
-        Proof::Confirmed
-    } else if may_accuse && answers().next().is_some() && answers().all(|answer| answer == ProofAnswer::No) {
-        Proof::Contradicted
+pub(super) fn combine(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> KnownProof {
+    let named = [ProofMethod::Ranges, ProofMethod::Rdns].into_iter().zip(methods);
+    let answers = || named.clone().filter_map(|(method, answer)| Some((method, answer?)));
+    let first = answers().next().map(|(method, _)| method);
+    if let Some((method, _)) = answers().find(|(_, answer)| *answer == ProofAnswer::Yes) {
+        KnownProof { proof: Proof::Confirmed, by: Some(method) }
+    } else if may_accuse && first.is_some() && answers().all(|(_, answer)| answer == ProofAnswer::No) {
+        KnownProof { proof: Proof::Contradicted, by: first }
     } else {
-        Proof::Unchecked
+        Proof::Unchecked.into()
     }
 }
 
@@ -43,13 +45,23 @@ mod tests {
             ([Some(Unknown), Some(No)], Proof::Unchecked),
             ([None, Some(Unknown)], Proof::Unchecked),
         ] {
-            assert_eq!(combine(methods, true), expected, "{methods:?}");
+            assert_eq!(combine(methods, true).proof, expected, "{methods:?}");
         }
     }
 
     #[test]
     fn who_may_not_be_accused_can_still_be_confirmed() {
-        assert_eq!(combine([Some(No), Some(No)], false), Proof::Unchecked);
-        assert_eq!(combine([Some(Yes), Some(No)], false), Proof::Confirmed);
+        assert_eq!(combine([Some(No), Some(No)], false).proof, Proof::Unchecked);
+        assert_eq!(combine([Some(Yes), Some(No)], false).proof, Proof::Confirmed);
+    }
+
+    #[test]
+    fn the_method_is_told_that_decided() {
+        let by = |methods| combine(methods, true).by;
+        assert_eq!(by([Some(No), Some(Yes)]), Some(ProofMethod::Rdns));
+        assert_eq!(by([Some(Yes), None]), Some(ProofMethod::Ranges));
+        assert_eq!(by([Some(No), Some(No)]), Some(ProofMethod::Ranges));
+        assert_eq!(by([None, Some(No)]), Some(ProofMethod::Rdns));
+        assert_eq!(by([Some(No), Some(Unknown)]), None);
     }
 }

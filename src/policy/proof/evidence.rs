@@ -5,10 +5,12 @@
 //! that was never fetched is no method: then reverse DNS alone decides.
 
 use super::answer::ProofAnswer;
+use super::directory::{KeyDirectories, KeyDirectory};
 use super::range_list::{LoadedRanges, RangeList};
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, ConfigErrors};
-use crate::identify::{Basis, Catalogue, Crawler, Identity};
+use crate::identify::signature::{AgentKeys, AgentOrigin, VerifiedSignature};
+use crate::identify::{Basis, Catalogue, Crawler, Identity, Recognised};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -27,6 +29,7 @@ pub struct Evidence {
     sources: Vec<RangeSource>,
     suffixes: Arc<[Box<str>]>,
     faults: Vec<ConfigError>,
+    directories: KeyDirectories,
 }
 
 /// A list that the catalogue or the operator names, and what was found there.
@@ -86,20 +89,52 @@ impl Evidence {
             reading.source(&folder.join(file_name(url)), Some(url));
         }
         reading.own(config, catalogue)?;
-        let ListReading { sources, faults, .. } = reading;
+        let ListReading { sources, mut faults, .. } = reading;
+        let former = previous.map(|previous| &previous.directories);
+        let (directories, unreadable) = KeyDirectories::load(config, catalogue, former);
+        faults.extend(unreadable);
         let compile = |crawler: &Crawler| Methods::new(crawler, config, &folder, &sources);
         let crawlers = catalogue.crawlers().iter().filter(|crawler| crawler.client.is_judged());
         let methods: HashMap<Arc<str>, Methods> =
             crawlers.filter_map(|crawler| Some((Arc::clone(&crawler.name), compile(crawler)?))).collect();
         let suffixes: BTreeSet<&Box<str>> = methods.values().flat_map(|methods| &methods.suffixes).collect();
         let suffixes = suffixes.into_iter().cloned().collect();
-        Ok(Self { methods, sources: sources.into_values().collect(), suffixes, faults })
+        Ok(Self { methods, sources: sources.into_values().collect(), suffixes, faults, directories })
     }
 
     /// The methods for whoever says to be `identity`. Only a name of the catalogue can be proved.
     pub(super) fn methods(&self, identity: &Identity) -> Option<&Methods> {
-        let name = identity.crawler.as_ref().filter(|_| identity.basis == Basis::Catalogue)?;
+        let name = identity
+            .crawler
+            .as_ref()
+            .filter(|_| matches!(identity.basis, Basis::Catalogue | Basis::Signature))?;
         self.methods.get(name)
+    }
+
+    /// Who sent a request that was signed, and that the header gives as `recognised`.
+    pub(in crate::policy) fn signer(
+        &self,
+        signature: &VerifiedSignature,
+        recognised: Recognised,
+    ) -> Recognised {
+        self.directories.signer(signature, recognised)
+    }
+
+    /// The keys of an agent; `None` for one that neither the catalogue nor the operator names.
+    pub(crate) fn agent_keys(&self, agent: &AgentOrigin) -> Option<&AgentKeys> {
+        self.directories.keys(agent)
+    }
+
+    /// The directories of all agents of a catalogue that sign, as they lie on disk now.
+    #[must_use]
+    pub fn key_directories(config: &Config, catalogue: &Catalogue) -> Vec<KeyDirectory> {
+        KeyDirectories::load(config, catalogue, None).0.all().into_iter().cloned().collect()
+    }
+
+    /// The directories of all agents that sign.
+    #[must_use]
+    pub fn directories(&self) -> Vec<&KeyDirectory> {
+        self.directories.all()
     }
 
     /// Every suffix of a name that proves some crawler.
@@ -119,7 +154,7 @@ impl Evidence {
 
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.sources.iter().map(|source| source.path.as_path())
+        self.sources.iter().map(|source| source.path.as_path()).chain(self.directories.files())
     }
 
     /// Whether the same lists are in force.
@@ -133,6 +168,7 @@ impl Evidence {
             same && one.path == other.path
         };
         self.faults == other.faults
+            && self.directories.is_as(&other.directories)
             && self.sources.len() == other.sources.len()
             && self.sources.iter().zip(&other.sources).all(same_list)
     }

@@ -7,7 +7,7 @@ use super::evidence::Methods;
 use super::prover::{Claim, ask_now, prove};
 use super::public::is_public;
 use super::reverse::{Reverse, is_below};
-use crate::identify::{Identity, Proof};
+use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -44,7 +44,7 @@ pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: Syste
         }
     }
     let asked = RefCell::new(Vec::new());
-    let proof = prove(policy, &claim, now, |address| {
+    let KnownProof { proof, .. } = prove(policy, &claim, now, |address| {
         let servers = policy.config.verify.dns.as_ref()?;
         let reverse = ask_now(servers, address, policy.evidence.suffixes());
         asked.borrow_mut().extend(name_steps(methods, address, &reverse));

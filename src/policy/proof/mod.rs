@@ -1,7 +1,7 @@
-//! Whether a client is the crawler it says it is: proof by its address.
+//! Whether a client is the crawler it says it is: proof by its address, or by its signature.
 //!
-//! Two methods, both from the catalogue: the address ranges that an operator publishes, and
-//! forward-confirmed reverse DNS. [`Evidence`] is what a policy generation knows, with the ranges of the
+//! Three methods, all from the catalogue: the address ranges that an operator publishes, forward-confirmed reverse DNS,
+//! and signatures by the keys that an agent publishes. [`Evidence`] is what a policy generation knows, with the ranges of the
 //! files as they are now; [`Prover`] outlives generations and remembers what name servers said. A request
 //! takes the answer that is there: questions to name servers run beside it, and help later requests.
 //!
@@ -10,6 +10,7 @@
 //! and ranges, if they were asked, are recent. Everything else that is not confirmed is unchecked.
 
 mod answer;
+mod directory;
 mod dns;
 mod evidence;
 mod examine;
@@ -23,8 +24,10 @@ mod receipt;
 mod refresh;
 mod reverse;
 mod shrunken;
+mod signatures;
 mod timer;
 
+pub use directory::KeyDirectory;
 pub use evidence::{Evidence, RangeSource};
 pub use examine::{Examination, examine};
 pub use prover::{Claim, Prover};

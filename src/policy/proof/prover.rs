@@ -11,8 +11,10 @@ use super::outage::Outage;
 use super::public::is_public;
 use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
+use super::signatures::{BoundedCheck, SignatureMemory};
 use crate::config::{Config, NameServers, VerifyOptions};
-use crate::identify::{Identity, Proof};
+use crate::identify::signature::{SignatureOutcomeKind, SignedMessage, VerifiedSignature, examine};
+use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
 use std::io;
 use std::net::IpAddr;
@@ -47,6 +49,7 @@ pub struct Prover {
     memory: Arc<Mutex<ProofMemory>>,
     queue: mpsc::Sender<LookupJob>,
     questions: Arc<Questions>,
+    signatures: SignatureMemory,
 }
 
 /// An address to ask about.
@@ -76,7 +79,7 @@ impl Prover {
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
             runtime.block_on(worker.run(jobs));
         })?;
-        Ok(Self { memory, queue, questions })
+        Ok(Self { memory, queue, questions, signatures: SignatureMemory::default() })
     }
 
     /// What became of the questions to name servers.
@@ -84,8 +87,35 @@ impl Prover {
         self.questions.counts()
     }
 
+    /// How many requests were signed, by what came of it.
+    #[must_use]
+    pub fn signatures(&self) -> Vec<(SignatureOutcomeKind, u64)> {
+        self.signatures.counts()
+    }
+
+    /// Who signed a request from `address`, where that is beyond doubt. `is_new` says whether it is seen for the first time:
+    /// then it uses up its nonce.
+    #[must_use]
+    pub fn signature(
+        &self,
+        policy: &Policy,
+        message: &SignedMessage<'_>,
+        address: Option<IpAddr>,
+        is_new: bool,
+        now: SystemTime,
+    ) -> Option<VerifiedSignature> {
+        let nonces = if is_new { policy.config.verify.nonces } else { 0 };
+        let mut check = BoundedCheck { memory: &self.signatures, address, nonces, now };
+        let outcome = examine(message, now, |agent| policy.evidence.agent_keys(agent), &mut check);
+        if is_new {
+            self.signatures.count(&outcome);
+        }
+        outcome.ok()
+    }
+
     /// What supports a claim, as far as is known now. Never waits for a name server.
-    pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> Proof {
+    #[must_use]
+    pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> KnownProof {
         prove(policy, claim, now, |address| self.reverse(policy, address))
     }
 
@@ -115,11 +145,11 @@ pub(super) fn prove(
     claim: &Claim<'_>,
     now: SystemTime,
     reverse: impl FnOnce(IpAddr) -> Option<Arc<Reverse>>,
-) -> Proof {
-    let Some(methods) = policy.evidence.methods(claim.identity) else { return Proof::Unchecked };
+) -> KnownProof {
+    let Some(methods) = policy.evidence.methods(claim.identity) else { return Proof::Unchecked.into() };
     let config = &policy.config;
     let usable = |address: &IpAddr| is_public(*address) && !config.trusted_proxies.contain(*address);
-    let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked };
+    let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked.into() };
     let by_ranges = methods.by_ranges(address, now);
     let asks_names = config.verify.dns.is_some() && !methods.suffixes.is_empty();
     let by_name = (asks_names && by_ranges != Some(ProofAnswer::Yes)).then(|| {
@@ -263,7 +293,7 @@ mod tests {
     fn proof(policy: &Policy, address: &str, is_relayed: bool, reverse: Option<Arc<Reverse>>) -> Proof {
         let identity = policy.identifier.by_token("Googlebot");
         let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
-        prove(policy, &claim, SystemTime::now(), |_| reverse)
+        prove(policy, &claim, SystemTime::now(), |_| reverse).proof
     }
 
     #[test]
@@ -318,7 +348,7 @@ mod tests {
             let asked = |_| panic!("{private} was asked about");
             let identity = plain.identifier.by_token("Googlebot");
             let claim = Claim { identity: &identity, address: private.parse().ok(), is_relayed: false };
-            assert_eq!(prove(&plain, &claim, SystemTime::now(), asked), Proof::Unchecked);
+            assert_eq!(prove(&plain, &claim, SystemTime::now(), asked).proof, Proof::Unchecked);
         }
     }
 
@@ -334,7 +364,7 @@ mod tests {
             let identity = policy.identifier.recognise(Some(header.as_bytes()));
             let claim = Claim { identity: &identity, address: "66.249.66.1".parse().ok(), is_relayed: false };
             let proof = prove(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
-            assert_eq!(proof, Proof::Unchecked);
+            assert_eq!(proof.proof, Proof::Unchecked);
         }
     }
 

@@ -4,6 +4,7 @@
 //! and only by one that was read without fault; everything else keeps what is there.
 
 use super::Evidence;
+use super::directory::{DirectoryClient, KeyDirectory};
 use super::range_list::{LARGEST_LIST, LoadedRanges, RangeList};
 use super::receipt::Receipt;
 use super::shrunken;
@@ -34,6 +35,7 @@ pub struct Publisher {
     agent: ureq::Agent,
     folder: PathBuf,
     mirror: Option<String>,
+    directories: DirectoryClient,
 }
 
 /// What became of one list.
@@ -58,6 +60,8 @@ pub enum Fetched {
     Replaced,
     /// It is what it was.
     Unchanged,
+    /// A mirror does not have it, as those that were made for address ranges do not have keys. What is kept stays.
+    Absent,
 }
 
 impl Publisher {
@@ -79,7 +83,8 @@ impl Publisher {
             .http_status_as_error(false)
             .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
             .build();
-        Ok(Self { agent: agent.into(), folder: Evidence::folder(config), mirror })
+        let directories = DirectoryClient::new(config, mirror.clone())?;
+        Ok(Self { agent: agent.into(), folder: Evidence::folder(config), mirror, directories })
     }
 
     /// Fetches the lists of the catalogue that `is_wanted` by their URL, each when it is asked for.
@@ -98,6 +103,14 @@ impl Publisher {
             };
             Refreshed { url, crawlers, path, result, list }
         })
+    }
+
+    /// Fetches the keys of one agent.
+    ///
+    /// # Errors
+    /// Why they could not be fetched; those that are kept stay.
+    pub fn refresh_keys(&self, directory: &KeyDirectory) -> Result<Fetched, String> {
+        self.directories.refresh(directory)
     }
 
     fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
@@ -154,7 +167,7 @@ impl Publisher {
 }
 
 /// The certificates of `ca`, or those built in.
-fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
+pub(super) fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
     let Some(path) = ca else { return Ok(RootCerts::WebPki) };
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = reading::read(path, MOST_BYTES).map_err(|error| refuse(&error))?.bytes;

@@ -1,8 +1,8 @@
-//! Fetching published ranges from time to time, where the operator turned that on, and telling of lists
+//! Fetching published ranges and keys from time to time, where the operator turned that on, and telling of lists
 //! and certificates that grow old.
 
-use super::Evidence;
 use super::refresh::Publisher;
+use super::{Evidence, KeyDirectory};
 use crate::policy::expiry::Reminder;
 use crate::policy::{Policy, Reloader};
 use std::collections::HashSet;
@@ -16,6 +16,12 @@ const LOOK: Duration = Duration::from_secs(30);
 /// How long to wait after the first failure; each further one doubles it. Publishers are never asked more
 /// often than hourly.
 const FIRST_RETRY: Duration = Duration::from_secs(3_600);
+
+/// Keys are fetched once a day at least: agents change them.
+const KEY_LIFE: Duration = Duration::from_secs(86_400);
+
+/// How long to wait before keys are fetched again that could not be.
+const KEY_RETRY: Duration = Duration::from_secs(300);
 
 /// From which age on the operator is told: a day before a list stops accusing.
 const OLD: Duration = Duration::from_secs(6 * 86_400);
@@ -45,6 +51,8 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
 #[derive(Debug, Default)]
 struct Timer {
     last: Option<Instant>,
+    /// When keys were fetched.
+    last_keys: Option<Instant>,
     /// How many times in a row some list could not be fetched.
     failures: u32,
     told: HashSet<Box<str>>,
@@ -55,6 +63,7 @@ impl Timer {
     fn check(&mut self, policy: &Policy, at: Instant) {
         let now = SystemTime::now();
         if let Some(every) = policy.config.verify.refresh {
+            self.look_for_keys(policy, every.min(KEY_LIFE), at);
             let due = due(&policy.evidence, every, now);
             if !due.is_empty()
                 && self.last.is_none_or(|last| at.duration_since(last) >= pause(every, self.failures))
@@ -67,6 +76,38 @@ impl Timer {
             }
         }
         self.tell_of_old_lists(&policy.evidence, now);
+    }
+
+    /// Fetches the keys that are old, or that could not be fetched a while ago.
+    fn look_for_keys(&mut self, policy: &Policy, every: Duration, at: Instant) {
+        let now = SystemTime::now();
+        let is_due = |directory: &&KeyDirectory| directory.age(now).is_none_or(|age| age >= every);
+        let due: Vec<KeyDirectory> =
+            policy.evidence.directories().into_iter().filter(is_due).cloned().collect();
+        let waits = self.last_keys.is_some_and(|last| at.duration_since(last) < KEY_RETRY);
+        if due.is_empty() || waits {
+            return;
+        }
+        self.last_keys = Some(at);
+        let publisher = match Publisher::new(&policy.config, None) {
+            Ok(publisher) => publisher,
+            Err(error) => return tracing::warn!("keys of agents cannot be fetched: {error}"),
+        };
+        for directory in &due {
+            let url = directory.agent.directory();
+            // Told once, not every five minutes.
+            let is_told = directory.error.is_some() || self.told.contains(&*url);
+            match publisher.refresh_keys(directory) {
+                Ok(_) => {
+                    self.told.remove(&*url);
+                }
+                Err(error) if is_told => tracing::debug!(url, "keys of an agent: {error}"),
+                Err(error) => {
+                    tracing::warn!(url, "keys of an agent could not be fetched: {error}");
+                    self.told.insert(url.into());
+                }
+            }
+        }
     }
 
     /// Tells of each list once, until it is young again.
@@ -165,8 +206,10 @@ mod tests {
 
         fn answer(&self, mut stream: TcpStream) {
             let lines = BufReader::new(&stream).lines().map_while(Result::ok);
-            lines.take_while(|line| !line.is_empty()).for_each(drop);
-            self.asked.fetch_add(1, Ordering::SeqCst);
+            let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            // Keys have a rhythm of their own.
+            let is_list = !lines.iter().any(|line| line.contains("http-message-signatures-directory"));
+            self.asked.fetch_add(usize::from(is_list), Ordering::SeqCst);
             let is_well = self.is_well.load(Ordering::SeqCst);
             let (status, body) =
                 if is_well { ("200 OK", "192.0.2.0/24\n") } else { ("503 Service Unavailable", "") };

@@ -105,6 +105,7 @@ impl<'a> Request<'a> {
             facts: &facts,
             identity: &identity(self.crawler, self.basis),
             proof: Proof::Unchecked,
+            proof_by: None,
             verdict: &verdict,
             mode: Mode::Enforce,
             action: if self.outcome == VerdictOutcome::Allow { Action::Forward } else { Action::Refuse },

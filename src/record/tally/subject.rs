@@ -101,7 +101,8 @@ impl Equivalent<CountSubject> for SubjectRef<'_> {
 /// Whether the number of such names is bounded: the catalogue's and those of the operator's robots.txt are
 /// known, every other name was made up by whoever sent the request.
 pub(in crate::record) fn is_known(identity: &Identity) -> bool {
-    identity.crawler.is_none() || matches!(identity.basis, Basis::Catalogue | Basis::OperatorToken)
+    identity.crawler.is_none()
+        || matches!(identity.basis, Basis::Catalogue | Basis::OperatorToken | Basis::Signature)
 }
 
 #[cfg(test)]

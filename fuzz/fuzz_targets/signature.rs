@@ -1,0 +1,55 @@
+//! The fields of a signed request: whatever they hold, nothing is verified that the key did not sign, and the steps that are
+//! told come to the same end.
+//!
+//! The input is `Signature-Input`, `Signature` and `Signature-Agent`, each up to a newline, and then a field's value.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use robots_gateway::identify::signature::{
+    AgentKeys, AnswerParts, JwkParts, PlainCheck, PublicKey, SignatureCheck, SignatureFault, SignedMessage,
+    SignedStatement, examine, explain, prove_directory,
+};
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+/// Takes every signature for right: what comes before it is what is looked at.
+struct Believing;
+
+impl SignatureCheck for Believing {
+    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
+        assert!(statement.base.windows(20).any(|part| part == b"\"@signature-params\":"));
+        Ok(())
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut parts = input.splitn(4, |byte| *byte == b'\n');
+    let mut part = || parts.next().unwrap_or_default();
+    let fields: [(&[u8], &[u8]); 4] = [
+        (b"Signature-Input", part()),
+        (b"Signature", part()),
+        (b"Signature-Agent", part()),
+        (b"X-Field", part()),
+    ];
+    let x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+    let key = PublicKey::from_jwk(&JwkParts { kty: "OKP", crv: "Ed25519", x, ..JwkParts::default() }).unwrap();
+    let keys: AgentKeys = Some(HashMap::from([(key.thumbprint.clone(), key.clone())]));
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
+    let message = SignedMessage {
+        method: "GET",
+        scheme: "https",
+        authority: "example.org",
+        target: b"/a?b=c",
+        fields: &fields,
+        answer: None,
+    };
+    let outcome = examine(&message, now, |_| Some(&keys), &mut PlainCheck);
+    assert!(outcome.is_err(), "nobody has signed this");
+    assert_eq!(explain(&message, now, |_| Some(&keys), &mut PlainCheck).0, outcome);
+    if let Ok(verified) = examine(&message, now, |_| Some(&keys), &mut Believing) {
+        assert_eq!(verified.keyid, key.thumbprint);
+    }
+    let answer = SignedMessage { answer: Some(AnswerParts { status: 200, fields: &fields }), ..message };
+    assert_ne!(prove_directory(&answer, b"", &key, now), Ok(true));
+});

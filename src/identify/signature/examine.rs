@@ -1,0 +1,272 @@
+//! From a request's fields to who signed it.
+//!
+//! What costs little is asked first: the fields, the time, the components, whether the agent and its key are known. Only
+//! then is the signature base built and the signature verified.
+
+use super::base::signature_base;
+use super::fault::SignatureFault;
+use super::field::{BareValue, DictionaryMember, FieldDictionary, FieldItem};
+use super::key::PublicKey;
+use super::message::{AgentOrigin, SignedMessage};
+use super::parameters::{SignatureParameters, tag};
+use crate::identify::classify::{NoTrace, Trace};
+use std::collections::HashMap;
+use std::time::SystemTime;
+
+/// The tag of signatures that identify agents.
+const TAG: &str = "web-bot-auth";
+
+/// How many signatures of one request are looked at.
+const MOST_SIGNATURES: usize = 4;
+
+/// The keys of one agent, by their thumbprints; `None` where none were fetched yet.
+pub type AgentKeys = Option<HashMap<Box<str>, PublicKey>>;
+
+/// A signature that is right but for the mathematics, which are left to a [`SignatureCheck`].
+#[derive(Clone, Copy, Debug)]
+pub struct SignedStatement<'a> {
+    /// Who is said to have signed.
+    pub agent: &'a AgentOrigin,
+    /// By which key.
+    pub key: &'a PublicKey,
+    /// What was signed.
+    pub base: &'a [u8],
+    /// The signature.
+    pub signature: &'a [u8],
+    /// The nonce, where there is one.
+    pub nonce: Option<&'a str>,
+    /// From when on it holds no more.
+    pub ends: SystemTime,
+}
+
+/// Verifies, or knows already.
+pub trait SignatureCheck {
+    /// Whether the statement's key made its signature.
+    ///
+    /// # Errors
+    /// When it did not, or when that was not found out.
+    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault>;
+}
+
+/// Verifies each time, and remembers nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainCheck;
+
+impl SignatureCheck for PlainCheck {
+    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
+        let is_right = statement.key.has_signed(statement.base, statement.signature);
+        if is_right { Ok(()) } else { Err(SignatureFault::Mismatch) }
+    }
+}
+
+/// A signature that was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedSignature {
+    /// Who signed.
+    pub agent: AgentOrigin,
+    /// The thumbprint of the key.
+    pub keyid: Box<str>,
+    /// Whether it covers the path or the whole target. One that does not could be sent again with another target by
+    /// whoever saw it.
+    pub covers_target: bool,
+}
+
+/// What is known of a request's signatures: the first that is right, or what is wrong with the first.
+pub type SignatureOutcome = Result<VerifiedSignature, SignatureFault>;
+
+/// Who signed `message`. `keys` knows the agents; `None` for one that nobody named.
+///
+/// # Errors
+/// What is wrong with the first signature, where none is right.
+pub fn examine<'k>(
+    message: &SignedMessage<'_>,
+    now: SystemTime,
+    keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,
+    check: &mut impl SignatureCheck,
+) -> SignatureOutcome {
+    SignatureExamination { message, now, keys }.outcome(check, &mut NoTrace)
+}
+
+/// The same with every step, as sentences: lower case, without a full stop.
+pub fn explain<'k>(
+    message: &SignedMessage<'_>,
+    now: SystemTime,
+    keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,
+    check: &mut impl SignatureCheck,
+) -> (SignatureOutcome, Vec<String>) {
+    let mut steps = Vec::new();
+    let examination = SignatureExamination { message, now, keys };
+    let outcome = examination.outcome(check, &mut steps);
+    // One mistake hides no other: a request that was kept to be looked at has expired by then.
+    if let Err(SignatureFault::Expired | SignatureFault::FromTheFuture) = outcome
+        && let Some(created) = created(message)
+    {
+        steps.push("as of the moment when it was created:".to_owned());
+        let _: SignatureOutcome =
+            SignatureExamination { now: created, ..examination }.outcome(check, &mut steps);
+    }
+    (outcome, steps)
+}
+
+/// When the first signature that identifies an agent was created.
+fn created(message: &SignedMessage<'_>) -> Option<SystemTime> {
+    let field = SignedMessage::field(message.own_fields(), "signature-input")?;
+    let inputs = FieldDictionary::parse(&field).ok()?;
+    let input = inputs.0.iter().find(|input| tag(input) == Some(TAG))?;
+    Some(SignatureParameters::of(input).ok()?.created())
+}
+
+struct SignatureExamination<'m, F> {
+    message: &'m SignedMessage<'m>,
+    now: SystemTime,
+    keys: F,
+}
+
+impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, F> {
+    fn outcome(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
+        let outcome = self.first_right(check, trace);
+        if let Err(fault) = outcome {
+            trace.note(|| format!("signature {} ({fault}): {}", fault.kind(), fault.sentence()));
+        }
+        outcome
+    }
+
+    fn first_right(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
+        let field = |name| SignedMessage::field(self.message.own_fields(), name);
+        let input = field("signature-input").unwrap_or_default();
+        let signature = field("signature").unwrap_or_default();
+        let inputs = FieldDictionary::parse(&input)?;
+        let signatures = FieldDictionary::parse(&signature)?;
+        let mut first = Err(SignatureFault::WrongTag);
+        let tagged = inputs.0.iter().filter(|input| tag(input) == Some(TAG));
+        for (place, input) in tagged.enumerate() {
+            if place >= MOST_SIGNATURES {
+                return first.map_err(|_: SignatureFault| SignatureFault::TooMany);
+            }
+            trace.note(|| format!("signature `{}` has the tag \"{TAG}\"", input.label));
+            match self.one(input, &signatures, check, trace) {
+                Ok(verified) => return Ok(verified),
+                fault if place == 0 => first = fault,
+                _ => {}
+            }
+        }
+        first
+    }
+
+    fn one(
+        &self,
+        input: &DictionaryMember<'_>,
+        signatures: &FieldDictionary<'_>,
+        check: &mut impl SignatureCheck,
+        trace: &mut impl Trace,
+    ) -> SignatureOutcome {
+        if input.is_repeated {
+            return Err(SignatureFault::DuplicateLabel);
+        }
+        if !input.is_list {
+            return Err(SignatureFault::Unreadable);
+        }
+        let parameters = SignatureParameters::of(input)?;
+        parameters.check_time(self.now)?;
+        trace.note(|| "`created` and `expires` hold now".to_owned());
+        let signature = signature(signatures, input.label)?;
+        let covers = |names: &[&str]| {
+            input.items.iter().any(|item| item.text().is_some_and(|text| names.contains(&text)))
+        };
+        if !covers(&["@authority", "@target-uri"]) {
+            return Err(SignatureFault::AuthorityNotCovered);
+        }
+        let agent = self.agent(input)?;
+        trace.note(|| format!("it names the agent {}", agent.as_str()));
+        let keys = (self.keys)(&agent).ok_or(SignatureFault::UnknownAgent)?;
+        let keys = keys.as_ref().ok_or(SignatureFault::NoKeys)?;
+        let key = keys.get(parameters.keyid).ok_or(SignatureFault::UnknownKey)?;
+        trace.note(|| format!("its directory has the key {} ({})", parameters.keyid, key.algorithm_name()));
+        if parameters.algorithm.is_some_and(|algorithm| algorithm != key.algorithm()) {
+            return Err(SignatureFault::AlgorithmMismatch);
+        }
+        if signature.len() != key.signature_length() {
+            return Err(SignatureFault::WrongLength);
+        }
+        let base = signature_base(self.message, input)?;
+        for line in base.split(|byte| *byte == b'\n') {
+            trace.note(|| format!("signature base: {}", String::from_utf8_lossy(line)));
+        }
+        let (nonce, ends) = (parameters.nonce, parameters.ends());
+        check.check(&SignedStatement { agent: &agent, key, base: &base, signature, nonce, ends })?;
+        let covers_target = covers(&["@path", "@target-uri", "@request-target"]);
+        trace.note(|| {
+            let agent = agent.as_str();
+            if covers_target {
+                return format!("verified: {agent} signed this request");
+            }
+            format!(
+                "verified: {agent} signed, but neither \"@path\" nor \"@target-uri\": it names the client, and proves \
+                 nothing of this request"
+            )
+        });
+        Ok(VerifiedSignature { agent, keyid: parameters.keyid.into(), covers_target })
+    }
+
+    /// The agent that the signature covers the name of.
+    fn agent(&self, input: &DictionaryMember<'_>) -> Result<AgentOrigin, SignatureFault> {
+        let field = SignedMessage::field(self.message.own_fields(), "signature-agent");
+        let field = field.filter(|field| !field.is_empty()).ok_or(SignatureFault::NoAgent)?;
+        let covering: Vec<_> =
+            input.items.iter().filter(|item| item.text() == Some("signature-agent")).collect();
+        let is_whole = covering.iter().any(|item| item.parameters.get("key").is_none());
+        // The first byte tells the older form, a bare string, from a dictionary.
+        if field.first() == Some(&b'"') {
+            return if is_whole {
+                origin(&FieldItem::parse(&field)?)
+            } else {
+                Err(SignatureFault::AgentNotCovered)
+            };
+        }
+        let members = FieldDictionary::parse(&field)?;
+        let keys = covering.iter().filter_map(|item| match item.parameters.get("key") {
+            Some(BareValue::String(key)) => Some(key.as_str()),
+            _ => None,
+        });
+        let covered: Vec<&DictionaryMember<'_>> = if is_whole {
+            members.0.iter().collect()
+        } else {
+            keys.filter_map(|key| members.get(key)).collect()
+        };
+        // Of several the signer's own is the one of its label.
+        let own = covered.iter().find(|member| member.label == input.label).or_else(|| covered.first());
+        let own = own.ok_or(SignatureFault::AgentNotCovered)?;
+        if own.is_repeated {
+            return Err(SignatureFault::DuplicateLabel);
+        }
+        origin(own.item().ok_or(SignatureFault::NotAnOrigin)?)
+    }
+}
+
+/// The byte sequence of `label`.
+fn signature<'a>(signatures: &'a FieldDictionary<'_>, label: &str) -> Result<&'a [u8], SignatureFault> {
+    let member = signatures.get(label).ok_or(SignatureFault::MissingSignature)?;
+    if member.is_repeated {
+        return Err(SignatureFault::DuplicateLabel);
+    }
+    match member.item().map(|item| &item.value) {
+        Some(BareValue::ByteSequence(bytes)) => Ok(bytes),
+        _ => Err(SignatureFault::MissingSignature),
+    }
+}
+
+/// The origin that a member of `Signature-Agent` names.
+fn origin(item: &FieldItem<'_>) -> Result<AgentOrigin, SignatureFault> {
+    if item.parameters.is_repeated {
+        return Err(SignatureFault::DuplicateParameter);
+    }
+    let is_directory = match item.parameters.get("type") {
+        None => true,
+        Some(BareValue::Token(kind)) => kind.as_str() == "directory",
+        Some(_) => return Err(SignatureFault::WrongType),
+    };
+    if !is_directory {
+        return Err(SignatureFault::DirectoryType);
+    }
+    item.text().and_then(AgentOrigin::parse).ok_or(SignatureFault::NotAnOrigin)
+}

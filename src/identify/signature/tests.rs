@@ -1,0 +1,69 @@
+//! The published vectors, and signatures that are broken in one place each.
+
+mod broken;
+mod vectors;
+
+use super::examine::{AgentKeys, PlainCheck, SignatureOutcome, examine};
+use super::key::{JwkParts, PublicKey};
+use super::message::{AgentOrigin, SignedMessage};
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+/// So many seconds after 1970.
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+/// The keys of RFC 9421 §B.1.2, §B.1.3 and §B.1.4.
+const RSA_PSS: JwkParts<'static> = JwkParts {
+    kty: "RSA",
+    crv: "",
+    x: "",
+    y: "",
+    n: "r4tmm3r20Wd_PbqvP1s2-QEtvpuRaV8Yq40gjUR8y2Rjxa6dpG2GXHbPfvMs8ct-Lh1GH45x28Rw3Ry53mm-oAXjyQ86OnDkZ5N8lYbggD4O3w6M6pAvLkhk95AndTrifbIFPNU8PPMO7OyrFAHqgDsznjPFmTOtCEcN2Z1FpWgchwuYLPL-Wokqltd11nqqzi-bJ9cvSKADYdUAAN5WUtzdpiy6LbTgSxP7ociU4Tn0g5I6aDZJ7A8Lzo0KSyZYoA485mqcO0GVAdVw9lq4aOT9v6d-nb4bnNkQVklLQ3fVAvJm-xdDOp9LCNCN48V2pnDOkFV6-U9nV5oyc6XI2w",
+    e: "AQAB",
+};
+const ECC_P256: JwkParts<'static> = JwkParts {
+    kty: "EC",
+    crv: "P-256",
+    x: "qIVYZVLCrPZHGHjP17CTW0_-D9Lfw0EkjqF7xB4FivA",
+    y: "Mc4nN9LTDOBhfoUeg8Ye9WedFRhnZXZJA12Qp0zZ6F0",
+    n: "",
+    e: "",
+};
+const ED25519_KEY: JwkParts<'static> = JwkParts {
+    kty: "OKP",
+    crv: "Ed25519",
+    x: "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs",
+    y: "",
+    n: "",
+    e: "",
+};
+
+fn test_key(parts: &JwkParts<'_>) -> PublicKey {
+    PublicKey::of_any(parts).unwrap()
+}
+
+/// The directories that are known to a test.
+struct Known(HashMap<AgentOrigin, AgentKeys>);
+
+impl Known {
+    fn of(agent: &str, keys: &[PublicKey]) -> Self {
+        let keys = keys.iter().map(|key| (key.thumbprint.clone(), key.clone())).collect();
+        Self([(AgentOrigin::parse(agent).unwrap(), Some(keys))].into())
+    }
+
+    fn examine(&self, message: &SignedMessage<'_>, now: SystemTime) -> SignatureOutcome {
+        examine(message, now, |agent| self.0.get(agent), &mut PlainCheck)
+    }
+}
+
+/// A request for a URL, with these fields.
+fn message<'a>(
+    method: &'a str,
+    authority: &'a str,
+    target: &'a str,
+    fields: &'a [(&'a [u8], &'a [u8])],
+) -> SignedMessage<'a> {
+    SignedMessage { method, scheme: "https", authority, target: target.as_bytes(), fields, answer: None }
+}

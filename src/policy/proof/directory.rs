@@ -1,0 +1,192 @@
+//! The keys of agents that sign, one directory for each agent that the catalogue or the operator names.
+//!
+//! Directories lie in the folder `keys` of the state folder, under the name that [`file_name`] makes of their URL. They
+//! are fetched where ranges are fetched, and never because of a request. A directory that was fetched replaces the one
+//! before, so a key that it no longer has verifies nothing any more; one that cannot be fetched or read changes nothing.
+
+mod fetch;
+mod key_set;
+
+pub(super) use fetch::DirectoryClient;
+use key_set::KeySet;
+
+use crate::config::ranges::file_name;
+use crate::config::{Config, ConfigError, reading};
+use crate::identify::signature::{AgentKeys, AgentOrigin, VerifiedSignature};
+use crate::identify::{Basis, Catalogue, Identity, Recognised};
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The folder of fetched directories, in the state folder.
+const FOLDER: &str = "keys";
+
+/// More than any directory in use has, in bytes.
+const LARGEST: u64 = 64 * 1_024;
+
+/// The keys of one agent, as last read without fault.
+#[derive(Debug, Clone)]
+pub struct KeyDirectory {
+    /// Whose keys they are.
+    pub agent: AgentOrigin,
+    /// The crawlers of the catalogue that sign by them.
+    pub crawlers: Vec<Arc<str>>,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The keys; `None` where it was never fetched.
+    pub keys: AgentKeys,
+    /// The keys of which the directory itself proved that it holds them.
+    pub proved: HashSet<Box<str>>,
+    /// When it was fetched, or said to be unchanged.
+    pub fetched: Option<SystemTime>,
+    /// Why it could not be fetched when that was tried last.
+    pub error: Option<String>,
+    identities: Vec<SignerIdentity>,
+}
+
+/// Who signs by a directory: as the catalogue has it, and behind the header of a person's browser.
+#[derive(Debug, Clone)]
+struct SignerIdentity {
+    plain: Arc<Identity>,
+    behind_browser: Arc<Identity>,
+}
+
+impl KeyDirectory {
+    /// How old it is; `None` where it was never fetched.
+    #[must_use]
+    pub fn age(&self, now: SystemTime) -> Option<Duration> {
+        self.fetched.map(|fetched| now.duration_since(fetched).unwrap_or_default())
+    }
+
+    /// Reads it from disk, if it is there. What cannot be read leaves what `former` had.
+    fn read(&mut self, former: Option<&Self>) -> Option<ConfigError> {
+        self.error = read_error(&self.path);
+        match read(&self.path) {
+            Ok(Some((set, fetched))) => {
+                self.proved = set.proved;
+                self.keys = Some(set.keys);
+                self.fetched = Some(fetched);
+                None
+            }
+            Ok(None) => None,
+            Err(message) => {
+                if let Some(former) = former {
+                    self.keys.clone_from(&former.keys);
+                    self.proved.clone_from(&former.proved);
+                    self.fetched = former.fetched;
+                }
+                Some(ConfigError::whole(&self.path, message))
+            }
+        }
+    }
+
+    fn is_as(&self, other: &Self) -> bool {
+        (&self.agent, &self.path, &self.keys, self.fetched)
+            == (&other.agent, &other.path, &other.keys, other.fetched)
+    }
+}
+
+/// The directories of all agents that are named.
+#[derive(Debug, Default)]
+pub(super) struct KeyDirectories(HashMap<AgentOrigin, KeyDirectory>);
+
+impl KeyDirectories {
+    /// Reads them all from disk, and says what is wrong with those that cannot be read.
+    pub(super) fn load(
+        config: &Config,
+        catalogue: &Catalogue,
+        previous: Option<&Self>,
+    ) -> (Self, Vec<ConfigError>) {
+        let folder = folder(config);
+        let mut all: HashMap<AgentOrigin, KeyDirectory> = HashMap::new();
+        for crawler in catalogue.crawlers() {
+            let Some(agent) = &crawler.verify.agent else { continue };
+            let directory = all.entry(agent.clone()).or_insert_with(|| KeyDirectory {
+                agent: agent.clone(),
+                crawlers: Vec::new(),
+                path: folder.join(file_name(&agent.directory())),
+                keys: None,
+                proved: HashSet::new(),
+                fetched: None,
+                error: None,
+                identities: Vec::new(),
+            });
+            directory.crawlers.push(Arc::clone(&crawler.name));
+            directory.identities.push(SignerIdentity {
+                plain: Arc::new(Identity::of_entry(crawler, Basis::Signature)),
+                behind_browser: Arc::new(Identity::of_agent(crawler)),
+            });
+        }
+        let mut faults = Vec::new();
+        for directory in all.values_mut() {
+            let former = previous.and_then(|previous| previous.0.get(&directory.agent));
+            faults.extend(directory.read(former));
+        }
+        (Self(all), faults)
+    }
+
+    /// The keys of an agent; `None` for one that nobody named.
+    pub(super) fn keys(&self, agent: &AgentOrigin) -> Option<&AgentKeys> {
+        self.0.get(agent).map(|directory| &directory.keys)
+    }
+
+    /// All of them, by their agents' names.
+    pub(super) fn all(&self) -> Vec<&KeyDirectory> {
+        let sorted: BTreeMap<_, _> = self.0.iter().collect();
+        sorted.into_values().collect()
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.0.values().map(|directory| directory.path.as_path())
+    }
+
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().all(|(agent, own)| other.0.get(agent).is_some_and(|other| own.is_as(other)))
+    }
+
+    /// Who sent a request that the header gives as `recognised`, and that was signed. The signature wins; where header and
+    /// signature name the same crawler, what the header adds stays.
+    pub(super) fn signer(&self, signature: &VerifiedSignature, recognised: Recognised) -> Recognised {
+        let Some(directory) = self.0.get(&signature.agent) else { return recognised };
+        let claimed = &recognised.identity;
+        let is_claimed = |name: &Arc<str>| claimed.crawler.as_ref() == Some(name);
+        if claimed.basis == Basis::Catalogue && directory.crawlers.iter().any(is_claimed) {
+            return recognised;
+        }
+        let Some(signer) = directory.identities.first() else { return recognised };
+        let identity = if claimed.client.is_judged() { &signer.plain } else { &signer.behind_browser };
+        Recognised::new(Arc::clone(identity), Arc::clone(identity))
+    }
+}
+
+/// The folder in which the fetched directories lie.
+pub(super) fn folder(config: &Config) -> PathBuf {
+    config.state_dir.join(FOLDER)
+}
+
+/// The keys at `path` and when they were fetched; `None` where there is nothing.
+fn read(path: &Path) -> Result<Option<(KeySet, SystemTime)>, String> {
+    let refuse = |error: io::Error| format!("cannot read the keys: {error}");
+    let read = match reading::read(path, LARGEST) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(refuse)?,
+    };
+    let fetched = std::fs::metadata(path).and_then(|metadata| metadata.modified()).map_err(refuse)?;
+    Ok(Some((KeySet::parse(&read.bytes)?, fetched)))
+}
+
+/// Where it is kept why a directory could not be fetched.
+fn error_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".error");
+    PathBuf::from(name)
+}
+
+fn read_error(path: &Path) -> Option<String> {
+    let read = reading::read(&error_path(path), LARGEST).ok()?;
+    Some(String::from_utf8_lossy(&read.bytes).trim().to_owned())
+}

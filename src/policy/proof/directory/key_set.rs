@@ -1,0 +1,161 @@
+//! A JWK Set (RFC 7517 §5) as a directory holds it, and as it is kept.
+
+use crate::identify::signature::{JwkParts, KeyFault, PublicKey};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+
+/// More keys than this are published by nobody.
+const MOST_KEYS: usize = 32;
+
+/// The keys of a directory that could verify a signature.
+#[derive(Debug, Default)]
+pub(super) struct KeySet {
+    pub(super) keys: HashMap<Box<str>, PublicKey>,
+    /// Those that the directory proved that it holds, where that is written in it: only in what this program keeps.
+    pub(super) proved: HashSet<Box<str>>,
+    /// What is wrong with others.
+    pub(super) faults: Vec<String>,
+    entries: Vec<JwkEntry>,
+}
+
+#[derive(Deserialize)]
+struct JwkDocument {
+    keys: Vec<JwkEntry>,
+}
+
+#[derive(Serialize)]
+struct KeptDocument<'a> {
+    keys: Vec<&'a JwkEntry>,
+}
+
+/// The members of a key that are read and kept. Others are left out.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct JwkEntry {
+    kty: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    crv: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    x: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    y: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    n: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    e: String,
+    /// Its thumbprint, where it is kept; in what is published only a name.
+    kid: String,
+    #[serde(rename = "use", skip_serializing_if = "Option::is_none")]
+    usage: Option<String>,
+    /// The private half.
+    #[serde(skip_serializing)]
+    d: Option<serde::de::IgnoredAny>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    proved: bool,
+}
+
+impl KeySet {
+    /// Reads a set. Keys that cannot be used are left out, and told of.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let document: JwkDocument = serde_json::from_slice(bytes)
+            .map_err(|error| format!("is no JWK Set (RFC 7517), such as {{\"keys\":[…]}}: {error}"))?;
+        if document.keys.len() > MOST_KEYS {
+            return Err(format!("has {} keys, and {MOST_KEYS} are the most", document.keys.len()));
+        }
+        let mut set = Self::default();
+        for (place, mut entry) in document.keys.into_iter().enumerate() {
+            match entry.key() {
+                Ok(Some(key)) => {
+                    entry.kid = key.thumbprint.clone().into();
+                    if entry.proved {
+                        set.proved.insert(key.thumbprint.clone());
+                    }
+                    set.keys.insert(key.thumbprint.clone(), key);
+                    set.entries.push(entry);
+                }
+                Ok(None) => {}
+                Err(fault) => set.faults.push(format!("key {}: {fault}", place + 1)),
+            }
+        }
+        Ok(set)
+    }
+
+    /// Leaves out the key of this thumbprint.
+    pub(super) fn drop_key(&mut self, thumbprint: &str, why: String) {
+        self.keys.remove(thumbprint);
+        self.entries.retain(|entry| entry.kid != thumbprint);
+        self.faults.push(why);
+    }
+
+    /// Notes that the directory proved that it holds the key of this thumbprint.
+    pub(super) fn prove(&mut self, thumbprint: &str) {
+        self.proved.insert(thumbprint.into());
+        for entry in self.entries.iter_mut().filter(|entry| entry.kid == thumbprint) {
+            entry.proved = true;
+        }
+    }
+
+    /// As it is kept.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let document = KeptDocument { keys: self.entries.iter().collect() };
+        serde_json::to_vec(&document).unwrap_or_default()
+    }
+}
+
+impl JwkEntry {
+    /// The key; `None` for one that is for something else than signing.
+    fn key(&self) -> Result<Option<PublicKey>, String> {
+        if self.usage.as_deref().is_some_and(|usage| usage != "sig") {
+            return Ok(None);
+        }
+        if self.d.is_some() {
+            return Err("holds its private half, so that anybody could sign with it".to_owned());
+        }
+        let Self { kty, crv, x, y, n, e, .. } = self;
+        match PublicKey::from_jwk(&JwkParts { kty, crv, x, y, n, e }) {
+            Ok(key) => Ok(Some(key)),
+            // A set may have keys for others, too.
+            Err(KeyFault::Unsupported) => Ok(None),
+            Err(fault) => Err(fault.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+
+    #[test]
+    fn keys_that_cannot_be_used_are_left_out_and_told_of() {
+        let text = format!(
+            "{{\"keys\":[{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"kid\":\"my name\",\"nbf\":1,\"alg\":\"x\"}},\
+             {{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs\"}},\
+             {{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"d\":\"AAAA\"}},\
+             {{\"kty\":\"oct\",\"k\":\"AAAA\"}},\
+             {{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"use\":\"enc\"}},\
+             {{\"kty\":\"RSA\",\"n\":\"AAAA\",\"e\":\"AQAB\"}}],\"more\":1}}"
+        );
+        let mut set = KeySet::parse(text.as_bytes()).unwrap();
+        let thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+        assert_eq!(set.keys.keys().map(|key| &**key).collect::<Vec<_>>(), [thumbprint]);
+        let faults = set.faults.join("; ");
+        for part in ["key 2: is a test key", "key 3: holds its private half", "key 6: is an RSA key"] {
+            assert!(faults.contains(part), "{faults}");
+        }
+        set.prove(thumbprint);
+        let kept = KeySet::parse(&set.to_bytes()).unwrap();
+        assert_eq!((kept.keys, kept.proved, kept.faults), (set.keys.clone(), set.proved.clone(), vec![]));
+        set.drop_key(thumbprint, "why".to_owned());
+        assert_eq!(set.to_bytes(), b"{\"keys\":[]}");
+    }
+
+    #[test]
+    fn what_is_no_set_is_refused() {
+        let many = format!("{{\"keys\":[{}]}}", vec!["{}"; MOST_KEYS + 1].join(","));
+        for text in ["", "[]", "{}", "{\"keys\":{}}", "<html>", "{\"kty\":\"OKP\"}", &many] {
+            assert!(KeySet::parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What was verified before, and how much may be verified in a second.
+//!
+//! A verification takes as long as a whole request, so results are remembered by what was signed, wrong ones too, and
+//! what is left is bounded: by the network of a client in wrong signatures, and for all together. Beyond that a signature
+//! is as good as none. A signature by a key that is not known is never verified, and costs a look at its fields.
+
+use crate::identify::signature::{
+    SignatureCheck, SignatureFault, SignatureOutcome, SignatureOutcomeKind, SignedStatement,
+};
+use crate::request::address::Network;
+use hashbrown::{DefaultHashBuilder, HashMap};
+use quick_cache::UnitWeighter;
+use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeSet, HashSet};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use strum::{EnumCount as _, VariantArray as _};
+
+/// How many results are remembered: some 400 KiB.
+const REMEMBERED: usize = 8_192;
+
+/// How many signatures are verified in a second: a quarter of a processor's time at 60 us each.
+const ALL: u32 = 4_000;
+
+/// How many of them may turn out wrong.
+const WRONG: u32 = 500;
+
+/// The same of one /24 or /48.
+const WRONG_OF_NETWORK: u32 = 20;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What a result is remembered by: all of what was signed, by whom, and the signature.
+type StatementDigest = [u8; 32];
+
+/// What is known of signatures, across generations of the policy.
+#[derive(Debug)]
+pub(super) struct SignatureMemory {
+    results: QuickCache<StatementDigest, bool, UnitWeighter, DefaultHashBuilder>,
+    budget: Mutex<VerifyBudget>,
+    nonces: Mutex<NonceMemory>,
+    counts: [AtomicU64; SignatureOutcomeKind::COUNT],
+}
+
+impl Default for SignatureMemory {
+    fn default() -> Self {
+        let (state, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let capacity = REMEMBERED as u64;
+        Self {
+            results: QuickCache::with(REMEMBERED, capacity, UnitWeighter, state, lifecycle),
+            budget: Mutex::default(),
+            nonces: Mutex::default(),
+            counts: Default::default(),
+        }
+    }
+}
+
+impl SignatureMemory {
+    /// What came of the signatures of a request.
+    pub(super) fn count(&self, outcome: &SignatureOutcome) {
+        let kind = outcome.as_ref().err().map_or(SignatureOutcomeKind::Verified, |fault| fault.kind());
+        if let Some(count) = self.counts.get(kind as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many requests were signed, by what came of it.
+    pub(super) fn counts(&self) -> Vec<(SignatureOutcomeKind, u64)> {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        SignatureOutcomeKind::VARIANTS.iter().copied().zip(counts).collect()
+    }
+}
+
+/// Verifies the signatures of one request from `address`.
+pub(super) struct BoundedCheck<'a> {
+    pub(super) memory: &'a SignatureMemory,
+    pub(super) address: Option<IpAddr>,
+    /// How many nonces are remembered; 0 where they may be used again.
+    pub(super) nonces: usize,
+    pub(super) now: SystemTime,
+}
+
+impl SignatureCheck for BoundedCheck<'_> {
+    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
+        let digest = digest(statement);
+        let is_right = match self.memory.results.get(&digest) {
+            Some(known) => known,
+            None => self.verify(statement, digest)?,
+        };
+        if !is_right {
+            return Err(SignatureFault::Mismatch);
+        }
+        if self.nonces == 0 {
+            return Ok(());
+        }
+        let nonce = statement.nonce.ok_or(SignatureFault::MissingNonce)?;
+        let used = Sha256::new()
+            .chain_update(&*statement.key.thumbprint)
+            .chain_update([0])
+            .chain_update(nonce)
+            .finalize()
+            .into();
+        lock(&self.memory.nonces).take(used, statement.ends, self.nonces, self.now)
+    }
+}
+
+impl BoundedCheck<'_> {
+    fn verify(
+        &self,
+        statement: &SignedStatement<'_>,
+        digest: StatementDigest,
+    ) -> Result<bool, SignatureFault> {
+        let network = self.address.map(|address| Network::around(address, 24, 48));
+        if !lock(&self.memory.budget).allows(network, Instant::now()) {
+            return Err(SignatureFault::TooMuchWork);
+        }
+        let is_right = statement.key.has_signed(statement.base, statement.signature);
+        if !is_right {
+            lock(&self.memory.budget).note_wrong(network);
+        }
+        self.memory.results.insert(digest, is_right);
+        Ok(is_right)
+    }
+}
+
+fn digest(statement: &SignedStatement<'_>) -> StatementDigest {
+    // The base ends with the parameters, `keyid` among them; the agent says whose key of that name it is.
+    Sha256::new()
+        .chain_update(statement.agent.as_str())
+        .chain_update([0])
+        .chain_update((statement.signature.len() as u64).to_le_bytes())
+        .chain_update(statement.signature)
+        .chain_update(statement.base)
+        .finalize()
+        .into()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was verified in this second.
+#[derive(Debug, Default)]
+struct VerifyBudget {
+    since: Option<Instant>,
+    all: u32,
+    wrong: u32,
+    /// At most as many as were wrong.
+    by_network: HashMap<Option<Network>, u32>,
+}
+
+impl VerifyBudget {
+    /// Whether one more may be verified; it then counts.
+    fn allows(&mut self, network: Option<Network>, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND) {
+            *self = Self { since: Some(now), ..Self::default() };
+        }
+        let of_network = self.by_network.get(&network).copied().unwrap_or_default();
+        let allows = self.all < ALL && self.wrong < WRONG && of_network < WRONG_OF_NETWORK;
+        self.all += u32::from(allows);
+        allows
+    }
+
+    fn note_wrong(&mut self, network: Option<Network>) {
+        self.wrong += 1;
+        *self.by_network.entry(network).or_default() += 1;
+    }
+}
+
+/// Nonces that were used, until the signature that used them holds no more: some 100 bytes each.
+#[derive(Debug, Default)]
+struct NonceMemory {
+    used: HashSet<StatementDigest>,
+    by_end: BTreeSet<(SystemTime, StatementDigest)>,
+}
+
+impl NonceMemory {
+    /// Takes a nonce that was not used before. When `most` are remembered, the one that ends first makes room.
+    fn take(
+        &mut self,
+        nonce: StatementDigest,
+        ends: SystemTime,
+        most: usize,
+        now: SystemTime,
+    ) -> Result<(), SignatureFault> {
+        while let Some((end, first)) = self.by_end.first().copied() {
+            if end > now && self.used.len() < most {
+                break;
+            }
+            self.by_end.pop_first();
+            self.used.remove(&first);
+        }
+        if !self.used.insert(nonce) {
+            return Err(SignatureFault::RepeatedNonce);
+        }
+        self.by_end.insert((ends, nonce));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(third: u8) -> Network {
+        Network::around(IpAddr::from([192, 0, third, 1]), 24, 48)
+    }
+
+    #[test]
+    fn a_network_is_bound_by_its_wrong_signatures_and_no_other_with_it() {
+        let (mut budget, now) = (VerifyBudget::default(), Instant::now());
+        for _ in 0..WRONG_OF_NETWORK {
+            assert!(budget.allows(Some(network(1)), now));
+            budget.note_wrong(Some(network(1)));
+        }
+        assert!(!budget.allows(Some(network(1)), now) && budget.allows(Some(network(2)), now));
+        assert!(budget.allows(Some(network(1)), now + SECOND));
+    }
+
+    #[test]
+    fn all_networks_together_are_bound() {
+        let (mut budget, now) = (VerifyBudget::default(), Instant::now());
+        let verified = (0..ALL + 10).filter(|_| budget.allows(Some(network(1)), now)).count();
+        assert_eq!(verified, ALL as usize, "right ones of one network");
+        let later = now + SECOND;
+        let wrong = (0..10_000_u32).filter(|n| {
+            let network = Some(network(u8::try_from(n % 200).unwrap()));
+            let allows = budget.allows(network, later);
+            if allows {
+                budget.note_wrong(network);
+            }
+            allows
+        });
+        assert_eq!(wrong.count(), WRONG as usize);
+        assert!(budget.by_network.len() <= 200);
+    }
+
+    #[test]
+    fn a_nonce_is_used_once_while_its_signature_holds() {
+        let mut memory = NonceMemory::default();
+        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+        let repeated = Err(SignatureFault::RepeatedNonce);
+        assert_eq!(memory.take([1; 32], at(100), 2, at(0)), Ok(()));
+        assert_eq!(memory.take([1; 32], at(100), 2, at(99)), repeated);
+        assert_eq!(memory.take([1; 32], at(200), 2, at(100)), Ok(()), "the first one ended");
+        assert_eq!(memory.take([2; 32], at(150), 2, at(100)), Ok(()));
+        assert_eq!(memory.take([3; 32], at(300), 2, at(100)), Ok(()), "the one that ends first makes room");
+        assert_eq!(memory.used.len(), 2);
+        assert_eq!(memory.take([1; 32], at(200), 9, at(100)), repeated);
+    }
+}
