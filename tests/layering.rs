@@ -63,7 +63,7 @@ const HOMES: [(&str, &str); 22] = [
 ];
 
 /// What layer 0 may name from outside.
-const BOTTOM: [&str; 12] = [
+const BOTTOM: [&str; 13] = [
     "std",
     "core",
     "alloc",
@@ -73,6 +73,7 @@ const BOTTOM: [&str; 12] = [
     "http",
     "httparse",
     "ipnet",
+    "itoa",
     "prefix_trie",
     "strum",
     "thiserror",

@@ -119,7 +119,12 @@ impl Admin {
                 _ => return text(StatusCode::BAD_REQUEST, &format!("`{name}` is no option of a reload")),
             }
         }
-        let mut report = match self.reloader.reload(Trigger::Control, accept_empty) {
+        let reloaded = if now {
+            self.reloader.reload_now(accept_empty)
+        } else {
+            self.reloader.reload(Trigger::Control, accept_empty)
+        };
+        let mut report = match reloaded {
             Ok(report) => report,
             Err(busy) => return text(StatusCode::SERVICE_UNAVAILABLE, &busy.to_string()),
         };

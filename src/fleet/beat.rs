@@ -2,7 +2,7 @@
 
 use super::FleetError;
 use super::connect::within;
-use crate::record::{FileDigest, OfferedFiles, OwnFiles};
+use crate::record::{FileDigest, FleetWaiver, OfferedFiles, OwnFiles};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,7 @@ pub(super) struct Beat<'a> {
     revision: i64,
     tables: &'a BTreeMap<Box<str>, Vec<&'a str>>,
     past: &'a BTreeMap<Box<str>, u64>,
+    waived: &'a [FleetWaiver],
     serving: &'a [(String, Option<String>)],
     robots: BTreeMap<&'a str, String>,
 }
@@ -79,6 +80,8 @@ pub(super) struct OtherMember {
     tables: BTreeMap<Box<str>, Vec<Box<str>>>,
     #[serde(default)]
     pub(super) past: BTreeMap<Box<str>, u64>,
+    #[serde(default)]
+    pub(super) waived: Vec<FleetWaiver>,
 }
 
 impl OtherMember {
@@ -112,9 +115,13 @@ pub(super) struct BeatState {
 }
 
 /// A number for what is said: another one for other words. 48 bits of a digest.
-fn revision(tables: &BTreeMap<Box<str>, Vec<&str>>, past: &BTreeMap<Box<str>, u64>) -> i64 {
+fn revision(
+    tables: &BTreeMap<Box<str>, Vec<&str>>,
+    past: &BTreeMap<Box<str>, u64>,
+    waived: &[FleetWaiver],
+) -> i64 {
     let ages: Vec<(&str, u64)> = past.iter().map(|(host, age)| (&**host, age / AGES)).collect();
-    let text = serde_json::to_vec(&(tables, ages)).unwrap_or_default();
+    let text = serde_json::to_vec(&(tables, ages, waived)).unwrap_or_default();
     let digest = Sha256::digest(text);
     digest.iter().take(6).fold(0, |number, byte| (number << 8) | i64::from(*byte))
 }
@@ -135,7 +142,7 @@ pub(super) async fn beat(
             (host.clone(), files.iter().map(|file| file.as_deref().unwrap_or(NO_FILE)).collect())
         })
         .collect();
-    let revision = revision(&tables, &own.replaced_ago);
+    let revision = revision(&tables, &own.replaced_ago, &own.waived);
     // The files are as large as all the rest, and known where nothing has changed.
     let is_news = state.joins || revision != known;
     let robots = own.bytes.iter().filter(|_| is_news).map(|(name, bytes)| (&**name, STANDARD.encode(bytes)));
@@ -155,6 +162,7 @@ pub(super) async fn beat(
         revision,
         tables: &tables,
         past: &own.replaced_ago,
+        waived: &own.waived,
         serving: &own.serving,
         robots: robots.collect(),
     };

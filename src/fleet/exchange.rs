@@ -231,6 +231,7 @@ impl FleetTask {
             let files = member.files();
             wanted.extend(self.shared.ledger.missing(&files));
             news.members.insert(member.store.clone(), files);
+            news.waived.extend(member.waived.iter().cloned());
             if !self.has_joined {
                 take_ages(&mut news.replaced_ago, &member.past);
             }

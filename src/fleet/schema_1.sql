@@ -35,6 +35,7 @@ CREATE TABLE robots_gateway.member (
     revision     bigint NOT NULL DEFAULT 0,
     tables       jsonb NOT NULL DEFAULT '{}',
     past         jsonb NOT NULL DEFAULT '{}',
+    waived       jsonb NOT NULL DEFAULT '[]', -- the operator's words against fair notice
     serving      jsonb NOT NULL DEFAULT '[]',
     changed      bigint NOT NULL DEFAULT 0,
     applied      bigint NOT NULL DEFAULT 0
@@ -329,11 +330,13 @@ BEGIN
         ON CONFLICT (sha256) DO UPDATE SET used = current_date WHERE robots.used < current_date;
         known := robots_gateway.next_stamp();
         INSERT INTO robots_gateway.member AS old
-            (store, name, process, started, version, seen, lease, revision, tables, past, changed)
+            (store, name, process, started, version, seen, lease, revision, tables, past, waived,
+            changed)
         VALUES (p->>'store', p->>'name', p->>'process', (p->>'started')::bigint, p->>'version', clock_timestamp(),
-            make_interval(secs => (p->>'lease')::double precision), (p->>'revision')::bigint, p->'tables', p->'past', known)
+            make_interval(secs => (p->>'lease')::double precision), (p->>'revision')::bigint, p->'tables', p->'past',
+            p->'waived', known)
         ON CONFLICT (store) DO UPDATE SET revision = excluded.revision, tables = excluded.tables,
-            past = excluded.past, changed = excluded.changed,
+            past = excluded.past, waived = excluded.waived, changed = excluded.changed,
             applied = CASE WHEN old.gone IS NULL THEN old.applied ELSE 0 END, gone = NULL, gone_because = NULL;
         NOTIFY robots_gateway;
     ELSE
@@ -359,7 +362,8 @@ BEGIN
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
             WHERE gone IS NULL AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
-                'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past)), '[]') FROM robots_gateway.member
+                'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past, 'waived',
+                CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
             WHERE changed > own.applied AND store <> own.store),
         'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM lease))), '[]')
             FROM robots_gateway.member

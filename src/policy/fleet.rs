@@ -106,6 +106,7 @@ impl FleetLedger for Reloader {
             files,
             bytes: known,
             replaced_ago: slots.map(ago).collect(),
+            waived: self.history.own_waivers(),
             covers,
             serving: policy
                 .sites()

@@ -239,6 +239,17 @@ impl Reloader {
         Ok(self.report(&told, &current, &errors))
     }
 
+    /// The same in an emergency: nobody of a fleet is waited for.
+    ///
+    /// # Errors
+    /// As [`Self::reload`].
+    pub fn reload_now(&self, accept_empty: bool) -> Result<ReloadReport, Busy> {
+        self.reads.fleet.force(true);
+        let report = self.reload(Trigger::Control, accept_empty);
+        self.reads.fleet.force(false);
+        report
+    }
+
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
     fn attempt(&self, manner: LoadOptions) -> (PolicySwap, Vec<ReportedFault>) {
         let (previous, now) = (self.current.get(), SystemTime::now());

@@ -5,6 +5,7 @@
 
 use super::ledger::{FileDigest, uptime};
 use super::store::ReadTotal;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,6 +17,17 @@ pub type OfferedFiles = BTreeMap<Box<str>, BTreeSet<FileDigest>>;
 
 /// The bytes of files by their SHA-256.
 pub type FileBytes = BTreeMap<Box<str>, Vec<u8>>;
+
+/// The operator's word that what is in force binds at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetWaiver {
+    /// What tells it from every other one.
+    pub id: u64,
+    /// On these hosts, or on all.
+    pub hosts: Option<Vec<Box<str>>>,
+    /// This crawler, or everybody.
+    pub crawler: Option<Box<str>>,
+}
 
 /// What of other members is new.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +42,8 @@ pub struct FleetNews {
     pub files: Vec<Vec<u8>>,
     /// How many seconds ago anything was last replaced at hosts, as members that were there before say.
     pub replaced_ago: BTreeMap<Box<str>, u64>,
+    /// What operators said of notice elsewhere.
+    pub waived: Vec<FleetWaiver>,
 }
 
 /// What a member serves itself.
@@ -41,6 +55,8 @@ pub struct OwnFiles {
     pub bytes: FileBytes,
     /// How many seconds ago anything was last replaced there.
     pub replaced_ago: BTreeMap<Box<str>, u64>,
+    /// What the operator said of notice here, while notice lasts.
+    pub waived: Vec<FleetWaiver>,
     /// The last entry of the ledger.
     pub covers: u64,
     /// The versions in force, by site.
@@ -83,6 +99,8 @@ pub struct FleetStanding {
     has_joined: AtomicBool,
     /// Until when others wait for this member, as uptime of the machine in microseconds.
     until: AtomicU64,
+    /// Whether the operator will not wait for the others.
+    is_forced: AtomicBool,
     state: Mutex<StandingState>,
     changed: Condvar,
     /// Has the exchange go on at once.
@@ -191,7 +209,9 @@ impl FleetStanding {
     /// Whether these files are served already, or may be. After its lease a member's word may be forgotten.
     fn may_serve(&self, files: &OfferedFiles, state: &StandingState) -> bool {
         let is_heard = || self.doubt() != Some(FleetDoubt::Isolated);
-        is_within(files, &state.served) || (is_within(files, &state.cleared) && is_heard())
+        self.is_forced.load(Ordering::Acquire)
+            || is_within(files, &state.served)
+            || (is_within(files, &state.cleared) && is_heard())
     }
 
     /// These files are served, whatever the others know.
@@ -199,6 +219,11 @@ impl FleetStanding {
         let mut state = self.state();
         (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
         state.served = files;
+    }
+
+    /// Whether the operator will not wait for the others: what is offered then is served at once.
+    pub fn force(&self, is_forced: bool) {
+        self.is_forced.store(is_forced, Ordering::Release);
     }
 
     /// What is offered, where that waits.

@@ -43,7 +43,9 @@ pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use files::{beside, make_folder};
-pub use fleet::{FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles};
+pub use fleet::{
+    FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, OfferedFiles, OwnFiles,
+};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{

@@ -187,3 +187,59 @@ fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
     });
     assert!(events.is_some(), "{}", status(&a));
 }
+
+#[test]
+fn an_emergency_waits_for_nobody() {
+    let scene = Scene::new();
+    let keys = "settle = \"0s\"\nlease = \"10m\"";
+    let [a, b] = ["a", "b"].map(|name| scene.published(name, OLD, "1h", keys));
+    for member in [&a, &b] {
+        stands(member, "member");
+    }
+    b.signal("KILL");
+    std::fs::write(a.robots(), NEW).expect("the file");
+    // Without the word for emergencies it waits for the one that is gone.
+    a.ctl(&["reload"]).exits(1);
+    assert!(serves(&a, OLD));
+    a.ctl(&["reload", "--now"]).exits(0);
+    assert!(serves(&a, NEW));
+    // What another member counts as serving is held, and said once more it binds when that is over.
+    is_judged(&scene, "a", &a, "/new/1", GPTBOT, ("stale", "pending"));
+    scene.forget("b");
+    let settled = within(PATIENCE, || {
+        let doubt = a.ctl(&["status", "--format", "json"]).json()["sites"][0]["doubt"].clone();
+        doubt.is_null().then_some(())
+    });
+    assert!(settled.is_some());
+    let told = a.ctl(&["reload", "--now"]).exits(0);
+    assert!(told.stdout.contains("notice is waived for everyone"), "{}", told.stdout);
+    is_judged(&scene, "a", &a, "/new/2", GPTBOT, ("stale", "waived"));
+}
+
+#[test]
+fn a_word_for_emergencies_at_one_member_holds_at_the_others() {
+    let scene = Scene::new();
+    let [a, b] = ["a", "b"].map(|name| scene.published(name, OLD, "1h", KEYS));
+    for member in [&a, &b] {
+        stands(member, "member");
+    }
+    for member in [&a, &b] {
+        rename_over(&member.robots(), NEW);
+    }
+    for member in [&a, &b] {
+        comes_to_serve(member, NEW, PATIENCE);
+    }
+    is_judged(&scene, "b", &b, "/new/before", GPTBOT, ("stale", "pending"));
+    let settled = within(PATIENCE, || {
+        let doubt = a.ctl(&["status", "--format", "json"]).json()["sites"][0]["doubt"].clone();
+        doubt.is_null().then_some(())
+    });
+    assert!(settled.is_some());
+    a.ctl(&["reload", "--now"]).exits(0);
+    let waived = within(PATIENCE, || {
+        let status = b.ctl(&["status", "--format", "json"]).json();
+        status["sites"][0]["notice"].as_str().is_some_and(|notice| notice.contains("waived")).then_some(())
+    });
+    assert!(waived.is_some(), "{}", status(&b));
+    is_judged(&scene, "b", &b, "/new/after", GPTBOT, ("stale", "waived"));
+}

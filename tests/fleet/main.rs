@@ -10,6 +10,7 @@
 mod engine;
 mod exactness;
 mod fairness;
+mod oracle;
 mod pace;
 mod scene;
 #[expect(

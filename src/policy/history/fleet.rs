@@ -8,9 +8,9 @@
 
 use super::past::{Past, patterns};
 use super::{HistoryState, NoticeHistory, WORTH_WRITING};
-use crate::decide::Moment;
+use crate::decide::{Moment, NoticeTime};
 use crate::policy::Policy;
-use crate::record::{BeforeEntry, FileDigest, FleetNews, LedgerChange, OfferedFiles};
+use crate::record::{BeforeEntry, FileDigest, FleetNews, FleetWaiver, LedgerChange, OfferedFiles};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub(in crate::policy) struct FleetPast {
     stamps: Vec<NotedStamp>,
     /// The last entry that says what processes of this folder serve.
     pub(super) last_own: u64,
+    /// The operator's words against notice, whether they were said elsewhere, and when they became known.
+    waived: Vec<(FleetWaiver, bool, NoticeTime)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,15 @@ impl FleetPast {
     pub(super) fn entry_before(&self, stamp: u64) -> u64 {
         let noted = self.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
         noted.map_or(0, |noted| noted.before)
+    }
+
+    /// Notes the operator's word; `false` where it is known.
+    pub(super) fn note_waiver(&mut self, waiver: FleetWaiver, is_from_fleet: bool, at: NoticeTime) -> bool {
+        let is_new = self.waived.iter().all(|(known, ..)| known.id != waiver.id);
+        if is_new {
+            self.waived.push((waiver, is_from_fleet, at));
+        }
+        is_new
     }
 
     fn note(&mut self, stamp: u64, covers: u64, entry: u64) {
@@ -163,12 +174,26 @@ impl NoticeHistory {
         }
         let files = news.files.iter().map(|bytes| LedgerChange::file(bytes));
         let mut changes: Vec<LedgerChange> = files.collect();
-        let FleetNews { stamp, covers, members, .. } = news;
+        let FleetNews { stamp, covers, members, waived, .. } = news;
         changes.push(LedgerChange::Fleet { stamp, covers, members });
+        let known = &state.past.fleet.waived;
+        let is_new = |waiver: &FleetWaiver| known.iter().all(|(known, ..)| known.id != waiver.id);
+        changes.extend(waived.into_iter().filter(is_new).map(|FleetWaiver { id, hosts, crawler }| {
+            LedgerChange::Waived { hosts, crawler, id: Some(id), is_from_fleet: true }
+        }));
         if !before.is_empty() {
             changes.push(LedgerChange::Before { hosts: before });
         }
         state.append(changes).is_ok()
+    }
+
+    /// What the operator said here of notice that lasts.
+    pub(in crate::policy) fn own_waivers(&self) -> Vec<FleetWaiver> {
+        let state = self.state();
+        let (now, notice) = (state.clock.now(), state.notice);
+        let own = state.past.fleet.waived.iter();
+        let own = own.filter(|(_, is_from_fleet, at)| !is_from_fleet && now < at.after(notice));
+        own.map(|(waiver, ..)| waiver.clone()).collect()
     }
 
     /// Which of these files the ledger does not have.

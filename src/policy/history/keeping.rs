@@ -107,7 +107,9 @@ impl NoticeHistory {
         let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
         let mut state = self.state();
         state.catch_up(policy)?;
-        state.append(vec![LedgerChange::Waived { hosts, crawler }])
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let id = policy.config.fleet.as_ref().map(|_| u64::try_from(now.as_micros()).unwrap_or_default());
+        state.append(vec![LedgerChange::Waived { hosts, crawler, id, is_from_fleet: false }])
     }
 
     /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
@@ -208,6 +210,7 @@ impl Reloader {
         self.history.waive(&policy, index, crawler).map_err(BindNowError::Ledger)?;
         tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
         self.apply_history();
+        self.reads.fleet.wake.notify_one();
         let policy = self.current();
         for change in &mut report.sites {
             if let Some(site) = policy.named(&change.site) {

@@ -9,7 +9,7 @@ use super::fleet::FleetPast;
 use crate::decide::{
     HostHistory, Moment, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VersionId, Waiver,
 };
-use crate::record::{BeforeEntry, FileDigest, LedgerChange, LedgerEntry, file_bytes};
+use crate::record::{BeforeEntry, FileDigest, FleetWaiver, LedgerChange, LedgerEntry, file_bytes};
 use crate::robots::{ParseLimits, Robots};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -94,8 +94,11 @@ impl Past {
             }
             LedgerChange::Fleet { stamp, covers, members } => self.learn(*stamp, *covers, members, moment),
             LedgerChange::Before { hosts } => self.explain(hosts),
-            LedgerChange::Waived { hosts, crawler } => {
-                self.waive(hosts.as_deref(), crawler.as_deref(), moment);
+            LedgerChange::Waived { hosts, crawler, id, is_from_fleet } => {
+                let waiver = id.map(|id| FleetWaiver { id, hosts: hosts.clone(), crawler: crawler.clone() });
+                if waiver.is_none_or(|waiver| self.fleet.note_waiver(waiver, *is_from_fleet, moment.at)) {
+                    self.waive(hosts.as_deref(), crawler.as_deref(), moment);
+                }
             }
         }
         for past in self.hosts.values_mut() {

@@ -98,6 +98,12 @@ pub enum LedgerChange {
         hosts: Option<Vec<Box<str>>>,
         /// This crawler, or everybody.
         crawler: Option<Box<str>>,
+        /// What the fleet knows it by.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+        /// Whether it was said at another member.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_from_fleet: bool,
     },
 }
 
@@ -227,7 +233,12 @@ mod tests {
             LedgerChange::Serving { hosts, gone: vec!["b.example".into()] },
             LedgerChange::Stopped { who: "q".into() },
             LedgerChange::Before { hosts: BTreeMap::from([("*".into(), before)]) },
-            LedgerChange::Waived { hosts: None, crawler: Some("gptbot".into()) },
+            LedgerChange::Waived {
+                hosts: None,
+                crawler: Some("gptbot".into()),
+                id: Some(7),
+                is_from_fleet: true,
+            },
         ];
         for change in changes {
             let entry = entry(change);
