@@ -4,6 +4,20 @@
 //! behind each request from its `User-Agent`, judges the request by RFC 9309, and records the violation
 //! (audit) or refuses the request (enforce) before anything reaches the origin.
 //!
+//! ## The whole
+//!
+//! ```text
+//!  robots.txt   configuration   catalogue               gatewayctl (ctl)
+//!       └─────────────┼─────────────┘                     │           ▲ text, CSV, JSON, a page
+//!                     ▼                                   ▼           │
+//!              config ─▶ policy                         admin      report
+//!                          │ one snapshot a request                   ▲
+//!                          ▼                                          │
+//!  clients ──▶ server ─▶ gateway ─▶ proxy ──▶ origins                 │
+//!                          │                                          │
+//!                          └─▶ record ──▶ journal, access log, store ─┘
+//! ```
+//!
 //! ## Data flow
 //!
 //! ```text
@@ -15,8 +29,9 @@
 //! the middle are pure functions: no clock, no socket, no log; the time is an argument. The daemon and `gatewayctl explain`
 //! call the very same functions, so the tool cannot disagree with the gateway.
 //!
-//! A connection of HTTP/1 is served by `server::connection`, and its requests go to origins through `proxy`. Pingora opens
-//! connections to origins, does TLS on both sides and serves HTTP/2.
+//! `server::connection` serves connections of HTTP/1, and `server::http2` those of HTTP/2, whose frames the crate `h2`
+//! reads and writes; both send requests to origins through `proxy`. Pingora opens and pools connections to origins, and does
+//! TLS on both sides.
 //!
 //! ## Layers
 //!

@@ -148,7 +148,7 @@ fn in_force(
     let history = Arc::new(NoticeHistory::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
     let state_dir = &current.get().config.state_dir;
-    reads.sights.take_up(state_dir, current.get().clock.now());
+    reads.sights.restore(state_dir, current.get().clock.now());
     let (reads, recorder) = (Arc::clone(reads), Arc::clone(recorder));
     let origins = Arc::new(OriginFiles::open(&current.get().config));
     let reloader =
@@ -165,7 +165,7 @@ fn bound(
     config: &Config,
     inherited: &mut Inherited,
 ) -> Result<Vec<(TcpListener, ListenerConfig)>, SocketError> {
-    inherited.give_up_all_but(config.all_listeners().map(|listener| listener.address));
+    inherited.close_except(config.all_listeners().map(|listener| listener.address));
     config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
 }
 

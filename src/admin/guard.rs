@@ -17,7 +17,7 @@ pub(super) const SCHEMES: &str = "Bearer, Basic realm=\"robots-gateway\", charse
 /// Admits a request, or says with which status and sentence it is sent away.
 pub(super) fn admit(request: &Request<()>, token: Option<&str>) -> Result<(), (StatusCode, &'static str)> {
     match token {
-        Some(token) if bears(request, token) => return Ok(()),
+        Some(token) if has_token(request, token) => return Ok(()),
         Some(_) => return Err((StatusCode::UNAUTHORIZED, "the admin token is needed")),
         None => {}
     }
@@ -36,7 +36,7 @@ fn is_own(host: &str) -> bool {
         || host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
-fn bears(request: &Request<()>, token: &str) -> bool {
+fn has_token(request: &Request<()>, token: &str) -> bool {
     let field = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], header::HeaderValue::as_bytes);
     let Some(space) = field.iter().position(|byte| *byte == b' ') else { return false };
     let (scheme, given) =

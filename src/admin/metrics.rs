@@ -6,7 +6,7 @@
 
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
-use crate::policy::Policy;
+use crate::policy::{OriginState, Policy};
 use crate::record::{AccessLog, ConnectionEvent, Latency, SiteTotals};
 use http::{Response, StatusCode};
 use std::time::{Duration, SystemTime};
@@ -149,36 +149,33 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
 fn origin_files(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     let files = admin.reloader.origin_files();
     let told = |site: &std::sync::Arc<crate::policy::Site>| {
-        let told = files.told(&site.config.name, policy.clock.now())?;
+        let told = files.state_of(&site.config.name, policy.clock.now())?;
         Some((site.config.name.clone(), told))
     };
     let told: Vec<_> = policy.sites().iter().filter_map(told).collect();
+    let mut family = |is_counter: bool, name, help, value: fn(&OriginState) -> u64| {
+        if is_counter {
+            text.counter(name, help)
+        } else {
+            text.gauge(name, help)
+        };
+        for (site, told) in &told {
+            text.sample(&[("site", site)], value(told));
+        }
+    };
     let help = "How long ago the origin last said what robots.txt it has.";
-    text.gauge("origin_robots_age_seconds", help);
-    for (site, told) in &told {
-        text.sample(&[("site", site)], told.age_seconds.unwrap_or_default());
-    }
+    family(false, "origin_robots_age_seconds", help, |told| told.age_seconds.unwrap_or_default());
     let help = "In how many seconds the origin is asked for its robots.txt again.";
-    text.gauge("origin_robots_next_fetch_seconds", help);
-    for (site, told) in &told {
-        text.sample(&[("site", site)], told.next_fetch_seconds.unwrap_or_default());
-    }
+    family(false, "origin_robots_next_fetch_seconds", help, |told| {
+        told.next_fetch_seconds.unwrap_or_default()
+    });
     let help =
         "1 while what the origin last said of its robots.txt is of no use, or it alternates between files.";
-    text.gauge("origin_robots_error", help);
-    for (site, told) in &told {
-        text.sample(&[("site", site)], u64::from(told.error.is_some()));
-    }
+    family(false, "origin_robots_error", help, |told| u64::from(told.error.is_some()));
     let help = "Fetches of robots.txt from origins.";
-    text.counter("origin_robots_fetches_total", help);
-    for (site, told) in &told {
-        text.sample(&[("site", site)], told.fetches);
-    }
+    family(true, "origin_robots_fetches_total", help, |told| told.fetches);
     let help = "Fetches of robots.txt from origins that brought nothing of use.";
-    text.counter("origin_robots_failures_total", help);
-    for (site, told) in &told {
-        text.sample(&[("site", site)], told.failures);
-    }
+    family(true, "origin_robots_failures_total", help, |told| told.failures);
 }
 
 fn judging(text: &mut Exposition, admin: &Admin) {

@@ -42,7 +42,7 @@ struct ModeRequest {
 }
 
 pub(super) fn change(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
-    let wish = match wish(request.uri().query().unwrap_or_default()) {
+    let wish = match parse_request(request.uri().query().unwrap_or_default()) {
         Ok(wish) => wish,
         Err(error) => return text(StatusCode::BAD_REQUEST, &error),
     };
@@ -77,7 +77,8 @@ fn report(admin: &Admin, done: Option<(&ModeRequest, bool)>) -> ModeReport {
         }
         let meant = |site: &&SiteModes| scope.site.as_ref().is_none_or(|name| *name == site.site);
         for site in in_force.iter().filter(meant) {
-            warnings.extend(site.modes.iter().filter_map(|other| left(site, other, *mode, scope)));
+            warnings
+                .extend(site.modes.iter().filter_map(|other| warn_of_mode_left(site, other, *mode, scope)));
         }
         if scope.all && *mode == Mode::Enforce {
             warnings.insert(
@@ -98,7 +99,7 @@ fn report(admin: &Admin, done: Option<(&ModeRequest, bool)>) -> ModeReport {
 }
 
 /// What is to be known of another mode, of someone who would be expected to have the one that was set.
-fn left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Option<String> {
+fn warn_of_mode_left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Option<String> {
     let own = other.mode;
     let is_stronger = own > mode;
     match &other.whom {
@@ -129,7 +130,7 @@ fn left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Opt
     }
 }
 
-fn wish(query: &str) -> Result<ModeRequest, String> {
+fn parse_request(query: &str) -> Result<ModeRequest, String> {
     let mut wish = ModeRequest::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -187,7 +188,7 @@ mod tests {
     fn a_question_is_read_or_refused() {
         let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
         let asked = ModeRequest { mode: Some(Mode::Enforce), scope, persist: true, ..ModeRequest::default() };
-        assert_eq!(wish("mode=enforce&crawler=a%20b%26&persist"), Ok(asked));
+        assert_eq!(parse_request("mode=enforce&crawler=a%20b%26&persist"), Ok(asked));
         for query in [
             "",
             "mode=loud",
@@ -200,7 +201,7 @@ mod tests {
             "mode=audit&site=%f",
             "site=%ff&clear",
         ] {
-            assert!(wish(query).is_err(), "{query}");
+            assert!(parse_request(query).is_err(), "{query}");
         }
     }
 }

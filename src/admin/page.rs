@@ -76,7 +76,6 @@ struct PageFailure {
 
 impl LivePage {
     /// The page of the store in the file `store`.
-    #[must_use]
     pub fn new(store: PathBuf) -> Self {
         Self { store, limit: LIMIT, waiting: AtomicUsize::new(0), made: Mutex::default() }
     }
@@ -84,7 +83,7 @@ impl LivePage {
     /// The page of `view`: as it was made a moment ago, or anew.
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
         let Some(_place) = WaitingPlace::take(&self.waiting) else {
-            return told(&crowded(), &frame(view, policy));
+            return render_failure(&crowded(), &frame(view, policy));
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.iter().find(|made| made.view == *view && made.at.elapsed() < FRESH) {
@@ -93,7 +92,7 @@ impl LivePage {
         let frame = frame(view, policy);
         let (status, body) = match self.make(view, policy, &frame) {
             Ok(page) => (StatusCode::OK, page),
-            Err(trouble) => told(&trouble, &frame),
+            Err(trouble) => render_failure(&trouble, &frame),
         };
         made.retain(|made| made.view != *view && made.at.elapsed() < FRESH);
         made.truncate(KEPT - 1);
@@ -144,7 +143,7 @@ pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
     let policy = admin.reloader.current();
     let (status, body) = match PageRequest::parse(query.unwrap_or_default(), &policy) {
         Ok(view) => admin.page.of(&view, &policy),
-        Err(trouble) => told(&trouble, &frame(&PageRequest { since: DAY, site: None }, &policy)),
+        Err(trouble) => render_failure(&trouble, &frame(&PageRequest { since: DAY, site: None }, &policy)),
     };
     let mut response = response(status, "text/html; charset=utf-8", body.into_bytes());
     let fields = response.headers_mut();
@@ -224,7 +223,7 @@ fn frame(view: &PageRequest, policy: &Policy) -> Frame {
     Frame { links: times.collect(), sites }
 }
 
-fn told(trouble: &PageFailure, frame: &Frame) -> (StatusCode, String) {
+fn render_failure(trouble: &PageFailure, frame: &Frame) -> (StatusCode, String) {
     let page = html::apology(trouble.title, &trouble.reason, trouble.remedy, frame);
     (trouble.status, page.unwrap_or_else(|_| trouble.title.to_owned()))
 }

@@ -1,8 +1,8 @@
 //! `access_log`: whether there is one, where, and in which form.
 
 use super::defaults;
-use super::file::{AccessFormatKey, ConfigFile};
-use crate::record::{AccessFormat, AccessLogOptions, JournalOptions, JournalTarget};
+use super::file::ConfigFile;
+use crate::record::{AccessLogOptions, JournalOptions, JournalTarget};
 use std::path::Path;
 
 /// The options; rotated as the journal is. A relative path is relative to the state folder, as the journal's.
@@ -15,9 +15,6 @@ pub(super) fn options(file: &ConfigFile, state_dir: &Path) -> Option<AccessLogOp
     let keep = file.journal_keep.as_ref().map_or(defaults::JOURNAL_KEEP, |keep| *keep.as_ref());
     Some(AccessLogOptions {
         file: JournalOptions { name: "access log", target, max_bytes, keep, rate: None },
-        format: match file.access_log_format {
-            Some(AccessFormatKey::Combined) => AccessFormat::Combined,
-            Some(AccessFormatKey::Json) | None => AccessFormat::Json,
-        },
+        format: file.access_log_format,
     })
 }

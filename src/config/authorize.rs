@@ -54,14 +54,14 @@ pub(super) fn build<'a>(
             (format!("`{listen}` is listened on twice"), "give [authorize] another address");
         match span {
             Some(span) => faults.push(span, message, hint),
-            None => faults.option(message, hint),
+            None => faults.push_option(message, hint),
         }
     }
     Some(AuthorizeConfig { listen, secret_file: secret_file.map(|path| base.join(path)) })
 }
 
 /// Tells of sites without an origin, where the gateway stands before all of them.
-pub(super) fn miss_origins(tables: &[Spanned<SiteTable>], faults: &mut Faults<'_>) {
+pub(super) fn require_origins(tables: &[Spanned<SiteTable>], faults: &mut Faults<'_>) {
     for table in tables.iter().filter(|table| table.as_ref().origin.is_none()) {
         let hint = "write origin = \"http://127.0.0.1:3000\"; only beside another proxy, with [authorize], a site needs none";
         faults.push(table.span(), "missing field `origin`", hint);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,12 +34,6 @@ pub struct BoundedThreads {
 #[error("it takes too long")]
 pub struct TimedOut;
 
-type Work = Box<dyn FnOnce(&Idle) -> bool + Send>;
-
-/// Where a thread that has nothing to do gets work.
-#[derive(Clone, Debug)]
-struct Idle(Sender<Work>);
-
 #[derive(Debug, Default)]
 struct SharedThreads {
     threads: Mutex<Threads>,
@@ -48,8 +42,6 @@ struct SharedThreads {
 
 #[derive(Debug, Default)]
 struct Threads {
-    /// One thread that has nothing to do. Starting one costs more than most work.
-    idle: Option<Idle>,
     away: HashMap<Box<str>, AbandonedThreads>,
 }
 
@@ -77,7 +69,7 @@ impl SharedThreads {
 
 impl Threads {
     /// Whether work on `what` may begin now.
-    fn admits(&self, what: &str, now: Instant) -> bool {
+    fn may_start(&self, what: &str, now: Instant) -> bool {
         let total: usize = self.away.values().map(|away| away.count as usize).sum();
         let is_due = self.away.get(what).is_none_or(|away| {
             let pause = Duration::from_secs(1 << away.count.min(MOST_FOR_ONE));
@@ -86,12 +78,12 @@ impl Threads {
         total < MOST && is_due
     }
 
-    fn leave(&mut self, what: &str, now: Instant) {
+    fn abandon(&mut self, what: &str, now: Instant) {
         let away = self.away.entry(what.into()).or_insert(AbandonedThreads { count: 0, last: now });
         (away.count, away.last) = (away.count + 1, now);
     }
 
-    fn come_back(&mut self, what: &str) {
+    fn take_back(&mut self, what: &str) {
         if let Some(away) = self.away.get_mut(what) {
             away.count -= 1;
             if away.count == 0 {
@@ -103,7 +95,6 @@ impl Threads {
 
 impl BoundedThreads {
     /// A place where work has `patience`, or no more than `brief` while other work there was given up lately.
-    #[must_use]
     pub fn new(patience: Duration, brief: Duration) -> Self {
         Self { shared: Arc::default(), patience, brief }
     }
@@ -125,13 +116,11 @@ impl BoundedThreads {
     }
 
     /// How often work was given up, or not begun.
-    #[must_use]
     pub fn given_up(&self) -> u64 {
         self.shared.given_up.load(Ordering::Relaxed)
     }
 
     /// What threads work on that were given up, and are not back.
-    #[must_use]
     pub fn away(&self) -> Vec<String> {
         let mut away: Vec<String> = self.shared.threads().away.keys().map(ToString::to_string).collect();
         away.sort();
@@ -144,29 +133,23 @@ impl BoundedThreads {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, TimedOut> {
         let now = Instant::now();
-        let mut threads = self.shared.threads();
-        if !threads.admits(what, now) {
+        let threads = self.shared.threads();
+        if !threads.may_start(what, now) {
             return Err(TimedOut);
         }
         let hurries = threads.away.values().any(|away| now.saturating_duration_since(away.last) < WHILE);
         let patience = if hurries { self.brief } else { self.patience };
-        let idle = threads.idle.take();
         drop(threads);
         let (answer, answered) = sync_channel(1);
         let stage = Arc::new(Mutex::new(Stage::default()));
-        let work: Work = Box::new({
-            let (shared, stage, what) =
-                (Arc::clone(&self.shared), Arc::clone(&stage), Box::<str>::from(what));
-            move |own| {
-                // The hook has reported where it panicked; the thread is back all the same.
-                let value = catch_unwind(AssertUnwindSafe(work)).ok();
-                let stays = shared.finish(&stage, &what, own);
-                // Nobody waits for work that was given up.
-                let _ = answer.send(value);
-                stays
-            }
-        });
-        start(idle, work)?;
+        let (shared, at, thing) = (Arc::clone(&self.shared), Arc::clone(&stage), Box::<str>::from(what));
+        let work = move || {
+            let value = catch_unwind(AssertUnwindSafe(work)).ok();
+            shared.finish(&at, &thing);
+            // Nobody waits for work that was given up.
+            let _ = answer.send(value);
+        };
+        std::thread::Builder::new().name("bounded".to_owned()).spawn(work).map_err(|_| TimedOut)?;
         match answered.recv_timeout(patience) {
             Ok(value) => return value.ok_or(TimedOut),
             Err(RecvTimeoutError::Timeout) => {}
@@ -176,7 +159,7 @@ impl BoundedThreads {
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
         if *stage == Stage::UnderWay {
             *stage = Stage::GivenUp;
-            threads.leave(what, Instant::now());
+            threads.abandon(what, Instant::now());
             return Err(TimedOut);
         }
         drop((threads, stage));
@@ -185,47 +168,22 @@ impl BoundedThreads {
 }
 
 impl SharedThreads {
-    /// Notes that some work is done; whether its thread may stay for more.
-    fn finish(&self, stage: &Mutex<Stage>, what: &str, own: &Idle) -> bool {
+    /// Work is done: a thread that was given up is back.
+    fn finish(&self, stage: &Mutex<Stage>, what: &str) {
         let mut threads = self.threads();
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
         if *stage == Stage::GivenUp {
-            threads.come_back(what);
+            threads.take_back(what);
         } else {
             *stage = Stage::Done;
         }
-        let stays = threads.idle.is_none();
-        if stays {
-            threads.idle = Some(own.clone());
-        }
-        stays
     }
-}
-
-/// Hands work to the idle thread or, without one, to a new one.
-fn start(idle: Option<Idle>, work: Work) -> Result<(), TimedOut> {
-    let work = match idle {
-        Some(Idle(idle)) => match idle.send(work) {
-            Ok(()) => return Ok(()),
-            Err(refused) => refused.0,
-        },
-        None => work,
-    };
-    let (sender, works) = channel::<Work>();
-    let own = Idle(sender);
-    let thread = std::thread::Builder::new().name("bounded".to_owned());
-    let spawned = thread.spawn(move || {
-        if work(&own) {
-            while works.recv().is_ok_and(|work| work(&own)) {}
-        }
-    });
-    spawned.map(drop).map_err(|_| TimedOut)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::Receiver;
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
     /// Work that ends when the sender is dropped.
     fn stuck() -> (Sender<()>, impl FnOnce() + Send + 'static) {
@@ -287,16 +245,19 @@ mod tests {
     fn the_same_thing_is_tried_again_more_and_more_rarely() {
         let (mut threads, start) = (Threads::default(), Instant::now());
         let after = |seconds| start + Duration::from_secs(seconds);
-        threads.leave("/dead", start);
-        assert!(!threads.admits("/dead", after(1)) && threads.admits("/dead", after(2)));
-        threads.leave("/dead", start);
-        assert!(!threads.admits("/dead", after(3)) && threads.admits("/dead", after(4)));
+        threads.abandon("/dead", start);
+        assert!(!threads.may_start("/dead", after(1)) && threads.may_start("/dead", after(2)));
+        threads.abandon("/dead", start);
+        assert!(!threads.may_start("/dead", after(3)) && threads.may_start("/dead", after(4)));
         for _ in 2..MOST_FOR_ONE {
-            threads.leave("/dead", start);
+            threads.abandon("/dead", start);
         }
-        assert!(!threads.admits("/dead", after(1_000_000)), "beyond the bound, never before one comes back");
-        threads.come_back("/dead");
-        assert!(threads.admits("/dead", after(1_000_000)));
+        assert!(
+            !threads.may_start("/dead", after(1_000_000)),
+            "beyond the bound, never before one comes back"
+        );
+        threads.take_back("/dead");
+        assert!(threads.may_start("/dead", after(1_000_000)));
     }
 
     #[test]

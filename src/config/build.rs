@@ -1,15 +1,16 @@
 //! The file as written, and the options, made into a [`Config`].
 
+use super::Config;
 use super::access_log;
 use super::arguments::Arguments;
 use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{AddressesKey, ConfigFile, LogFormatKey, LogTable, TimeoutsTable};
+use super::file::ConfigFile;
 use super::fleet;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
-use super::limits::{self, ConnectionLimits};
+use super::limits;
 use super::listener::Listening;
 use super::modes;
 use super::origin::Origin;
@@ -18,12 +19,9 @@ use super::robots::{RobotsConfig, RobotsSource};
 use super::site::SiteConfig;
 use super::values::DurationValue;
 use super::written::WrittenConfig;
-use super::{Config, Timeouts};
 use crate::decide::NoticePeriod;
 use crate::enforce::Mode;
-use crate::record::{
-    AddressDetail, JournalOptions, JournalTarget, LogFormat, LogOptions, STORE_FILE, StoreOptions,
-};
+use crate::record::{JournalOptions, JournalTarget, STORE_FILE, StoreOptions};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -45,7 +43,11 @@ impl Faults<'_> {
     }
 
     /// The value, or a fault at `span`.
-    pub(super) fn one<T, E: Display>(&mut self, span: Range<usize>, result: Result<T, E>) -> Option<T> {
+    pub(super) fn value_or_fault<T, E: Display>(
+        &mut self,
+        span: Range<usize>,
+        result: Result<T, E>,
+    ) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
@@ -56,20 +58,21 @@ impl Faults<'_> {
     }
 
     /// All values, or a fault for each bad one.
-    pub(super) fn all<T, E: Display>(
+    pub(super) fn values_or_faults<T, E: Display>(
         &mut self,
         results: impl Iterator<Item = (Range<usize>, Result<T, E>)>,
     ) -> Option<Vec<T>> {
-        let values: Vec<Option<T>> = results.map(|(span, result)| self.one(span, result)).collect();
+        let values: Vec<Option<T>> =
+            results.map(|(span, result)| self.value_or_fault(span, result)).collect();
         values.into_iter().collect()
     }
 
     /// A fault of an option.
-    pub(super) fn option(&mut self, message: impl Into<String>, hint: &str) {
+    pub(super) fn push_option(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(Path::new(""), message).with_hint(hint));
     }
 
-    fn whole(&mut self, message: impl Into<String>, hint: &str) {
+    fn push_whole(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(self.path, message).with_hint(hint));
     }
 }
@@ -84,14 +87,12 @@ pub(super) fn build(
     let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let Listening { listen, listeners, authorize, certificates } =
         Listening::build(&mut file, base, arguments, &mut faults);
-    let limits = ConnectionLimits::from_table(std::mem::take(&mut file.limits), &mut faults);
     let admin = admin(&file, arguments, &mut faults);
     let threads = limits::threads(file.threads.take(), arguments, &mut faults);
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
     let fleet = fleet::build(&mut file, base, &mut faults);
-    let log = log(std::mem::take(&mut file.log), &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
@@ -100,7 +101,7 @@ pub(super) fn build(
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }
-    let (state_dir, control) = places(&mut file, base, arguments);
+    let (state_dir, control) = state_and_control_paths(&mut file, base, arguments);
     Ok(Config {
         path: path.map(Path::to_owned),
         written: WrittenConfig::default(),
@@ -124,16 +125,16 @@ pub(super) fn build(
         removed_fields,
         content_usage: file.content_usage,
         exempt: file.exempt.iter().map(|value| value.0).collect(),
-        addresses: address_detail(file.addresses),
+        addresses: file.addresses,
         log_allowed: file.log_allowed,
         verdict_headers: file.verdict_headers,
         robots_max_age: duration(file.robots_max_age, defaults::ROBOTS_MAX_AGE),
         robots_max_size,
         catalogue: file.catalogue.map(|catalogue| base.join(catalogue)),
         grace: duration(file.grace, defaults::GRACE),
-        log,
-        timeouts: timeouts(&file.timeouts),
-        limits,
+        log: file.log,
+        timeouts: file.timeouts,
+        limits: file.limits,
         verify,
         clients: modes::clients(&file.clients),
         purposes,
@@ -143,20 +144,12 @@ pub(super) fn build(
 }
 
 /// The state folder and the control socket.
-fn places(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
+fn state_and_control_paths(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
     let state_dir = file.state_dir.take().map(|folder| base.join(folder));
     let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
     let control = file.control.take().map(|socket| base.join(socket));
     let control = arguments.control.clone().or(control).unwrap_or_else(defaults::control);
     (state_dir, control)
-}
-
-const fn address_detail(key: Option<AddressesKey>) -> AddressDetail {
-    match key {
-        Some(AddressesKey::None) => AddressDetail::None,
-        Some(AddressesKey::Truncated) => AddressDetail::Truncated,
-        Some(AddressesKey::Full) | None => AddressDetail::Full,
-    }
 }
 
 fn duration(value: Option<DurationValue>, default: Duration) -> Duration {
@@ -175,7 +168,7 @@ fn admin(file: &ConfigFile, arguments: &Arguments, faults: &mut Faults<'_>) -> O
         let hint = "set `admin_token` in a configuration file, or listen on 127.0.0.1";
         match &file.admin {
             Some(value) if arguments.admin.is_none() => faults.push(value.span(), message, hint),
-            _ => faults.option(message, hint),
+            _ => faults.push_option(message, hint),
         }
     }
     if let Some(token) = file.admin_token.as_ref().filter(|token| token.as_ref().is_empty()) {
@@ -200,23 +193,6 @@ fn robots_max_size(file: &ConfigFile, faults: &mut Faults<'_>) -> usize {
         );
     }
     usize::try_from(size.as_ref().0).unwrap_or(usize::MAX)
-}
-
-fn log(table: LogTable, faults: &mut Faults<'_>) -> LogOptions {
-    if let Some(level) = &table.level
-        && level.as_ref().parse::<tracing::metadata::LevelFilter>().is_err()
-    {
-        let message = format!("`{}` is no level of the log", level.as_ref());
-        faults.push(level.span(), message, "write off, error, warn, info, debug or trace");
-    }
-    LogOptions {
-        format: match table.format {
-            Some(LogFormatKey::Text) => LogFormat::Text,
-            Some(LogFormatKey::Json) => LogFormat::Json,
-            Some(LogFormatKey::Auto) | None => LogFormat::Auto,
-        },
-        level: table.level.map(Spanned::into_inner),
-    }
 }
 
 /// A read settles after `settle`, but never so late that the notice would be over first.
@@ -269,20 +245,6 @@ fn store(file: &ConfigFile, period: NoticePeriod, faults: &mut Faults<'_>) -> St
     }
 }
 
-fn timeouts(table: &TimeoutsTable) -> Timeouts {
-    Timeouts {
-        keepalive: duration(table.keepalive, defaults::KEEPALIVE),
-        client_header: duration(table.client_header, defaults::CLIENT_HEADER),
-        tls_handshake: duration(table.tls_handshake, defaults::TLS_HANDSHAKE),
-        client_read: duration(table.client_read, defaults::CLIENT_READ),
-        client_write: duration(table.client_write, defaults::CLIENT_WRITE),
-        origin_connect: duration(table.origin_connect, defaults::ORIGIN_CONNECT),
-        origin_read: duration(table.origin_read, defaults::ORIGIN_READ),
-        origin_write: duration(table.origin_write, defaults::ORIGIN_WRITE),
-        origin_idle: duration(table.origin_idle, defaults::ORIGIN_IDLE),
-    }
-}
-
 fn sites(
     file: &mut ConfigFile,
     base: &Path,
@@ -293,7 +255,7 @@ fn sites(
     let tables = std::mem::take(&mut file.sites);
     check_hosts(&tables, faults);
     if !is_beside && arguments.origin.is_none() {
-        authorize::miss_origins(&tables, faults);
+        authorize::require_origins(&tables, faults);
     }
     let mut sites: Vec<SiteConfig> = tables
         .into_iter()
@@ -301,7 +263,7 @@ fn sites(
         .collect();
     apply_options(&mut sites, arguments, is_beside, faults);
     if sites.is_empty() && faults.found.is_empty() {
-        faults.whole(
+        faults.push_whole(
             "no site: there is nothing to stand in front of",
             "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo",
         );
@@ -378,10 +340,10 @@ fn apply_options(
         }
         (None, None, Some(robots)) if is_beside => {
             let robots = RobotsConfig::of_file(robots.clone());
-            sites.push(SiteConfig::from_options(Origin::nowhere(), robots));
+            sites.push(SiteConfig::from_options(Origin::without_servers(), robots));
         }
         (None, None, Some(_)) => {
-            faults.whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
+            faults.push_whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
         }
     }
 }

@@ -18,7 +18,6 @@ use std::path::Path;
 use toml::de::DeTable;
 
 /// The crawlers and words this version of the gateway ships with.
-#[must_use]
 pub fn bundled() -> RecognitionData {
     bundled_with_errors().0
 }

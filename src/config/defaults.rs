@@ -1,4 +1,4 @@
-//! The defaults, and why each is what it is.
+//! The defaults of single keys, and why each is what it is; those of `[limits]` and `[timeouts]` stand with their tables.
 //!
 //! `conf/gateway.toml` shows the same values; a test compares the two.
 
@@ -47,51 +47,6 @@ pub const FLEET_LEASE: Duration = Duration::from_secs(300);
 pub const FLEET_SETTLE: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish after SIGTERM.
 pub const GRACE: Duration = Duration::from_secs(30);
-/// Idle time of a client's connection; browsers open a new one without a murmur.
-pub const KEEPALIVE: Duration = Duration::from_secs(60);
-/// Time for the whole head of a request: a head is a packet or two, even over a bad mobile line.
-pub const CLIENT_HEADER: Duration = Duration::from_secs(20);
-/// Time for a TLS handshake: two round trips and some arithmetic.
-pub const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections at once. At some 5 KiB each when idle, 15 with TLS, 60 of HTTP/2, whose library keeps 28 KiB of
-/// buffers, they fit into a small machine, and they stay below the files that a service manager lets a service open.
-pub const CONNECTIONS: usize = 16_384;
-/// Connections of one address. A browser opens six, an office or a carrier behind one address some
-/// hundreds; thousands are an attack.
-pub const CONNECTIONS_PER_ADDRESS: usize = 512;
-/// Requests of one connection, after which it is closed to give back what it has gathered; over HTTP/2 a client is
-/// told beforehand, and opens another meanwhile. Common servers have this very number.
-pub const REQUESTS_PER_CONNECTION: u32 = 1_000;
-/// Size of a request's head. Common servers take between 8 and 32 KiB, and cookies keep growing.
-pub const HEADER_SIZE: u64 = 32 * 1024;
-/// Fields of a request's head: browsers send about twenty, and every proxy adds a few.
-pub const HEADER_FIELDS: usize = 100;
-/// Bytes a second, below what the worst mobile line sends.
-pub const BODY_RATE: u64 = 500;
-/// What RFC 9113 §6.5.2 recommends as the least.
-pub const H2_STREAMS: u32 = 100;
-/// Requests over HTTP/2 at once. Where clients take nothing of large answers, each holds 256 KiB: 1 GiB at most.
-/// At a tenth of a second each, so many are 40,000 in a second.
-pub const H2_REQUESTS: usize = 4_096;
-/// Of one address: as many as its connections, so that an office has over HTTP/2 what it has over HTTP/1. They hold
-/// 128 MiB at most.
-pub const H2_REQUESTS_PER_ADDRESS: usize = 512;
-/// A page left early cancels what is open, a hundred streams at most; this allows for leaving it often.
-pub const H2_RESETS: u32 = 500;
-/// A client that measures its line sends one `PING` a second at most.
-pub const H2_CONTROL_FRAMES: u32 = 200;
-/// Silence of a client within a request.
-pub const CLIENT_READ: Duration = Duration::from_secs(60);
-/// Time for a client to take what is sent to it.
-pub const CLIENT_WRITE: Duration = Duration::from_secs(60);
-/// A connection to an origin in the same network is there at once or not at all.
-pub const ORIGIN_CONNECT: Duration = Duration::from_secs(5);
-/// Silence of the origin, long enough for a slow page.
-pub const ORIGIN_READ: Duration = Duration::from_secs(60);
-/// Time for the origin to take what is sent to it.
-pub const ORIGIN_WRITE: Duration = Duration::from_secs(60);
-/// Below the 60 to 75 seconds after which common origins close an idle connection themselves.
-pub const ORIGIN_IDLE: Duration = Duration::from_secs(50);
 /// How often a server of an origin is asked if it is well: a broken one is out after a quarter of a minute.
 pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 /// Time for that answer; who needs longer is not well.
@@ -121,7 +76,6 @@ pub const VERIFY_CACHE_NEGATIVE: Duration = Duration::from_secs(3_600);
 pub const VERIFY_REFRESH_LEAST: Duration = Duration::from_secs(3_600);
 
 /// Where state is kept when nobody says where.
-#[must_use]
 pub fn state_dir() -> PathBuf {
     if let Some(folder) = folder_variable("STATE_DIRECTORY") {
         return folder;
@@ -133,7 +87,6 @@ pub fn state_dir() -> PathBuf {
 }
 
 /// Where the control socket is when nobody says where.
-#[must_use]
 pub fn control() -> PathBuf {
     let folder = folder_variable("RUNTIME_DIRECTORY").unwrap_or_else(|| {
         if runs_as_root() {
@@ -146,7 +99,6 @@ pub fn control() -> PathBuf {
 }
 
 /// One worker for each processor.
-#[must_use]
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

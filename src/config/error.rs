@@ -38,7 +38,6 @@ impl ConfigError {
     }
 
     /// The same fault with a remedy.
-    #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -5,12 +5,17 @@
 use super::authorize::AuthorizeTable;
 use super::error::ConfigError;
 use super::fleet::FleetTable;
-use super::limits::LimitsTable;
+use super::limits::ConnectionLimits;
 use super::listener::{CertificateTable, ListenerTable};
 use super::origin::OriginKey;
 use super::robots::RobotsKey;
+use super::timeouts::Timeouts;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
+use crate::enforce::{Contradicted, Variants};
+use crate::record::{AccessFormat, AddressDetail, LogOptions, Reads};
+use crate::request::forwarded::ForwardedField;
+use crate::request::target::PathParameters;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,23 +44,24 @@ pub(super) struct ConfigFile {
     pub(super) admin_token: Option<Spanned<String>>,
     pub(super) threads: Option<Spanned<usize>>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
-    pub(super) forwarded_header: Option<ForwardedKey>,
+    #[serde(with = "ForwardedFieldForm")]
+    pub(super) forwarded_header: ForwardedField,
     pub(super) remove_fields: Vec<Spanned<String>>,
     pub(super) via: Option<bool>,
     pub(super) content_usage: bool,
     pub(super) access_log: Option<String>,
-    pub(super) access_log_format: Option<AccessFormatKey>,
+    pub(super) access_log_format: AccessFormat,
     pub(super) exempt: Vec<NetworkValue>,
-    pub(super) addresses: Option<AddressesKey>,
+    pub(super) addresses: AddressDetail,
     pub(super) log_allowed: bool,
     pub(super) verdict_headers: bool,
     pub(super) robots_max_age: Option<DurationValue>,
     pub(super) robots_max_size: Option<Spanned<SizeValue>>,
     pub(super) catalogue: Option<PathBuf>,
     pub(super) grace: Option<DurationValue>,
-    pub(super) log: LogTable,
-    pub(super) timeouts: TimeoutsTable,
-    pub(super) limits: LimitsTable,
+    pub(super) log: LogOptions,
+    pub(super) timeouts: Timeouts,
+    pub(super) limits: ConnectionLimits,
     pub(super) verify: VerifyTable,
     pub(super) clients: ClientsTable,
     pub(super) purposes: BTreeMap<String, Spanned<CrawlerTable>>,
@@ -63,55 +69,19 @@ pub(super) struct ConfigFile {
     pub(super) sites: Vec<Spanned<SiteTable>>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum AddressesKey {
-    Full,
-    Truncated,
-    None,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum ForwardedKey {
+/// As the file writes them; the layer of requests reads no formats.
+#[derive(Deserialize)]
+#[serde(remote = "ForwardedField", rename_all = "kebab-case")]
+enum ForwardedFieldForm {
     XForwardedFor,
     Forwarded,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum AccessFormatKey {
-    Json,
-    Combined,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct LogTable {
-    pub(super) format: Option<LogFormatKey>,
-    pub(super) level: Option<Spanned<String>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum LogFormatKey {
-    Auto,
-    Text,
-    Json,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct TimeoutsTable {
-    pub(super) keepalive: Option<DurationValue>,
-    pub(super) client_header: Option<DurationValue>,
-    pub(super) tls_handshake: Option<DurationValue>,
-    pub(super) client_read: Option<DurationValue>,
-    pub(super) client_write: Option<DurationValue>,
-    pub(super) origin_connect: Option<DurationValue>,
-    pub(super) origin_read: Option<DurationValue>,
-    pub(super) origin_write: Option<DurationValue>,
-    pub(super) origin_idle: Option<DurationValue>,
+#[derive(Deserialize)]
+#[serde(remote = "PathParameters", rename_all = "kebab-case")]
+enum PathParametersForm {
+    Keep,
+    Drop,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -141,10 +111,13 @@ pub(super) struct SiteTable {
     pub(super) robots: Option<Spanned<RobotsKey>>,
     pub(super) published: Option<PublishedTable>,
     pub(super) mode: Option<ModeValue>,
-    pub(super) contradicted: Option<ContradictedKey>,
-    pub(super) variants: Option<VariantsKey>,
-    pub(super) path_parameters: Option<PathParametersKey>,
-    pub(super) reads: Option<ReadsKey>,
+    #[serde(default)]
+    pub(super) contradicted: Contradicted,
+    #[serde(default)]
+    pub(super) variants: Variants,
+    #[serde(default, with = "PathParametersForm")]
+    pub(super) path_parameters: PathParameters,
+    pub(super) reads: Option<Reads>,
     #[serde(default)]
     pub(super) accept_signature: bool,
     #[serde(default)]
@@ -160,35 +133,6 @@ pub(super) struct PublishedTable {
     pub(super) since: Spanned<toml::value::Datetime>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum ContradictedKey {
-    Refuse,
-    Audit,
-    Ignore,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum VariantsKey {
-    Refuse,
-    Forward,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PathParametersKey {
-    Keep,
-    Drop,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum ReadsKey {
-    Complete,
-    Partial,
-}
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RefusalTable {
@@ -200,8 +144,9 @@ pub(super) struct RefusalTable {
 impl ConfigFile {
     /// Parses the text of a configuration file.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        toml::from_str(text)
-            .map_err(|error| ConfigError::at(path, text, error.span(), worded(&one_line(error.message()))))
+        toml::from_str(text).map_err(|error| {
+            ConfigError::at(path, text, error.span(), explain_unknown_key(&join_lines(error.message())))
+        })
     }
 }
 
@@ -209,7 +154,7 @@ impl ConfigFile {
 const LIKE: f64 = 0.8;
 
 /// The parser's message in the words of this configuration, where it is about a key that nobody knows.
-fn worded(message: &str) -> String {
+fn explain_unknown_key(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
     let Some((key, expected)) = unknown else { return message.to_owned() };
     let known = || expected.split('`').skip(1).step_by(2);
@@ -223,7 +168,7 @@ fn worded(message: &str) -> String {
 }
 
 /// `toml` words some messages over two lines; an operator's log has one.
-fn one_line(message: &str) -> String {
+fn join_lines(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 

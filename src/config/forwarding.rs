@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::build::Faults;
-use super::file::{ConfigFile, ForwardedKey};
+use super::file::ConfigFile;
 use crate::http::claims::FieldPatterns;
 use crate::request::address::NetworkList;
 use crate::request::forwarded::ForwardedField;
@@ -19,10 +19,7 @@ pub struct Forwarding {
 impl Forwarding {
     pub(super) fn from_file(file: &ConfigFile) -> Self {
         Self {
-            field: match file.forwarded_header {
-                Some(ForwardedKey::Forwarded) => ForwardedField::Forwarded,
-                Some(ForwardedKey::XForwardedFor) | None => ForwardedField::XForwardedFor,
-            },
+            field: file.forwarded_header,
             // RFC 9110 §7.6.3: a gateway has to say so.
             via: file.via.unwrap_or(true),
         }
@@ -37,5 +34,5 @@ pub(super) fn trusted(file: &ConfigFile, arguments: &Arguments) -> NetworkList {
 /// `remove_fields`: what an operator has removed beside what always is.
 pub(super) fn removed_fields(file: &ConfigFile, faults: &mut Faults<'_>) -> FieldPatterns {
     let written = file.remove_fields.iter().map(|field| (field.span(), field.as_ref().parse()));
-    faults.all(written).unwrap_or_default().into_iter().collect()
+    faults.values_or_faults(written).unwrap_or_default().into_iter().collect()
 }

@@ -14,8 +14,15 @@ pub enum HostPattern {
 }
 
 impl HostPattern {
+    /// The name, where it is one.
+    pub fn exact(&self) -> Option<&str> {
+        match self {
+            Self::Exact(name) => Some(name),
+            Self::Below(_) => None,
+        }
+    }
+
     /// Whether a host, in normal form, is one of these.
-    #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         match self {
             Self::Exact(name) => **name == *host,

@@ -30,14 +30,12 @@ pub struct ListenerConfig {
 
 impl ListenerConfig {
     /// A listener for plain HTTP/1.1.
-    #[must_use]
     pub const fn plain(address: SocketAddr) -> Self {
         let (tls, proxy_protocol, believe_named_proxies) = (false, false, false);
         Self { address, tls, proxy_protocol, believe_named_proxies, is_for_proxies: false }
     }
 
     /// A listener that answers other proxies.
-    #[must_use]
     pub const fn for_proxies(address: SocketAddr) -> Self {
         Self { is_for_proxies: true, ..Self::plain(address) }
     }
@@ -195,7 +193,8 @@ fn certificates(
 ) -> Vec<CertificateConfig> {
     let mut certificates = Vec::new();
     for table in tables {
-        let hosts = faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
+        let hosts =
+            faults.values_or_faults(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
         certificates.push(CertificateConfig {
             hosts: hosts.unwrap_or_default(),
             certificate: base.join(table.certificate),

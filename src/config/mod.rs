@@ -26,6 +26,7 @@ pub mod reading;
 mod robots;
 mod sibling;
 mod site;
+mod timeouts;
 mod values;
 mod verify;
 mod written;
@@ -42,8 +43,9 @@ pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
-pub use sibling::sibling;
+pub use sibling::www_sibling;
 pub use site::{PublishedSince, SiteConfig};
+pub use timeouts::Timeouts;
 pub use values::{
     AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
 };
@@ -141,29 +143,6 @@ pub struct Config {
     pub crawlers: HashMap<String, Mode>,
     /// The sites; at least one.
     pub sites: Vec<SiteConfig>,
-}
-
-/// Time limits towards clients and origins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Idle time of a client's connection between requests.
-    pub keepalive: Duration,
-    /// Time for the whole head of a request, for the first one from the moment of connecting.
-    pub client_header: Duration,
-    /// Time for a TLS handshake.
-    pub tls_handshake: Duration,
-    /// Silence of a client within a request.
-    pub client_read: Duration,
-    /// Time for a client to take a piece of an answer.
-    pub client_write: Duration,
-    /// Time to connect to an origin.
-    pub origin_connect: Duration,
-    /// Silence of an origin.
-    pub origin_read: Duration,
-    /// Time for an origin to take a piece of a request.
-    pub origin_write: Duration,
-    /// How long an idle connection to an origin is kept.
-    pub origin_idle: Duration,
 }
 
 impl Config {

@@ -25,7 +25,7 @@ pub(super) fn purposes(file: &ConfigFile, faults: &mut Faults<'_>) -> BTreeMap<P
     for (name, table) in &file.purposes {
         let purpose = name.parse::<Purpose>();
         let purpose = purpose.map_err(|unknown| format!("`[purposes.{name}]` is no purpose; {unknown}"));
-        if let Some(purpose) = faults.one(table.span(), purpose) {
+        if let Some(purpose) = faults.value_or_fault(table.span(), purpose) {
             modes.insert(purpose, table.as_ref().mode.0);
         }
     }

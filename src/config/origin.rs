@@ -3,7 +3,7 @@
 use super::build::Faults;
 use super::defaults;
 use super::origin_url::OriginUrl;
-use super::values::{DurationValue, TextOrTable};
+use super::values::{DurationValue, TextOrTable, written_as};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use std::path::{Path, PathBuf};
@@ -61,15 +61,20 @@ pub enum Probe {
 }
 
 /// Time limits of one origin; `None` is that of all sites.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct OriginTimeouts {
     /// Time to connect.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub connect: Option<Duration>,
     /// Silence while it answers.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub read: Option<Duration>,
     /// Time to take a piece of a request.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub write: Option<Duration>,
     /// How long an idle connection is kept.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub idle: Option<Duration>,
 }
 
@@ -88,7 +93,7 @@ pub(super) struct OriginTable {
     #[serde(default)]
     health: HealthTable,
     #[serde(default)]
-    timeouts: OriginTimeoutsTable,
+    timeouts: OriginTimeouts,
 }
 
 #[derive(Debug)]
@@ -142,32 +147,21 @@ enum ProbeKey {
     Http,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct OriginTimeoutsTable {
-    connect: Option<DurationValue>,
-    read: Option<DurationValue>,
-    write: Option<DurationValue>,
-    idle: Option<DurationValue>,
-}
-
 /// The largest weight: a hundred to one is a drained server.
 const HEAVIEST: u32 = 100;
 
 impl Origin {
     /// The origin that is one server with the defaults.
-    #[must_use]
     pub fn single(url: OriginUrl) -> Self {
-        Self { servers: vec![OriginServer::new(url)], ..Self::nowhere() }
+        Self { servers: vec![OriginServer::new(url)], ..Self::without_servers() }
     }
 
     /// No origin: another proxy has one, and asks.
-    #[must_use]
-    pub fn nowhere() -> Self {
+    pub fn without_servers() -> Self {
         Self {
             servers: Vec::new(),
             ca: None,
-            health: HealthTable::default().built(&mut |_| {}),
+            health: HealthTable::default().check(&mut |_| {}),
             timeouts: OriginTimeouts::default(),
         }
     }
@@ -176,7 +170,7 @@ impl Origin {
     pub(super) fn from_key(key: Spanned<OriginKey>, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
         let span = key.span();
         let mut table = match key.into_inner() {
-            OriginKey::Url(url) => return faults.one(span, url.parse().map(Self::single)),
+            OriginKey::Url(url) => return faults.value_or_fault(span, url.parse().map(Self::single)),
             OriginKey::Table(table) => table,
         };
         let mut found = Vec::new();
@@ -195,22 +189,16 @@ impl Origin {
         if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
             found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
         }
-        let health = std::mem::take(&mut table.health).built(&mut |message| found.push(message));
+        let health = std::mem::take(&mut table.health).check(&mut |message| found.push(message));
         let is_fine = found.is_empty();
         for message in found {
-            faults.one::<(), _>(span.clone(), Err(message));
+            faults.value_or_fault::<(), _>(span.clone(), Err(message));
         }
-        let timeouts = std::mem::take(&mut table.timeouts);
         is_fine.then(|| Self {
             servers,
             ca: table.ca.map(|path| base.join(path)),
             health,
-            timeouts: OriginTimeouts {
-                connect: timeouts.connect.map(|value| value.0),
-                read: timeouts.read.map(|value| value.0),
-                write: timeouts.write.map(|value| value.0),
-                idle: timeouts.idle.map(|value| value.0),
-            },
+            timeouts: table.timeouts,
         })
     }
 }
@@ -251,7 +239,7 @@ impl OriginServer {
 }
 
 impl HealthTable {
-    fn built(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
+    fn check(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
         let positive = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
         let interval = positive(self.interval, defaults::HEALTH_INTERVAL);
         let timeout = positive(self.timeout, defaults::HEALTH_TIMEOUT);

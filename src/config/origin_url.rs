@@ -52,14 +52,12 @@ impl fmt::Display for OriginUrl {
 
 impl OriginUrl {
     /// Whether it speaks TLS.
-    #[must_use]
     pub const fn is_tls(&self) -> bool {
         matches!(self, Self::Tcp { tls: true, .. })
     }
 
     /// What a request that names no host is for: the host and port of the URL, the port only where it is not
     /// the scheme's own (RFC 9110 §4.2.1).
-    #[must_use]
     pub fn authority(&self) -> String {
         match self {
             Self::Socket(_) => "localhost".to_owned(),

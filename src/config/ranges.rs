@@ -7,9 +7,8 @@
 mod json;
 
 use super::error::ConfigError;
+use crate::record::digest;
 use crate::request::address::Network;
-use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -103,7 +102,6 @@ fn network(written: &str) -> Result<Network, String> {
 /// It is the URL without its scheme, each `/` made `_`. Where other characters had to be replaced, or the
 /// name cut, eight hex digits of the URL's SHA-256 keep it apart from others:
 /// `https://openai.com/gptbot.json` is kept in `openai.com_gptbot.json`.
-#[must_use]
 pub fn file_name(url: &str) -> String {
     let bare = url.split_once("://").map_or(url, |(_, rest)| rest);
     let plain = |symbol: char| symbol.is_ascii_alphanumeric() || matches!(symbol, '.' | '-');
@@ -111,10 +109,7 @@ pub fn file_name(url: &str) -> String {
     let exact = name.len() == bare.len() && bare.chars().all(|c| plain(c) || c == '/');
     if !exact || name.starts_with('.') {
         name.push('-');
-        for byte in Sha256::digest(bare.as_bytes()).iter().take(4) {
-            // Writing to a `String` cannot fail.
-            let _ = write!(name, "{byte:02x}");
-        }
+        name.extend(digest(bare.as_bytes()).chars().take(8));
         if name.starts_with('.') {
             name.insert(0, '_');
         }

@@ -38,7 +38,7 @@ pub struct FileContents {
 /// system does not answer ([`io::ErrorKind::TimedOut`]).
 pub fn read(path: &Path, most: u64) -> io::Result<FileContents> {
     let owned = path.to_owned();
-    touching(path, move || {
+    with_timeout(path, move || {
         let (file, metadata) = open(&owned)?;
         let mut bytes = Vec::new();
         file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -56,32 +56,34 @@ pub fn read(path: &Path, most: u64) -> io::Result<FileContents> {
 ///
 /// # Errors
 /// When its file system does not answer ([`io::ErrorKind::TimedOut`]).
-pub fn touching<T: Send + 'static>(path: &Path, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+pub fn with_timeout<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
     FILES.run(&path.to_string_lossy(), work).map_err(|TimedOut| {
         io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer")
     })
 }
 
 /// How often a file system has not answered since the start. When this has risen, something was not read.
-#[must_use]
 pub fn unanswered() -> u64 {
     FILES.given_up()
 }
 
-/// Opens the regular file at `path`. It waits for no other program, but it may for a disk: see [`touching`].
+/// Opens the regular file at `path`. It waits for no other program, but it may for a disk: see [`with_timeout`].
 ///
 /// # Errors
 /// When it cannot be opened, or is no regular file.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     // A device may do something when it is opened, so it is looked at before.
-    regular(std::fs::metadata(path)?.file_type())?;
+    require_regular_file(std::fs::metadata(path)?.file_type())?;
     let file = at_once(OpenOptions::new().read(true)).open(path)?;
     let metadata = file.metadata()?;
-    regular(metadata.file_type())?;
+    require_regular_file(metadata.file_type())?;
     Ok((file, metadata))
 }
 
-fn regular(kind: FileType) -> io::Result<()> {
+fn require_regular_file(kind: FileType) -> io::Result<()> {
     let what = match kind {
         kind if kind.is_file() => return Ok(()),
         kind if kind.is_dir() => "a folder",

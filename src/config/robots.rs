@@ -90,19 +90,16 @@ impl Default for FromOrigin {
 
 impl RobotsConfig {
     /// A file alone.
-    #[must_use]
     pub fn of_file(path: PathBuf) -> Self {
         Self { source: RobotsSource::File(path), ..Self::default() }
     }
 
     /// What the origin serves, alone: the default of a site.
-    #[must_use]
     pub fn of_origin() -> Self {
         Self { source: RobotsSource::Origin(FromOrigin::default()), ..Self::default() }
     }
 
     /// The file with the site's own rules.
-    #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.source {
             RobotsSource::File(path) => Some(path),
@@ -111,7 +108,6 @@ impl RobotsConfig {
     }
 
     /// How the origin is asked, where its rules are the site's own.
-    #[must_use]
     pub const fn origin(&self) -> Option<&FromOrigin> {
         match &self.source {
             RobotsSource::Origin(from) => Some(from),
@@ -125,13 +121,11 @@ impl RobotsConfig {
     }
 
     /// Whether anything is put beside the site's own rules.
-    #[must_use]
     pub const fn is_composed(&self) -> bool {
         self.additions.is_some() || !self.block.is_empty()
     }
 
     /// The word for where the site's own rules come from: `file`, `origin`, `none`.
-    #[must_use]
     pub const fn source_word(&self) -> &'static str {
         match self.source {
             RobotsSource::None => "none",
@@ -155,13 +149,13 @@ impl RobotsConfig {
             (Some(path), None) => RobotsSource::File(base.join(path)),
             (None, Some(FromKey::None)) => RobotsSource::None,
             (None, Some(FromKey::Origin) | None) => RobotsSource::Origin(FromOrigin {
-                every: every(table.every.as_ref(), faults)?,
+                every: check_interval(table.every.as_ref(), faults)?,
                 host: match table.host.as_ref().map(|host| host_name(host)) {
-                    Some(host) => Some(faults.one(span.clone(), host)?),
+                    Some(host) => Some(faults.value_or_fault(span.clone(), host)?),
                     None => None,
                 },
                 url: match table.url.as_ref().map(|url| robots_url(url)) {
-                    Some(url) => Some(faults.one(span.clone(), url)?),
+                    Some(url) => Some(faults.value_or_fault(span.clone(), url)?),
                     None => None,
                 },
             }),
@@ -175,7 +169,7 @@ impl RobotsConfig {
             );
             return None;
         }
-        let block = faults.all(table.block.iter().map(|word| {
+        let block = faults.values_or_faults(table.block.iter().map(|word| {
             let purpose = word.as_ref().parse::<Purpose>();
             (word.span(), purpose.map_err(|unknown| format!("`{}` is no purpose; {unknown}", word.as_ref())))
         }))?;
@@ -203,7 +197,7 @@ impl RobotsConfig {
     }
 }
 
-fn every(written: Option<&Spanned<DurationValue>>, faults: &mut Faults<'_>) -> Option<Duration> {
+fn check_interval(written: Option<&Spanned<DurationValue>>, faults: &mut Faults<'_>) -> Option<Duration> {
     let Some(written) = written else { return Some(defaults::ROBOTS_EVERY) };
     let every = written.as_ref().0;
     if (Duration::from_secs(1)..=RAREST).contains(&every) {

@@ -1,8 +1,7 @@
 //! The other name that most sites have: with `www.` in front, or without.
 
 /// The name that a visitor of `host` may type, too; `None` for one where that would be a guess.
-#[must_use]
-pub fn sibling(host: &str) -> Option<String> {
+pub fn www_sibling(host: &str) -> Option<String> {
     if let Some(bare) = host.strip_prefix("www.") {
         return bare.contains('.').then(|| bare.to_owned());
     }
@@ -29,10 +28,10 @@ mod tests {
             ("www.shop.example.org", "shop.example.org"),
             ("example.xn--p1ai", "www.example.xn--p1ai"),
         ] {
-            assert_eq!(sibling(host).as_deref(), Some(other));
+            assert_eq!(www_sibling(host).as_deref(), Some(other));
         }
         for host in ["shop.example.org", "localhost", "www.localhost", "192.0.2.1", "10.1", ""] {
-            assert_eq!(sibling(host), None, "{host}");
+            assert_eq!(www_sibling(host), None, "{host}");
         }
     }
 }

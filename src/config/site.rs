@@ -1,14 +1,12 @@
 //! One site of the configuration.
 
 use super::build::Faults;
-use super::file::{
-    ContradictedKey, PathParametersKey, PublishedTable, ReadsKey, RefusalTable, SiteTable, VariantsKey,
-};
+use super::file::{PublishedTable, RefusalTable, SiteTable};
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
 use super::robots::RobotsConfig;
 use crate::decide::VersionId;
-use crate::enforce::{Contradicted, Mode, RefusalPolicy, SiteChoices, Variants};
+use crate::enforce::{Mode, RefusalPolicy, SiteChoices};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
 use jiff::Timestamp;
@@ -52,12 +50,8 @@ pub struct SiteConfig {
 
 impl SiteConfig {
     /// The first of its hosts that is one name.
-    #[must_use]
     pub fn exact_host(&self) -> Option<&str> {
-        self.hosts.iter().find_map(|host| match host {
-            HostPattern::Exact(name) => Some(&**name),
-            HostPattern::Below(_) => None,
-        })
+        self.hosts.iter().find_map(HostPattern::exact)
     }
 
     /// Whether `host`, in normal form, is a name that the operator gave it. One without hosts answers to every name.
@@ -87,11 +81,12 @@ impl SiteConfig {
 
     /// Checks a site's table; faults are collected, and a site with one is left out.
     pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
-        let hosts =
-            faults.all(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())));
+        let hosts = faults.values_or_faults(
+            table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())),
+        );
         let origin = table
             .origin
-            .map_or_else(|| Some(Origin::nowhere()), |origin| Origin::from_key(origin, base, faults));
+            .map_or_else(|| Some(Origin::without_servers()), |origin| Origin::from_key(origin, base, faults));
         let refusal = refusal(table.refusal, faults);
         let published = table.published.and_then(|table| published(&table, faults));
         let has_origin = origin.as_ref().is_none_or(|origin| !origin.servers.is_empty());
@@ -118,15 +113,9 @@ impl SiteConfig {
             robots,
             published,
             mode: table.mode.map(|mode| mode.0),
-            choices: choices(table.contradicted, table.variants),
-            path_parameters: match table.path_parameters {
-                Some(PathParametersKey::Drop) => PathParameters::Drop,
-                Some(PathParametersKey::Keep) | None => PathParameters::Keep,
-            },
-            reads: table.reads.map(|reads| match reads {
-                ReadsKey::Complete => Reads::Complete,
-                ReadsKey::Partial => Reads::Partial,
-            }),
+            choices: SiteChoices { variants: table.variants, contradicted: table.contradicted },
+            path_parameters: table.path_parameters,
+            reads: table.reads,
             redirect_https: table.redirect_https,
             accept_signature: table.accept_signature,
             refusal,
@@ -159,20 +148,6 @@ fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<Publishe
         faults.push(table.since.span(), message, "write a date and time such as 2026-11-01T00:00:00Z");
     }
     Some(PublishedSince { version: version?, since: since.ok()?.into() })
-}
-
-fn choices(contradicted: Option<ContradictedKey>, variants: Option<VariantsKey>) -> SiteChoices {
-    SiteChoices {
-        variants: match variants {
-            Some(VariantsKey::Forward) => Variants::Forward,
-            Some(VariantsKey::Refuse) | None => Variants::Refuse,
-        },
-        contradicted: match contradicted {
-            Some(ContradictedKey::Refuse) => Contradicted::Refuse,
-            Some(ContradictedKey::Ignore) => Contradicted::Ignore,
-            Some(ContradictedKey::Audit) | None => Contradicted::Audit,
-        },
-    }
 }
 
 fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {

@@ -5,9 +5,9 @@
 use crate::enforce::Mode;
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
-use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -195,6 +195,25 @@ impl FromStr for ModeValue {
         text.parse().map(Self).map_err(|_| ValueError(format!("`{text}` {message}")))
     }
 }
+
+/// Reads a field in the form `V`, and keeps what that stands for.
+pub(super) fn written_as<'de, V: Deserialize<'de> + Into<T>, T, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    V::deserialize(deserializer).map(Into::into)
+}
+
+macro_rules! from_value {
+    ($($value:ty => $plain:ty),*) => {$(
+        impl From<$value> for $plain {
+            fn from(value: $value) -> Self {
+                value.0.into()
+            }
+        }
+    )*};
+}
+
+from_value!(DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>);
 
 macro_rules! from_string {
     ($($value:ty),*) => {$(

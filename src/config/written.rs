@@ -43,18 +43,18 @@ impl WrittenConfig {
         let table: Table = toml::from_str(text)
             .map_err(|error| ConfigError::at(path, text, error.span(), error.message().to_owned()))?;
         let mut written = Self::default();
-        table.iter().for_each(|(key, value)| written.take(key, value));
+        table.iter().for_each(|(key, value)| written.add(key, value));
         Ok(written)
     }
 
-    fn take(&mut self, key: &str, value: &Value) {
+    fn add(&mut self, key: &str, value: &Value) {
         match value {
             Value::Table(table) => {
-                table.iter().for_each(|(name, value)| self.take(&format!("{key}.{name}"), value));
+                table.iter().for_each(|(name, value)| self.add(&format!("{key}.{name}"), value));
             }
             Value::Array(tables) if !tables.is_empty() && tables.iter().all(Value::is_table) => {
                 for (index, table) in tables.iter().enumerate() {
-                    self.take(
+                    self.add(
                         &format!("{key}[{}]", name_of(table).unwrap_or_else(|| index.to_string())),
                         table,
                     );
@@ -65,7 +65,6 @@ impl WrittenConfig {
     }
 
     /// The keys that `next` has otherwise. `restart` says of a key whether it waits for the next start.
-    #[must_use]
     pub fn changes(&self, next: &Self, restart: impl Fn(&str) -> bool) -> Vec<KeyChange> {
         let new_keys = next.0.keys().filter(|key| !self.0.contains_key(*key));
         let mut keys: Vec<&String> = self.0.keys().chain(new_keys).collect();

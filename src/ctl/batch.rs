@@ -4,10 +4,10 @@
 //! through the whole pipeline. A line that cannot be read is answered too, and makes the exit code 2.
 
 use super::args::{Cli, ExplainArgs};
-use super::explain::{ExplainAnswer, facts, judged};
+use super::explain::{ExplainAnswer, facts, judge_trial};
 use super::output::Output;
 use super::trial::TrialPolicy;
-use super::{VerbFailure, VerbOutcome};
+use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::identify::Proof;
 use crate::policy::Site;
 use crate::record::printable;
@@ -44,11 +44,7 @@ struct UnreadableQuestion {
     error: String,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ExplainArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
     let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments, None)?, last: None };
     let mut questions = questions(arguments.batch.as_deref().unwrap_or_else(|| Path::new("-")))?;
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
@@ -107,11 +103,15 @@ impl QuestionBatch {
         if robots.is_none() && !self.trial.has_rules {
             return Err(unreadable("no `robots` in the line, and neither --robots nor --config".to_owned()));
         }
-        let answer = self.ask(&question, robots).map_err(unreadable)?;
+        let answer = self.judge_question(&question, robots).map_err(unreadable)?;
         Ok(BatchAnswer { id, answer })
     }
 
-    fn ask(&mut self, question: &BatchQuestion, robots: Option<Vec<u8>>) -> Result<ExplainAnswer, String> {
+    fn judge_question(
+        &mut self,
+        question: &BatchQuestion,
+        robots: Option<Vec<u8>>,
+    ) -> Result<ExplainAnswer, String> {
         let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
         let trial = &self.trial;
         let site = match robots {
@@ -127,12 +127,12 @@ impl QuestionBatch {
         };
         match (&question.token, user_agent) {
             (Some(_), Some(_)) => Err("give either `token` or `user_agent`".to_owned()),
-            (Some(token), None) => Ok(by_matcher(site, token, question.target.as_bytes())),
+            (Some(token), None) => Ok(judge_by_token(site, token, question.target.as_bytes())),
             (None, user_agent) => {
                 let facts = facts(&trial.host, question.target.as_bytes(), user_agent.as_deref(), None)
                     .ok_or_else(|| format!("`{}` is no request target", question.target))?;
                 let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-                Ok(ExplainAnswer::of(&judged(
+                Ok(ExplainAnswer::of(&judge_trial(
                     &trial.policy,
                     site,
                     &facts,
@@ -159,7 +159,7 @@ fn bytes(text: Option<&str>, base64: Option<&str>) -> Result<Option<Vec<u8>>, St
 }
 
 /// RFC 9309 §2.2 alone: one product token, the target as given.
-fn by_matcher(site: &Site, token: &str, target: &[u8]) -> ExplainAnswer {
+fn judge_by_token(site: &Site, token: &str, target: &[u8]) -> ExplainAnswer {
     let judgement = site.rules.current().robots.judge(&[token], true, target);
     let group = judgement.group.as_ref();
     ExplainAnswer {

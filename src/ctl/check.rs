@@ -3,23 +3,21 @@
 mod beside;
 
 use super::args::{CheckArgs, Cli};
+use super::excerpt::{Excerpt, line_of};
 use super::lint::{FileFinding, report};
 use super::output::Output;
-use super::{VerbFailure, VerbOutcome, origin_copy, setting};
-use crate::config::{ConfigError, ConfigErrors, HostPattern, sibling};
+use super::{VerbResult, origin_copy, setting};
+use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, www_sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
 use crate::robots::{Finding, Severity};
 use std::path::Path;
 use std::time::SystemTime;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CheckArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> VerbResult {
     let path = cli.needed_config_file()?;
-    let loaded = setting::load(cli, &path).and_then(|config| policy::check(config, SystemTime::now()));
+    let loaded =
+        setting::load(cli, Some(path.clone())).and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {
         Ok(policy) => {
             let mut found = findings(&path, policy, arguments.offline);
@@ -48,7 +46,17 @@ fn error(error: &ConfigError) -> FileFinding {
         code: "configuration",
         message: error.message.clone(),
         hint: error.hint.clone(),
+        excerpt: excerpt(error),
     }
+}
+
+/// The line of an error, where its file can still be read.
+fn excerpt(error: &ConfigError) -> Option<Excerpt> {
+    let (line, column) = error.position?;
+    let file = reading::read(&error.path, MOST_BYTES).ok()?;
+    let line = std::str::from_utf8(line_of(&file.bytes, line)?).ok()?;
+    let at = line.char_indices().nth(column - 1).map_or(line.len(), |(at, _)| at);
+    Some(Excerpt::new(line.as_bytes(), at + 1, 1))
 }
 
 fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
@@ -126,12 +134,8 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
 
 /// Names of the site that are nobody's, though most visitors take them for the same: with `www.`, or without.
 fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item = FileFinding> {
-    let exact = site.config.hosts.iter().filter_map(|host| match host {
-        HostPattern::Exact(name) => Some(name),
-        HostPattern::Below(_) => None,
-    });
-    exact.filter_map(move |host| {
-        let other = sibling(host).filter(|other| policy.site(other).is_none())?;
+    site.config.hosts.iter().filter_map(HostPattern::exact).filter_map(move |host| {
+        let other = www_sibling(host).filter(|other| policy.site(other).is_none())?;
         let is_in_front = policy.config.all_listeners().any(|listener| !listener.is_for_proxies);
         let what = match (&policy.config.authorize, is_in_front) {
             (None, _) => "are answered 421",

@@ -30,13 +30,13 @@ fn patience(path: &str) -> Duration {
 pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, VerbFailure> {
     let shown = socket.display();
     let patience = patience(path);
-    let answer = within(patience, socket, method, path).map_err(|error| {
+    let answer = exchange_within(patience, socket, method, path).map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::TimedOut => "it is stopped, or hangs; its process and its log may say why",
             io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
             _ => "is the gateway running? --control SOCKET names another socket",
         };
-        VerbFailure(format!("{shown}: cannot ask the gateway: {error}\n  hint: {hint}"))
+        VerbFailure::with_hint(format!("{shown}: cannot ask the gateway: {error}"), hint)
     })?;
     let garbled = || VerbFailure(format!("{shown}: the gateway's answer could not be understood"));
     let end = memchr::memmem::find(&answer, b"\r\n\r\n").ok_or_else(garbled)?;
@@ -49,7 +49,7 @@ pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Verb
 
 /// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told
 /// to hurry.
-fn within(patience: Duration, socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
+fn exchange_within(patience: Duration, socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
     let (answer, answered) = sync_channel(1);
     let (socket, method, path) = (socket.to_owned(), method.to_owned(), path.to_owned());
     std::thread::Builder::new().name("ask".to_owned()).spawn(move || {
@@ -71,7 +71,7 @@ fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
-pub(super) fn encoded(text: &str) -> String {
+pub(super) fn percent_encode(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
@@ -81,6 +81,6 @@ mod tests {
 
     #[test]
     fn names_travel_unharmed() {
-        assert_eq!(encoded("Sogou web spider/4&x"), "Sogou%20web%20spider%2F4%26x");
+        assert_eq!(percent_encode("Sogou web spider/4&x"), "Sogou%20web%20spider%2F4%26x");
     }
 }

@@ -1,10 +1,10 @@
 //! `gatewayctl crawlers`: the crawlers that are known by name, or how one header is recognised.
 
 use super::args::{Cli, CrawlersArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::refresh::keys_text;
-use super::status::span;
-use super::{VerbFailure, VerbOutcome, setting};
+use super::status::format_span;
+use super::{VerbOutcome, VerbResult, setting};
 use crate::identify::signature::{AgentOrigin, PublicKey};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
@@ -12,13 +12,9 @@ use serde_json::{Value, json};
 use std::io;
 use std::time::SystemTime;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CrawlersArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
-    let config = setting::any(cli)?;
-    let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
+pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
+    let config = setting::load_any(cli)?;
+    let identifier = policy::recogniser(&config)?;
     let directories = || Evidence::key_directories(&config, identifier.catalogue());
     match &arguments.user_agent {
         Some(header) => recognised(&identifier, header, output)?,
@@ -104,7 +100,7 @@ fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Outpu
         let obeys = crawler.obeys.as_str();
         let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
         let line = row(&crawler.name, client, purpose, obeys, &proof(crawler), &groups(crawler));
-        output.line(harmless(&line))?;
+        output.line(escape_harmful(&line))?;
     }
     let is_shown =
         |directory: &&KeyDirectory| directory.crawlers.iter().any(|name| catalogue.get(name).is_some());
@@ -115,7 +111,10 @@ fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Outpu
     output.line("")?;
     output.line("tokens that no crawler sends, and that govern what is done with a page:")?;
     for control in catalogue.control_tokens() {
-        output.line(harmless(&format!("  {} ({}): {}", control.token, control.operator, control.governs)))?;
+        output.line(escape_harmful(&format!(
+            "  {} ({}): {}",
+            control.token, control.operator, control.governs
+        )))?;
     }
     Ok(())
 }
@@ -130,11 +129,13 @@ fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result
     for directory in directories {
         let names = directory.crawlers.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
         let kept = match (&directory.keys, directory.age(SystemTime::now())) {
-            (Some(keys), Some(age)) => format!("{}, {} old", keys_text(keys.len()), span(age.as_secs())),
+            (Some(keys), Some(age)) => {
+                format!("{}, {} old", keys_text(keys.len()), format_span(age.as_secs()))
+            }
             _ => "never fetched".to_owned(),
         };
         let error = directory.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-        output.line(harmless(&format!("  {} ({names}): {kept}{error}", directory.agent.as_str())))?;
+        output.line(escape_harmful(&format!("  {} ({names}): {kept}{error}", directory.agent.as_str())))?;
         for key in sorted_keys(directory) {
             let proved = if directory.proved.contains(&key.thumbprint) {
                 ""
@@ -169,7 +170,7 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
     let steps = steps.iter().map(|step| step.as_str().to_owned());
     if !output.is_json() {
         let mut steps = steps;
-        return steps.try_for_each(|step| output.line(harmless(&step)));
+        return steps.try_for_each(|step| output.line(escape_harmful(&step)));
     }
     output.json(&json!({
         "client": identity.client.as_str(),

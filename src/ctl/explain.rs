@@ -3,14 +3,14 @@
 mod sent;
 
 use super::args::{Cli, ExplainArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::trial::TrialPolicy;
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
-use crate::identify::{Identity, Proof};
-use crate::policy::{JudgedRequest, Policy, Site, examine, judge, judge_as};
+use crate::identify::{Identity, Proof, Recognised};
+use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, examine, judge};
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -82,11 +82,7 @@ impl ExplainAnswer {
     }
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ExplainArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
     let head = sent::head(arguments, arguments.site.as_deref())?;
     let asked = head.as_ref().filter(|_| arguments.site.is_none()).and_then(|head| head.text("host"));
     let trial = TrialPolicy::load(cli, arguments, asked)?;
@@ -107,11 +103,7 @@ pub(super) fn run(
     explanation.binds_from = binds_from(cli, &explanation);
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
-    if output.is_json() {
-        output.json(&explanation)?;
-    } else {
-        text(&explanation, output)?;
-    }
+    output.show(&explanation, print)?;
     Ok(outcome)
 }
 
@@ -134,7 +126,7 @@ pub(super) fn facts<'a>(
 }
 
 /// Judges without fair notice: a trial has neither former versions nor reads.
-pub(super) fn judged<'p>(
+pub(super) fn judge_trial<'p>(
     policy: &'p Policy,
     site: &'p Site,
     facts: &RequestFacts<'_>,
@@ -143,12 +135,14 @@ pub(super) fn judged<'p>(
     signature: Option<&VerifiedSignature>,
     proof: Proof,
 ) -> JudgedRequest<'p> {
-    let rules = &site.rules;
+    let (rules, now) = (&site.rules, NoticeTime::default());
     let Some(identity) = named else {
         let (proof, reads) = (|_: &Identity| proof.into(), |_: &Identity, _| Vec::new());
-        return judge(policy, site, rules, facts, target, signature, proof, reads, NoticeTime::default());
+        return judge(policy, site, rules, facts, target, signature, proof, reads, now);
     };
-    judge_as(policy, site, rules, facts, target, identity, proof)
+    let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
+    let client = JudgedClient { policy, site, rules, facts, target, recognised, now };
+    client.judge(|_| proof.into(), |_, _| Vec::new())
 }
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.
@@ -175,15 +169,15 @@ fn explain(
     let signature = signature.as_ref();
     let target = RequestTarget::new(&facts.target, trial.site.config.path_parameters);
     let claimed =
-        judged(&trial.policy, &trial.site, facts, &target, named, signature, Proof::Unchecked).identity;
+        judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
     let proved = proved.map(|address| examine(&trial.policy, &claimed, address, SystemTime::now()));
     let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
-    let judged_here = judged(&trial.policy, &trial.site, facts, &target, named, signature, proof);
+    let judged_here = judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, proof);
     let action = |mode| {
         let mut site = trial.site.clone();
         site.modes.site = mode;
-        judged(&trial.policy, &site, facts, &target, named, signature, proof).action.as_str()
+        judge_trial(&trial.policy, &site, facts, &target, named, signature, proof).action.as_str()
     };
     let action = Actions { audit: action(Mode::Audit), enforce: action(Mode::Enforce) };
     let mut steps = identity_steps(trial, facts, named);
@@ -286,11 +280,11 @@ fn verdict_steps(rules: &SiteRules, judged: &JudgedRequest<'_>) -> Vec<String> {
     steps
 }
 
-fn text(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
+fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     let ruling = &explanation.ruling;
     output.line(ruling.verdict)?;
     let mut field = |name: &str, value: Option<String>| match value {
-        Some(value) => output.line(format!("  {name:<8} {}", harmless(&value))),
+        Some(value) => output.line(format!("  {name:<8} {}", escape_harmful(&value))),
         None => Ok(()),
     };
     field("client", ruling.client.map(str::to_owned))?;
@@ -307,7 +301,7 @@ fn text(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     field("binds", explanation.binds_from.as_ref().map(|time| format!("everyone from {time}")))?;
     output.line("steps")?;
     for step in &explanation.steps {
-        output.line(format!("  - {}", harmless(step)))?;
+        output.line(format!("  - {}", escape_harmful(step)))?;
     }
     Ok(())
 }

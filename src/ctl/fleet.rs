@@ -1,7 +1,7 @@
 //! `gatewayctl fleet`: the database of the fleet set up, its members shown, one of them forgotten.
 
 use super::args::{Cli, FleetArgs, FleetVerb};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, setting};
 use crate::config::{Config, FleetConfig, defaults};
 use crate::fleet::{FleetError, FleetMember, FleetOverview, SetUp, forget, overview, set_up};
@@ -27,7 +27,7 @@ pub(super) fn run(
 
 /// The fleet that the configuration names.
 pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
-    let config: Config = setting::any(cli)?;
+    let config: Config = setting::load_any(cli)?;
     config.fleet.ok_or_else(|| {
         VerbFailure(
             "the configuration names no fleet\n  hint: [fleet] has the key `database`; --config FILE names another \
@@ -39,7 +39,7 @@ pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
 
 /// A database that no configuration needs to name; certificates are those of the configuration, where there is one.
 fn of_url(cli: &Cli, url: &str) -> FleetConfig {
-    let configured = setting::any(cli).ok().and_then(|config| config.fleet);
+    let configured = setting::load_any(cli).ok().and_then(|config| config.fleet);
     FleetConfig {
         database: url.to_owned(),
         name: "gatewayctl".to_owned(),
@@ -97,11 +97,13 @@ fn write(overview: &FleetOverview, output: &mut Output<'_>) -> Result<(), VerbFa
     output.line(format!("{} {plural}, generation {generation}", members.len()))?;
     for member in members {
         let FleetMember { name, version, last_seen, outbox, .. } = member;
-        output
-            .line(format!("{}  version {version}, last seen {last_seen}, outbox {outbox}", harmless(name)))?;
+        output.line(format!(
+            "{}  version {version}, last seen {last_seen}, outbox {outbox}",
+            escape_harmful(name)
+        ))?;
         let problems = [("late", &member.late), ("error", &member.error)];
         for (what, text) in problems.iter().filter_map(|(what, text)| Some((what, text.as_ref()?))) {
-            output.line(format!("  {what}: {}", harmless(text)))?;
+            output.line(format!("  {what}: {}", escape_harmful(text)))?;
         }
     }
     Ok(())
@@ -120,12 +122,12 @@ fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> Resu
     } else if members == 0 {
         output.line(format!(
             "no member is called `{}`; `gatewayctl fleet` shows their names",
-            harmless(name)
+            escape_harmful(name)
         ))?;
     } else {
         output.line(format!(
             "nobody waits for `{}` any longer; one that lives joins again by itself",
-            harmless(name)
+            escape_harmful(name)
         ))?;
     }
     Ok(if members == 0 { VerbOutcome::Objection } else { VerbOutcome::Fine })

@@ -6,9 +6,9 @@
 mod beside;
 
 use super::args::{Cli, InitArgs};
-use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, origin_copy};
-use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, sibling};
+use super::output::{Output, escape_harmful};
+use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
+use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, www_sibling};
 use crate::policy::{self, RobotsFile, fitness};
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -46,18 +46,14 @@ Disallow:
 #Disallow: /
 ";
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &InitArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
     let plan = InitPlan::of(arguments)?;
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
     let beside = beside::files(arguments.beside, &arguments.folder, &plan);
     for path in [&config, &robots].into_iter().chain(beside.iter().map(|(path, _)| path)) {
         if path.symlink_metadata().is_ok() {
             let hint = "name another folder; init overwrites nothing";
-            return Err(VerbFailure(format!("{}: is there already\n  hint: {hint}", path.display())));
+            return Err(VerbFailure::with_hint(format!("{}: is there already", path.display()), hint));
         }
     }
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
@@ -67,14 +63,14 @@ pub(super) fn run(
         create(path, text.as_bytes())?;
     }
     let mut warnings = plan.warnings;
-    warnings.extend(faults(cli, &config));
+    warnings.extend(load_faults(cli, &config));
     let shown = |path: &Path| path.display().to_string();
     let (source, beside) = (plan.source, beside.iter().map(|(path, _)| shown(path)).collect());
     let started = InitReport { config: shown(&config), robots: shown(&robots), source, beside, warnings };
     if output.is_json() {
         output.json(&started)?;
     } else {
-        text(&started, arguments, output)?;
+        print(&started, arguments, output)?;
     }
     Ok(VerbOutcome::Fine)
 }
@@ -100,17 +96,17 @@ impl InitPlan {
         let hosts: Vec<HostPattern> =
             hosts.collect::<Result<_, _>>().map_err(|error| VerbFailure(format!("--host: {error}")))?;
         let (copy, mut warnings) =
-            origin.as_ref().map(|origin| of_origin(origin, &hosts)).unwrap_or_default();
+            origin.as_ref().map(|origin| fetch_robots_of_origin(origin, &hosts)).unwrap_or_default();
         if origin.is_none() && arguments.robots.is_none() {
             let text = "the site's own robots.txt was not looked for; --robots FILE takes it, or --origin URL asks for it";
             warnings.push(text.to_owned());
         }
-        warnings.extend(forgotten(&hosts).into_iter().map(|(host, other)| {
+        warnings.extend(missing_siblings(&hosts).into_iter().map(|(host, other)| {
             format!("`{other}` is no host of the site, as {host} is; gateway.toml says how to add it")
         }));
         let (robots, source) = match &arguments.robots {
             Some(path) => {
-                let robots = given(path)?;
+                let robots = read_named_robots(path)?;
                 if let Some(origin) = origin.as_ref().filter(|_| copy.is_some_and(|copy| copy != robots)) {
                     warnings.push(format!(
                         "the origin {origin} serves another robots.txt; the gateway's is the one that will count"
@@ -125,31 +121,24 @@ impl InitPlan {
 }
 
 /// The other names, with or without `www.`, of hosts that were given, where those were not given too.
-fn forgotten(hosts: &[HostPattern]) -> Vec<(String, String)> {
+fn missing_siblings(hosts: &[HostPattern]) -> Vec<(String, String)> {
     let is_given = |name: &str| hosts.iter().any(|host| host.admits(name));
-    let exact = hosts.iter().filter_map(|host| match host {
-        HostPattern::Exact(name) => Some(name),
-        HostPattern::Below(_) => None,
-    });
-    let others = exact.filter_map(|host| Some((host.to_string(), sibling(host)?)));
+    let exact = hosts.iter().filter_map(HostPattern::exact);
+    let others = exact.filter_map(|host| Some((host.to_owned(), www_sibling(host)?)));
     others.filter(|(_, other)| !is_given(other)).collect()
 }
 
 /// The robots.txt of `--robots`, which has to be fit to come into force.
-fn given(path: &Path) -> Result<Vec<u8>, VerbFailure> {
-    let unfit =
-        |unfit: policy::Unfit| VerbFailure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()));
+fn read_named_robots(path: &Path) -> Result<Vec<u8>, VerbFailure> {
+    let unfit = |unfit: policy::Unfit| VerbFailure::of_file(path, &unfit);
     let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes).map_err(unfit)?;
     Ok(file.bytes)
 }
 
 /// The origin's own robots.txt, where it has one that could come into force, and what to say about it.
-fn of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
-    let host = hosts.iter().find_map(|host| match host {
-        HostPattern::Exact(name) => Some(&**name),
-        HostPattern::Below(_) => None,
-    });
+fn fetch_robots_of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
+    let host = hosts.iter().find_map(HostPattern::exact);
     if matches!(origin, OriginUrl::Socket(_)) {
         return (None, Vec::new());
     }
@@ -182,17 +171,17 @@ fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
 }
 
 /// A text as TOML writes it.
-fn quoted(text: &str) -> String {
+fn toml_string(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
 fn gateway_toml(arguments: &InitArgs, plan: &InitPlan) -> String {
-    let hosts: Vec<String> = plan.hosts.iter().map(|host| quoted(&host.to_string())).collect();
+    let hosts: Vec<String> = plan.hosts.iter().map(|host| toml_string(&host.to_string())).collect();
     let hosts = if hosts.is_empty() {
         "# The hosts of the site. Without this key it takes every host.\n#hosts = [\"example.org\", \"*.example.org\"]"
             .to_owned()
     } else {
-        let others = forgotten(&plan.hosts).into_iter().map(|(_, other)| quoted(&other));
+        let others = missing_siblings(&plan.hosts).into_iter().map(|(_, other)| toml_string(&other));
         let with_others: Vec<String> = hosts.iter().cloned().chain(others).collect();
         let offer = if with_others.len() > hosts.len() {
             format!("\n# If the site has the other name, too:\n#hosts = [{}]", with_others.join(", "))
@@ -211,13 +200,13 @@ fn gateway_toml(arguments: &InitArgs, plan: &InitPlan) -> String {
     let robots = match arguments.block.as_slice() {
         [] => "\"robots.txt\"".to_owned(),
         block => {
-            let words: Vec<String> = block.iter().map(|purpose| quoted(purpose.as_str())).collect();
+            let words: Vec<String> = block.iter().map(|purpose| toml_string(purpose.as_str())).collect();
             format!("{{ file = \"robots.txt\", block = [{}] }}", words.join(", "))
         }
     };
-    let mode = quoted(arguments.mode.0.as_str());
+    let mode = toml_string(arguments.mode.0.as_str());
     let origin = plan.origin.as_ref().map_or_else(String::new, |origin| {
-        format!("# Where the requests go.\norigin = {}\n\n", quoted(&origin.to_string()))
+        format!("# Where the requests go.\norigin = {}\n\n", toml_string(&origin.to_string()))
     });
     let ([listening, proxies], doors) =
         (beside::listening(arguments.beside), beside::table(arguments.beside));
@@ -258,29 +247,29 @@ robots = {robots}
 
 /// Everything that would keep the gateway from loading what was written: nothing, unless its files were
 /// changed under our hands.
-fn faults(cli: &Cli, config: &Path) -> Vec<String> {
+fn load_faults(cli: &Cli, config: &Path) -> Vec<String> {
     let state_dir = cli.state_dir.first().cloned();
     let arguments = Arguments { config: Some(PathBuf::from(config)), state_dir, ..Arguments::default() };
     let loaded = Config::load(&arguments).and_then(|config| policy::trial(config, SystemTime::now()));
     loaded.err().map(|errors| errors.to_string()).into_iter().collect()
 }
 
-fn text(started: &InitReport, arguments: &InitArgs, output: &mut Output<'_>) -> io::Result<()> {
+fn print(started: &InitReport, arguments: &InitArgs, output: &mut Output<'_>) -> io::Result<()> {
     let source = match started.source {
         "file" => "the one you named",
         "origin" => "the one that the origin serves",
         _ => "allows everything; put your rules in it",
     };
     for warning in &started.warnings {
-        output.line(format!("warning: {}", harmless(warning)))?;
+        output.line(format!("warning: {}", escape_harmful(warning)))?;
     }
-    output.line(format!("{}: written, {} mode", harmless(&started.config), arguments.mode.0))?;
-    output.line(format!("{}: written, {source}", harmless(&started.robots)))?;
+    output.line(format!("{}: written, {} mode", escape_harmful(&started.config), arguments.mode.0))?;
+    output.line(format!("{}: written, {source}", escape_harmful(&started.robots)))?;
     for path in &started.beside {
-        output.line(format!("{}: written; its first lines say where it belongs", harmless(path)))?;
+        output.line(format!("{}: written; its first lines say where it belongs", escape_harmful(path)))?;
     }
     output.line("next:")?;
-    let config = harmless(&started.config);
+    let config = escape_harmful(&started.config);
     output.line(format!("  gatewayctl check --config {config}"))?;
     output.line(format!("  robots-gateway --config {config}"))
 }

@@ -2,9 +2,9 @@
 
 use super::args::{Deny, LintArgs};
 use super::excerpt::{Excerpt, line_of};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::style::TextStyle;
-use super::{VerbFailure, VerbOutcome};
+use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::robots::{Finding, ParseLimits, Robots, Severity};
@@ -22,6 +22,9 @@ pub(super) struct FileFinding {
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// The line, for people.
+    #[serde(skip)]
+    pub(super) excerpt: Option<Excerpt>,
 }
 
 impl FileFinding {
@@ -34,7 +37,8 @@ impl FileFinding {
         hint: &str,
     ) -> Self {
         let (path, hint) = (path.display().to_string(), Some(hint.to_owned()));
-        Self { path, line: None, column: None, severity: severity.as_str(), code, message, hint }
+        let severity = severity.as_str();
+        Self { path, line: None, column: None, severity, code, message, hint, excerpt: None }
     }
 
     pub(super) fn of(path: &Path, finding: &Finding) -> Self {
@@ -46,6 +50,7 @@ impl FileFinding {
             code: finding.kind.code(),
             message: finding.to_string(),
             hint: finding.hint().map(str::to_owned),
+            excerpt: None,
         }
     }
 
@@ -53,21 +58,22 @@ impl FileFinding {
         self.severity == severity.as_str()
     }
 
-    /// `path:line:column: severity: message`, and the hint below it.
+    /// `path:line:column: severity: message`, and below it the line with a mark and the hint.
     pub(super) fn print(&self, output: &mut Output<'_>) -> io::Result<()> {
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!(":{line}:{column}"),
             _ => String::new(),
         };
         let path = if self.path.is_empty() { String::new() } else { format!("{}{place}: ", self.path) };
-        output.line(format!("{path}{}: {}", self.severity, harmless(&self.message)))?;
+        output.line(format!("{path}{}: {}", self.severity, escape_harmful(&self.message)))?;
+        self.print_excerpt(output)?;
         match &self.hint {
-            Some(hint) => output.line(format!("  hint: {}", harmless(hint))),
+            Some(hint) => output.line(format!("  hint: {}", escape_harmful(hint))),
             None => Ok(()),
         }
     }
 
-    fn ink(&self) -> TextStyle {
+    fn style(&self) -> TextStyle {
         if self.is(Severity::Error) {
             TextStyle::Error
         } else if self.is(Severity::Warning) {
@@ -78,37 +84,42 @@ impl FileFinding {
     }
 
     /// The same over several lines: what, where, the line with a mark, and the hint.
-    fn print_with(&self, excerpt: Option<&Excerpt>, output: &mut Output<'_>) -> io::Result<()> {
-        let (palette, number) = (output.palette(), self.line.unwrap_or_default().to_string());
+    fn print_at_length(&self, output: &mut Output<'_>) -> io::Result<()> {
+        let palette = output.palette();
         let frame = |text: &str| palette.paint(TextStyle::Frame, text);
-        let gutter = " ".repeat(number.len());
-        let head = palette.paint(self.ink(), &format!("{}[{}]", self.severity, self.code));
-        output.line(format!("{head}: {}", palette.paint(TextStyle::Strong, &harmless(&self.message))))?;
+        let gutter = " ".repeat(self.number().len());
+        let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
+        output
+            .line(format!("{head}: {}", palette.paint(TextStyle::Strong, &escape_harmful(&self.message))))?;
         let place = match (self.line, self.column) {
             (Some(line), Some(column)) => format!(":{line}:{column}"),
             _ => String::new(),
         };
-        output.line(format!("{gutter}{} {}{place}", frame("-->"), harmless(&self.path)))?;
-        if let Some(Excerpt { text, indent, width }) = excerpt {
-            let bar = frame("|");
-            output.line(format!("{gutter} {bar}"))?;
-            output.line(format!("{} {bar} {text}", frame(&number)).trim_end())?;
-            let mark = palette.paint(self.ink(), &"^".repeat(*width));
-            output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))?;
-        }
+        output.line(format!("{gutter}{} {}{place}", frame("-->"), escape_harmful(&self.path)))?;
+        self.print_excerpt(output)?;
         match &self.hint {
-            Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), harmless(hint))),
+            Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint))),
             None => Ok(()),
         }
+    }
+
+    fn number(&self) -> String {
+        self.line.unwrap_or_default().to_string()
+    }
+
+    fn print_excerpt(&self, output: &mut Output<'_>) -> io::Result<()> {
+        let Some(Excerpt { text, indent, width }) = &self.excerpt else { return Ok(()) };
+        let (palette, number) = (output.palette(), self.number());
+        let (gutter, bar) = (" ".repeat(number.len()), palette.paint(TextStyle::Frame, "|"));
+        output.line(format!("{gutter} {bar}"))?;
+        output.line(format!("{} {bar} {text}", palette.paint(TextStyle::Frame, &number)).trim_end())?;
+        let mark = palette.paint(self.style(), &"^".repeat(*width));
+        output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))
     }
 }
 
 /// All complaints, and what they come to.
-pub(super) fn report(
-    complaints: &[FileFinding],
-    deny: Option<Deny>,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn report(complaints: &[FileFinding], deny: Option<Deny>, output: &mut Output<'_>) -> VerbResult {
     if output.is_json() {
         output.json(&complaints)?;
     } else {
@@ -125,7 +136,7 @@ fn outcome(complaints: &[FileFinding], deny: Option<Deny>) -> VerbOutcome {
     if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
 }
 
-pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
     let (mut complaints, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let file = match read(path) {
@@ -137,9 +148,9 @@ pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> Result<VerbO
         };
         let found = findings(&file);
         if !output.is_json() {
-            text(&file, &found, output)?;
+            print_all(&file, &found, output)?;
         }
-        complaints.extend(found.into_iter().map(|(complaint, _)| complaint));
+        complaints.extend(found);
     }
     if output.is_json() {
         output.json(&complaints)?;
@@ -159,22 +170,24 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
     }
 }
 
-/// What is odd in a file, and how many bytes each complaint is about.
-fn findings(file: &RobotsFile) -> Vec<(FileFinding, usize)> {
+/// What is odd in a file, each with its line.
+fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     parsed.compare_names(catalogue::bundled().catalogue.names());
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });
-    let odd =
-        parsed.findings.iter().map(|finding| (FileFinding::of(&file.path, finding), extent(file, finding)));
-    unfit.map(|complaint| (complaint, 0)).into_iter().chain(odd).collect()
+    let odd = parsed.findings.iter().map(|finding| FileFinding {
+        excerpt: line_of(&file.bytes, finding.line as usize)
+            .map(|line| Excerpt::new(line, finding.column as usize, marked_bytes(line, finding))),
+        ..FileFinding::of(&file.path, finding)
+    });
+    unfit.into_iter().chain(odd).collect()
 }
 
 /// How many bytes a finding is about: those it names, where they stand at its place. What it names only in
 /// part, or spelt out, goes on to the end of the line.
-fn extent(file: &RobotsFile, finding: &Finding) -> usize {
-    let line = line_of(&file.bytes, finding.line as usize).unwrap_or_default();
+fn marked_bytes(line: &[u8], finding: &Finding) -> usize {
     let rest = line.get(finding.column as usize - 1..).unwrap_or_default();
     let named = finding.detail().trim_end_matches('…');
     let is_whole = rest.starts_with(named.as_bytes());
@@ -187,18 +200,16 @@ fn extent(file: &RobotsFile, finding: &Finding) -> usize {
     }
 }
 
-fn text(file: &RobotsFile, found: &[(FileFinding, usize)], output: &mut Output<'_>) -> io::Result<()> {
-    for (complaint, bytes) in found {
-        let line = complaint.line.and_then(|number| line_of(&file.bytes, number));
-        let excerpt = line.zip(complaint.column).map(|(line, column)| Excerpt::new(line, column, *bytes));
-        complaint.print_with(excerpt.as_ref(), output)?;
+fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut Output<'_>) -> io::Result<()> {
+    for complaint in found {
+        complaint.print_at_length(output)?;
         output.line("")?;
     }
     output.line(summary(&file.path, found))
 }
 
-fn summary(path: &Path, found: &[(FileFinding, usize)]) -> String {
-    let count = |severity: Severity| found.iter().filter(|(complaint, _)| complaint.is(severity)).count();
+fn summary(path: &Path, found: &[FileFinding]) -> String {
+    let count = |severity: Severity| found.iter().filter(|complaint| complaint.is(severity)).count();
     let counts =
         [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (severity, count(severity)));
     let plural = |(severity, count): &(Severity, usize)| match count {
@@ -207,5 +218,5 @@ fn summary(path: &Path, found: &[(FileFinding, usize)]) -> String {
     };
     let told: Vec<String> = counts.iter().filter(|(_, count)| *count > 0).map(plural).collect();
     let told = if told.is_empty() { "no findings".to_owned() } else { told.join(", ") };
-    harmless(&format!("{}: {told}", path.display()))
+    escape_harmful(&format!("{}: {told}", path.display()))
 }

@@ -3,13 +3,13 @@
 
 use super::args::{Cli, ManArgs};
 use super::output::Output;
-use super::{VerbFailure, VerbOutcome};
+use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::Arguments;
 use clap::{Command, CommandFactory as _};
 use std::io;
 use std::path::Path;
 
-pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> VerbResult {
     let mut command = Cli::command();
     command.build();
     match &arguments.out {

@@ -31,10 +31,15 @@ mod status;
 mod style;
 mod trial;
 
+use crate::config::ConfigErrors;
+use crate::policy::Unfit;
+use crate::record::{StoreError, StoreErrorKind};
 use args::{Cli, Format, Verb};
 use clap::Parser as _;
 use output::Output;
+use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use style::Palette;
 
@@ -52,9 +57,47 @@ enum VerbOutcome {
 #[error("{0}")]
 struct VerbFailure(String);
 
+/// What a verb gives back.
+type VerbResult = Result<VerbOutcome, VerbFailure>;
+
+impl VerbFailure {
+    /// What failed, and what to do about it.
+    fn with_hint(what: impl Display, hint: impl Display) -> Self {
+        Self(format!("{what}\n  hint: {hint}"))
+    }
+
+    /// Why the store at `path` could not be read.
+    fn of_store(path: &Path, error: &StoreError) -> Self {
+        let told = error.to_string();
+        let told = if told.contains('/') { told } else { format!("{}: {told}", path.display()) };
+        match error.kind() {
+            StoreErrorKind::Missing => Self::with_hint(told, NO_STORE),
+            StoreErrorKind::Corrupt | StoreErrorKind::Io => Self::with_hint(told, BROKEN_STORE),
+            _ => Self(told),
+        }
+    }
+
+    /// Why the robots.txt at `path` cannot come into force.
+    fn of_file(path: &Path, unfit: &Unfit) -> Self {
+        Self::with_hint(format!("{}: {unfit}", path.display()), unfit.hint())
+    }
+}
+
+const NO_STORE: &str =
+    "name the gateway's state folder with --state-dir DIR, or its configuration with --config FILE";
+
+const BROKEN_STORE: &str = "the store is broken, or somebody removes or empties its files just now; a gateway that \
+                            runs sets it aside and begins a new one: ask again in a moment, or start the gateway";
+
 impl From<io::Error> for VerbFailure {
     fn from(error: io::Error) -> Self {
         Self(error.to_string())
+    }
+}
+
+impl From<ConfigErrors> for VerbFailure {
+    fn from(errors: ConfigErrors) -> Self {
+        Self(errors.to_string())
     }
 }
 
@@ -76,7 +119,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let is_report = matches!(cli.verb, Verb::Report(_) | Verb::Replay(_));
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
         return Err(VerbFailure("only a report can be csv or html; write --format text or json".to_owned()));

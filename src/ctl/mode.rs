@@ -1,32 +1,28 @@
 //! `gatewayctl mode`: which modes are in force, or a change of one, until the gateway is started again or for good.
 
 use super::args::{Cli, ModeArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::status::{list, string};
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbOutcome, VerbResult, control};
 use crate::identify::Purpose;
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ModeArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
     let shows = arguments.mode.is_none() && !arguments.clear;
-    let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", question(arguments)) };
+    let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", request_path(arguments)) };
     let report = control::ask(&cli.control_socket()?, method, &path)?;
     if output.is_json() {
         output.json(&report)?;
     } else if shows {
-        shown(&report, output)?;
+        print_in_force(&report, output)?;
     } else {
-        text(&report, output)?;
+        print_change(&report, output)?;
     }
     Ok(VerbOutcome::Fine)
 }
 
-fn question(arguments: &ModeArgs) -> String {
+fn request_path(arguments: &ModeArgs) -> String {
     let mut path = match arguments.mode {
         Some(mode) => format!("/mode?mode={}", mode.0),
         None => "/mode?clear".to_owned(),
@@ -39,7 +35,7 @@ fn question(arguments: &ModeArgs) -> String {
     ];
     for (key, value) in values {
         if let Some(value) = value {
-            path.extend(["&", key, "=", &control::encoded(value)]);
+            path.extend(["&", key, "=", &control::percent_encode(value)]);
         }
     }
     if arguments.all {
@@ -51,7 +47,7 @@ fn question(arguments: &ModeArgs) -> String {
     path
 }
 
-fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_change(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
     output.line(string(report, "result"))?;
     for site in list(report, "sites") {
         output.line(format!("{}: {}", string(site, "site"), string(site, "mode")))?;
@@ -60,13 +56,13 @@ fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
         output.line(override_line(set))?;
     }
     for warning in list(report, "warnings") {
-        output.line(format!("warning: {}", harmless(warning.as_str().unwrap_or_default())))?;
+        output.line(format!("warning: {}", escape_harmful(warning.as_str().unwrap_or_default())))?;
     }
     Ok(())
 }
 
 /// Which modes are in force: of each site its own, and of those that have another.
-fn shown(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_in_force(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let of = |site: &Value, whom: &str| -> Vec<Value> {
         list(site, "modes").filter(|one| string(one, "whom") == whom).cloned().collect()
     };
@@ -75,7 +71,7 @@ fn shown(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
         output.line(format!(
             "everybody: {}, {}; nothing else counts",
             string(&all, "mode"),
-            because(&all)
+            describe_source(&all)
         ))?;
     }
     for site in sites {
@@ -84,13 +80,17 @@ fn shown(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
                 "{}: {}, {}",
                 string(site, "site"),
                 string(&others, "mode"),
-                because(&others)
+                describe_source(&others)
             ))?;
         }
         for (whom, what) in [("crawler", "crawler"), ("purpose", "purpose"), ("client", "clients of kind")] {
             for one in of(site, whom) {
                 let name = string(&one, "name");
-                output.line(format!("  {what} {name}: {}, {}", string(&one, "mode"), because(&one)))?;
+                output.line(format!(
+                    "  {what} {name}: {}, {}",
+                    string(&one, "mode"),
+                    describe_source(&one)
+                ))?;
             }
         }
     }
@@ -98,10 +98,10 @@ fn shown(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// Why a mode is in force.
-fn because(one: &Value) -> String {
+fn describe_source(one: &Value) -> String {
     let name = string(one, "name");
     match one.get("because").and_then(Value::as_str) {
-        Some("by-hand") => format!("set by hand, {}", until(one)),
+        Some("by-hand") => format!("set by hand, {}", describe_persistence(one)),
         Some("crawlers") => format!("by [crawlers.{name}] of the configuration"),
         Some("purposes") => format!("by [purposes.{name}] of the configuration"),
         Some("clients") => "by [clients] of the configuration".to_owned(),
@@ -111,14 +111,14 @@ fn because(one: &Value) -> String {
     }
 }
 
-fn until(one: &Value) -> &'static str {
+fn describe_persistence(one: &Value) -> &'static str {
     let persists = one.get("persists").and_then(Value::as_bool).unwrap_or_default();
     if persists { "kept when it is started again" } else { "until it is started again" }
 }
 
 /// A mode over those of the configuration, as a sentence.
 pub(super) fn override_line(set: &Value) -> String {
-    let named = |key: &str| set.get(key).and_then(Value::as_str).map(harmless);
+    let named = |key: &str| set.get(key).and_then(Value::as_str).map(escape_harmful);
     let of_purpose = named("purpose").map(|purpose| format!("what fetches for {purpose}"));
     let whom = match (named("crawler").or(of_purpose), named("site")) {
         (Some(who), Some(site)) => format!("{who} at {site}"),
@@ -129,5 +129,5 @@ pub(super) fn override_line(set: &Value) -> String {
         }
         (None, None) => "every site without a mode of its own".to_owned(),
     };
-    format!("set by hand: {} for {whom}, {}", string(set, "mode"), until(set))
+    format!("set by hand: {} for {whom}, {}", string(set, "mode"), describe_persistence(set))
 }

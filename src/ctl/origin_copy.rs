@@ -3,7 +3,7 @@
 //! The gateway never serves it, so an operator who still edits that file edits it for nobody.
 
 use super::lint::FileFinding;
-use crate::config::{HostPattern, OriginUrl};
+use crate::config::OriginUrl;
 use crate::policy::Site;
 use crate::robots::Severity;
 use std::path::Path;
@@ -23,11 +23,7 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
     if site.config.origin.ca.is_some() || matches!(origin, OriginUrl::Socket(_)) {
         return None;
     }
-    let host = site.config.hosts.iter().find_map(|host| match host {
-        HostPattern::Exact(name) => Some(&**name),
-        HostPattern::Below(_) => None,
-    });
-    match fetch(&origin.to_string(), host) {
+    match fetch(&origin.to_string(), site.config.exact_host()) {
         // It is the gateway's, too, once it was fetched.
         Ok(_) if site.config.robots.origin().is_some() => None,
         Ok(Some(copy)) => {

@@ -63,6 +63,15 @@ impl<'w> Output<'w> {
         self.write(b"\n")
     }
 
+    /// A value as JSON where that is asked for, else as `text` tells it.
+    pub(super) fn show<T: Serialize>(
+        &mut self,
+        value: &T,
+        text: impl FnOnce(&T, &mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.is_json() { self.json(value) } else { text(value, self) }
+    }
+
     /// One JSON value on a line of its own.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
@@ -81,7 +90,7 @@ impl<'w> Output<'w> {
     /// When that fails, or when the reader had gone before there was anything to read.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let result = self.writer.flush();
-        self.unless_gone(result)?;
+        self.ignore_closed_pipe(result)?;
         if self.closed && !self.writer.get_ref().any {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads standard output"));
         }
@@ -93,10 +102,10 @@ impl<'w> Output<'w> {
             return Ok(());
         }
         let result = self.writer.write_all(bytes);
-        self.unless_gone(result)
+        self.ignore_closed_pipe(result)
     }
 
-    fn unless_gone(&mut self, result: io::Result<()>) -> io::Result<()> {
+    fn ignore_closed_pipe(&mut self, result: io::Result<()>) -> io::Result<()> {
         match result {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
@@ -108,7 +117,7 @@ impl<'w> Output<'w> {
 }
 
 /// Text from a file or a client, made harmless for a terminal: control characters are spelt out.
-pub(super) fn harmless(text: &str) -> String {
+pub(super) fn escape_harmful(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, symbol| {
         if is_harmful(symbol) {
             shown.extend(symbol.escape_default());
@@ -125,10 +134,10 @@ mod tests {
 
     #[test]
     fn escapes_do_not_reach_the_terminal() {
-        assert_eq!(harmless("a\u{1b}[31mb"), "a\\u{1b}[31mb");
-        assert_eq!(harmless("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(harmless("a\u{61c}b\u{2028}"), "a\\u{61c}b\\u{2028}");
-        assert_eq!(harmless("caf\u{e9}"), "caf\u{e9}");
+        assert_eq!(escape_harmful("a\u{1b}[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(escape_harmful("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(escape_harmful("a\u{61c}b\u{2028}"), "a\\u{61c}b\\u{2028}");
+        assert_eq!(escape_harmful("caf\u{e9}"), "caf\u{e9}");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! Needs no running gateway; one that runs notices the files by itself.
 
 use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
-use super::output::{Output, harmless};
-use super::status::span;
-use super::{VerbFailure, VerbOutcome, setting};
+use super::output::{Output, escape_harmful};
+use super::status::format_span;
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::{Config, mirror_folder};
 use crate::identify::Catalogue;
 use crate::policy::{self, Evidence, Fetched, KeyDirectory, Publisher, Refreshed};
@@ -42,16 +42,12 @@ struct Lists {
     directories: Vec<DirectoryReport>,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &CrawlersArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
         return Err(VerbFailure("nothing to do".to_owned()));
     };
-    let config = setting::any(cli)?;
-    let identifier = policy::recogniser(&config).map_err(|errors| VerbFailure(errors.to_string()))?;
+    let config = setting::load_any(cli)?;
+    let identifier = policy::recogniser(&config)?;
     let mirror = from.as_deref().map(mirror_folder).transpose();
     let mirror = mirror
         .map_err(|error| VerbFailure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;
@@ -60,7 +56,7 @@ pub(super) fn run(
     for refreshed in publisher.refresh(identifier.catalogue(), |_| true) {
         let list = List::of(&refreshed, SystemTime::now());
         if !output.is_json() {
-            output.line(harmless(&list.line()))?;
+            output.line(escape_harmful(&list.line()))?;
             output.flush()?;
         }
         lists.push(list);
@@ -68,7 +64,7 @@ pub(super) fn run(
     let mut directories = Vec::new();
     for directory in keys(&config, identifier.catalogue(), &publisher) {
         if !output.is_json() {
-            output.line(harmless(&directory.line()))?;
+            output.line(escape_harmful(&directory.line()))?;
             output.flush()?;
         }
         directories.push(directory);
@@ -120,7 +116,7 @@ impl DirectoryReport {
 
     fn line(&self) -> String {
         let kept = match (self.keys, self.age_seconds) {
-            (Some(keys), Some(age)) => format!("{}, {} old", keys_text(keys), span(age)),
+            (Some(keys), Some(age)) => format!("{}, {} old", keys_text(keys), format_span(age)),
             _ => "no keys".to_owned(),
         };
         line((self.result, &self.url, &self.crawlers), &kept, self.error.as_deref())
@@ -143,7 +139,7 @@ impl List {
 
     fn line(&self) -> String {
         let kept = match (self.ranges, self.age_seconds) {
-            (Some(ranges), Some(age)) => format!("{ranges} ranges, {} old", span(age)),
+            (Some(ranges), Some(age)) => format!("{ranges} ranges, {} old", format_span(age)),
             _ => "no list".to_owned(),
         };
         line((self.result, &self.url, &self.crawlers), &kept, self.error.as_deref())

@@ -1,38 +1,30 @@
 //! `gatewayctl reload`: waits, and says what changed or why nothing did.
 
 use super::args::{Cli, ReloadArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::status::{fault_line, list, string};
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbOutcome, VerbResult, control};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReloadArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
-    let report = control::ask(&cli.control_socket()?, "POST", &question(arguments))?;
-    if output.is_json() {
-        output.json(&report)?;
-    } else {
-        text(&report, output)?;
-    }
+pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> VerbResult {
+    let report = control::ask(&cli.control_socket()?, "POST", &request_path(arguments))?;
+    output.show(&report, print)?;
     let refused = report.get("result").and_then(Value::as_str) == Some("refused");
     Ok(if refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
-fn question(arguments: &ReloadArgs) -> String {
+fn request_path(arguments: &ReloadArgs) -> String {
     let flags = [("accept-empty", arguments.accept_empty), ("now", arguments.now)];
     let flags = flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| (*name).to_owned());
     let named = [("site", &arguments.site), ("crawler", &arguments.crawler)];
-    let named = named
-        .iter()
-        .filter_map(|(key, value)| value.as_ref().map(|value| format!("{key}={}", control::encoded(value))));
+    let named = named.iter().filter_map(|(key, value)| {
+        value.as_ref().map(|value| format!("{key}={}", control::percent_encode(value)))
+    });
     format!("/reload?{}", flags.chain(named).collect::<Vec<_>>().join("&"))
 }
 
-fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
     output.line(string(report, "result"))?;
     for site in report.get("sites").and_then(Value::as_array).into_iter().flatten() {
         let (old, new) = (string(site, "old_version"), string(site, "new_version"));
@@ -44,13 +36,13 @@ fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
             output.line(format!(
                 "{}: {old} -> {new}, {} added, {} removed; {}",
                 string(site, "site"),
-                rules(number("added")),
+                count_rules(number("added")),
                 number("removed"),
                 string(site, "notice")
             ))?;
         }
         for warning in site.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-            output.line(format!("  warning: {}", harmless(warning.as_str().unwrap_or_default())))?;
+            output.line(format!("  warning: {}", escape_harmful(warning.as_str().unwrap_or_default())))?;
         }
     }
     for change in list(report, "config") {
@@ -68,13 +60,14 @@ fn text(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
 
 /// What changed in the configuration: a key, its former value, the new one.
 fn change_line(change: &Value) -> String {
-    let value =
-        |name: &str| change.get(name).and_then(Value::as_str).map_or_else(|| "not set".to_owned(), harmless);
+    let value = |name: &str| {
+        change.get(name).and_then(Value::as_str).map_or_else(|| "not set".to_owned(), escape_harmful)
+    };
     let waits = change.get("restart").and_then(Value::as_bool).unwrap_or_default();
     let when = if waits { ", when the gateway is started again" } else { "" };
     format!("{}: {} -> {}{when}", string(change, "key"), value("old"), value("new"))
 }
 
-fn rules(count: u64) -> String {
+fn count_rules(count: u64) -> String {
     if count == 1 { "1 rule".to_owned() } else { format!("{count} rules") }
 }

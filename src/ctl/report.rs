@@ -14,14 +14,15 @@ mod table;
 pub(super) use moment::TimeArgument;
 
 use super::args::{Cli, Format, ReportArgs};
-use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, setting};
-use crate::config::{Config, catalogue};
-use crate::record::{Filter, STORE_FILE, StoreError, StoreErrorKind, StoreReader};
+use super::output::{Output, escape_harmful};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use crate::config::catalogue;
+use crate::policy;
+use crate::record::{Filter, STORE_FILE, StoreReader};
 use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// How many rows, rules and targets people are shown.
@@ -30,28 +31,26 @@ const TOP: usize = 10;
 /// How many targets of each element programs are told by name: as many as the store keeps of a day.
 const TOP_FOR_PROGRAMS: usize = 1_000;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReportArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> VerbResult {
     if arguments.evidence && cli.format != Format::Text {
         return Err(VerbFailure("evidence is plain text; leave out --format".to_owned()));
     }
-    let (folders, known) = setting(cli)?;
-    let question = question(cli, arguments, known)?;
+    let (folders, known) = stores_and_catalogue(cli)?;
+    let question = build_question(cli, arguments, known)?;
     let (stores, part) = if arguments.fleet {
         let whole = fleet::store(&super::fleet::of_configuration(cli)?, &question)?;
         (vec![whole.store], Some(whole.part))
     } else {
         (open(&folders)?, None)
     };
+    let place = || folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default();
+    let unreadable = |error| VerbFailure::of_store(&place(), &error);
     if arguments.evidence {
-        let case = CrawlerCase::of(&stores, &question).map_err(|error| unreadable(&error))?;
+        let case = CrawlerCase::of(&stores, &question).map_err(unreadable)?;
         evidence::write(&case, &question, output)?;
         return Ok(VerbOutcome::Fine);
     }
-    let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
+    let report = Report::of(&stores, &question).map_err(unreadable)?;
     let report = match part {
         Some(part) => report.of_fleet(part),
         None => report,
@@ -86,7 +85,7 @@ pub(super) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()>
     csv::write(report, output)?;
     // A table for programs has no room for them.
     for caveat in report.summary().caveats {
-        talk(&format!("gatewayctl: {}", harmless(&caveat)));
+        print_to_stderr(&format!("gatewayctl: {}", escape_harmful(&caveat)));
     }
     Ok(())
 }
@@ -103,38 +102,31 @@ pub(super) fn as_table(
 
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance
 /// when the folders are named.
-fn setting(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
+fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
     let named = cli.state_dir.clone();
-    match setting::any(cli) {
+    match setting::load_any(cli) {
         Ok(config) => {
-            let known = catalogue(&config)?;
+            let known = CatalogueView::of(policy::recogniser(&config)?.catalogue());
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
         }
-        Err(failure) if named.is_empty() => Err(VerbFailure(format!(
-            "{failure}\n  hint: --state-dir DIR names the store without a configuration"
-        ))),
+        Err(failure) if named.is_empty() => {
+            Err(VerbFailure::with_hint(failure, "--state-dir DIR names the store without a configuration"))
+        }
         Err(failure) => {
-            talk(&format!("gatewayctl: the configuration was left aside: {failure}"));
+            print_to_stderr(&format!("gatewayctl: the configuration was left aside: {failure}"));
             Ok((named, CatalogueView::of(&catalogue::bundled().catalogue)))
         }
     }
 }
 
-/// What the catalogue knows, with the operator's own additions.
-fn catalogue(config: &Config) -> Result<CatalogueView, VerbFailure> {
-    let Some(path) = &config.catalogue else { return Ok(CatalogueView::of(&catalogue::bundled().catalogue)) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| VerbFailure(format!("{}: cannot read the catalogue: {error}", path.display())))?;
-    let knowledge = catalogue::merge(&text, path).map_err(|errors| {
-        VerbFailure(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-    })?;
-    Ok(CatalogueView::of(&knowledge.catalogue))
-}
-
-fn question(cli: &Cli, arguments: &ReportArgs, known: CatalogueView) -> Result<ReportQuestion, VerbFailure> {
+fn build_question(
+    cli: &Cli,
+    arguments: &ReportArgs,
+    known: CatalogueView,
+) -> Result<ReportQuestion, VerbFailure> {
     let now = SystemTime::now();
-    let from = arguments.since.before(now);
-    let until = arguments.until.map(|until| until.before(now));
+    let from = arguments.since.resolve(now);
+    let until = arguments.until.map(|until| until.resolve(now));
     let to = until.unwrap_or(now);
     if from >= to {
         return Err(VerbFailure(format!(
@@ -157,38 +149,11 @@ fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
         // A store that is named twice would count twice.
         let place = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
         if seen.insert(place) {
-            stores.push(store(folder)?);
+            let path = folder.join(STORE_FILE);
+            stores.push(StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))?);
         }
     }
     Ok(stores)
-}
-
-fn store(folder: &Path) -> Result<StoreReader, VerbFailure> {
-    let path = folder.join(STORE_FILE);
-    StoreReader::open(&path).map_err(|error| {
-        let told = error.to_string();
-        let place = path.display().to_string();
-        let told = if told.contains(&place) { told } else { format!("{place}: {told}") };
-        match error.kind() {
-            StoreErrorKind::Missing => VerbFailure(format!(
-                "{told}\n  hint: name the gateway's state folder with --state-dir DIR, or its configuration \
-                 with --config FILE"
-            )),
-            StoreErrorKind::Corrupt | StoreErrorKind::Io => VerbFailure(format!("{told}\n  hint: {BROKEN}")),
-            _ => VerbFailure(told),
-        }
-    })
-}
-
-const BROKEN: &str = "the store is broken, or somebody removes or empties its files just now; a gateway that runs sets it \
-                      aside and begins a new one: ask again in a moment, or start the gateway";
-
-/// What went wrong while stores were being read.
-fn unreadable(error: &StoreError) -> VerbFailure {
-    match error.kind() {
-        StoreErrorKind::Corrupt | StoreErrorKind::Io => VerbFailure(format!("{error}\n  hint: {BROKEN}")),
-        _ => VerbFailure(error.to_string()),
-    }
 }
 
 /// Says which names there are, where the one that was asked for is none of them.
@@ -198,10 +163,10 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
     let is_site = |site: &str| sites.iter().any(|known| known.eq_ignore_ascii_case(site));
     if let Some(site) = question.site.as_deref().filter(|site| !is_site(site)) {
-        let sites: Vec<_> = sites.into_iter().take(20).map(harmless).collect();
-        talk(&format!(
+        let sites: Vec<_> = sites.into_iter().take(20).map(escape_harmful).collect();
+        print_to_stderr(&format!(
             "hint: nothing is recorded of site `{}`, only of {}",
-            harmless(site),
+            escape_harmful(site),
             sites.join(", ")
         ));
     }
@@ -211,14 +176,14 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
             .any(|subject| subject.crawler.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(name)))
     };
     if let Some(name) = question.crawler.as_deref().filter(|name| !is_known(name)) {
-        talk(&format!(
+        print_to_stderr(&format!(
             "hint: no crawler `{}` was ever recorded; `gatewayctl report` lists those that were",
-            harmless(name)
+            escape_harmful(name)
         ));
     }
 }
 
-fn talk(text: &str) {
+fn print_to_stderr(text: &str) {
     // Without standard error there is nobody to tell.
     let _ = writeln!(io::stderr(), "{text}");
 }

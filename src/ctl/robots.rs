@@ -3,40 +3,32 @@
 //! A running gateway is asked; without one it is what the configuration makes of its files.
 
 use super::args::{Cli, RobotsArgs, RobotsVerb};
-use super::output::{Output, harmless};
-use super::{VerbFailure, VerbOutcome, control, setting};
+use super::output::{Output, escape_harmful};
+use super::{VerbFailure, VerbOutcome, VerbResult, control, setting};
 use crate::policy;
 use crate::request::host;
 use serde_json::Value;
 use std::io;
 use std::time::SystemTime;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &RobotsArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbResult {
     let site = arguments.site.as_deref().map(|site| host::normalise(site).into_owned());
     if let Some(RobotsVerb::Refresh) = arguments.verb {
         return refresh(cli, site.as_deref(), output);
     }
-    let served = match asked(cli, site.as_deref()) {
+    let served = match ask_daemon(cli, site.as_deref()) {
         Some(answer) => answer?,
-        None => configured(cli, site.as_deref())?,
+        None => load_configured(cli, site.as_deref())?,
     };
-    if output.is_json() {
-        output.json(&served)?;
-    } else {
-        text(&served, output)?;
-    }
+    output.show(&served, print)?;
     Ok(VerbOutcome::Fine)
 }
 
-fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
-    let query = site.map_or_else(String::new, |site| format!("?site={}", control::encoded(site)));
+fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> VerbResult {
+    let query = site.map_or_else(String::new, |site| format!("?site={}", control::percent_encode(site)));
     let answer = control::ask(&cli.control_socket()?, "POST", &format!("/robots/refresh{query}"))?;
     let sites = answer.as_array().map_or(&[][..], Vec::as_slice);
-    let word = |site: &Value, key: &str| site.get(key).and_then(Value::as_str).map(harmless);
+    let word = |site: &Value, key: &str| site.get(key).and_then(Value::as_str).map(escape_harmful);
     if output.is_json() {
         output.json(&answer)?;
     } else if sites.is_empty() {
@@ -55,18 +47,18 @@ fn refresh(cli: &Cli, site: Option<&str>, output: &mut Output<'_>) -> Result<Ver
 }
 
 /// What a running gateway answers; `None` where none is running.
-fn asked(cli: &Cli, site: Option<&str>) -> Option<Result<Value, VerbFailure>> {
+fn ask_daemon(cli: &Cli, site: Option<&str>) -> Option<Result<Value, VerbFailure>> {
     let socket = cli.control_socket().ok().filter(|socket| socket.exists())?;
     // A socket that a killed gateway left behind answers nothing.
     std::os::unix::net::UnixStream::connect(&socket).ok()?;
-    let query = site.map_or_else(String::new, |site| format!("?site={}", control::encoded(site)));
+    let query = site.map_or_else(String::new, |site| format!("?site={}", control::percent_encode(site)));
     Some(control::ask(&socket, "GET", &format!("/robots{query}")))
 }
 
-fn configured(cli: &Cli, site: Option<&str>) -> Result<Value, VerbFailure> {
+fn load_configured(cli: &Cli, site: Option<&str>) -> Result<Value, VerbFailure> {
     let path = cli.needed_config_file()?;
-    let loaded = setting::load(cli, &path).and_then(|config| policy::trial(config, SystemTime::now()));
-    let policy = loaded.map_err(|errors| VerbFailure(errors.to_string()))?;
+    let loaded = setting::load(cli, Some(path)).and_then(|config| policy::trial(config, SystemTime::now()));
+    let policy = loaded?;
     let site = policy.asked_site(site).map_err(|error| {
         VerbFailure(format!(
             "{error}\n  hint: `gatewayctl robots --site HOST` names a site by one of its hosts"
@@ -75,8 +67,8 @@ fn configured(cli: &Cli, site: Option<&str>) -> Result<Value, VerbFailure> {
     serde_json::to_value(site.served()).map_err(|error| VerbFailure(error.to_string()))
 }
 
-fn text(served: &Value, output: &mut Output<'_>) -> io::Result<()> {
-    let word = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(harmless);
+fn print(served: &Value, output: &mut Output<'_>) -> io::Result<()> {
+    let word = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(escape_harmful);
     let lines = served.get("lines").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if lines.is_empty() {
         return output.line("this site has no robots.txt: everything is allowed");

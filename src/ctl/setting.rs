@@ -3,7 +3,7 @@
 use super::VerbFailure;
 use super::args::Cli;
 use crate::config::{Arguments, Config, ConfigErrors, defaults};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Where a packaged gateway has its configuration.
 const PACKAGED: &str = "/etc/robots-gateway/gateway.toml";
@@ -19,11 +19,8 @@ impl Cli {
 
     /// The configuration file, or how to name one.
     pub(super) fn needed_config_file(&self) -> Result<PathBuf, VerbFailure> {
-        self.config_file().ok_or_else(|| {
-            VerbFailure(format!(
-                "no configuration: there is no {PACKAGED}\n  hint: name one with --config FILE"
-            ))
-        })
+        let missing = || format!("no configuration: there is no {PACKAGED}");
+        self.config_file().ok_or_else(|| VerbFailure::with_hint(missing(), "name one with --config FILE"))
     }
 
     /// The control socket: as named, as configured, or where it is by default. A configuration with a
@@ -33,27 +30,20 @@ impl Cli {
             return Ok(socket.clone());
         }
         let Some(path) = self.config_file() else { return Ok(defaults::control()) };
-        Config::control_of(&path).map_err(|errors| {
-            VerbFailure(format!(
-                "{errors}\n  hint: --control SOCKET names the socket without a configuration"
-            ))
-        })
+        let hint = "--control SOCKET names the socket without a configuration";
+        Config::control_of(&path).map_err(|errors| VerbFailure::with_hint(errors, hint))
     }
 }
 
-/// The configuration that was named, or the defaults around a site that nobody is sent to. `--state-dir`
-/// overrides its state folder.
-pub(super) fn any(cli: &Cli) -> Result<Config, VerbFailure> {
-    let config = cli.config_file();
-    let origin = config.is_none().then(|| NOWHERE.to_owned());
-    let state_dir = cli.state_dir.first().cloned();
-    let arguments = Arguments { config, origin, state_dir, ..Arguments::default() };
-    Config::load(&arguments).map_err(|errors| VerbFailure(errors.to_string()))
+/// The configuration that was named, or the defaults around a site that nobody is sent to.
+pub(super) fn load_any(cli: &Cli) -> Result<Config, ConfigErrors> {
+    load(cli, cli.config_file())
 }
 
-/// Loads a configuration file as the daemon would with no option but `--state-dir`, where the lists of
-/// address ranges lie.
-pub(super) fn load(cli: &Cli, path: &Path) -> Result<Config, ConfigErrors> {
+/// Loads a configuration file as the daemon would with no option but `--state-dir`, where the lists of address ranges
+/// lie; without one, the defaults around a site that nobody is sent to.
+pub(super) fn load(cli: &Cli, config: Option<PathBuf>) -> Result<Config, ConfigErrors> {
+    let origin = config.is_none().then(|| NOWHERE.to_owned());
     let state_dir = cli.state_dir.first().cloned();
-    Config::load(&Arguments { config: Some(path.to_owned()), state_dir, ..Arguments::default() })
+    Config::load(&Arguments { config, origin, state_dir, ..Arguments::default() })
 }

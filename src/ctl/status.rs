@@ -2,27 +2,23 @@
 
 use super::args::Cli;
 use super::mode::override_line;
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::style::TextStyle;
-use super::{VerbFailure, VerbOutcome, control};
+use super::{VerbOutcome, VerbResult, control};
 use crate::report::{amount, grouped};
 use serde_json::Value;
 use std::io;
 
-pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let status = control::ask(&cli.control_socket()?, "GET", "/status")?;
-    if output.is_json() {
-        output.json(&status)?;
-    } else {
-        text(&status, output)?;
-    }
+    output.show(&status, print)?;
     Ok(VerbOutcome::Fine)
 }
 
 /// What is wrong comes first, then what is to be known of every site, then what happened since the start.
-fn text(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let palette = output.palette();
-    let uptime = span(number(status, "uptime_seconds"));
+    let uptime = format_span(number(status, "uptime_seconds"));
     let what = format!(
         "robots-gateway {}, up {uptime}, policy {}",
         string(status, "version"),
@@ -45,26 +41,26 @@ fn text(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     }
     for site in list(status, "sites") {
         output.line("")?;
-        self::site(site, output)?;
+        print_site(site, output)?;
     }
     output.line("")?;
-    totals(status, output)?;
-    doors(status, output)?;
-    connections(status, output)?;
+    print_totals(status, output)?;
+    print_doors(status, output)?;
+    print_connections(status, output)?;
     let restart: Vec<&str> = list(status, "restart").filter_map(Value::as_str).collect();
     if !restart.is_empty() {
         output.line(format!("in effect when the gateway is started again: {}", restart.join(", ")))?;
     }
-    last_reload(status, output)
+    print_last_reload(status, output)
 }
 
-fn site(site: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_site(site: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let name = output.palette().paint(TextStyle::Strong, &string(site, "site"));
     output.line(format!("{name}: {}", string(site, "mode")))?;
     match site.get("robots_version").and_then(Value::as_str) {
         Some(version) => output.line(format!(
             "  robots.txt {} since {}; {}",
-            harmless(version),
+            escape_harmful(version),
             string(site, "since"),
             string(site, "notice")
         ))?,
@@ -94,14 +90,14 @@ fn troubles(status: &Value) -> Vec<String> {
     }
     troubles.extend(of_sites.into_iter().map(|(error, names)| format!("{}: {error}", names.join(", "))));
     let fails = |origin: &&Value| origin.get("error").is_some_and(Value::is_string);
-    troubles.extend(list(status, "origins").filter(fails).map(failing));
+    troubles.extend(list(status, "origins").filter(fails).map(describe_failing_origin));
     if status.get("watch_error").is_some_and(Value::is_string) {
         let why = string(status, "watch_error");
         troubles
             .push(format!("not every file can be watched: {why}; changes are found by looking, each second"));
     }
     let store = status.get("store").unwrap_or(&Value::Null);
-    troubles.extend(of_store(store));
+    troubles.extend(store_troubles(store));
     for certificate in list(status, "certificates") {
         if certificate.get("trouble").is_some_and(Value::is_string) {
             let (file, trouble) = (string(certificate, "certificate"), string(certificate, "trouble"));
@@ -129,14 +125,14 @@ fn troubles(status: &Value) -> Vec<String> {
 }
 
 /// What is wrong with the store.
-fn of_store(store: &Value) -> Vec<String> {
+fn store_troubles(store: &Value) -> Vec<String> {
     let mut troubles = Vec::new();
     if store.get("error").is_some_and(Value::is_string) {
         let (since, error) = (string(store, "failing_since"), string(store, "error"));
         troubles.push(format!("the store cannot be written since {since}: {error}"));
     }
     for aside in list(store, "set_aside") {
-        let aside = harmless(aside.as_str().unwrap_or("-"));
+        let aside = escape_harmful(aside.as_str().unwrap_or("-"));
         let what = if aside.contains(".damaged.") {
             "counts that waited were damaged, and"
         } else {
@@ -144,7 +140,7 @@ fn of_store(store: &Value) -> Vec<String> {
         };
         troubles.push(format!("{what} set aside as {aside}"));
     }
-    troubles.extend(list(store, "incidents").filter_map(Value::as_str).map(harmless));
+    troubles.extend(list(store, "incidents").filter_map(Value::as_str).map(escape_harmful));
     for end in list(store, "unclean_ends") {
         let (since, until) = (string(end, "since"), string(end, "until"));
         troubles.push(format!(
@@ -158,7 +154,7 @@ fn of_store(store: &Value) -> Vec<String> {
 }
 
 /// An origin that answers nothing.
-fn failing(origin: &Value) -> String {
+fn describe_failing_origin(origin: &Value) -> String {
     let (site, server) = (string(origin, "site"), string(origin, "server"));
     let what = string(origin, "error");
     if !origin.get("failing_since").is_some_and(Value::is_string) {
@@ -169,7 +165,7 @@ fn failing(origin: &Value) -> String {
     format!("{site}: the origin {server} has answered nothing since {since}, {failed}: {what}")
 }
 
-fn totals(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_totals(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let count = |name: &str| total(status, name);
     output.line(format!(
         "{}, {} judged: {}, {} stale, {}, {} refused; robots.txt served {}",
@@ -184,7 +180,7 @@ fn totals(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// What never became a request leaves no other trace.
-fn connections(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_connections(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let Some(counts) = status.get("connections") else { return Ok(()) };
     let (open, accepted) = (number(counts, "open"), number(counts, "accepted"));
     let accepted = amount(accepted, "connection", "connections");
@@ -201,7 +197,7 @@ fn connections(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     if !away.is_empty() {
         output.line(format!("  turned away: {}", away.join(", ")))?;
     }
-    unknown_hosts(status, output)
+    print_unknown_hosts(status, output)
 }
 
 fn is_asked(status: &Value) -> bool {
@@ -209,7 +205,7 @@ fn is_asked(status: &Value) -> bool {
 }
 
 /// What other proxies ask, where they may.
-fn doors(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_doors(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let Some(doors) = status.get("authorize").filter(|_| is_asked(status)) else { return Ok(()) };
     let counts = |name: &str| {
         let counts = doors.get(name).and_then(Value::as_object).into_iter().flatten();
@@ -227,7 +223,7 @@ fn doors(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     for seen in list(doors, "robots_txt") {
         let hosts = string(seen, "hosts");
         output.line(match seen.get("seconds_ago").and_then(Value::as_u64) {
-            Some(ago) => format!("  /robots.txt of {hosts} came through one {} ago", span(ago)),
+            Some(ago) => format!("  /robots.txt of {hosts} came through one {} ago", format_span(ago)),
             None => {
                 format!("  /robots.txt of {hosts} came through none within 24 h: nobody is accused there")
             }
@@ -237,7 +233,7 @@ fn doors(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
 }
 
 /// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
-fn unknown_hosts(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_unknown_hosts(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     const SHOWN: usize = 5;
     let hosts: Vec<&Value> = list(status, "unknown_hosts").collect();
     for host in hosts.iter().take(SHOWN) {
@@ -252,7 +248,7 @@ fn unknown_hosts(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     }
 }
 
-fn last_reload(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
+fn print_last_reload(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let Some(reload) = status.get("last_reload").filter(|reload| !reload.is_null()) else {
         return output.line("not reloaded since the start");
     };
@@ -302,11 +298,11 @@ pub(super) fn fault_line(fault: &Value) -> String {
 }
 
 pub(super) fn string(value: &Value, name: &str) -> String {
-    harmless(value.get(name).and_then(Value::as_str).unwrap_or("-"))
+    escape_harmful(value.get(name).and_then(Value::as_str).unwrap_or("-"))
 }
 
 /// Seconds as a person says them.
-pub(super) fn span(seconds: u64) -> String {
+pub(super) fn format_span(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
@@ -325,7 +321,7 @@ mod tests {
     fn shown(status: &Value) -> String {
         let mut shown = Vec::new();
         let mut output = Output::new(Format::Text, Palette::plain(), &mut shown);
-        text(status, &mut output).unwrap();
+        print(status, &mut output).unwrap();
         output.flush().unwrap();
         drop(output);
         String::from_utf8(shown).unwrap()
@@ -397,9 +393,9 @@ mod tests {
 
     #[test]
     fn spans_are_said_in_two_units_at_most() {
-        assert_eq!(span(59), "59 s");
-        assert_eq!(span(3_599), "59 min");
-        assert_eq!(span(3_660), "1 h 1 min");
-        assert_eq!(span(90_000), "1 d 1 h");
+        assert_eq!(format_span(59), "59 s");
+        assert_eq!(format_span(3_599), "59 min");
+        assert_eq!(format_span(3_660), "1 h 1 min");
+        assert_eq!(format_span(90_000), "1 d 1 h");
     }
 }

@@ -2,7 +2,6 @@
 
 use super::args::{Cli, ExplainArgs};
 use super::{VerbFailure, setting};
-use crate::config::Arguments;
 use crate::config::{Config, RobotsConfig};
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, RobotsFile, Site, Unfit};
@@ -11,9 +10,6 @@ use crate::robots::ParseLimits;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// An origin nobody is ever sent to: a trial judges and does not forward.
-const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// A policy and the site of it that is asked.
 pub(super) struct TrialPolicy {
@@ -46,16 +42,12 @@ impl TrialPolicy {
         let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
         if file.is_none() && !brings_rules {
             let hint = "name them with --robots FILE or --config FILE";
-            return Err(VerbFailure(format!("no rules to judge by\n  hint: {hint}")));
+            return Err(VerbFailure::with_hint("no rules to judge by", hint));
         }
-        let config = match &file {
-            Some(path) => setting::load(cli, path).map_err(|errors| VerbFailure(errors.to_string()))?,
-            None => bare(cli)?,
-        };
+        let config = setting::load(cli, file.clone())?;
         let limits = ParseLimits { max_bytes: config.robots_max_size };
         let config = if robots.is_some() { without_files(config) } else { blocking(config, block) };
-        let policy =
-            policy::trial(config, SystemTime::now()).map_err(|errors| VerbFailure(errors.to_string()))?;
+        let policy = policy::trial(config, SystemTime::now())?;
         let site = asked_site(&policy, site_name, brings_rules)?;
         let named = site_name.map(|name| host::normalise(name).into_owned());
         let host = named.unwrap_or_else(|| site.config.name.clone());
@@ -71,12 +63,6 @@ impl TrialPolicy {
         let has_rules = file.is_some() || robots.is_some();
         Ok(Self { policy, site, host, limits, has_rules })
     }
-}
-
-fn bare(cli: &Cli) -> Result<Config, VerbFailure> {
-    let (origin, state_dir) = (Some(NOWHERE.to_owned()), cli.state_dir.first().cloned());
-    let arguments = Arguments { origin, state_dir, ..Arguments::default() };
-    Config::load(&arguments).map_err(|errors| VerbFailure(errors.to_string()))
 }
 
 /// `--robots` replaces the sites' own files, which need not even be there.

@@ -83,8 +83,8 @@ impl HostHistory {
     }
 
     /// What is unknown went on until `end`, which may be later. Which of the changes since then came after its end is
-    /// not known before [`passes`](Self::passes) says so: a read before that does not show that the crawler let go of it.
-    pub fn and_perhaps_until(mut self, end: NoticeTime) -> Self {
+    /// not known before [`advance`](Self::advance) says so: a read before that does not show that the crawler let go of it.
+    pub fn uncertain_until(mut self, end: NoticeTime) -> Self {
         for unknown in &mut self.served {
             unknown.replaced = Replacement { sequence: u64::MAX, at: end };
         }
@@ -92,7 +92,7 @@ impl HostHistory {
     }
 
     /// Something happened at `moment`. What was replaced before that was replaced before all that comes after it.
-    pub fn passes(&mut self, moment: Moment) {
+    pub fn advance(&mut self, moment: Moment) {
         let ended = self.served.iter_mut().filter(|served| served.replaced.at <= moment.at);
         for served in ended {
             served.replaced.sequence = served.replaced.sequence.min(moment.sequence);

@@ -34,7 +34,8 @@ impl Action {
 }
 
 /// What a site does about variants of a disallowed path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Variants {
     /// Refuse them in enforce mode.
     #[default]
@@ -44,7 +45,8 @@ pub enum Variants {
 }
 
 /// What a site does about clients that borrow a crawler's name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Contradicted {
     /// Refuse them, whatever they ask for, in enforce mode.
     Refuse,

@@ -194,7 +194,6 @@ impl Catalogue {
     /// The first tokens of all that fetch for `purpose`, and its control tokens, without those that `except` names by
     /// token or by name. A token that something else answers to is left out, unless that fetches for a purpose that is
     /// `blocked`, too: who shuts out the one would shut out the other.
-    #[must_use]
     pub fn to_block(&self, purpose: Purpose, blocked: &[Purpose], except: &[String]) -> Vec<&str> {
         let is_named = |name: &str| except.iter().any(|word| word.eq_ignore_ascii_case(name));
         let is_excepted = |crawler: &Crawler| {
@@ -228,7 +227,6 @@ impl Catalogue {
     }
 
     /// Whether an entry or a control token has this name or token.
-    #[must_use]
     pub fn knows(&self, word: &str) -> bool {
         self.names().any(|name| name.eq_ignore_ascii_case(word))
     }

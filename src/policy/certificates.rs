@@ -85,7 +85,6 @@ impl Certificates {
 
     /// What to show to a client that asks for `host`: the certificate configured for it, else one that
     /// names it, else the first.
-    #[must_use]
     pub fn of(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let chosen = host.and_then(|host| self.configured_for(host).or_else(|| self.naming(host)));
         chosen.or_else(|| self.pairs.first()).map(|pair| Arc::clone(&pair.key))

@@ -12,7 +12,6 @@ use crate::robots::{
     BlockedTokens, Composed, Finding, LineSource, ParseLimits, Robots, Void, generated_from,
 };
 use serde::Serialize;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -93,24 +92,15 @@ pub struct ServedRobots {
 }
 
 /// Why it is not said which site is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSite {
     /// No site serves this host.
+    #[error("no site serves `{0}`")]
     Unknown(String),
     /// There are several, and none is the default.
+    #[error("several sites, and none is the default")]
     Several,
 }
-
-impl fmt::Display for NoSite {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(host) => write!(out, "no site serves `{host}`"),
-            Self::Several => out.write_str("several sites, and none is the default"),
-        }
-    }
-}
-
-impl std::error::Error for NoSite {}
 
 impl Policy {
     /// The site that serves `host`; without one the default site, or the only one.
@@ -154,7 +144,6 @@ impl Site {
     }
 
     /// What it serves.
-    #[must_use]
     pub fn served(&self) -> ServedRobots {
         ServedRobots {
             site: self.config.name.clone(),

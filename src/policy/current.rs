@@ -30,19 +30,16 @@ pub struct CurrentPolicy(ArcSwap<Policy>);
 
 impl CurrentPolicy {
     /// Puts the first policy in force.
-    #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self(ArcSwap::from_pointee(policy))
     }
 
     /// The policy in force.
-    #[must_use]
     pub fn get(&self) -> Arc<Policy> {
         self.0.load_full()
     }
 
     /// The policy in force, for a request on this thread, which takes it once and keeps it.
-    #[must_use]
     pub fn held(&self) -> Arc<HeldPolicy> {
         let current = self.0.load();
         let is_current = |held: &Arc<HeldPolicy>| Arc::ptr_eq(&held.0, &current);
@@ -58,7 +55,6 @@ impl CurrentPolicy {
     }
 
     /// Whether the policy in force could refuse anybody anything.
-    #[must_use]
     pub fn may_refuse(&self) -> bool {
         self.0.load().may_refuse()
     }

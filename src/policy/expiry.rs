@@ -61,7 +61,6 @@ impl Validity {
     }
 
     /// What an operator has to know of it at `now`, to be said after its name; `None` while all is well.
-    #[must_use]
     pub fn trouble(&self, now: SystemTime) -> Option<String> {
         Some(match self.urgency(now)? {
             Urgency::NotYet => format!("is not valid before {}", timestamp(self.from)),
@@ -96,7 +95,7 @@ pub(super) struct Reminder(HashMap<PathBuf, (Validity, Urgency)>);
 
 impl Reminder {
     /// Tells of each certificate when it becomes more urgent, and of a renewed one anew.
-    pub(super) fn look(&mut self, policy: &Policy, now: SystemTime) {
+    pub(super) fn remind(&mut self, policy: &Policy, now: SystemTime) {
         let mut known = HashMap::new();
         for shown in policy.certificates.shown() {
             let Some(validity) = shown.validity else { continue };

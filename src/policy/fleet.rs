@@ -133,7 +133,7 @@ impl FleetLedger for Reloader {
         if !self.history.learn(&self.current(), news) {
             return Err(UnlearntNews::Faulty);
         }
-        self.take_past();
+        self.apply_history();
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl FleetLedger for Reloader {
             // It counts from `settle` after it is known here, which is later than it was.
             read.at = now;
         }
-        self.reads.take_up(&reads, |_| None);
+        self.reads.restore(&reads, |_| None);
     }
 
     fn go_on(&self) {

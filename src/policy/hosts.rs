@@ -67,13 +67,11 @@ impl Hosts {
 
     /// Where the slot of `host` stands, which is in normal form: exact, then the longest wildcard, then the default
     /// site. None where nobody serves it.
-    #[must_use]
     pub fn find(&self, host: &str) -> Option<usize> {
         self.table.find(host).filter(|index| self.slots.get(*index).is_some_and(|slot| slot.site.is_some()))
     }
 
     /// All of them.
-    #[must_use]
     pub fn slots(&self) -> &[HostSlot] {
         &self.slots
     }

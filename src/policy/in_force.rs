@@ -85,7 +85,6 @@ pub enum ModeSource {
 
 impl Reloader {
     /// The modes that are in force at each site, and why.
-    #[must_use]
     pub fn modes_in_force(&self) -> Vec<SiteModes> {
         // Both are swapped under this lock.
         let known = self.known();

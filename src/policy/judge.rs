@@ -46,7 +46,7 @@ pub fn judge<'p>(
 ) -> JudgedRequest<'p> {
     let mut recognised = site.recognise(policy, facts.user_agent.as_deref());
     let Some(signature) = signature else {
-        return judge_recognised(policy, site, rules, facts, target, recognised, proof, reads, now);
+        return JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads);
     };
     recognised = policy.evidence.signer(signature, recognised);
     let proof = |identity: &Identity| {
@@ -61,55 +61,31 @@ pub fn judge<'p>(
             _ => KnownProof { proof: Proof::Unchecked, by },
         }
     };
-    judge_recognised(policy, site, rules, facts, target, recognised, proof, reads, now)
+    JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads)
 }
 
-/// The same for a sender that is recognised already, as of many requests with one header.
-#[expect(clippy::too_many_arguments, reason = "a request, and what is known of it")]
-pub fn judge_recognised<'p>(
-    policy: &'p Policy,
-    site: &'p Site,
-    rules: &'p SiteRules,
-    facts: &RequestFacts<'_>,
-    target: &RequestTarget<'_>,
-    recognised: Recognised,
-    proof: impl FnOnce(&Identity) -> KnownProof,
-    reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
-    now: NoticeTime,
-) -> JudgedRequest<'p> {
-    JudgedClient { policy, site, rules, facts, target, recognised, now }.judged(proof, reads)
-}
-
-/// Judges a request as if `identity` were beyond doubt, whatever notice it had.
-#[must_use]
-pub fn judge_as<'p>(
-    policy: &'p Policy,
-    site: &'p Site,
-    rules: &'p SiteRules,
-    facts: &RequestFacts<'_>,
-    target: &RequestTarget<'_>,
-    identity: &Arc<Identity>,
-    proof: Proof,
-) -> JudgedRequest<'p> {
-    let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
-    let now = NoticeTime::default();
-    JudgedClient { policy, site, rules, facts, target, recognised, now }
-        .judged(|_| proof.into(), |_, _| Vec::new())
-}
-
-/// A request whose sender is known.
-struct JudgedClient<'p, 'a> {
-    policy: &'p Policy,
-    site: &'p Site,
-    rules: &'p SiteRules,
-    facts: &'a RequestFacts<'a>,
-    target: &'a RequestTarget<'a>,
-    recognised: Recognised,
-    now: NoticeTime,
+/// A request whose sender is recognised already, as of many requests with one header.
+#[derive(Debug)]
+pub struct JudgedClient<'p, 'a> {
+    /// What is in force.
+    pub policy: &'p Policy,
+    /// Where it is asked.
+    pub site: &'p Site,
+    /// What the host served.
+    pub rules: &'p SiteRules,
+    /// What was asked.
+    pub facts: &'a RequestFacts<'a>,
+    /// Its target, in the forms it is judged in.
+    pub target: &'a RequestTarget<'a>,
+    /// Who asks.
+    pub recognised: Recognised,
+    /// When.
+    pub now: NoticeTime,
 }
 
 impl<'p> JudgedClient<'p, '_> {
-    fn judged(
+    /// Judges the request; who supports its name, and what it has read, is only asked of clients that are judged.
+    pub fn judge(
         self,
         proof: impl FnOnce(&Identity) -> KnownProof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,

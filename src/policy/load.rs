@@ -96,7 +96,7 @@ pub(super) fn load(
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let secret_file = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
     let secret = secret_file.map(Secret::load).transpose()?;
-    origins.look_for(&config);
+    origins.track_sites(&config);
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
@@ -273,7 +273,7 @@ impl LoadingSite<'_> {
         let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);
         let file = match RobotsFile::read(path) {
             Ok(file) => file,
-            Err(unfit) if is_meant(&unfit) => RobotsFile::meant_empty(path),
+            Err(unfit) if is_meant(&unfit) => RobotsFile::empty_on_purpose(path),
             Err(unfit) => return Err((path.clone(), unfit)),
         };
         match fitness(&file.bytes) {

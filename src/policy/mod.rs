@@ -37,7 +37,7 @@ pub use fleet::offer_first;
 pub use history::{BindNowError, NewHosts, NoticeHistory, OriginWord, SiteNotice, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
-pub use judge::{JudgedRequest, judge, judge_as, judge_recognised};
+pub use judge::{JudgedClient, JudgedRequest, judge};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
     CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState,
@@ -65,7 +65,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Configuration, recognition and the compiled rules of all sites.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// Rises by one with every policy that comes into force.
     pub generation: u64,
@@ -122,46 +122,39 @@ fn staleness(checked: &str, now: SystemTime) -> Option<String> {
 
 impl Policy {
     /// What is to be told of a catalogue that is old.
-    #[must_use]
     pub fn stale_catalogue(&self, now: SystemTime) -> Option<String> {
         staleness(checked(self.identifier.catalogue())?, now)
     }
 
     /// The site that serves `host`, which is in normal form: exact, then the longest wildcard, then the
     /// default site.
-    #[must_use]
     pub fn site(&self, host: &str) -> Option<&Arc<Site>> {
         let slot = self.hosts.slots().get(self.hosts.find(host)?)?;
         self.sites.get(slot.site?)
     }
 
     /// The site of a slot of [`Self::hosts`], and the rules of its hosts.
-    #[must_use]
     pub fn found(&self, slot: Option<usize>) -> Option<(&Site, &SiteRules)> {
         let slot = self.hosts.slots().get(slot?)?;
         Some((self.sites.get(slot.site?)?, &slot.rules))
     }
 
     /// All hosts, with the site and the rules of each.
-    #[must_use]
     pub const fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
     /// What this gateway's own questions to origins carry in [`FETCH_MARKER`].
-    #[must_use]
     pub fn fetch_marker(&self) -> &str {
         &self.fetch_marker
     }
 
     /// All sites in the order of the configuration.
-    #[must_use]
     pub fn sites(&self) -> &[Arc<Site>] {
         &self.sites
     }
 
     /// Whether anybody could be refused anything.
-    #[must_use]
     pub const fn may_refuse(&self) -> bool {
         self.may_refuse
     }
@@ -174,13 +167,7 @@ impl Policy {
             return self.sites.iter().find(|site| site.config.hosts.is_empty());
         }
         let shares = |site: &&Arc<Site>| site.config.hosts.iter().any(|host| next.hosts.contains(host));
-        let served = || {
-            let mut exact = next.hosts.iter().filter_map(|host| match host {
-                HostPattern::Exact(name) => Some(name),
-                HostPattern::Below(_) => None,
-            });
-            exact.find_map(|name| self.site(name))
-        };
+        let served = || next.hosts.iter().filter_map(HostPattern::exact).find_map(|name| self.site(name));
         self.sites.iter().find(shares).or_else(served)
     }
 

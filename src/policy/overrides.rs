@@ -60,7 +60,7 @@ pub(super) struct Overrides {
 
 impl Scope {
     /// The same with the crawler's name in the one spelling that is compared.
-    fn normal(mut self) -> Self {
+    fn normalised(mut self) -> Self {
         self.crawler = self.crawler.map(|name| name.to_ascii_lowercase());
         self
     }
@@ -75,7 +75,7 @@ impl Overrides {
             Err(error) => return Err(error),
         };
         let kept: Vec<Override> = serde_json::from_slice(&text)?;
-        let kept = kept.into_iter().map(|kept| Override { scope: kept.scope.normal(), ..kept });
+        let kept = kept.into_iter().map(|kept| Override { scope: kept.scope.normalised(), ..kept });
         Ok(Self { kept: kept.collect(), passing: Vec::new() })
     }
 
@@ -96,7 +96,7 @@ impl Overrides {
 
     /// These with one more, which takes the place of an older one for the same scope.
     pub(super) fn with(mut self, set: Override) -> Self {
-        let set = Override { scope: set.scope.normal(), ..set };
+        let set = Override { scope: set.scope.normalised(), ..set };
         self.passing.retain(|other| other.scope != set.scope);
         if set.persists {
             self.kept.retain(|other| other.scope != set.scope);
@@ -109,7 +109,7 @@ impl Overrides {
 
     /// These without those for a scope. What was set for everybody goes with what was set for nobody in particular.
     pub(super) fn without(mut self, scope: &Scope) -> Self {
-        let scope = scope.clone().normal();
+        let scope = scope.clone().normalised();
         let stays =
             |other: &Override| other.scope != scope && !(other.scope.all && scope == Scope::default());
         self.passing.retain(&stays);
@@ -129,7 +129,7 @@ impl Overrides {
     }
 
     /// Whether a kept mode differs between the two.
-    pub(super) fn keeps_as(&self, other: &Self) -> bool {
+    pub(super) fn has_same_kept(&self, other: &Self) -> bool {
         self.kept == other.kept
     }
 }
@@ -153,21 +153,7 @@ impl Policy {
 
     /// The next policy, which is as this one.
     pub(super) fn next(&self, now: SystemTime) -> Self {
-        Self {
-            generation: self.generation + 1,
-            since: now,
-            config: Arc::clone(&self.config),
-            identifier: Arc::clone(&self.identifier),
-            certificates: self.certificates.clone(),
-            evidence: Arc::clone(&self.evidence),
-            secret: self.secret.clone(),
-            catalogue: self.catalogue.clone(),
-            sites: self.sites.clone(),
-            hosts: self.hosts.clone(),
-            clock: self.clock,
-            fetch_marker: Arc::clone(&self.fetch_marker),
-            may_refuse: self.may_refuse,
-        }
+        Self { generation: self.generation + 1, since: now, ..self.clone() }
     }
 }
 
@@ -187,7 +173,7 @@ mod tests {
         kept.save(folder.path()).unwrap();
         let both = kept.clone().with(set(None, None, Mode::Off, false));
         assert_eq!(both.in_force(), [set(None, None, Mode::Off, false)]);
-        assert!(both.keeps_as(&kept));
+        assert!(both.has_same_kept(&kept));
         both.save(folder.path()).unwrap();
         assert_eq!(
             Overrides::load(folder.path()).unwrap().in_force(),

@@ -6,7 +6,7 @@
 use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
-use super::restart::{is_among, waiting};
+use super::restart::{is_among, keys_needing_restart};
 use super::robots_file::RobotsFile;
 use super::turn::Turn;
 use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site};
@@ -125,7 +125,6 @@ impl ReloadAttempts {
 
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
-    #[must_use]
     pub fn new(
         current: Arc<CurrentPolicy>,
         arguments: Arguments,
@@ -166,25 +165,21 @@ impl Reloader {
     }
 
     /// The policy in force.
-    #[must_use]
     pub fn current(&self) -> Arc<Policy> {
         self.current.get()
     }
 
     /// The last reload that was asked for, or that changed or refused something.
-    #[must_use]
     pub fn last(&self) -> Option<LastReload> {
         self.known().last.clone()
     }
 
     /// The keys of the configuration that changed since the start and take effect at the next one.
-    #[must_use]
     pub fn waiting(&self) -> Vec<&'static str> {
-        waiting(&self.started, &self.current().config)
+        keys_needing_restart(&self.started, &self.current().config)
     }
 
     /// Why changes of files are found by looking, where not all of them can be watched.
-    #[must_use]
     pub fn unwatched(&self) -> Option<String> {
         self.known().unwatched.clone()
     }
@@ -198,7 +193,6 @@ impl Reloader {
     }
 
     /// How many reloads there were since the start.
-    #[must_use]
     pub fn counts(&self) -> ReloadCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ReloadAttempts { changed, unchanged, refused } = &self.counts;
@@ -278,7 +272,7 @@ impl Reloader {
             }
             Err(ConfigErrors(errors)) => {
                 let mut faults: Vec<ReportedFault> = errors.iter().map(ReportedFault::from).collect();
-                faults.extend(held_up(&previous, errors.first()));
+                faults.extend(changes_held_back(&previous, errors.first()));
                 (PolicySwap { former: Arc::clone(&previous), current: previous }, faults)
             }
         }
@@ -312,14 +306,14 @@ impl Reloader {
             let old = previous.named(&site.config.name);
             SiteChange::new(old.map(|site| &**site), site, self.notice(current, site).to_string())
         });
-        let restart = waiting(&self.started, &current.config);
+        let restart = keys_needing_restart(&self.started, &current.config);
         let config = previous.config.written.changes(&current.config.written, |key| is_among(key, &restart));
         ReloadReport { result, sites: sites.collect(), config, restart, errors: errors.to_vec() }
     }
 }
 
 /// Each robots.txt that changed, and cannot come into force while another file holds everything up.
-fn held_up(previous: &Policy, error: Option<&ConfigError>) -> Vec<ReportedFault> {
+fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ReportedFault> {
     let Some(error) = error else { return Vec::new() };
     let changed = |site: &Arc<Site>| {
         let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;

@@ -47,7 +47,6 @@ struct AnonymousReply {
 
 impl<'a> ReplyKey<'a> {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
-    #[must_use]
     pub fn new(
         verdict: &'a Verdict<'_>,
         crawler: Option<&'a str>,

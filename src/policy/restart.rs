@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 /// The keys in which two configurations differ, and which wait for the next start. A group of keys is named by each
 /// of them.
-pub(super) fn waiting(started: &Config, next: &Config) -> Vec<&'static str> {
+pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<&'static str> {
     let (old_log, new_log) = (&started.log, &next.log);
     let (old_journal, new_journal) = (&started.journal, &next.journal);
     let same_folder = started.state_dir == next.state_dir;
@@ -65,7 +65,10 @@ mod tests {
     #[test]
     fn keys_that_are_read_at_the_start_wait_and_others_do_not() {
         let started = config("threads = 2\nnotice = \"1h\"");
-        assert_eq!(waiting(&started, &config("threads = 2\nnotice = \"2h\"\nmode = \"enforce\"")), [""; 0]);
+        assert_eq!(
+            keys_needing_restart(&started, &config("threads = 2\nnotice = \"2h\"\nmode = \"enforce\"")),
+            [""; 0]
+        );
         for (key, text) in [
             ("listen", "listen = [\"127.0.0.1:1\"]"),
             ("authorize.listen", "[authorize]\nlisten = \"127.0.0.1:1\""),
@@ -84,9 +87,12 @@ mod tests {
             ("log.format", "[log]\nformat = \"json\""),
             ("log.level", "[log]\nlevel = \"debug\""),
         ] {
-            assert_eq!(waiting(&started, &config(&format!("threads = 2\nnotice = \"1h\"\n{text}"))), [key]);
+            assert_eq!(
+                keys_needing_restart(&started, &config(&format!("threads = 2\nnotice = \"1h\"\n{text}"))),
+                [key]
+            );
         }
-        assert_eq!(waiting(&started, &config("threads = 3")), ["threads"]);
+        assert_eq!(keys_needing_restart(&started, &config("threads = 3")), ["threads"]);
     }
 
     #[test]

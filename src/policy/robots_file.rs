@@ -74,7 +74,6 @@ pub enum Unfit {
 
 impl Unfit {
     /// How to mean what the file seems to say.
-    #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing => {
@@ -107,14 +106,12 @@ impl Unfit {
     }
 
     /// The same to an operator whose gateway is running, with one way more.
-    #[must_use]
     pub fn hint_while_running(&self) -> String {
         let more = if self.can_be_meant() { ", or run `gatewayctl reload --accept-empty`" } else { "" };
         format!("{}{more}", self.hint())
     }
 
     /// Whether `reload --accept-empty` may take it for an empty file.
-    #[must_use]
     pub const fn can_be_meant(&self) -> bool {
         matches!(self, Self::Missing | Self::Empty)
     }
@@ -152,19 +149,16 @@ impl RobotsFile {
     }
 
     /// An empty file that the operator said is meant.
-    #[must_use]
-    pub fn meant_empty(path: &Path) -> Self {
+    pub fn empty_on_purpose(path: &Path) -> Self {
         Self::of(path, Vec::new())
     }
 
     /// One that was made of several parts; `path` and `modified` are those of the site's own.
-    #[must_use]
     pub fn composed(path: &Path, modified: Option<SystemTime>, composed: Composed) -> Self {
         Self { modified, sections: composed.sections, ..Self::of(path, composed.bytes) }
     }
 
     /// The site's own bytes.
-    #[must_use]
     pub fn own(&self) -> &[u8] {
         let length = match self.sections.first() {
             None => self.bytes.len(),
@@ -175,7 +169,6 @@ impl RobotsFile {
     }
 
     /// Where a line comes from, and its number there.
-    #[must_use]
     pub fn place(&self, line: u32) -> (&LineSource, u32) {
         let mut before = 0;
         for section in &self.sections {
@@ -188,7 +181,6 @@ impl RobotsFile {
     }
 
     /// Bytes that came from `path`.
-    #[must_use]
     pub fn of(path: &Path, bytes: Vec<u8>) -> Self {
         let sha256 = Sha256::digest(&bytes).into();
         let (id, digest) = (VersionId::of_digest(sha256), hexadecimal(&sha256).into());

@@ -26,7 +26,6 @@ pub enum ModeError {
 
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
-    #[must_use]
     pub fn overrides(&self) -> Vec<Override> {
         self.known().overrides.in_force()
     }
@@ -69,8 +68,8 @@ impl Reloader {
         if next == known.overrides {
             return Ok(false);
         }
-        if next.keeps_as(&known.overrides) {
-            self.put(&mut known, next, scope);
+        if next.has_same_kept(&known.overrides) {
+            self.apply(&mut known, next, scope);
             return Ok(true);
         }
         // A disk may take its time, and nobody who sets another mode waits for it.
@@ -78,16 +77,16 @@ impl Reloader {
         let _turn = self.keeping.take(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
         let next = change(self.known().overrides.clone());
         let folder = policy.config.state_dir.clone();
-        let saved = reading::touching(&policy.config.state_dir, move || next.save(&folder));
+        let saved = reading::with_timeout(&policy.config.state_dir, move || next.save(&folder));
         saved.and_then(|saved| saved).map_err(ModeError::NotKept)?;
         let mut known = self.known();
         // What was set meanwhile is none of the kept ones, for their turn is ours: it stays.
         let next = change(known.overrides.clone());
-        self.put(&mut known, next, scope);
+        self.apply(&mut known, next, scope);
         Ok(true)
     }
 
-    fn put(&self, known: &mut ReloadState, next: Overrides, scope: &Scope) {
+    fn apply(&self, known: &mut ReloadState, next: Overrides, scope: &Scope) {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         let purpose = scope.purpose.map(Purpose::as_str);
         let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());

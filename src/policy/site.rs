@@ -40,20 +40,17 @@ pub struct Site {
 
 impl Site {
     /// The version in force, where the site has a file.
-    #[must_use]
     pub fn version(&self) -> Option<VersionId> {
         self.rules.current().id
     }
 
     /// Who sends this header. Equal headers give equal answers, as long as policy and site are the same.
-    #[must_use]
     pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
         self.rules.current().tokens.recognise(user_agent, &policy.identifier)
     }
 
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
     /// if" with.
-    #[must_use]
     pub fn judging_by(&self, bytes: &[u8], limits: &ParseLimits) -> Self {
         let parsed = Robots::parse(bytes, limits);
         let version = RobotsVersion::new(Some(VersionId::of(bytes)), Arc::new(parsed.robots));
@@ -67,7 +64,6 @@ impl Site {
     }
 
     /// The part of its robots.txt that a finding stands in, and its line there: none in what nobody wrote.
-    #[must_use]
     pub fn place_of(&self, finding: &Finding) -> (&Path, Option<u32>) {
         let robots = &self.config.robots;
         let own = robots.file().unwrap_or_else(|| Path::new("robots.txt of the origin"));
@@ -81,7 +77,6 @@ impl Site {
 
     /// The URL at which the rules can be read. It is made of the configured host, never of what a client
     /// sent; where no single host is configured it is relative.
-    #[must_use]
     pub fn robots_url(&self, scheme: &str) -> String {
         self.config
             .exact_host()

@@ -81,25 +81,21 @@ impl Upstream {
     }
 
     /// Its addresses as last resolved; none for a socket, and for a name that has not been resolved yet.
-    #[must_use]
     pub fn addresses(&self) -> Guard<Arc<Vec<SocketAddr>>> {
         self.addresses.load()
     }
 
     /// Whether it is taken to be well.
-    #[must_use]
     pub fn is_up(&self) -> bool {
         !self.is_down.load(Ordering::Relaxed)
     }
 
     /// Whether its place is a name, which may move.
-    #[must_use]
     pub fn has_name(&self) -> bool {
         matches!(&self.server.url, OriginUrl::Tcp { host, .. } if host.parse::<IpAddr>().is_err())
     }
 
     /// Whether nobody knows yet where it is.
-    #[must_use]
     pub fn is_unresolved(&self) -> bool {
         self.has_name() && self.addresses.load().is_empty()
     }
@@ -153,7 +149,6 @@ impl Upstream {
     }
 
     /// What failed since it last answered.
-    #[must_use]
     pub fn failure(&self) -> Option<OriginFailures> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -207,20 +202,17 @@ impl Upstreams {
     }
 
     /// The same servers, trusted by whom the system trusts.
-    #[must_use]
     pub fn without_ca(&self) -> Self {
         Self { ca: None, ..self.clone() }
     }
 
     /// Whether nobody knows yet where some server is.
-    #[must_use]
     pub fn has_unresolved(&self) -> bool {
         self.servers.iter().any(|server| server.is_unresolved())
     }
 
     /// The server whose turn it is, by weight, among those that are well and not `tried`; where none is well
     /// the others count too, since a check may be wrong and an error page helps nobody.
-    #[must_use]
     pub fn next(&self, tried: &[usize]) -> Option<usize> {
         // One server is the common case, and there is nothing to choose.
         if self.servers.len() == 1 {

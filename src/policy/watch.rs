@@ -65,7 +65,7 @@ fn change(event: &Event) -> Option<FileChange> {
 }
 
 /// The names of ours that an event is about; all of them where events were lost.
-fn touched(event: &Event, names: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+fn watched_paths(event: &Event, names: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     if event.need_rescan() || event.paths.is_empty() {
         return names.iter().cloned().collect();
     }
@@ -90,20 +90,20 @@ type WatchMark = Option<(u64, u64, i64, i64)>;
 
 fn mark(path: &Path) -> WatchMark {
     let owned = path.to_owned();
-    let metadata = reading::touching(path, move || std::fs::metadata(owned)).ok()?.ok()?;
+    let metadata = reading::with_timeout(path, move || std::fs::metadata(owned)).ok()?.ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 /// [`trail::names`], or the file's own where nobody can tell.
 fn names(file: &Path) -> Vec<PathBuf> {
     let owned = file.to_owned();
-    let found = reading::touching(file, move || trail::names(&owned));
+    let found = reading::with_timeout(file, move || trail::names(&owned));
     found.unwrap_or_else(|_| vec![file.to_owned()])
 }
 
 impl Watch {
     fn run(mut self, events: &Receiver<Event>) {
-        self.arm();
+        self.update_watches();
         let mut settling = ChangedFiles::default();
         let mut next_look = Instant::now();
         loop {
@@ -112,7 +112,7 @@ impl Watch {
             match events.recv_timeout(wake.saturating_duration_since(now)) {
                 Ok(event) => {
                     if let Some(change) = change(&event) {
-                        settling.note(change, touched(&event, &self.names), Instant::now());
+                        settling.note(change, watched_paths(&event, &self.names), Instant::now());
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -122,7 +122,7 @@ impl Watch {
             let mut reload = settling.take_due(now);
             if now >= next_look {
                 if self.folders.trouble().is_some() {
-                    self.arm();
+                    self.update_watches();
                 }
                 next_look = now + if self.folders.trouble().is_some() { LOOK_INSTEAD } else { LOOK_AGAIN };
                 reload |= settling.is_empty() && self.differs_and_is_quiet();
@@ -131,7 +131,7 @@ impl Watch {
             if reload {
                 self.reload(&reloader);
                 drop(reloader);
-                self.arm();
+                self.update_watches();
             }
         }
     }
@@ -174,7 +174,7 @@ impl Watch {
 
     /// Watches every folder that a change of our files would show up in: those above them, any of which may be
     /// replaced by another, and those of the links on the way to them.
-    fn arm(&mut self) {
+    fn update_watches(&mut self) {
         self.names = self.files().iter().flat_map(|file| names(file)).collect();
         let wanted = self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
         let before = self.folders.trouble().map(str::to_owned);
@@ -221,8 +221,8 @@ mod tests {
     fn strangers_do_not_concern_us_and_lost_events_concern_everything() {
         let names = BTreeSet::from([PathBuf::from("/a"), PathBuf::from("/b")]);
         let event = |path: &str| Event::new(EventKind::Any).add_path(PathBuf::from(path));
-        assert_eq!(touched(&event("/a"), &names), [PathBuf::from("/a")]);
-        assert!(touched(&event("/journal.jsonl"), &names).is_empty());
-        assert_eq!(touched(&Event::new(EventKind::Any), &names).len(), 2);
+        assert_eq!(watched_paths(&event("/a"), &names), [PathBuf::from("/a")]);
+        assert!(watched_paths(&event("/journal.jsonl"), &names).is_empty());
+        assert_eq!(watched_paths(&Event::new(EventKind::Any), &names).len(), 2);
     }
 }

@@ -5,7 +5,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Raises the limit of open files as far as the system lets it, and says what it is then; `None` where there is none. Shells
 /// often start programs with 1,024, which a few hundred visitors use up. Root may go beyond what it was started with, as
 /// far as is needed.
-#[must_use]
 pub fn raise_open_files(needed: u64) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     // `None` is no limit.

@@ -76,7 +76,7 @@ impl Inherited {
     /// Ends the listening on addresses that were kept for us and are not among `wanted` any more. Otherwise
     /// they would be in the way of others: nobody listens on all addresses while one of them is taken. The
     /// service manager has a copy of each, which ends with it.
-    pub fn give_up_all_but(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
+    pub fn close_except(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
         let wanted: Vec<SocketAddr> = wanted.into_iter().collect();
         let (kept, stale) = (&self.kept, &mut self.stale);
         self.sockets.retain(|(own, socket)| {
@@ -159,7 +159,7 @@ mod tests {
         inherited.kept.push(kept);
         let all: SocketAddr = format!("0.0.0.0:{}", kept.port()).parse().unwrap();
         assert!(bind(all).is_err());
-        inherited.give_up_all_but([all]);
+        inherited.close_except([all]);
         inherited.listen(all).unwrap();
         assert_eq!(inherited.finish().stale, [kept]);
     }

@@ -40,14 +40,14 @@ impl ServiceManager {
 
     /// Everything listens, and requests are answered.
     pub(crate) fn ready(&self) {
-        self.tell("READY=1\nSTATUS=serving");
+        self.notify("READY=1\nSTATUS=serving");
     }
 
     /// A reload begins; [`Self::ready`] says that it is over.
     pub(crate) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
+        self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
 
     /// The process is about to end. Where another one goes on as this service it is named instead: the
@@ -55,8 +55,8 @@ impl ServiceManager {
     /// that it follows, so nobody but the former one can say so.
     pub(crate) fn leaving(&self, stop: Stop) {
         match stop {
-            Stop::Successor { process: Some(process) } => self.tell(&format!("MAINPID={process}")),
-            _ => self.tell("STOPPING=1\nSTATUS=finishing requests"),
+            Stop::Successor { process: Some(process) } => self.notify(&format!("MAINPID={process}")),
+            _ => self.notify("STOPPING=1\nSTATUS=finishing requests"),
         }
     }
 
@@ -69,7 +69,7 @@ impl ServiceManager {
         };
         loop {
             answer().await;
-            self.tell("WATCHDOG=1");
+            self.notify("WATCHDOG=1");
             tokio::time::sleep(period / 2).await;
         }
     }
@@ -86,10 +86,10 @@ impl ServiceManager {
 
     /// Has the manager close what it keeps and nobody listens to any more.
     pub(crate) fn forget(&self, address: net::SocketAddr) {
-        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={}", kept_name(address)));
+        self.notify(&format!("FDSTOREREMOVE=1\nFDNAME={}", kept_name(address)));
     }
 
-    fn tell(&self, state: &str) {
+    fn notify(&self, state: &str) {
         let Some((socket, address)) = &self.socket else { return };
         if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
             tracing::debug!("the service manager was not told {state:?}: {error}");

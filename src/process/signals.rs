@@ -26,7 +26,7 @@ impl Stop {
     /// How long a connection may go on being idle before it is closed. A client that is just sending a
     /// request on it gets an answer that says "close" instead of a closed connection (RFC 9112 §9.6). After
     /// SIGTERM somebody waits; a successor has all the time.
-    pub(crate) const fn settling(self) -> Duration {
+    pub(crate) const fn idle_time_left(self) -> Duration {
         match self {
             Self::Terminate => Duration::from_millis(250),
             Self::Interrupt => Duration::ZERO,
@@ -53,7 +53,7 @@ impl Signals {
     }
 
     /// Waits for a further signal to stop.
-    pub(crate) async fn again(&mut self) {
+    pub(crate) async fn next_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -22,9 +22,11 @@ pub struct AccessLogOptions {
 }
 
 /// The form of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AccessFormat {
     /// A JSON object.
+    #[default]
     Json,
     /// Apache's combined log format.
     Combined,

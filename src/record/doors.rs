@@ -2,79 +2,69 @@
 
 use super::sharded::Sharded;
 use std::sync::atomic::{AtomicU64, Ordering};
+use strum::{EnumCount as _, VariantArray as _};
 
 /// What is answered for other proxies, by the form of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
 pub enum ProxyDoor {
     /// `/forward`: Caddy, Traefik.
+    #[strum(serialize = "/forward")]
     Forward,
     /// `/nginx`: `auth_request`.
+    #[strum(serialize = "/nginx")]
     Nginx,
     /// `/envoy/…`: Envoy's external authorisation over HTTP.
+    #[strum(serialize = "/envoy")]
     Envoy,
     /// `/robots.txt`.
+    #[strum(serialize = "/robots.txt")]
     RobotsTxt,
 }
 
 impl ProxyDoor {
-    /// Every one, in the order of the counters.
-    pub const ALL: [Self; 4] = [Self::Forward, Self::Nginx, Self::Envoy, Self::RobotsTxt];
-
     /// Its path.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Forward => "/forward",
-            Self::Nginx => "/nginx",
-            Self::Envoy => "/envoy",
-            Self::RobotsTxt => "/robots.txt",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What is wrong with a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum DoorFault {
     /// Whoever asks is not in `trusted_proxies`.
     Peer,
     /// The secret is missing, or another.
     Secret,
     /// A field is missing that describes the request.
+    #[strum(serialize = "missing-field")]
     Missing,
     /// Such a field came twice.
+    #[strum(serialize = "double-field")]
     Twice,
     /// Such a field holds nothing that can be judged.
+    #[strum(serialize = "unusable-field")]
     Unusable,
     /// The question itself cannot be read.
     Head,
 }
 
 impl DoorFault {
-    /// Every one, in the order of the counters.
-    pub const ALL: [Self; 6] =
-        [Self::Peer, Self::Secret, Self::Missing, Self::Twice, Self::Unusable, Self::Head];
-
     /// The name used in metrics and `status`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Peer => "peer",
-            Self::Secret => "secret",
-            Self::Missing => "missing-field",
-            Self::Twice => "double-field",
-            Self::Unusable => "unusable-field",
-            Self::Head => "head",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Counters of what other proxies ask.
 #[derive(Debug, Default)]
 pub struct DoorTotals {
-    asked: Sharded<{ ProxyDoor::ALL.len() }>,
-    faults: [AtomicU64; DoorFault::ALL.len()],
+    asked: Sharded<{ ProxyDoor::COUNT }>,
+    faults: [AtomicU64; DoorFault::COUNT],
     /// A bit for each place where the operator was told of a fault.
-    told: [AtomicU64; DoorFault::ALL.len()],
+    told: [AtomicU64; DoorFault::COUNT],
 }
 
 impl DoorTotals {
@@ -96,13 +86,14 @@ impl DoorTotals {
 
     /// Questions by door.
     pub fn asked(&self) -> impl Iterator<Item = (ProxyDoor, u64)> {
-        ProxyDoor::ALL.into_iter().map(|door| (door, self.asked.get(door as usize)))
+        ProxyDoor::VARIANTS.iter().copied().map(|door| (door, self.asked.get(door as usize)))
     }
 
     /// Faults by what is wrong.
     pub fn faults(&self) -> impl Iterator<Item = (DoorFault, u64)> {
-        DoorFault::ALL
-            .into_iter()
+        DoorFault::VARIANTS
+            .iter()
+            .copied()
             .zip(&self.faults)
             .map(|(fault, count)| (fault, count.load(Ordering::Relaxed)))
     }

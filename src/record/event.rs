@@ -51,7 +51,8 @@ impl EventKind {
 }
 
 /// How much of a client's address is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum AddressDetail {
     /// The whole address.
     #[default]

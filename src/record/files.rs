@@ -18,7 +18,7 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// The path with `end` behind its name.
-pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
+pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

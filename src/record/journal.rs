@@ -285,7 +285,7 @@ impl JournalWriter {
             Err(error) => (0, Err(error)),
         };
         let count = memchr::memchr_iter(b'\n', lines).count();
-        self.shared.lines.settle(count, lines.len());
+        self.shared.lines.release(count, lines.len());
         match result {
             Ok(()) if self.failing => {
                 self.failing = false;

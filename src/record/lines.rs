@@ -76,7 +76,7 @@ impl LineQueue {
     }
 
     /// Makes room again for lines that were taken, and are written or lost.
-    pub(super) fn settle(&self, lines: usize, bytes: usize) {
+    pub(super) fn release(&self, lines: usize, bytes: usize) {
         let mut state = self.state();
         state.lines = state.lines.saturating_sub(lines);
         state.bytes = state.bytes.saturating_sub(bytes);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(taken.len(), 64);
         assert!(!lines.append(&[b"d\n"]), "what is being written takes room");
         assert_eq!(lines.len(), 3);
-        lines.settle(3, taken.len());
+        lines.release(3, taken.len());
         assert!(lines.append(&[b"d\n"]));
         assert_eq!(lines.len(), 1);
     }

@@ -22,6 +22,7 @@ mod network;
 mod opening;
 mod operational;
 mod origins;
+mod pairs;
 mod phrases;
 mod rate;
 mod reads;
@@ -41,7 +42,7 @@ pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
-pub use files::make_folder;
+pub use files::{beside, make_folder};
 pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, OfferedFiles, OwnFiles,
     UnlearntNews,

@@ -2,20 +2,33 @@
 //!
 //! Not a record of requests; that is the journal.
 
+use serde::de::{Deserialize, Deserializer, Error as _};
 use std::io::IsTerminal as _;
+use tracing::metadata::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 /// The operational log as the operator wants it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct LogOptions {
     /// Shape of its lines.
     pub format: LogFormat,
     /// The least level that is shown, `info` where none is set; the variable `RUST_LOG` overrides it.
+    #[serde(deserialize_with = "level")]
     pub level: Option<String>,
 }
 
+fn level<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let level = String::deserialize(deserializer)?;
+    let expected = "expected off, error, warn, info, debug or trace";
+    let wrong = |_| D::Error::custom(format!("`{level}` is no level of the log: {expected}"));
+    level.parse::<LevelFilter>().map_err(wrong)?;
+    Ok(Some(level))
+}
+
 /// Shape of the operational log's lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]

@@ -35,7 +35,6 @@ pub struct ReaderId<'a> {
 
 impl<'a> ReaderId<'a> {
     /// The reader that a request of `identity` to `host` belongs to.
-    #[must_use]
     pub fn new(host: &'a str, identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let network = match (proof, &identity.crawler) {
             (Proof::Confirmed, _) => None,
@@ -52,7 +51,6 @@ impl<'a> ReaderId<'a> {
     }
 
     /// The same, to keep.
-    #[must_use]
     pub fn into_owned(self) -> ReaderId<'static> {
         let owned = |name: Cow<'_, str>| Cow::Owned(name.into_owned());
         ReaderId {
@@ -148,7 +146,7 @@ impl ReadBook {
 
     /// Takes up what was read before the gateway started. What a version said is asked of `rules` where the store
     /// does not know it.
-    pub fn take_up(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
+    pub fn restore(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| read.sequence);
@@ -164,7 +162,6 @@ impl ReadBook {
 
     /// What `reader` has read, oldest first; a version that it read again without a change in between the first time and
     /// the last.
-    #[must_use]
     pub fn of(&self, reader: &ReaderId<'_>) -> Vec<Read> {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let readers: &HashMap<ReaderId<'_>, ReadHistory> = &readers;
@@ -173,7 +170,6 @@ impl ReadBook {
 
     /// How many different crawlers have read these rules on hosts for which `is_host` holds. Fetchers, tools and the
     /// like are none.
-    #[must_use]
     pub fn readers_of(&self, rules: RulesId, is_host: impl Fn(&str) -> bool) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let has_read = |history: &ReadHistory| history.reads.iter().any(|read| read.rules == rules);

@@ -80,13 +80,11 @@ impl Sights {
     }
 
     /// What was seen of `host`; `None` where that was nothing, or is too long ago to say that it goes on.
-    #[must_use]
     pub fn of(&self, host: &str, now: NoticeTime) -> Option<Sight> {
         self.hosts().get(host).copied().filter(|sight| !sight.has_ended(now))
     }
 
     /// Everything that goes on.
-    #[must_use]
     pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, Sight)> {
         let hosts = self.hosts();
         let open = hosts.iter().filter(|(_, sight)| !sight.has_ended(now));
@@ -94,7 +92,7 @@ impl Sights {
     }
 
     /// Takes up what was seen before. What lies ahead of the clock is another clock's.
-    pub fn take_up(&self, folder: &Path, now: NoticeTime) {
+    pub fn restore(&self, folder: &Path, now: NoticeTime) {
         let mut hosts = self.hosts();
         for (host, sight) in read(folder) {
             if sight.since <= sight.last && sight.last <= now {
@@ -107,7 +105,7 @@ impl Sights {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep(&self, folder: &Path) -> io::Result<()> {
+    pub fn save(&self, folder: &Path) -> io::Result<()> {
         let mut known = self.hosts().clone();
         if known.is_empty() {
             return Ok(());
@@ -190,23 +188,23 @@ mod tests {
     fn what_was_seen_is_known_after_a_restart_and_what_two_processes_saw_is_one() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second, third] = [(); 3].map(|()| Sights::default());
-        first.keep(folder.path()).unwrap();
+        first.save(folder.path()).unwrap();
         assert!(!folder.path().join(FILE).exists(), "nothing was seen");
         first.note("a", at(10));
-        first.keep(folder.path()).unwrap();
-        second.take_up(folder.path(), at(20));
+        first.save(folder.path()).unwrap();
+        second.restore(folder.path(), at(20));
         second.note("a", at(30));
         second.note("b", at(40));
-        second.keep(folder.path()).unwrap();
+        second.save(folder.path()).unwrap();
         first.note("a", at(20));
-        first.keep(folder.path()).unwrap();
-        third.take_up(folder.path(), at(50));
+        first.save(folder.path()).unwrap();
+        third.restore(folder.path(), at(50));
         assert_eq!(
             (third.of("a", at(50)), third.of("b", at(50))),
             (Some(sight(10, 30)), Some(sight(40, 40)))
         );
         let other_clock = Sights::default();
-        other_clock.take_up(folder.path(), at(35));
+        other_clock.restore(folder.path(), at(35));
         assert_eq!((other_clock.of("a", at(35)), other_clock.of("b", at(35))), (Some(sight(10, 30)), None));
         fs::write(folder.path().join(FILE), "{\"host\":\"a\"}\n\u{fffd}\n").unwrap();
         assert_eq!(read(folder.path()), []);

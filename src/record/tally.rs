@@ -18,7 +18,7 @@ pub use room::Losses;
 pub use subject::{CountSubject, OTHER_CRAWLERS};
 
 pub(super) use account::{
-    KeptEvent, PathDays, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses,
+    KeptEvent, Map, PathDays, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts,
 };
 pub(super) use batch::{CountBatch, CountedRequest, InForce};
 pub(super) use decision::DecisionRef;

@@ -206,13 +206,11 @@ impl Totals {
     }
 
     /// The hosts that such requests were for.
-    #[must_use]
     pub fn unknown_hosts(&self) -> Vec<UnknownHost> {
         self.unknown_hosts.all()
     }
 
     /// The counters of a site, which exist from now on.
-    #[must_use]
     pub fn site(&self, name: &str) -> Arc<SiteTotals> {
         self.sites.rcu(|sites| {
             if sites.contains_key(name) {
@@ -226,13 +224,11 @@ impl Totals {
     }
 
     /// The counters of every site there was since the start, by name.
-    #[must_use]
     pub fn sites(&self) -> Arc<BTreeMap<Box<str>, Arc<SiteTotals>>> {
         self.sites.load_full()
     }
 
     /// The counts now.
-    #[must_use]
     pub fn snapshot(&self) -> TotalsSnapshot {
         let sites = self.sites();
         let of = |index| sites.values().map(|site| site.of_verdict(index)).sum();

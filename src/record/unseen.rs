@@ -3,7 +3,7 @@
 //! Then it cannot be said of a crawler that it read nothing. What showed it is kept with the site and the time, because a
 //! report of next month is to know it, too.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -15,7 +15,7 @@ const EVERY: i64 = 3_600 * 1_000_000;
 pub(super) const LOST: &str = "lost";
 
 /// Whether the gateway sees every read of robots.txt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reads {
     /// Nobody else answers for the gateway.
@@ -25,7 +25,8 @@ pub enum Reads {
 }
 
 /// Something showed that reads at a site may go unseen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Unseen {
     pub(super) site: Box<str>,
     /// What showed it: a field of the request, `configured`, or [`LOST`].

@@ -121,8 +121,7 @@ fn is_plain(token: &str) -> bool {
 }
 
 /// A purpose as people say it.
-#[must_use]
-pub fn spoken(purpose: &str) -> &str {
+pub fn purpose_label(purpose: &str) -> &str {
     match purpose {
         "ai-train" => "AI training",
         "ai-search" => "AI search",

@@ -172,7 +172,6 @@ impl ReportEntry {
 
 impl RuleCount {
     /// The rule as written, and what it was generated for.
-    #[must_use]
     pub fn text(&self) -> (Option<&str>, Option<&str>) {
         let (text, source) = self.decision.rule.as_deref().map(unmarked).unzip();
         (text, source.flatten())

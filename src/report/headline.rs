@@ -158,7 +158,7 @@ fn headline(names: &[NameTotals<'_>], ignoring: usize, unread: usize) -> String 
         1 => "1 crawler".to_owned(),
         all => format!("{} of {} crawlers", grouped(count as u64), grouped(all as u64)),
     };
-    let not_known = |count: usize| format!("it is not known whether {} had read them", they(count));
+    let not_known = |count: usize| format!("it is not known whether {} had read them", pronoun(count));
     if violating == 0 {
         return match names.len() {
             0 => "no crawler was seen".to_owned(),
@@ -175,7 +175,7 @@ fn headline(names: &[NameTotals<'_>], ignoring: usize, unread: usize) -> String 
         return format!(
             "{} broke rules {} had read{}{}{}",
             of_all(ignoring),
-            they(ignoring),
+            pronoun(ignoring),
             worst(names, |deeds| deeds.after_read),
             more(unread, "no read was seen"),
             more(unknown, &not_known(unknown))
@@ -225,7 +225,7 @@ fn of_rest(rest: &NameTotals<'_>, crawlers: usize) -> String {
     }
 }
 
-const fn they(count: usize) -> &'static str {
+const fn pronoun(count: usize) -> &'static str {
     if count == 1 { "it" } else { "they" }
 }
 

@@ -33,7 +33,7 @@ mod rules;
 mod unseen;
 mod window;
 
-pub use blocks::{Blocked, Proposal, spoken};
+pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
 pub use conduct::Conduct;
 pub use counted::WindowCounts;

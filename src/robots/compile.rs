@@ -100,13 +100,18 @@ impl Compiled {
             let target = ComparableTarget::new(bytes);
             let sets = self.sets(parts.start, parts.end);
             let best = sets.map(|set| self.index.search(set, texts, &target)).max().unwrap_or_default();
-            self.settle(texts, &target, best).rule()
+            self.decide_deferred(texts, &target, best).rule()
         })
     }
 
     /// The better of `best` and the best of the rules that were put off on `target`.
-    pub(super) fn settle(&self, texts: Texts<'_>, target: &ComparableTarget<'_>, best: Choice) -> Choice {
-        self.index.settle(texts, target, best)
+    pub(super) fn decide_deferred(
+        &self,
+        texts: Texts<'_>,
+        target: &ComparableTarget<'_>,
+        best: Choice,
+    ) -> Choice {
+        self.index.decide_deferred(texts, target, best)
     }
 
     /// To be called when all patterns are known, with the final `texts`.

@@ -56,7 +56,6 @@ pub struct PurposeBlock {
 }
 
 /// The first line that was generated.
-#[must_use]
 pub fn generated_from(sections: &[Section]) -> u32 {
     let generated = sections.iter().position(|section| matches!(section.source, LineSource::Block(_)));
     let before = generated.and_then(|at| sections.get(..at));
@@ -103,11 +102,11 @@ impl Composed {
         let mut composed = Self::default();
         composed.part(own, LineSource::Own);
         if !additions.is_empty() {
-            composed.close();
+            composed.end_part();
             composed.part(additions, LineSource::Additions);
         }
         for block in blocks.iter().filter(|block| !block.tokens.is_empty()) {
-            composed.close();
+            composed.end_part();
             composed.part(&generated(block), LineSource::Block(block.purpose.clone()));
         }
         Ok(composed)
@@ -122,7 +121,7 @@ impl Composed {
     }
 
     /// Ends the last line, and a last group that has user-agent lines only.
-    fn close(&mut self) {
+    fn end_part(&mut self) {
         if self.bytes.is_empty() {
             return;
         }
@@ -204,7 +203,6 @@ pub(super) fn mark<'r>(marked: &'r [u8], text: &[u8]) -> Option<&'r str> {
 }
 
 /// The text of a rule as it was noted, and what it was generated for. No rule holds a `#` (RFC 9309 §2.2).
-#[must_use]
 pub fn unmarked(noted: &str) -> (&str, Option<&str>) {
     let mark = std::str::from_utf8(MARK).unwrap_or_default();
     noted.split_once(mark).map_or((noted, None), |(text, source)| (text, Some(source)))

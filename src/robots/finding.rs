@@ -4,6 +4,7 @@
 //! file to be used whatever surrounds them; a finding tells the owner what was left out and why.
 
 use super::token;
+use strum::EnumMessage as _;
 
 /// How much a finding matters to the owner of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::IntoStaticStr)]
@@ -19,87 +20,156 @@ pub enum Severity {
 
 impl Severity {
     /// The lower-case English word: `note`, `warning` or `error`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 }
 
-/// What is odd. New kinds may be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+/// What is odd, what is said of it, and what can be done about it. New kinds may be added. `{d}` stands for what is meant
+/// in the file, `{other}` for another line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(strum::EnumMessage, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
     /// A blank inside a path pattern: the rule matches nothing (section 2.2 grammar).
+    #[strum(message = "`{d}` holds a blank, so the rule matches nothing")]
+    #[strum(detailed_message = "write a blank in a path as `%20`")]
     BlankInPattern,
     /// A rule that lets in a crawler which a generated group shuts out.
+    #[strum(message = "`{d}` wins over the generated line {other}, which shuts the crawler out")]
+    #[strum(detailed_message = "remove the rule, or name the crawler in `except`")]
     BlockOverridden,
     /// The file starts with a byte order mark.
+    #[strum(message = "the file starts with a byte order mark")]
+    #[strum(detailed_message = "save the file without a byte order mark")]
     ByteOrderMark,
     /// A product token that is only ever used in robots.txt, never in a request.
+    #[strum(message = "`{d}` is a control token that no request carries")]
+    #[strum(detailed_message = "requests are judged by the crawler that makes them")]
     ControlToken,
     /// A `#` right after a byte of a path pattern: the rest is a comment (section 2.2 grammar).
+    #[strum(message = "only `{d}` counts: the `#` right after it starts a comment")]
+    #[strum(
+        detailed_message = "write a `#` in a path as `%23`, and a blank before a comment; browsers never send what follows a `#`"
+    )]
     CommentInPattern,
     /// A `Crawl-delay` that is not a number of seconds.
+    #[strum(message = "`{d}` is not a number of seconds")]
+    #[strum(detailed_message = "write a number of seconds, such as `Crawl-delay: 10`")]
     CrawlDelay,
     /// `Disallow: /` for `*`: every crawler without a group of its own is shut out, but for the paths
     /// that other rules allow.
+    #[strum(message = "every crawler without a group of its own is shut out")]
     DisallowAll,
     /// A path pattern with a segment `.` or `..`. Clients resolve these before they ask (RFC 3986
     /// section 5.2.4), so it matches nothing.
+    #[strum(
+        message = "`{d}` has a dot segment, which clients resolve before they ask, so it matches nothing"
+    )]
+    #[strum(detailed_message = "write the path as it is after `.` and `..` are resolved")]
     DotSegment,
     /// Two groups name the same product token; their rules are combined (section 2.2.1).
+    #[strum(message = "`{d}` has a group above; their rules are combined")]
     DuplicateGroup,
     /// A word so general that it names no crawler.
+    #[strum(message = "`{d}` is a general word that names no crawler")]
+    #[strum(detailed_message = "use the product token the crawler's operator documents")]
     GenericToken,
     /// A `Host` record, which only Yandex read, until 2018.
+    #[strum(message = "no search engine reads `Host` any more")]
+    #[strum(detailed_message = "redirect to the host that search engines shall show")]
     HostRecord,
     /// The file is an HTML page.
+    #[strum(message = "this is HTML, not robots.txt")]
+    #[strum(detailed_message = "serve the plain text file itself")]
     Html,
     /// A record name that only nearly is one of the known names.
+    #[strum(message = "`{d}` is misspelt; it was read as intended")]
+    #[strum(detailed_message = "check the spelling; comments start with `#`")]
     MisspeltRecord,
     /// A record without the colon after its name.
+    #[strum(message = "there is no colon after `{d}`; it was read as a record")]
+    #[strum(detailed_message = "write `Name: value`")]
     MissingColon,
     /// The name of a crawler that nobody has, and that is nearly one that is known.
+    #[strum(message = "no crawler `{d}` is known; did you mean `{meant}`?")]
+    #[strum(detailed_message = "the rules bind the crawler only under its own name")]
     MisspeltToken,
     /// Further findings were left out, because there are too many.
+    #[strum(message = "{d} further findings are not shown")]
     MoreFindings,
     /// A `Noindex` record, which no crawler heeds.
+    #[strum(message = "no crawler heeds `Noindex`, here or below")]
+    #[strum(
+        detailed_message = "send `X-Robots-Tag: noindex` with these pages, and allow them here, so that crawlers see it"
+    )]
     NoindexRecord,
     /// A NUL byte; the rest of its line is ignored.
+    #[strum(message = "a NUL byte; the rest of the line is ignored")]
+    #[strum(detailed_message = "save the file as UTF-8")]
     NulOctet,
     /// Bytes that are not UTF-8 (section 2.3: the file must be UTF-8).
+    #[strum(message = "the file is not UTF-8 from here; its bytes are matched as they are")]
+    #[strum(detailed_message = "save the file as UTF-8")]
     NotUtf8,
     /// A rule for a kind of file that ends in `$`: with a query behind it the file is let through.
+    #[strum(message = "`{d}` does not match where a query such as `?x` follows: `$` stands behind the query")]
+    #[strum(detailed_message = "add the same rule with `?` in place of the `$`")]
     QueryPasses,
     /// A sitemap that is not named by its whole URL.
+    #[strum(message = "the sitemap `{d}` is not a whole URL; crawlers may skip it")]
+    #[strum(detailed_message = "write its whole URL, beginning with `https://`")]
     RelativeSitemap,
     /// A rule that stands before the first user-agent line (section 2.2.2: ignored).
+    #[strum(message = "`{d}` is for nobody: the rule stands before the first group")]
+    #[strum(detailed_message = "put a `User-agent:` line before the first rule")]
     RuleOutsideGroup,
     /// Several product tokens on one user-agent line.
+    #[strum(message = "`{d}` on one line names `{cut}` at most; the other crawlers are not bound")]
+    #[strum(detailed_message = "write a `User-agent:` line for each of them")]
     SeveralTokens,
     /// A rule that another rule of the same group always overrides.
+    #[strum(message = "`{d}` never decides: line {other} always does in its place")]
     ShadowedRule,
     /// A sitemap whose own path is disallowed for `*`.
+    #[strum(message = "the sitemap `{d}` is disallowed for `*`")]
+    #[strum(detailed_message = "allow the sitemap's path, or leave the sitemap out")]
     SitemapDisallowed,
     /// Sitemaps from here on were not looked up in the rules: there are too many of both.
+    #[strum(message = "whether this sitemap and those below are disallowed was not looked up: too many")]
     SitemapsSkipped,
     /// `Disallow: /` for `*` in a file that seems to be that of a staging site.
+    #[strum(message = "crawlers are shut out, and line {other} is about a staging site: is this its file?")]
+    #[strum(detailed_message = "put the file of the public site there, or search engines drop the site")]
     StagingFile,
     /// The value of a user-agent line has bytes outside the product token grammar.
+    #[strum(message = "`{d}` is not a product token; crawlers may compare only `{cut}`")]
+    #[strum(detailed_message = "write the product token alone, without a version")]
     TokenCut,
     /// The file is larger than the parsing limit, or than the 500 KiB that every crawler must read
     /// (section 2.5).
+    #[strum(message = "the rest of the file is ignored: only {d} bytes are read")]
     TooLarge,
     /// A line that is no record at all.
+    #[strum(message = "`{d}` is not a record")]
+    #[strum(detailed_message = "check the spelling; comments start with `#`")]
     UnparseableLine,
     /// A path pattern that starts neither with `/` nor with `*`: it matches nothing.
+    #[strum(message = "`{d}` starts neither with `/` nor `*`, so it matches nothing")]
+    #[strum(detailed_message = "start the path with `/`")]
     UnmatchableRule,
     /// A record name that nobody defines.
+    #[strum(message = "unknown record `{d}`")]
+    #[strum(detailed_message = "check the spelling; comments start with `#`")]
     UnknownRecord,
     /// A user-agent line that names nobody.
+    #[strum(message = "`{d}` names no crawler")]
+    #[strum(detailed_message = "write a product token, or `*` for every crawler")]
     UnusableToken,
     /// The file is UTF-16.
+    #[strum(message = "the file is UTF-16; nothing in it can be read")]
+    #[strum(detailed_message = "save the file as UTF-8")]
     Utf16,
 }
 
@@ -120,13 +190,11 @@ impl FindingKind {
     }
 
     /// A stable name in kebab case, fit for machine-readable output.
-    #[must_use]
     pub fn code(self) -> &'static str {
         self.into()
     }
 
     /// The severity every finding of this kind has.
-    #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
             Self::Utf16 => Severity::Error,
@@ -144,46 +212,8 @@ impl FindingKind {
     }
 
     /// What the owner of the file can do about it, where there is something to do.
-    #[must_use]
-    pub const fn hint(self) -> Option<&'static str> {
-        Some(match self {
-            Self::BlankInPattern => "write a blank in a path as `%20`",
-            Self::BlockOverridden => "remove the rule, or name the crawler in `except`",
-            Self::ByteOrderMark => "save the file without a byte order mark",
-            Self::ControlToken => "requests are judged by the crawler that makes them",
-            Self::CommentInPattern => {
-                "write a `#` in a path as `%23`, and a blank before a comment; browsers never send what follows a `#`"
-            }
-            Self::CrawlDelay => "write a number of seconds, such as `Crawl-delay: 10`",
-            Self::DotSegment => "write the path as it is after `.` and `..` are resolved",
-            Self::GenericToken => "use the product token the crawler's operator documents",
-            Self::HostRecord => "redirect to the host that search engines shall show",
-            Self::Html => "serve the plain text file itself",
-            Self::MissingColon => "write `Name: value`",
-            Self::MisspeltToken => "the rules bind the crawler only under its own name",
-            Self::NoindexRecord => {
-                "send `X-Robots-Tag: noindex` with these pages, and allow them here, so that crawlers see it"
-            }
-            Self::NulOctet | Self::NotUtf8 | Self::Utf16 => "save the file as UTF-8",
-            Self::QueryPasses => "add the same rule with `?` in place of the `$`",
-            Self::RelativeSitemap => "write its whole URL, beginning with `https://`",
-            Self::RuleOutsideGroup => "put a `User-agent:` line before the first rule",
-            Self::SeveralTokens => "write a `User-agent:` line for each of them",
-            Self::SitemapDisallowed => "allow the sitemap's path, or leave the sitemap out",
-            Self::StagingFile => "put the file of the public site there, or search engines drop the site",
-            Self::TokenCut => "write the product token alone, without a version",
-            Self::UnmatchableRule => "start the path with `/`",
-            Self::UnusableToken => "write a product token, or `*` for every crawler",
-            Self::MisspeltRecord | Self::UnknownRecord | Self::UnparseableLine => {
-                "check the spelling; comments start with `#`"
-            }
-            Self::DisallowAll
-            | Self::DuplicateGroup
-            | Self::MoreFindings
-            | Self::ShadowedRule
-            | Self::SitemapsSkipped
-            | Self::TooLarge => return None,
-        })
+    pub fn hint(self) -> Option<&'static str> {
+        self.get_detailed_message()
     }
 }
 
@@ -231,19 +261,16 @@ impl Finding {
     }
 
     /// The bytes in question, or a number, as text; empty where the kind says it all.
-    #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
     /// Another line the finding is about, such as that of the rule that overrides this one.
-    #[must_use]
     pub const fn related_line(&self) -> Option<u32> {
         self.other
     }
 
     /// What the owner of the file can do about it, where there is something to do.
-    #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         if self.kind == FindingKind::TokenCut {
             return Some(token::advice(self.detail.as_bytes()));

@@ -26,13 +26,11 @@ impl<'r> RuleGroup<'r> {
     }
 
     /// A number that is the same for the same group of the same file, from 0; fit as a cache key.
-    #[must_use]
     pub const fn id(&self) -> u32 {
         self.number
     }
 
     /// The token that selected the group, in the spelling of its first mention, or `*`.
-    #[must_use]
     pub fn matched(&self) -> &'r str {
         self.name.map_or("*", |name| self.robots.naming.text(&self.robots.source, name))
     }
@@ -41,7 +39,6 @@ impl<'r> RuleGroup<'r> {
     ///
     /// Taken from a [`Judgement`] with a rule, these are the values above that rule; otherwise those
     /// of every part of the file that the group combines.
-    #[must_use]
     pub fn tokens(&self) -> Vec<&'r str> {
         let robots = self.robots;
         if let Some(block) = self.block {
@@ -55,7 +52,6 @@ impl<'r> RuleGroup<'r> {
     /// Whether the group lets `target` (path and query as sent) be fetched.
     ///
     /// The same as [`Robots::judge`] for a crawler of this group; `/robots.txt` is always allowed.
-    #[must_use]
     pub fn judge(&self, target: &[u8]) -> Judgement<'r> {
         if target == b"/robots.txt" {
             return Judgement {
@@ -95,13 +91,11 @@ impl<'r> RuleGroup<'r> {
     }
 
     /// The first `Crawl-delay` of the group, in seconds. Not part of RFC 9309.
-    #[must_use]
     pub fn crawl_delay(&self) -> Option<f64> {
         self.extras(RecordName::CrawlDelay).find_map(|extra| parse::seconds(extra.value(&self.robots.source)))
     }
 
     /// The first `Content-Signal` of the group, else the first that stands before any group.
-    #[must_use]
     pub fn content_signal(&self) -> Option<&'r str> {
         let own = self.extras(RecordName::ContentSignal).next();
         let before = || self.robots.extras(RecordName::ContentSignal).find(|extra| extra.block.is_none());
@@ -110,7 +104,6 @@ impl<'r> RuleGroup<'r> {
 
     /// The `Content-Usage` preference that the group states for `target`: the one whose path is the
     /// most specific match, the first of them on a tie; one without a path is for every target.
-    #[must_use]
     pub fn content_usage(&self, target: &[u8]) -> Option<&'r str> {
         let robots = self.robots;
         let blocks = robots.naming.blocks(self.number);

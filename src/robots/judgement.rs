@@ -18,7 +18,6 @@ pub enum JudgementReason {
 
 impl JudgementReason {
     /// `rule`, `no-rule`, `no-group` or `robots-txt`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -166,14 +166,12 @@ impl Robots {
     /// Reads a file. Never fails: what cannot be read is left out and reported (section 2.3.1.5).
     ///
     /// Beyond `limits.max_bytes` the file is ignored, never in the middle of a line (section 2.5).
-    #[must_use]
     pub fn parse(bytes: &[u8], limits: &ParseLimits) -> Parsed {
         Self::parse_composed(bytes, u32::MAX, limits)
     }
 
     /// The same of a file whose lines from `generated_from` on are of [`Composed`]'s making: their marks are believed,
     /// and nothing about them is odd.
-    #[must_use]
     pub fn parse_composed(bytes: &[u8], generated_from: u32, limits: &ParseLimits) -> Parsed {
         let limit = limits.max_bytes.clamp(LEAST_LIMIT, GREATEST_LIMIT);
         let source: Box<[u8]> = line::whole_lines(bytes, limit).into();
@@ -254,7 +252,6 @@ impl Robots {
     }
 
     /// How many lines are records this engine knows. A web page served as robots.txt has none.
-    #[must_use]
     pub const fn records(&self) -> usize {
         self.records
     }

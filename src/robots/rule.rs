@@ -15,7 +15,6 @@ pub enum RuleKind {
 
 impl RuleKind {
     /// `allow` or `disallow`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -41,7 +40,6 @@ pub struct Rule<'r> {
 
 impl<'r> Rule<'r> {
     /// What a generated line was generated for, such as `block ai-train`.
-    #[must_use]
     pub fn source(&self) -> Option<&'r str> {
         compose::mark(self.marked, self.text)
     }

@@ -91,7 +91,6 @@ pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
 
 /// The part of a user-agent value that is compared by crawlers which follow the grammar to the letter:
 /// `*`, or what stands before the first byte outside it.
-#[must_use]
 pub fn cut(value: &str) -> &str {
     match named(value.as_bytes()) {
         Named::Everyone => "*",

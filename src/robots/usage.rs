@@ -68,7 +68,7 @@ pub(super) fn find<'r>(
             };
         }
     }
-    let best = compiled.settle(texts, &target, best).rule();
+    let best = compiled.decide_deferred(texts, &target, best).rule();
     let usage = best.and_then(|at| usages.get(at as usize))?;
     texts.source.get(usage.start as usize..usage.end as usize)
 }

@@ -210,7 +210,7 @@ async fn drain(
     grace: Duration,
     signals: &mut Signals,
 ) {
-    let _ = tokio::time::timeout(stop.settling(), connections.none()).await;
+    let _ = tokio::time::timeout(stop.idle_time_left(), connections.none()).await;
     ends.closing.send_replace(true);
     if stop != Stop::Interrupt {
         wait(connections, grace, signals).await;
@@ -227,7 +227,7 @@ async fn wait(connections: &Connections, grace: Duration, signals: &mut Signals)
         finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
             tracing::warn!(?grace, "requests were still in flight when their grace was over");
         },
-        () = signals.again() => tracing::warn!("stopping at once: a second signal"),
+        () = signals.next_signal() => tracing::warn!("stopping at once: a second signal"),
     }
 }
 

@@ -128,7 +128,7 @@ fn read_crawler(
     let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str);
     let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::as_str);
     let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::as_str);
-    let mut crawler = known.cloned().unwrap_or_else(|| plain(written, client));
+    let mut crawler = known.cloned().unwrap_or_else(|| default_crawler(written, client));
     crawler.client = client;
     crawler.purpose = purpose.unwrap_or(crawler.purpose);
     let same_kind = known.is_some_and(|k| k.client == client);
@@ -152,7 +152,7 @@ fn read_crawler(
 
 /// A new entry with nothing but a name: the name is its sign, and its token
 /// where robots.txt could name it.
-fn plain(name: &str, client: ClientKind) -> Crawler {
+fn default_crawler(name: &str, client: ClientKind) -> Crawler {
     let named = token_is_legal(name) && client != ClientKind::App;
     Crawler {
         name: name.into(),
@@ -212,7 +212,8 @@ fn signs(
     for written in reader.texts(table, "signs")? {
         match Sign::parse(written.get_ref()) {
             Ok(sign) => {
-                if let Some(owner) = owner(catalogue, &sign).filter(|owner| !owner.eq_ignore_ascii_case(name))
+                if let Some(owner) =
+                    find_owner(catalogue, &sign).filter(|owner| !owner.eq_ignore_ascii_case(name))
                 {
                     reader.refuse_with_hint(
                         written.span(),
@@ -231,7 +232,7 @@ fn signs(
     Some(signs)
 }
 
-fn owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
+fn find_owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
     let same = |known: &Sign| known.text().eq_ignore_ascii_case(sign.text());
     let owner = catalogue.crawlers().iter().find(|crawler| crawler.signs.iter().any(same))?;
     Some(&owner.name)

@@ -42,7 +42,7 @@ const HEADERS: [&str; 30] = [
 ];
 
 /// A person's header in which the sign stands, if there is one.
-pub(super) fn header_hit_by(sign: &Sign) -> Option<&'static str> {
+pub(super) fn header_matched_by(sign: &Sign) -> Option<&'static str> {
     HEADERS.into_iter().find(|header| sign.stands_in(header.as_bytes()))
 }
 
@@ -55,10 +55,10 @@ mod tests {
     #[test]
     fn signs_of_everybody_are_told_from_those_of_a_crawler() {
         for everybody in ["Chrome", "gecko", "^Mozilla/5.0", "Mobile/15E148", "*like Mac*"] {
-            assert!(header_hit_by(&Sign::parse(everybody).unwrap()).is_some(), "{everybody}");
+            assert!(header_matched_by(&Sign::parse(everybody).unwrap()).is_some(), "{everybody}");
         }
         for own in ["Zorkel", "^Chrome", "Pod", "*bot"] {
-            assert_eq!(header_hit_by(&Sign::parse(own).unwrap()), None, "{own}");
+            assert_eq!(header_matched_by(&Sign::parse(own).unwrap()), None, "{own}");
         }
     }
 
@@ -68,7 +68,7 @@ mod tests {
         let convicting =
             knowledge.catalogue.crawlers().iter().filter(|crawler| crawler.client != ClientKind::App);
         for sign in convicting.flat_map(|crawler| &crawler.signs) {
-            assert_eq!(header_hit_by(sign), None, "{sign}");
+            assert_eq!(header_matched_by(sign), None, "{sign}");
         }
         let identifier = Identifier::new(knowledge).unwrap();
         for header in HEADERS {

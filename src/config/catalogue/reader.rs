@@ -27,7 +27,7 @@ impl<'t> CatalogueReader<'t> {
     /// Refuses a sign that would convict people.
     pub(super) fn refuse_if_ordinary(&mut self, span: Range<usize>, sign: &Sign) {
         if self.own
-            && let Some(header) = ordinary::header_hit_by(sign)
+            && let Some(header) = ordinary::header_matched_by(sign)
         {
             self.refuse_with_hint(
                 span,

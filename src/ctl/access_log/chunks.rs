@@ -53,15 +53,15 @@ impl<'a> LogChunks<'a> {
             buffer.append(&mut self.rest);
             let filled = self.fill(&mut buffer);
             if self.skipping {
-                self.pass_over(&mut buffer);
+                self.skip_long_line(&mut buffer);
             }
             match filled {
                 Ok(false) => {}
-                Ok(true) => return self.last(buffer, None),
+                Ok(true) => return self.finish_log(buffer, None),
                 Err(error) => {
                     // Half a line says something else than the whole.
                     buffer.truncate(memrchr(b'\n', &buffer).map_or(0, |end| end + 1));
-                    return self.last(buffer, Some(error.to_string()));
+                    return self.finish_log(buffer, Some(error.to_string()));
                 }
             }
             let end = memrchr(b'\n', &buffer).map_or(0, |end| end + 1);
@@ -86,7 +86,7 @@ impl<'a> LogChunks<'a> {
     }
 
     /// What is left of a log at its end, or the first chunk of the next.
-    fn last(&mut self, buffer: Vec<u8>, broken: Option<String>) -> Option<Chunk> {
+    fn finish_log(&mut self, buffer: Vec<u8>, broken: Option<String>) -> Option<Chunk> {
         let is_there = !buffer.is_empty() || self.overlong > 0 || broken.is_some();
         let chunk = is_there.then(|| Chunk { broken, ..self.chunk(buffer) });
         self.log += 1;
@@ -111,14 +111,14 @@ impl<'a> LogChunks<'a> {
         let mut got = source.read(&mut more)?;
         while got == 0 && source.can_grow() && !self.stop.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK);
-            got = source.grown(&mut more)?;
+            got = source.read_growth(&mut more)?;
         }
         buffer.extend_from_slice(more.get(..got).unwrap_or_default());
         Ok(got == 0)
     }
 
     /// Drops the rest of a line that was too long.
-    fn pass_over(&mut self, buffer: &mut Vec<u8>) {
+    fn skip_long_line(&mut self, buffer: &mut Vec<u8>) {
         match memchr::memchr(b'\n', buffer) {
             Some(end) => {
                 buffer.drain(..=end);

@@ -12,8 +12,8 @@ use std::net::IpAddr;
 const TIME: usize = 26;
 
 pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
-    let (before, at, rest) = head(line)?;
-    let (host, address) = who(before);
+    let (before, at, rest) = split_at_time(line)?;
+    let (host, address) = host_and_address(before);
     let (request, rest) = quoted(rest.strip_prefix(b" ")?)?;
     let (status, rest) = word(rest.strip_prefix(b" ")?);
     let status = std::str::from_utf8(status).ok();
@@ -34,7 +34,7 @@ pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
 }
 
 /// What stands before the time, the time, and what stands behind it. A user may be called `[`.
-fn head(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
+fn split_at_time(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
     let mut from = 0;
     loop {
         let open = from + memchr(b'[', line.get(from..)?)?;
@@ -48,7 +48,7 @@ fn head(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
 }
 
 /// The host, where the line begins with one, and the address of the client.
-fn who(before: &[u8]) -> (Option<Cow<'_, str>>, Option<IpAddr>) {
+fn host_and_address(before: &[u8]) -> (Option<Cow<'_, str>>, Option<IpAddr>) {
     let (first, rest) = word(before);
     if let Some(address) = address(first) {
         return (None, Some(address));

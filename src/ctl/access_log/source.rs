@@ -68,7 +68,7 @@ impl LogSource {
     }
 
     /// Reads on where the log has grown, or at its new beginning where it was begun anew.
-    pub(in crate::ctl) fn grown(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(in crate::ctl) fn read_growth(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(plain) = &mut self.plain else { return Ok(0) };
         let length = plain.file.metadata()?.len();
         if length < plain.at {

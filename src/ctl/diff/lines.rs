@@ -6,7 +6,7 @@ use crate::ctl::access_log::{Chunk, LogEntry, parse};
 use crate::ctl::replay::Sites;
 use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
-use crate::policy::{Site, judge_recognised};
+use crate::policy::{JudgedClient, Site};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::collections::HashMap;
@@ -93,8 +93,8 @@ impl<'a> DiffMemory<'a> {
         let target = RequestTarget::new(&facts.target, self.pair.old.config.path_parameters);
         let identity =
             Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });
-        let by_old = said(self.pair, self.pair.old, &facts, &target, old, entry.at);
-        let by_new = said(self.pair, self.pair.new, &facts, &target, new, entry.at);
+        let by_old = judge_at_site(self.pair, self.pair.old, &facts, &target, old, entry.at);
+        let by_new = judge_at_site(self.pair, self.pair.new, &facts, &target, new, entry.at);
         part.judged += u64::from(by_old.is_some() || by_new.is_some());
         count(&identity, &facts.target, by_old, by_new, part);
     }
@@ -117,7 +117,7 @@ impl<'a> DiffMemory<'a> {
 }
 
 /// What one file says; `None` of a request that is not judged.
-fn said(
+fn judge_at_site(
     pair: &SitePair<'_>,
     site: &Site,
     facts: &RequestFacts<'_>,
@@ -127,7 +127,9 @@ fn said(
 ) -> Option<FileVerdict> {
     let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
     let (proof, reads) = (|_: &Identity| Proof::Unchecked.into(), |_: &Identity, _| Vec::new());
-    let judged = judge_recognised(pair.policy, site, &site.rules, facts, target, who, proof, reads, now);
+    let (policy, rules) = (pair.policy, &site.rules);
+    let client = JudgedClient { policy, site, rules, facts, target, recognised: who, now };
+    let judged = client.judge(proof, reads);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 

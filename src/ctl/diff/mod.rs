@@ -12,11 +12,11 @@ mod text;
 
 use super::access_log::{LogChunks, sorted_by_time};
 use super::args::{Cli, DiffArgs};
-use super::output::{Output, harmless};
-use super::replay::{LogProgress, Sites, crew, open, workers};
-use super::{VerbFailure, VerbOutcome, setting};
+use super::output::{Output, escape_harmful};
+use super::replay::{LogProgress, Sites, crew, open, worker_count};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::identify::Purpose;
-use crate::policy::{Policy, RobotsFile, Site, fitness};
+use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
 use flips::{Flip, Flips};
 use lines::DiffMemory;
@@ -77,12 +77,12 @@ impl Difference {
         let Some(requests) = &self.requests else { return Ok(()) };
         if !requests.broken.is_empty() {
             let hint = "what is told is of the lines before";
-            return Err(VerbFailure(format!("{}\n  hint: {hint}", requests.broken.join("; "))));
+            return Err(VerbFailure::with_hint(requests.broken.join("; "), hint));
         }
         if requests.judged == 0 {
             let hint = "take a log with User-Agents, of this site (--site), in which crawlers come";
             let what = "no request could be judged, so it is not known whether any would be judged otherwise";
-            return Err(VerbFailure(format!("{what}\n  hint: {hint}")));
+            return Err(VerbFailure::with_hint(what, hint));
         }
         Ok(())
     }
@@ -95,17 +95,13 @@ struct SitePair<'a> {
     new: &'a Site,
 }
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &DiffArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
-    let new = replaced(old, &sites.policy, arguments)?;
+    let new = with_new_file(old, &sites.policy, arguments)?;
     let pair = SitePair { policy: &sites.policy, old, new: &new };
     let (requests, flips) = if let Some(since) = arguments.since {
-        let (requests, flips) = stored::flips(&pair, &store(cli)?, since.before(SystemTime::now()))?;
+        let (requests, flips) = stored::flips(&pair, &store(cli)?, since.resolve(SystemTime::now()))?;
         (Some(requests), flips)
     } else if arguments.logs.is_empty() {
         (None, Flips::default())
@@ -123,22 +119,16 @@ pub(super) fn run(
         losses: losses(&flips),
         flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
     };
-    if output.is_json() {
-        output.json(&difference)?;
-    } else {
-        text::print(&difference, output)?;
-    }
+    output.show(&difference, text::print)?;
     output.flush()?;
     difference.is_an_answer()?;
     Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
 }
 
 /// The site with the new file, which has to be fit to come into force.
-fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
+fn with_new_file(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
     let path = &arguments.new;
-    let unfit = |unfit: crate::policy::Unfit| {
-        VerbFailure(format!("{}: {unfit}\n  hint: {}", path.display(), unfit.hint()))
-    };
+    let unfit = |unfit: Unfit| VerbFailure::of_file(path, &unfit);
     let file = RobotsFile::named(path).map_err(unfit)?;
     fitness(&file.bytes).map_err(unfit)?;
     old.composed_of(policy, Some(file), &old.config.robots).map_err(unfit)
@@ -147,11 +137,10 @@ fn replaced(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, V
 fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
     let folder = match cli.state_dir.first() {
         Some(folder) => folder.clone(),
-        None => setting::any(cli)?.state_dir,
+        None => setting::load_any(cli)?.state_dir,
     };
-    StoreReader::open(&folder.join(STORE_FILE)).map_err(|error| {
-        VerbFailure(format!("{error}\n  hint: --state-dir DIR names the gateway's state folder"))
-    })
+    let path = folder.join(STORE_FILE);
+    StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))
 }
 
 fn of_logs(
@@ -161,7 +150,7 @@ fn of_logs(
 ) -> Result<(JudgedRequests, Flips), VerbFailure> {
     let logs = sorted_by_time(&arguments.logs);
     let (bytes, sources) = open(&logs)?;
-    let workers: Vec<_> = (0..workers())
+    let workers: Vec<_> = (0..worker_count())
         .map(|_| {
             let mut lines = DiffMemory::new(pair, sites);
             move |chunk: &super::access_log::Chunk| lines.chunk(chunk)
@@ -180,7 +169,7 @@ fn of_logs(
     }
     let broken = |(log, why): (usize, String)| {
         let log = logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
-        harmless(&format!("{log}: cannot be read on: {why}"))
+        escape_harmful(&format!("{log}: cannot be read on: {why}"))
     };
     let requests = JudgedRequests {
         source: "log",

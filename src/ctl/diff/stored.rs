@@ -3,12 +3,11 @@
 use super::flips::{FileVerdict, Flips};
 use super::{JudgedRequests, SitePair};
 use crate::ctl::VerbFailure;
+use crate::ctl::explain::{facts, judge_trial};
 use crate::identify::{Basis, Identifier, Identity, Proof};
-use crate::policy::{Site, judge_as};
+use crate::policy::Site;
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
-use crate::request::target::{RequestTarget, origin_form};
-use crate::request::{RequestFacts, Scheme};
-use std::borrow::Cow;
+use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -35,7 +34,7 @@ pub(super) fn flips(
         let identity = identity(&pair.policy.identifier, &path.subject);
         // Bytes that are no UTF-8 stand there by their numbers.
         let target = bytes(&path.target);
-        let said = |site: &Site| said(pair, site, &identity, &target);
+        let said = |site: &Site| judge_path(pair, site, &identity, &target);
         if let (Some(old), Some(new)) = (said(pair.old), said(pair.new))
             && old.word != new.word
         {
@@ -86,18 +85,15 @@ fn identity(identifier: &Identifier, subject: &CountSubject) -> Arc<Identity> {
     })
 }
 
-fn said(pair: &SitePair<'_>, site: &Site, identity: &Arc<Identity>, sent: &[u8]) -> Option<FileVerdict> {
-    let target = origin_form(sent)?;
-    let facts = RequestFacts {
-        scheme: Scheme::Http,
-        method: "GET",
-        host: Cow::Borrowed(""),
-        target: Cow::Borrowed(&target),
-        user_agent: None,
-        address: None,
-    };
+fn judge_path(
+    pair: &SitePair<'_>,
+    site: &Site,
+    identity: &Arc<Identity>,
+    sent: &[u8],
+) -> Option<FileVerdict> {
+    let facts = facts("", sent, None, None)?;
     let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-    let judged = judge_as(pair.policy, site, &site.rules, &facts, &target, identity, Proof::Unchecked);
+    let judged = judge_trial(pair.policy, site, &facts, &target, Some(identity), None, Proof::Unchecked);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
 }
 

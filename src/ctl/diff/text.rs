@@ -2,7 +2,7 @@
 
 use super::rules::{RuleChange, RuleLine};
 use super::{Difference, JudgedRequests};
-use crate::ctl::output::{Output, harmless};
+use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::TextStyle;
 use crate::report::{amount, grouped};
 use std::io;
@@ -15,7 +15,7 @@ pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Res
     for loss in &difference.losses {
         let text = format!(
             "WARNING: {} is a search engine and would lose {} that it fetches today ({})",
-            harmless(&loss.crawler),
+            escape_harmful(&loss.crawler),
             amount(loss.pages, "page", "pages"),
             amount(loss.requests, "request", "requests")
         );
@@ -24,7 +24,7 @@ pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Res
     let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "no file".to_owned());
     output.line(format!(
         "{}: {} -> {}",
-        harmless(&difference.site),
+        escape_harmful(&difference.site),
         version(&difference.old_version),
         version(&difference.new_version)
     ))?;
@@ -48,18 +48,19 @@ fn rules(changed: &RuleChange, output: &mut Output<'_>) -> io::Result<()> {
     let moved = match (&changed.old_group, &changed.new_group) {
         (Some(old), Some(new)) if old.eq_ignore_ascii_case(new) => String::new(),
         (old, new) => {
-            let name = |group: &Option<String>| group.as_deref().map_or_else(|| "none".to_owned(), harmless);
+            let name =
+                |group: &Option<String>| group.as_deref().map_or_else(|| "none".to_owned(), escape_harmful);
             format!(" (its group was {}, is {})", name(old), name(new))
         }
     };
     output.line(
-        palette.paint(TextStyle::Strong, &format!("{}{moved}", harmless(&changed.tokens.join(", ")))),
+        palette.paint(TextStyle::Strong, &format!("{}{moved}", escape_harmful(&changed.tokens.join(", ")))),
     )?;
     for (sign, ink, lines) in
         [("-", TextStyle::Warning, &changed.removed), ("+", TextStyle::Good, &changed.added)]
     {
         for RuleLine { line, rule } in lines.iter().take(RULES) {
-            output.line(palette.paint(ink, &format!("  {sign} line {line}: {}", harmless(rule))))?;
+            output.line(palette.paint(ink, &format!("  {sign} line {line}: {}", escape_harmful(rule))))?;
         }
         if let Some(more) = lines.len().checked_sub(RULES).filter(|more| *more > 0) {
             output.line(format!("  {sign} and {} more", grouped(more as u64)))?;
@@ -104,8 +105,8 @@ fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Out
         output.line(format!(
             "  {:>widest$}  {}  {}: {} ({}) -> {} ({})",
             grouped(flip.count),
-            harmless(flip.crawler.as_deref().unwrap_or("(no name)")),
-            harmless(&flip.target),
+            escape_harmful(flip.crawler.as_deref().unwrap_or("(no name)")),
+            escape_harmful(&flip.target),
             flip.from,
             line(flip.old_line),
             flip.to,

@@ -26,10 +26,7 @@ const fn templates(proxy: BesideProxy) -> &'static [(&'static str, &'static str)
 pub(super) fn files(proxy: Option<BesideProxy>, folder: &Path, plan: &InitPlan) -> Vec<(PathBuf, String)> {
     // What is included elsewhere cannot have relative paths.
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let host = plan.hosts.iter().find_map(|host| match host {
-        HostPattern::Exact(name) => Some(&**name),
-        HostPattern::Below(_) => None,
-    });
+    let host = plan.hosts.iter().find_map(HostPattern::exact);
     let filled = |text: &str| {
         text.replace("ROBOTS_FOLDER", &whole.display().to_string())
             .replace("LUA_FILE", &whole.join("robots-gateway.lua").display().to_string())

@@ -41,7 +41,7 @@ pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
                 }
             });
         }
-        let reader = scope.spawn(move || deal(&mut chunks, &queues, &free));
+        let reader = scope.spawn(move || distribute(&mut chunks, &queues, &free));
         let added = collect(&parts, &mut add);
         // Workers and reader end when nobody takes their parts.
         drop(parts);
@@ -51,7 +51,7 @@ pub(in crate::ctl) fn run<P: Send, W: FnMut(&Chunk) -> P + Send>(
 }
 
 /// Gives each worker a chunk in turn, to the end of the logs.
-fn deal(chunks: &mut LogChunks<'_>, queues: &[SyncSender<Chunk>], free: &Receiver<Vec<u8>>) {
+fn distribute(chunks: &mut LogChunks<'_>, queues: &[SyncSender<Chunk>], free: &Receiver<Vec<u8>>) {
     for queue in queues.iter().cycle() {
         let buffer = free.try_recv().unwrap_or_default();
         let Some(chunk) = chunks.next(buffer) else { break };

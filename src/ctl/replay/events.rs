@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn create(path: &Path, logs: &[PathBuf]) -> Result<BufWriter<File>, VerbFailure> {
     let refused = |what: &str| {
         let hint = "name another file with --events, or move this one away; replay overwrites nothing";
-        VerbFailure(format!("{}: {what}\n  hint: {hint}", path.display()))
+        VerbFailure::with_hint(format!("{}: {what}", path.display()), hint)
     };
     let there = std::fs::metadata(path).ok();
     if let Some(there) = there.as_ref().filter(|there| there.is_file()) {

@@ -10,7 +10,7 @@ use crate::ctl::access_log::{Chunk, LogEntry, Request, parse};
 use crate::decide::{Notice, NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, Variants};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
-use crate::policy::{JudgedRequest, Site, judge_recognised};
+use crate::policy::{JudgedClient, JudgedRequest, Site};
 use crate::record::{
     AddressDetail, CountedDecision, Event, EventKind, Occurrence, ReadBook, ReaderId, printable,
 };
@@ -79,7 +79,7 @@ impl<'a> Judge<'a> {
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> ChunkResult {
         let (log, broken) = (chunk.log, chunk.broken.clone());
         let mut part =
-            ChunkResult { log, broken, subjects_anew: self.forget_names(), ..ChunkResult::default() };
+            ChunkResult { log, broken, subjects_anew: self.clear_if_full(), ..ChunkResult::default() };
         for _ in 0..chunk.overlong {
             part.physical += 1;
             part.tally.count(LineKind::Lines);
@@ -99,7 +99,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Begins to number subjects anew when there are too many; what they were is known where the parts are added up.
-    fn forget_names(&mut self) -> bool {
+    fn clear_if_full(&mut self) -> bool {
         let is_full = self.names.len() >= NAMES;
         if is_full {
             self.names.clear();
@@ -228,7 +228,9 @@ impl<'a> Judge<'a> {
             self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(&facts, who, proof)))
         };
         let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked.into());
-        let judged = judge_recognised(policy, of, &of.rules, &facts, &target, recognised, proof, reads, now);
+        let (facts, target) = (&facts, &target);
+        let client = JudgedClient { policy, site: of, rules: &of.rules, facts, target, recognised, now };
+        let judged = client.judge(proof, reads);
         let hit = |what, target| JudgedLine {
             at: entry.at,
             subject,
@@ -245,7 +247,7 @@ impl<'a> Judge<'a> {
                     let answered = self.files.answered(site, entry);
                     let is_read = self.files.is_read(answered);
                     if let (Some(book), Some(_), true) = (&self.book, of.version(), is_read) {
-                        let reader = reader(&facts, &judged.identity, judged.proof);
+                        let reader = reader(facts, &judged.identity, judged.proof);
                         book.note(reader, Read { rules: of.rules.current().rules, sequence: 0, at: now });
                     }
                     part.hits.push(hit(JudgedKind::Fetched(answered), 0..0));
@@ -255,11 +257,11 @@ impl<'a> Judge<'a> {
             _ if judged.mode == Mode::Off => part.tally.count(LineKind::Off),
             _ => {
                 part.tally.count(LineKind::Judged);
-                let what = JudgedKind::Decided(self.decision(site, of, &judged, &target, part));
+                let what = JudgedKind::Decided(self.decision(site, of, &judged, target, part));
                 let target = part.target(&facts.target);
                 part.hits.push(hit(what, target));
                 if self.book.is_some() {
-                    event(&facts, of, &judged, entry.status, SystemTime::UNIX_EPOCH + now.0, part);
+                    event(facts, of, &judged, entry.status, SystemTime::UNIX_EPOCH + now.0, part);
                 }
             }
         }
@@ -278,7 +280,8 @@ impl<'a> Judge<'a> {
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         let is_disallowed =
             matches!(judged.verdict.outcome, VerdictOutcome::Violation(_) | VerdictOutcome::Variant);
-        let spared = (is_disallowed && judged.action == Action::Forward).then(|| spared(of, judged, target));
+        let spared = (is_disallowed && judged.action == Action::Forward)
+            .then(|| reason_to_forward(of, judged, target));
         let (line, token) = (rule.map(|rule| rule.line), ruling.map_or("", |ruling| ruling.token));
         let next = u32::try_from(self.decisions.len()).unwrap_or(u32::MAX);
         *self
@@ -308,7 +311,7 @@ fn reader<'a>(facts: &'a RequestFacts<'_>, who: &'a Identity, proof: Proof) -> R
 }
 
 /// Why a disallowed request would be forwarded. The order is that of the stage that forwards it.
-fn spared(site: &Site, judged: &JudgedRequest<'_>, target: &RequestTarget<'_>) -> ForwardReason {
+fn reason_to_forward(site: &Site, judged: &JudgedRequest<'_>, target: &RequestTarget<'_>) -> ForwardReason {
     if judged.mode != Mode::Enforce {
         let name = judged.identity.crawler.as_deref().map(str::to_ascii_lowercase);
         let of_crawler = name.is_some_and(|name| site.modes.crawlers.contains_key(&name));

@@ -66,10 +66,10 @@ impl SeenTimes {
     }
 
     pub(super) fn add(&mut self, at: i64) {
-        self.join(Self { first: at, last: at, count: 1 });
+        self.merge(Self { first: at, last: at, count: 1 });
     }
 
-    pub(super) fn join(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
         self.count += other.count;
     }
@@ -167,7 +167,7 @@ impl<'a> ReplayTotals<'a> {
         self.number(worker, part);
         let numbers = self.numbers.get_mut(worker).map(std::mem::take).unwrap_or_default();
         for hit in &part.hits {
-            self.hit(&numbers, hit, part.targets.get(hit.target.clone()).unwrap_or_default());
+            self.count_line(&numbers, hit, part.targets.get(hit.target.clone()).unwrap_or_default());
         }
         if let Some(place) = self.numbers.get_mut(worker) {
             *place = numbers;
@@ -240,7 +240,7 @@ impl<'a> ReplayTotals<'a> {
         number
     }
 
-    fn hit(&mut self, numbers: &WorkerNumbers, hit: &JudgedLine, target: &[u8]) {
+    fn count_line(&mut self, numbers: &WorkerNumbers, hit: &JudgedLine, target: &[u8]) {
         let of = |list: &[u32], number: u32| list.get(number as usize).copied().unwrap_or_default();
         let (number, host) = (of(&numbers.subjects, hit.subject), of(&numbers.hosts, hit.host));
         let Some(account) = self.accounts.get_mut(number as usize) else { return };
@@ -256,7 +256,7 @@ impl<'a> ReplayTotals<'a> {
                 if let Some(rules) = rules {
                     self.book.note(reader(account, host_name, hit), Read { rules, sequence: 0, at: now });
                 }
-                return read(account, &mut self.readers, host, hit);
+                return count_read(account, &mut self.readers, host, hit);
             }
             JudgedKind::Fetched(_) => {
                 account.other_fetch = account.other_fetch.max(Some(hit.at));
@@ -279,7 +279,7 @@ impl<'a> ReplayTotals<'a> {
         let number_of_way = 2 * decision + u32::from(had_read);
         account.decisions.entry(number_of_way).or_insert_with(|| SeenTimes::at(hit.at)).add(hit.at);
         self.requests.add(number, hit.at);
-        path(account, &mut self.targets, target, decided);
+        count_path(account, &mut self.targets, target, decided);
     }
 
     /// The decision of a number of [`SubjectTotals::decisions`]. A violation of rules that nobody had published had no notice.
@@ -338,7 +338,7 @@ fn has_read(
     book.of(reader).iter().any(|read| Some(read.rules) == rules && period.counts(read, now))
 }
 
-fn read(account: &mut SubjectTotals, readers: &mut usize, host: u32, hit: &JudgedLine) {
+fn count_read(account: &mut SubjectTotals, readers: &mut usize, host: u32, hit: &JudgedLine) {
     let prefix = if account.identity.crawler.is_some() { (24, 48) } else { (32, 128) };
     let network = hit.address.map(|address| Network::around(address, prefix.0, prefix.1).to_string());
     let mut key = (host, network);
@@ -352,7 +352,7 @@ fn read(account: &mut SubjectTotals, readers: &mut usize, host: u32, hit: &Judge
     seen.add(hit.at);
 }
 
-fn path(
+fn count_path(
     account: &mut SubjectTotals,
     (targets, bytes): &mut (usize, usize),
     target: &[u8],

@@ -24,11 +24,11 @@ pub(super) use sites::Sites;
 
 use super::access_log::{LogChunks, LogSource, sorted_by_time};
 use super::args::{Cli, Format, ReplayArgs};
-use super::output::{Output, harmless};
+use super::output::{Output, escape_harmful};
 use super::style::TextStyle;
-use super::{VerbFailure, VerbOutcome, report};
+use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::identify::Purpose;
-use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, spoken};
+use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
 use judge::Judge;
 use ledger::ReplayTotals;
 use part::LineKind;
@@ -46,11 +46,7 @@ const TOP_FOR_PROGRAMS: usize = 1_000;
 /// How many people are told.
 const TOP: usize = 10;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &ReplayArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
     let files = ReplayFiles::of(&sites, arguments.published);
     let logs = sorted_by_time(&arguments.logs);
@@ -110,11 +106,11 @@ fn read<'a>(
     stop: &AtomicBool,
     mut events: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<ReplayTotals<'a>, VerbFailure> {
-    let since = arguments.since.map(|since| since.before(SystemTime::now()));
+    let since = arguments.since.map(|since| since.resolve(SystemTime::now()));
     let since = since.map_or(i64::MIN, micros);
     let with_events = arguments.events.is_some();
     // To tell each event in full, what was read before it has to be known when it is judged.
-    let count = if with_events { 1 } else { workers() };
+    let count = if with_events { 1 } else { worker_count() };
     let judges: Vec<_> = (0..count)
         .map(|_| {
             let mut judge = Judge::new(sites, files, since, with_events);
@@ -146,7 +142,7 @@ pub(super) fn open(logs: &[PathBuf]) -> Result<(Arc<AtomicU64>, Vec<LogSource>),
 }
 
 /// One for each processor.
-pub(super) fn workers() -> usize {
+pub(super) fn worker_count() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
@@ -196,7 +192,7 @@ fn print(
     };
     let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
     match cli.format {
-        Format::Json => output.json(&told.clone().with(report))?,
+        Format::Json => output.json(&told.clone().into_report(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
             let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
@@ -224,11 +220,11 @@ const NAMED: usize = 10;
 
 /// The answer to whoever asks what a block would do.
 fn if_blocked(report: &Report, block: &[Purpose]) -> String {
-    let purposes: Vec<&str> = block.iter().map(|purpose| spoken(purpose.as_str())).collect();
+    let purposes: Vec<&str> = block.iter().map(|purpose| purpose_label(purpose.as_str())).collect();
     let is_asked = |blocked: &&Blocked| block.iter().any(|purpose| purpose.as_str() == blocked.purpose);
     let met: Vec<&Blocked> = report.blocked.iter().filter(is_asked).collect();
     let one = |blocked: &&Blocked| {
-        let name = harmless(blocked.crawler.as_deref().unwrap_or("others"));
+        let name = escape_harmful(blocked.crawler.as_deref().unwrap_or("others"));
         format!("{} of {name}", amount(blocked.requests, "request", "requests"))
     };
     let mut told: Vec<String> = met.iter().take(NAMED).map(one).collect();

@@ -2,7 +2,7 @@
 
 use super::ledger::{ReplayTotals, instant};
 use super::published::Answers;
-use crate::ctl::output::harmless;
+use crate::ctl::output::escape_harmful;
 use crate::record::timestamp;
 use crate::report::{amount, grouped};
 use serde::Serialize;
@@ -59,10 +59,12 @@ impl FilePublication {
 
     /// The same for people.
     pub(super) fn sentence(&self, several_sites: bool) -> String {
-        let at = if several_sites { format!(" at {}", harmless(&self.site)) } else { String::new() };
+        let at = if several_sites { format!(" at {}", escape_harmful(&self.site)) } else { String::new() };
         let size = grouped(self.size.unwrap_or_default());
         match self.by {
-            Some("operator") => format!("published{at}: you say so (--published){}", self.but()),
+            Some("operator") => {
+                format!("published{at}: you say so (--published){}", self.note_on_other_sizes())
+            }
             Some(_) => format!(
                 "published{at}: {} to /robots.txt in this log {} the size of this file ({size} bytes), and none has another",
                 amount(self.equal, "answer", "answers"),
@@ -76,7 +78,7 @@ impl FilePublication {
     }
 
     /// What speaks against the operator.
-    fn but(&self) -> String {
+    fn note_on_other_sizes(&self) -> String {
         if self.other == 0 {
             return String::new();
         }

@@ -59,7 +59,7 @@ impl SiteFile {
         Self { size, packed: (best < size).then_some(likely) }
     }
 
-    fn answered(&self, entry: &LogEntry<'_>) -> LoggedFile {
+    fn classify(&self, entry: &LogEntry<'_>) -> LoggedFile {
         match (entry.status, entry.size, entry.is_encoded) {
             (Some(304), ..) | (_, None, _) | (_, _, Some(true)) => LoggedFile::Perhaps,
             (_, Some(size), _) if size == self.size => LoggedFile::This,
@@ -87,7 +87,7 @@ impl ReplayFiles {
     /// What an answer says of a site's file.
     pub(super) fn answered(&self, site: usize, entry: &LogEntry<'_>) -> LoggedFile {
         let file = self.all.get(site).and_then(Option::as_ref);
-        file.map_or(LoggedFile::Other, |file| file.answered(entry))
+        file.map_or(LoggedFile::Other, |file| file.classify(entry))
     }
 
     /// Whether a fetch that was answered so counts as a read of the site's file. Where the operator says that it was
@@ -149,7 +149,7 @@ impl Answers {
             |seen: &SeenTimes| self.this.is_none_or(|this| seen.last < this.first || seen.first > this.last);
         let apart = self.packed.iter().filter(|(_, seen)| is_apart(seen)).map(|(size, seen)| (*seen, *size));
         self.other.into_iter().chain(apart).reduce(|(mut all, size), (seen, _)| {
-            all.join(seen);
+            all.merge(seen);
             (all, size)
         })
     }
@@ -182,7 +182,7 @@ mod tests {
     fn a_size_shows_this_file_or_another() {
         let small = SiteFile::of(b"User-agent: *\nDisallow: /private\n");
         let size = small.size;
-        let told = |status, size, encoded| small.answered(&entry(status, size, encoded));
+        let told = |status, size, encoded| small.classify(&entry(status, size, encoded));
         assert_eq!(told(200, Some(size), None), LoggedFile::This);
         for other in [0, size / 2, size - 1, size + 1, 5 * size] {
             assert_eq!(told(200, Some(other), None), LoggedFile::Other, "{other}: it cannot be made smaller");
@@ -198,7 +198,7 @@ mod tests {
         let large = SiteFile::of(format!("User-agent: *\n{}\n", rules.join("\n")).as_bytes());
         let packed = large.packed.clone().unwrap();
         assert!(*packed.end() < large.size / 2, "{large:?}");
-        let told = |size, encoded| large.answered(&entry(200, Some(size), encoded));
+        let told = |size, encoded| large.classify(&entry(200, Some(size), encoded));
         assert_eq!(told(packed.end() - 1, None), LoggedFile::Perhaps);
         assert_eq!(told(packed.end() - 1, Some(false)), LoggedFile::Other, "not compressed, says the log");
         assert_eq!(told(packed.end() + 1, None), LoggedFile::Other);

@@ -52,11 +52,11 @@ impl Sites {
     fn configured(cli: &Cli, block: &[Purpose]) -> Result<Self, VerbFailure> {
         let Some(path) = cli.config_file() else {
             let hint = "name them with --robots FILE or --config FILE";
-            return Err(VerbFailure(format!("no rules to judge by\n  hint: {hint}")));
+            return Err(VerbFailure::with_hint("no rules to judge by", hint));
         };
-        let loaded = setting::load(cli, &path).map(|config| blocking(config, block));
+        let loaded = setting::load(cli, Some(path)).map(|config| blocking(config, block));
         let loaded = loaded.and_then(|config| policy::trial(config, SystemTime::now()));
-        let policy = loaded.map_err(|errors| VerbFailure(errors.to_string()))?;
+        let policy = loaded?;
         let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
         let default = all.iter().position(|site| site.config.hosts.is_empty());
         let hostless = default.or_else(|| (all.len() == 1).then_some(0));

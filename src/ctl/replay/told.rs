@@ -8,7 +8,7 @@ use super::part::LineKind::{
 };
 use super::part::{ForwardReason, LineCounts, LineKind};
 use super::publication::FilePublication;
-use crate::ctl::output::harmless;
+use crate::ctl::output::escape_harmful;
 use crate::enforce::Action;
 use crate::record::printable;
 use crate::report::{Report, amount, grouped};
@@ -111,18 +111,18 @@ impl ReplayFields {
     /// What was lost of logs that could not be read to their end.
     pub(super) fn losses(&self) -> Vec<String> {
         let told = |broken: &UnfinishedLogs| {
-            let (log, lines) = (harmless(&broken.log), grouped(broken.lines));
-            format!("{log}: cannot be read on after {lines} lines: {}", harmless(&broken.error))
+            let (log, lines) = (escape_harmful(&broken.log), grouped(broken.lines));
+            format!("{log}: cannot be read on after {lines} lines: {}", escape_harmful(&broken.error))
         };
         self.broken.iter().map(told).collect()
     }
 
     /// The first line that could not be read.
     pub(super) fn example(&self) -> String {
-        harmless(self.unread.example.as_deref().unwrap_or("(none)"))
+        escape_harmful(self.unread.example.as_deref().unwrap_or("(none)"))
     }
 
-    pub(super) fn with(self, report: Report) -> ReplayReport {
+    pub(super) fn into_report(self, report: Report) -> ReplayReport {
         ReplayReport { report, replay: self }
     }
 
@@ -146,7 +146,7 @@ impl ReplayFields {
                 grouped(self.violations_after_read)
             ));
         }
-        said.extend(self.spared());
+        said.extend(self.sentences_of_forwarded());
         said.push(format!(
             "never judged: {} of browsers, {} of apps",
             grouped(self.lines.of(Browsers)),
@@ -171,13 +171,13 @@ impl ReplayFields {
         said
     }
 
-    fn spared(&self) -> Vec<String> {
+    fn sentences_of_forwarded(&self) -> Vec<String> {
         let mut reasons: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
         for kept in &self.spared {
             let (count, names) = reasons.entry(sentence(kept.reason, kept.client)).or_default();
             *count += kept.count;
             let name = kept.crawler.as_deref().unwrap_or("no name");
-            names.push(format!("{} {}", harmless(name), grouped(kept.count)));
+            names.push(format!("{} {}", escape_harmful(name), grouped(kept.count)));
         }
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));

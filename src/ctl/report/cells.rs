@@ -1,11 +1,11 @@
 //! Cells of a table: how wide they are on a terminal, and how they are cut and set.
 
-use crate::ctl::output::harmless;
+use crate::ctl::output::escape_harmful;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Text made harmless, at most `width` columns of a terminal wide.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    let text = harmless(text);
+pub(super) fn truncate(text: &str, width: usize) -> String {
+    let text = escape_harmful(text);
     if text.width() <= width {
         return text;
     }
@@ -22,7 +22,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 }
 
 /// Text with blanks after it, or before it.
-pub(super) fn set(text: &str, width: usize, to_the_right: bool) -> String {
+pub(super) fn pad(text: &str, width: usize, to_the_right: bool) -> String {
     let blanks = " ".repeat(width.saturating_sub(text.width()));
     if to_the_right { format!("{blanks}{text}") } else { format!("{text}{blanks}") }
 }
@@ -60,7 +60,7 @@ pub(super) fn fit(mut columns: Vec<TableColumn>, width: usize) -> Vec<TableColum
             _ => {
                 let room = width.saturating_sub(others).max(wanted.min(8));
                 if let Some(first) = columns.first_mut() {
-                    first.cells.iter_mut().for_each(|cell| *cell = cut(cell, room));
+                    first.cells.iter_mut().for_each(|cell| *cell = truncate(cell, room));
                 }
                 return columns;
             }
@@ -73,7 +73,7 @@ pub(super) fn lines(columns: &[TableColumn]) -> Vec<String> {
     let rows = columns.first().map_or(0, |column| column.cells.len());
     let line = |cell: &dyn Fn(&TableColumn) -> String| {
         let cells: Vec<String> =
-            columns.iter().map(|column| set(&cell(column), column.width(), column.is_number)).collect();
+            columns.iter().map(|column| pad(&cell(column), column.width(), column.is_number)).collect();
         cells.join("  ").trim_end().to_owned()
     };
     let mut lines = vec![line(&|column| column.head.to_owned())];
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn cells_are_cut_by_what_a_terminal_shows() {
-        assert_eq!(cut("GPTBot", 6), "GPTBot");
-        assert_eq!(cut("GPTBot", 5), "GPTB…");
-        assert_eq!(cut("百度蜘蛛", 6), "百度…");
-        assert_eq!(cut("a\u{1b}[31m", 40), "a\\u{1b}[31m");
+        assert_eq!(truncate("GPTBot", 6), "GPTBot");
+        assert_eq!(truncate("GPTBot", 5), "GPTB…");
+        assert_eq!(truncate("百度蜘蛛", 6), "百度…");
+        assert_eq!(truncate("a\u{1b}[31m", 40), "a\\u{1b}[31m");
         for width in 1..12 {
-            assert!(cut("百度spider蜘蛛", width).width() <= width, "{width}");
+            assert!(truncate("百度spider蜘蛛", width).width() <= width, "{width}");
         }
     }
 

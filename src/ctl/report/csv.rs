@@ -4,7 +4,7 @@
 //! names, so such a cell begins with an apostrophe here. Rules and targets have no room in one table; JSON
 //! has them.
 
-use crate::ctl::output::{Output, harmless};
+use crate::ctl::output::{Output, escape_harmful};
 use crate::record::timestamp;
 use crate::report::{Report, ReportEntry};
 use std::io;
@@ -54,7 +54,7 @@ fn cells(report: &Report, entry: &ReportEntry) -> [String; 23] {
 
 /// A cell that no spreadsheet computes, and no terminal obeys.
 fn cell(text: &str) -> String {
-    let text = harmless(text);
+    let text = escape_harmful(text);
     let begins = text.trim_start().chars().next();
     // The wide forms are what some spreadsheets read as the narrow ones.
     let is_formula = begins.is_some_and(|first| "=+-@|%＝＋－＠".contains(first));

@@ -1,8 +1,8 @@
 //! One crawler in full: what it read, what it broke, how fast it came.
 
-use super::cells::{cut, set};
-use super::table::{TableShape, broken, short};
-use crate::ctl::output::{Output, harmless};
+use super::cells::{pad, truncate};
+use super::table::{TableShape, format_minute, format_violations};
+use crate::ctl::output::{Output, escape_harmful};
 use crate::decide::Notice;
 use crate::record::EventKind;
 use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, grouped};
@@ -16,10 +16,10 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
     let title = format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct);
     output.line("")?;
-    output.line(shape.bold(&cut(&title, shape.width)))?;
+    output.line(shape.bold(&truncate(&title, shape.width)))?;
     let mut line = |label: &str, text: &str| -> io::Result<()> {
-        let text = cut(text, shape.width.saturating_sub(LABEL + 2));
-        output.line(format!("  {}{text}", set(label, LABEL, false)))
+        let text = truncate(text, shape.width.saturating_sub(LABEL + 2));
+        output.line(format!("  {}{text}", pad(label, LABEL, false)))
     };
     line("requests", &requests(entry))?;
     for (label, text) in reads(entry) {
@@ -27,16 +27,16 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     }
     line("pace", &pace(&entry.crawl_delay))?;
     if let (Some(first), Some(last)) = (entry.first_seen, entry.last_seen) {
-        line("seen", &format!("first {}, last {}", short(first), short(last)))?;
+        line("seen", &format!("first {}, last {}", format_minute(first), format_minute(last)))?;
     }
     if let (Some(first), Some(last)) = (entry.first_violation, entry.last_violation) {
         let label = if entry.is_hypothetical() { "disallowed" } else { "violations" };
-        line(label, &format!("first {}, last {}", short(first), short(last)))?;
+        line(label, &format!("first {}, last {}", format_minute(first), format_minute(last)))?;
     }
     let counts: Vec<u64> = entry.rules.iter().map(|rule| rule.count).collect();
     let width = widest(&counts);
     for (at, rule) in entry.rules.iter().take(shape.top).enumerate() {
-        let text = format!("{}  {}", set(&grouped(rule.count), width, true), rule_text(rule));
+        let text = format!("{}  {}", pad(&grouped(rule.count), width, true), rule_text(rule));
         line(if at == 0 { "rules" } else { "" }, &text)?;
     }
     if let Some(more) = entry.rules.len().checked_sub(shape.top).filter(|more| *more > 0) {
@@ -47,10 +47,10 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     for (at, path) in entry.paths.iter().enumerate() {
         let broken = match path.counts.violations {
             0 => String::new(),
-            violations => format!(" ({})", broken(violations, entry.is_hypothetical())),
+            violations => format!(" ({})", format_violations(violations, entry.is_hypothetical())),
         };
-        let count = set(&grouped(path.counts.requests()), width, true);
-        let target = cut(&path.target, shape.width.saturating_sub(LABEL + 6 + width + broken.len()));
+        let count = pad(&grouped(path.counts.requests()), width, true);
+        let target = truncate(&path.target, shape.width.saturating_sub(LABEL + 6 + width + broken.len()));
         line(if at == 0 { "targets" } else { "" }, &format!("{count}  {target}{broken}"))?;
     }
     Ok(())
@@ -61,7 +61,7 @@ fn widest(counts: &[u64]) -> usize {
 }
 
 fn requests(entry: &ReportEntry) -> String {
-    let violations = broken(entry.violations, entry.is_hypothetical());
+    let violations = format_violations(entry.violations, entry.is_hypothetical());
     let mut text = format!("{}: {violations}", grouped(entry.requests));
     if entry.violations > 0 && !entry.is_hypothetical() {
         // Writing to a `String` cannot fail.
@@ -84,11 +84,11 @@ fn reads(entry: &ReportEntry) -> Vec<(&'static str, String)> {
     if entry.reads_of.is_empty() {
         let text = match entry.kin_read {
             _ if entry.other_fetch.is_some() => {
-                let last = entry.other_fetch.map(short).unwrap_or_default();
+                let last = entry.other_fetch.map(format_minute).unwrap_or_default();
                 format!("fetched, last {last}; nothing shows that it was this file")
             }
             Some(last) => {
-                format!("no read of its own; one that may be its own was seen, last {}", short(last))
+                format!("no read of its own; one that may be its own was seen, last {}", format_minute(last))
             }
             None if entry.reads_may_be_missing => "no read was seen; reads may have gone unseen".to_owned(),
             None => "no read was seen".to_owned(),
@@ -99,7 +99,12 @@ fn reads(entry: &ReportEntry) -> Vec<(&'static str, String)> {
     let text = |read: &crate::report::ReadOf| {
         let times =
             if read.count == 1 { "once".to_owned() } else { format!("{} times", grouped(read.count)) };
-        format!("{} read {times}, {} to {}", read.version, short(read.first), short(read.last))
+        format!(
+            "{} read {times}, {} to {}",
+            read.version,
+            format_minute(read.first),
+            format_minute(read.last)
+        )
     };
     labels.zip(entry.reads_of.iter().rev().take(5).map(text)).collect()
 }
@@ -140,12 +145,12 @@ pub(super) fn rule_text(rule: &RuleCount) -> String {
         0 | 1 => String::new(),
         count => format!(" and {}", amount(count as u64 - 1, "other version", "other versions")),
     };
-    let what = format!("{}, {}", meaning(rule), decision.action.as_str());
-    harmless(&format!("{what}: {place}{text}  ({group}){version}{more}"))
+    let what = format!("{}, {}", describe_decision(rule), decision.action.as_str());
+    escape_harmful(&format!("{what}: {place}{text}  ({group}){version}{more}"))
 }
 
 /// What a count of a rule is.
-pub(super) fn meaning(rule: &RuleCount) -> &'static str {
+pub(super) fn describe_decision(rule: &RuleCount) -> &'static str {
     match (rule.kind(), rule.decision.notice) {
         (EventKind::Violation, None) => "would be disallowed",
         (EventKind::Violation, Some(Notice::Read)) => "after a counted read",

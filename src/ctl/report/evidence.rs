@@ -6,9 +6,9 @@
 mod letter;
 mod readings;
 
-use super::detail::{meaning, seconds};
-use super::table::short;
-use crate::ctl::output::{Output, harmless};
+use super::detail::{describe_decision, seconds};
+use super::table::format_minute;
+use crate::ctl::output::{Output, escape_harmful};
 use crate::identify::Proof;
 use crate::record::{EventKind, SampleEvent, timestamp};
 use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion, RuleCount, amount, grouped};
@@ -27,7 +27,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let asked = question.crawler.as_deref().unwrap_or("-");
     let name = case.report.crawlers.first().map_or(asked, ReportEntry::name);
-    line(format!("Requests of {} against robots.txt", harmless(name)), output)?;
+    line(format!("Requests of {} against robots.txt", escape_harmful(name)), output)?;
     line(format!("{} to {}", timestamp(case.report.from), timestamp(case.report.to)), output)?;
     line("", output)?;
     let (own, borrowed): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
@@ -53,7 +53,7 @@ pub(super) fn write(
 }
 
 fn element(case: &CrawlerCase, entry: &ReportEntry, top: usize, output: &mut Output<'_>) -> io::Result<()> {
-    let title = format!("{} at {}", harmless(entry.name()), harmless(&entry.site));
+    let title = format!("{} at {}", escape_harmful(entry.name()), escape_harmful(&entry.site));
     line(&title, output)?;
     line("-".repeat(title.chars().count().min(WIDTH)), output)?;
     prose(proof(entry.proof), output)?;
@@ -105,7 +105,8 @@ fn summary(entry: &ReportEntry) -> String {
         _ => format!("{} of these", grouped(count)),
     };
     if let (Some(first), Some(last), 2..) = (entry.first_violation, entry.last_violation, entry.violations) {
-        let _ = write!(text, " The first came at {}, the last at {}.", short(first), short(last));
+        let _ =
+            write!(text, " The first came at {}, the last at {}.", format_minute(first), format_minute(last));
     }
     if let count @ 1.. = entry.violations_after_read {
         let (these, it) = (of_these(count), it(count));
@@ -173,12 +174,12 @@ fn one_rule(rule: &RuleCount, output: &mut Output<'_>) -> io::Result<()> {
     let text = text.unwrap_or("(no rule)").trim();
     let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
     let separator = if decision.line.is_some() { format!("{source}: ") } else { String::new() };
-    line(harmless(&format!("  {}{separator}{text}", place(decision.line))), output)?;
+    line(escape_harmful(&format!("  {}{separator}{text}", place(decision.line))), output)?;
     let version = decision.version.map(|version| format!(" of version {version}")).unwrap_or_default();
     let group = decision.group.join(", ");
-    line(harmless(&format!("    in the group for {group}{version}")), output)?;
+    line(escape_harmful(&format!("    in the group for {group}{version}")), output)?;
     let requests = amount(rule.count, "request", "requests");
-    line(format!("    {requests} {}, {}", meaning(rule), decision.action.as_str()), output)?;
+    line(format!("    {requests} {}, {}", describe_decision(rule), decision.action.as_str()), output)?;
     // A violation is proved by a version and a line, so each of them is named.
     for version in rule.versions.iter().filter(|_| rule.versions.len() > 1) {
         let name = version.version.map_or_else(|| "no robots.txt".to_owned(), |id| format!("version {id}"));
@@ -198,7 +199,7 @@ fn samples(case: &CrawlerCase, output: &mut Output<'_>) -> io::Result<()> {
     line("Some of the requests, with times in UTC:", output)?;
     for sample in own.iter().skip(left_out) {
         let Ok(event) = serde_json::from_str::<Value>(&sample.event) else { continue };
-        let text = |name: &str| harmless(event.get(name).and_then(Value::as_str).unwrap_or("-"));
+        let text = |name: &str| escape_harmful(event.get(name).and_then(Value::as_str).unwrap_or("-"));
         let status = event
             .get("status")
             .and_then(Value::as_u64)
@@ -265,5 +266,5 @@ fn how_to_read(case: &CrawlerCase, output: &mut Output<'_>) -> io::Result<()> {
         line("", output)?;
     }
     let now = case.report.to;
-    line(format!("robots-gateway {}, report up to {}", env!("CARGO_PKG_VERSION"), short(now)), output)
+    line(format!("robots-gateway {}, report up to {}", env!("CARGO_PKG_VERSION"), format_minute(now)), output)
 }

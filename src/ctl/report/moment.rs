@@ -18,7 +18,7 @@ pub(in crate::ctl) enum TimeArgument {
 
 impl TimeArgument {
     /// When that is. Nothing is before 1970.
-    pub(in crate::ctl) fn before(self, now: SystemTime) -> SystemTime {
+    pub(in crate::ctl) fn resolve(self, now: SystemTime) -> SystemTime {
         let time = match self {
             Self::Ago(span) => now.checked_sub(span).unwrap_or(SystemTime::UNIX_EPOCH),
             Self::At(time) => time,
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn times_are_said_in_three_ways() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let moment = |text: &str| text.parse::<TimeArgument>().unwrap().before(now);
+        let moment = |text: &str| text.parse::<TimeArgument>().unwrap().resolve(now);
         assert_eq!(moment("1h"), now - Duration::from_secs(3_600));
         assert_eq!(moment("1970-01-02"), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
         assert_eq!(moment("1970-01-02T01:00:00+01:00"), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));

@@ -2,7 +2,7 @@
 
 use super::cells::{TableColumn, fit, lines};
 use super::detail;
-use crate::ctl::output::{Output, harmless};
+use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{Palette, TextStyle};
 use crate::record::timestamp;
 use crate::report::{Conduct, Report, ReportEntry, amount, grouped};
@@ -54,25 +54,25 @@ impl TableShape {
 pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
-    output.line(shape.bold(&harmless(&summary.headline)))?;
+    output.line(shape.bold(&escape_harmful(&summary.headline)))?;
     // A replay in which nothing was seen has no times.
     if report.from > std::time::UNIX_EPOCH {
-        output.line(format!("{} to {}", short(report.from), short(report.to)))?;
+        output.line(format!("{} to {}", format_minute(report.from), format_minute(report.to)))?;
     }
     for caveat in &summary.caveats {
-        wrapped(&format!("note: {}", harmless(caveat)), shape.width, output)?;
+        print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
     }
     if summary.requests > 0 {
         output.line("")?;
         let totals = format!(
             "all crawlers: {}, {}, {} stale, {}, {} refused",
             amount(summary.requests, "request", "requests"),
-            broken(summary.violations, report.is_hypothetical()),
+            format_violations(summary.violations, report.is_hypothetical()),
             grouped(summary.stale),
             amount(summary.variants, "variant", "variants"),
             grouped(summary.refused)
         );
-        wrapped(&totals, shape.width, output)?;
+        print_wrapped(&totals, shape.width, output)?;
     }
     let several = report
         .crawlers
@@ -114,9 +114,9 @@ fn proposals(report: &Report, several_sites: bool, output: &mut Output<'_>) -> i
         let purpose = proposal.purpose.map(|purpose| format!(", {purpose}")).unwrap_or_default();
         let requests = amount(proposal.requests, "request", "requests");
         output.line("")?;
-        output.line(harmless(&format!("# {}{at}{purpose}: {requests}", proposal.crawler)))?;
+        output.line(escape_harmful(&format!("# {}{at}{purpose}: {requests}", proposal.crawler)))?;
         for line in proposal.lines.lines() {
-            output.line(harmless(line))?;
+            output.line(escape_harmful(line))?;
         }
     }
     Ok(())
@@ -136,7 +136,7 @@ fn section(
     }
     for (site, entries) in sites {
         output.line("")?;
-        let site = if several_sites { harmless(site) } else { String::new() };
+        let site = if several_sites { escape_harmful(site) } else { String::new() };
         match (title.is_empty(), site.is_empty()) {
             (true, true) => {}
             (false, true) => output.line(shape.bold(title))?,
@@ -164,7 +164,7 @@ fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) 
             "and {} more: {}, {}; --top {} shows them",
             grouped(rest.len() as u64),
             amount(sum(|entry| entry.requests), "request", "requests"),
-            broken(sum(|entry| entry.violations), is_hypothetical),
+            format_violations(sum(|entry| entry.violations), is_hypothetical),
             entries.len()
         ))?;
     }
@@ -173,7 +173,7 @@ fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) 
 
 fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
     let text = |head, goes, cell: &dyn Fn(&ReportEntry) -> String| {
-        let cells = entries.iter().map(|entry| harmless(&cell(entry))).collect();
+        let cells = entries.iter().map(|entry| escape_harmful(&cell(entry))).collect();
         TableColumn { head, is_number: false, goes, cells }
     };
     let number = |head, goes, cell: &dyn Fn(&ReportEntry) -> u64| {
@@ -200,12 +200,12 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         number(if is_hypothetical { "DISALLOWED" } else { "VIOLATIONS" }, 0, &|entry| entry.violations),
         number("STALE", 2, &|entry| entry.stale),
         number("REFUSED", 0, &|entry| entry.refused),
-        text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), short)),
+        text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), format_minute)),
     ]
 }
 
 /// A number of violations; where nobody can have violated anything, of requests that would be disallowed.
-pub(super) fn broken(count: u64, is_hypothetical: bool) -> String {
+pub(super) fn format_violations(count: u64, is_hypothetical: bool) -> String {
     if is_hypothetical {
         return format!("{} disallowed", grouped(count));
     }
@@ -213,13 +213,13 @@ pub(super) fn broken(count: u64, is_hypothetical: bool) -> String {
 }
 
 /// A time to the minute.
-pub(super) fn short(time: std::time::SystemTime) -> String {
+pub(super) fn format_minute(time: std::time::SystemTime) -> String {
     let text = timestamp(time);
     format!("{} {}Z", text.get(..10).unwrap_or_default(), text.get(11..16).unwrap_or_default())
 }
 
 /// A sentence in lines of at most `width`.
-fn wrapped(text: &str, width: usize, output: &mut Output<'_>) -> io::Result<()> {
+fn print_wrapped(text: &str, width: usize, output: &mut Output<'_>) -> io::Result<()> {
     let mut line = String::new();
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {

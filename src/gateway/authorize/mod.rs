@@ -51,7 +51,7 @@ impl Gateway {
         }
         if let Some(secret) = &policy.secret {
             let mut given = asked.head.all("x-authorize-secret");
-            let is_right = given.next().is_some_and(|given| secret.is(given)) && given.next().is_none();
+            let is_right = given.next().is_some_and(|given| secret.matches(given)) && given.next().is_none();
             if !is_right {
                 self.tell_of_secret(asked);
                 return None;

@@ -136,7 +136,6 @@ impl NoticeHistory {
     }
 
     /// Why nobody can be accused, if that is so. While the ledger is being written: what was so before.
-    #[must_use]
     pub fn fault(&self) -> Option<String> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match self.state.try_lock() {
@@ -150,7 +149,6 @@ impl NoticeHistory {
 
 impl Reloader {
     /// How far the version in force of a site binds.
-    #[must_use]
     pub fn notice(&self, policy: &Policy, site: &Site) -> SiteNotice {
         let (now, time) = (policy.clock.now(), SystemTime::now());
         let period = policy.config.period;
@@ -211,7 +209,7 @@ impl Reloader {
             .transpose()?;
         self.history.waive(&policy, index, crawler).map_err(BindNowError::Ledger)?;
         tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
-        self.take_past();
+        self.apply_history();
         self.reads.fleet.wake.notify_one();
         let policy = self.current();
         for change in &mut report.sites {
@@ -223,7 +221,6 @@ impl Reloader {
     }
 
     /// The hosts whose origins may know what was served before the gateway.
-    #[must_use]
     pub fn unexplained(&self) -> Vec<NewHosts> {
         self.history.unexplained(&self.current())
     }
@@ -232,12 +229,12 @@ impl Reloader {
     pub fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
         let Some(_turn) = self.turn.take(PATIENCE) else { return };
         if self.history.explain(policy, words) {
-            self.take_past();
+            self.apply_history();
         }
     }
 
     /// Puts the policy in force again, with the past as it is now.
-    pub(in crate::policy) fn take_past(&self) {
+    pub(in crate::policy) fn apply_history(&self) {
         let known = self.known();
         let mut next = self.current().next(SystemTime::now());
         self.history.give(&mut next);
@@ -300,8 +297,8 @@ impl Reloader {
     fn look_at_history(&self, notes_time: bool) {
         // A reload that is under way looks by itself.
         let Some(_turn) = self.turn.take(Duration::ZERO) else { return };
-        if self.history.look(&self.current()) {
-            self.take_past();
+        if self.history.poll_ledger(&self.current()) {
+            self.apply_history();
         }
         if self.recorder.has_begun_a_store() {
             self.record_versions(&self.current(), None);
@@ -319,14 +316,13 @@ impl Reloader {
     }
 
     /// Where requests for robots.txt are seen that other proxies pass on.
-    #[must_use]
     pub fn sights(&self) -> &Sights {
         &self.reads.sights
     }
 
     /// Without them nobody is accused after the next start until one comes.
     fn keep_sights(&self) {
-        if let Err(error) = self.reads.sights.keep(&self.started.state_dir) {
+        if let Err(error) = self.reads.sights.save(&self.started.state_dir) {
             tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
         }
     }

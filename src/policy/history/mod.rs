@@ -69,7 +69,6 @@ struct HistoryState {
 
 impl NoticeHistory {
     /// Opens the ledger of this configuration, or begins it. The store has been opened before.
-    #[must_use]
     pub fn open(config: &Config) -> Self {
         let mut state = HistoryState::new(config, seeds::memory(config));
         if config.fleet.is_none() {
@@ -91,7 +90,7 @@ impl NoticeHistory {
         state.record(policy)?;
         state.give(policy);
         let is_news = state.last_entry() != last;
-        let has_company = state.ledger.as_ref().is_some_and(Ledger::has_company);
+        let has_company = state.ledger.as_ref().is_some_and(Ledger::has_other_processes);
         drop(state);
         if is_news && has_company {
             // The others judge by what they know of: they are to know of this before anybody can read it.
@@ -101,7 +100,6 @@ impl NoticeHistory {
     }
 
     /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
-    #[must_use]
     pub fn begin(&self, mut policy: Policy) -> Policy {
         if let Err(error) = self.adopt(&mut policy, None) {
             let mut state = self.state();
@@ -119,7 +117,7 @@ impl NoticeHistory {
 
     /// Looks at what other processes wrote, whether they are still there, and whether the ledger can be written
     /// again; `true` where something is new.
-    pub(super) fn look(&self, policy: &Policy) -> bool {
+    pub(super) fn poll_ledger(&self, policy: &Policy) -> bool {
         let mut state = self.state();
         if state.ledger.is_none() {
             state.open(&policy.config);
@@ -142,7 +140,6 @@ impl NoticeHistory {
     }
 
     /// The clock that notice runs by.
-    #[must_use]
     pub fn clock(&self) -> NoticeClock {
         self.state().clock
     }
@@ -155,7 +152,6 @@ impl NoticeHistory {
     }
 
     /// The last entry of the ledger: what the store is to remember.
-    #[must_use]
     pub fn last_entry(&self) -> Option<u64> {
         self.state().last_entry()
     }
@@ -194,7 +190,7 @@ impl HistoryState {
                 self.memory = LedgerMemory::Entry(ledger.last());
                 self.ledger = Some(ledger);
                 self.fault = None;
-                self.take(news);
+                self.apply_news(news);
             }
             Err(error) => {
                 let error = error.to_string();
@@ -219,13 +215,13 @@ impl HistoryState {
             ledger.forget();
             self.past = Past::new(limits);
             // Where it cannot be read, recording fails as well, and says so.
-            if let Ok(news) = ledger.look(&[]) {
-                self.take(news);
+            if let Ok(news) = ledger.refresh(&[]) {
+                self.apply_news(news);
             }
         }
     }
 
-    fn take(&mut self, news: LedgerNews) -> bool {
+    fn apply_news(&mut self, news: LedgerNews) -> bool {
         let is_new = !news.entries.is_empty();
         let mut entries = news.entries;
         let period = self.period();
@@ -246,7 +242,7 @@ impl HistoryState {
     fn append(&mut self, changes: Vec<LedgerChange>) -> Result<(), LedgerError> {
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let news = ledger.append(changes)?;
-        self.take(news);
+        self.apply_news(news);
         Ok(())
     }
 
@@ -275,8 +271,8 @@ impl HistoryState {
         }
         // What it says now is what there is to add to.
         if let Some(ledger) = &mut self.ledger {
-            let news = ledger.look(&[])?;
-            self.take(news);
+            let news = ledger.refresh(&[])?;
+            self.apply_news(news);
         }
         let known = self.past.table(&process);
         let empty = FilesByHost::new();
@@ -313,8 +309,8 @@ impl HistoryState {
     fn catch_up(&mut self, policy: &Policy) -> Result<bool, LedgerError> {
         let Some(ledger) = &mut self.ledger else { return Ok(false) };
         let others = self.past.others(ledger.process());
-        let news = ledger.look(&others)?;
-        let is_new = self.take(news);
+        let news = ledger.refresh(&others)?;
+        let is_new = self.apply_news(news);
         self.record(policy)?;
         Ok(is_new)
     }

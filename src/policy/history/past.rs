@@ -104,7 +104,7 @@ impl Past {
             }
         }
         for past in self.hosts.values_mut() {
-            past.history.passes(moment);
+            past.history.advance(moment);
             past.history.prune(period, moment.at);
         }
     }
@@ -154,7 +154,7 @@ impl Past {
                     } else {
                         // Other processes go on to serve what only the lost entries told until they have seen of it,
                         // and may end before. So a read of this process until then is no read of all that was served.
-                        history.and_perhaps_until(moment.at.after(SEEN)).without_dates_until(moment)
+                        history.uncertain_until(moment.at.after(SEEN)).without_dates_until(moment)
                     };
                     HostPast { history, waivers: Arc::new([]), new_by: is_whole.then(|| process.into()) }
                 });

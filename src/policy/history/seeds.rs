@@ -57,7 +57,7 @@ pub fn take_up_reads(config: &Config, reads: &ReadBook) {
             rules.insert(id, RulesId::of(&Robots::parse(bytes, &limits).robots));
         }
     }
-    reads.take_up(&remembered.reads, |version| rules.get(&version).copied());
+    reads.restore(&remembered.reads, |version| rules.get(&version).copied());
 }
 
 /// What version 0.1 served, by site; a site's hosts are those that it has now.

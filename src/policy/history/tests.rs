@@ -135,9 +135,9 @@ fn what_another_process_serves_is_held_until_that_ends() {
     let of_a =
         |rules: &SiteRules| rules.former().iter().find(|old| old.version.id == id("a")).unwrap().replaced;
     assert_eq!(of_a(rules), None);
-    assert!(!new.look(&policy));
+    assert!(!new.poll_ledger(&policy));
     old.close();
-    assert!(new.look(&policy));
+    assert!(new.poll_ledger(&policy));
     let mut next = policy.next(SystemTime::now());
     new.give(&mut next);
     let (_, rules) = next.found(next.hosts().find("x")).unwrap();
@@ -155,7 +155,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
     let error = history.adopt(&mut next, Some(&policy)).unwrap_err().to_string();
     assert!(error.contains("make the state folder writable"), "{error}");
     std::fs::remove_file(scene.path().join("state")).unwrap();
-    assert!(history.look(&policy));
+    assert!(history.poll_ledger(&policy));
     let mut next = policy.next(SystemTime::now());
     history.give(&mut next);
     assert!(!next.found(next.hosts().find("x")).unwrap().1.is_unrecorded);
@@ -323,7 +323,7 @@ fn a_ledger_that_is_lost_while_the_gateway_runs_is_doubt_for_every_host() {
                 first
             }
             _ => {
-                assert!(history.look(&first));
+                assert!(history.poll_ledger(&first));
                 first
             }
         };
@@ -362,7 +362,7 @@ fn a_read_from_one_process_lets_nobody_forget_what_another_served_when_the_ledge
             (history, next) =
                 (NoticeHistory { state: Mutex::new(remembering), told: Mutex::default() }, policy);
         } else {
-            assert!(history.look(&next));
+            assert!(history.poll_ledger(&next));
             history.give(&mut next);
         }
         let (_, rules) = next.found(next.hosts().find("a.example")).unwrap();
@@ -384,11 +384,11 @@ fn a_process_that_was_alone_learns_of_another() {
     let scene = Scene::new();
     let (old, policy) = scene.start(&[(&[], "a")]);
     let (new, _) = scene.start(&[(&[], "b")]);
-    assert!(old.look(&policy), "the other one serves something else");
+    assert!(old.poll_ledger(&policy), "the other one serves something else");
     let mut next = policy.next(SystemTime::now());
     old.give(&mut next);
     assert!(held(&next, "x").contains(&id("b")), "{:?}", held(&next, "x"));
-    assert!(!old.look(&next));
+    assert!(!old.poll_ledger(&next));
     drop(new);
 }
 
@@ -404,7 +404,7 @@ fn a_process_that_was_taken_for_dead_says_again_what_it_serves() {
         }
     }
     let (other, _) = scene.start(&[(&[], "b")]);
-    assert!(alive.look(&policy));
+    assert!(alive.poll_ledger(&policy));
     let mut next = policy.next(SystemTime::now());
     alive.give(&mut next);
     let (_, rules) = next.found(next.hosts().find("x")).unwrap();

@@ -29,7 +29,6 @@ pub struct NewHosts {
 
 impl NoticeHistory {
     /// The hosts that the ledger never had, while it is whole: their origins may know their past.
-    #[must_use]
     pub fn unexplained(&self, policy: &Policy) -> Vec<NewHosts> {
         let state = self.state();
         let Some(ledger) = &state.ledger else { return Vec::new() };
@@ -47,7 +46,7 @@ impl NoticeHistory {
             let Some(site) = policy.sites().get(hosts.site) else { continue };
             let Some(until) = state.past.unknown_until(&hosts.pattern) else { continue };
             let notice = policy.config.period.notice;
-            if let Some((file, before)) = word.says(site, state.limits, notice, until) {
+            if let Some((file, before)) = word.judge_former(site, state.limits, notice, until) {
                 changes.push(file);
                 changes.push(LedgerChange::Before { hosts: [(hosts.pattern.clone(), before)].into() });
             }
@@ -62,7 +61,7 @@ impl OriginWord {
     ///
     /// Other rules are what was there before. The same rules are no change for anybody, if they have been there for
     /// as long as a copy may be kept.
-    fn says(
+    fn judge_former(
         &self,
         site: &Site,
         limits: ParseLimits,

@@ -82,37 +82,32 @@ pub struct OriginCopy {
 
 impl OriginCopy {
     /// What the origin has, as far as is known.
-    #[must_use]
     pub const fn file(&self) -> &OriginFile {
         &self.file
     }
 
     /// What is wrong.
-    #[must_use]
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
     /// When the origin last said what it has.
-    #[must_use]
-    pub fn heard(&self) -> Option<(NoticeTime, SystemTime)> {
+    pub fn last_answer(&self) -> Option<(NoticeTime, SystemTime)> {
         self.heard
     }
 
     /// What to ask with.
-    #[must_use]
     pub fn validators(&self) -> Option<&CopyValidators> {
         matches!(self.file, OriginFile::File(_)).then_some(&self.validators)
     }
 
     /// Whether it alternates between files.
-    #[must_use]
     pub const fn is_flapping(&self) -> bool {
         self.flaps >= FLAPS
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    pub fn hear(&mut self, answer: OriginAnswer, now: NoticeTime, time: SystemTime) -> bool {
+    pub fn apply_answer(&mut self, answer: OriginAnswer, now: NoticeTime, time: SystemTime) -> bool {
         let before = self.file.clone();
         match answer {
             OriginAnswer::File { bytes, validators } => match fitness(&bytes) {
@@ -123,7 +118,7 @@ impl OriginCopy {
             OriginAnswer::NotModified => {
                 self.fail("the origin answered 304 to what it was not asked".to_owned(), now);
             }
-            OriginAnswer::None(status) => self.lose(status, now, time),
+            OriginAnswer::None(status) => self.note_missing(status, now, time),
             OriginAnswer::Failed(why) => self.fail(why, now),
         }
         self.file != before
@@ -156,7 +151,7 @@ impl OriginCopy {
         }
     }
 
-    fn lose(&mut self, status: u16, now: NoticeTime, time: SystemTime) {
+    fn note_missing(&mut self, status: u16, now: NoticeTime, time: SystemTime) {
         let since = *self.gone_since.get_or_insert(now);
         if matches!(self.file, OriginFile::File(_)) && now.since(since) < GONE_AFTER {
             self.error =
@@ -203,7 +198,7 @@ mod tests {
         }
 
         fn hears(&mut self, answer: OriginAnswer) -> bool {
-            self.copy.hear(answer, self.now, SystemTime::UNIX_EPOCH)
+            self.copy.apply_answer(answer, self.now, SystemTime::UNIX_EPOCH)
         }
 
         fn file(&mut self, text: &str) -> bool {

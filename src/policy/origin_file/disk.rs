@@ -155,9 +155,9 @@ mod tests {
         let validators = CopyValidators { etag: Some("\"x\"".to_owned()), modified: None };
         for text in ["User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\n"] {
             let bytes = text.as_bytes().to_vec();
-            copy.hear(OriginAnswer::File { bytes, validators: validators.clone() }, now, time);
+            copy.apply_answer(OriginAnswer::File { bytes, validators: validators.clone() }, now, time);
         }
-        copy.hear(OriginAnswer::None(404), now, time);
+        copy.apply_answer(OriginAnswer::None(404), now, time);
         write(folder.path(), "example.org", &copy, true).unwrap();
         assert_eq!(read(folder.path(), "example.org"), Some(copy));
         assert_eq!(read(folder.path(), "example.com"), None);
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(read(folder.path(), "example.org"), None, "{end} bytes");
         }
         let mut none = OriginCopy::default();
-        none.hear(OriginAnswer::None(404), now, time);
+        none.apply_answer(OriginAnswer::None(404), now, time);
         write(folder.path(), "example.org", &none, false).unwrap();
         assert_eq!(read(folder.path(), "example.org"), Some(none));
     }

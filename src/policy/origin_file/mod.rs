@@ -75,17 +75,15 @@ pub struct OriginState {
 
 impl OriginFiles {
     /// The copies that lie in the state folder of this configuration. Nothing is written there.
-    #[must_use]
     pub fn remembered(config: &Config) -> Self {
         let folder = config.state_dir.join(disk::FOLDER);
         let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
         let files = Self { folder, marker, state: Mutex::default(), heard: Condvar::new() };
-        files.look_for(config);
+        files.track_sites(config);
         files
     }
 
     /// The same for a gateway, which keeps its marker there: two of an upgrade have one.
-    #[must_use]
     pub fn open(config: &Config) -> Self {
         let files = Self::remembered(config);
         // Where it cannot be kept, a successor does not know this gateway's questions for its own.
@@ -103,7 +101,7 @@ impl OriginFiles {
     }
 
     /// Has an entry for each site that takes its file from its origin, and for no other.
-    pub(super) fn look_for(&self, config: &Config) {
+    pub(super) fn track_sites(&self, config: &Config) {
         let wanted: HashMap<&str, &FromOrigin> = config
             .sites
             .iter()
@@ -118,7 +116,7 @@ impl OriginFiles {
             let copy = disk::read(&self.folder, site).unwrap_or_default();
             let wait = match copy.file() {
                 OriginFile::Unknown => Duration::ZERO,
-                _ => part(site, 0, SPREAD.min(from.every)),
+                _ => spread(site, 0, SPREAD.min(from.every)),
             };
             let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
             state.insert(site.to_owned(), asked);
@@ -126,13 +124,11 @@ impl OriginFiles {
     }
 
     /// What the origin of a site has.
-    #[must_use]
     pub fn file(&self, site: &str) -> OriginFile {
         self.state().get(site).map(|asked| asked.copy.file().clone()).unwrap_or_default()
     }
 
     /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
-    #[must_use]
     pub fn take_due(&self, most: usize) -> Vec<(String, Option<CopyValidators>)> {
         let now = Instant::now();
         let mut state = self.state();
@@ -149,11 +145,11 @@ impl OriginFiles {
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    fn hear(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
+    fn record_answer(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
         let mut state = self.state();
         let Some(asked) = state.get_mut(site) else { return false };
         let has_failed = matches!(answer, OriginAnswer::Failed(_));
-        let is_new = asked.copy.hear(answer, now, SystemTime::now());
+        let is_new = asked.copy.apply_answer(answer, now, SystemTime::now());
         asked.is_under_way = false;
         asked.answers += 1;
         asked.failures += u64::from(has_failed);
@@ -163,8 +159,8 @@ impl OriginFiles {
             _ => from.every,
         };
         // Origins that were asked together are not asked together for ever.
-        asked.due = Instant::now().checked_add(every.saturating_sub(part(site, asked.answers, every / 8)));
-        tell(site, asked);
+        asked.due = Instant::now().checked_add(every.saturating_sub(spread(site, asked.answers, every / 8)));
+        log_trouble(site, asked);
         let copy = asked.copy.clone();
         drop(state);
         // Nobody who asks for the state waits for the disk.
@@ -179,11 +175,10 @@ impl OriginFiles {
     }
 
     /// What is told of a site's.
-    #[must_use]
-    pub fn told(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
+    pub fn state_of(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
         let state = self.state();
         let asked = state.get(site)?;
-        let heard = asked.copy.heard();
+        let heard = asked.copy.last_answer();
         let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
         Some(OriginState {
             fetched: heard.map(|(_, time)| timestamp(time)),
@@ -231,7 +226,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
         "the origin alternates between files with different rules, as back ends that differ do; crawlers are judged by both"
             .to_owned()
     });
-    let error = copy.error().map(|error| match (copy.file(), copy.heard()) {
+    let error = copy.error().map(|error| match (copy.file(), copy.last_answer()) {
         (OriginFile::File(_), Some((_, time))) => {
             format!("{error}; the copy of {} is served", timestamp(time))
         }
@@ -242,7 +237,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
 }
 
 /// Says what is wrong once, and once that it is over.
-fn tell(site: &str, asked: &mut FetchState) {
+fn log_trouble(site: &str, asked: &mut FetchState) {
     let trouble = trouble(&asked.copy);
     if trouble != asked.told {
         if let Some(trouble) = &trouble {
@@ -255,7 +250,7 @@ fn tell(site: &str, asked: &mut FetchState) {
 }
 
 /// A part of `span` that follows from the site's name and a number.
-fn part(site: &str, number: u64, span: Duration) -> Duration {
+fn spread(site: &str, number: u64, span: Duration) -> Duration {
     let mut hasher = DefaultHasher::new();
     (site, number).hash(&mut hasher);
     let hash = u32::try_from(hasher.finish() >> 32).unwrap_or(u32::MAX);
@@ -277,7 +272,6 @@ pub struct FetchReport {
 
 impl Reloader {
     /// What is known of origins.
-    #[must_use]
     pub const fn origin_files(&self) -> &Arc<OriginFiles> {
         &self.origin_files
     }
@@ -285,7 +279,6 @@ impl Reloader {
     /// Takes what origins answered, and puts what is new in force.
     ///
     /// `is_behind` says that something was not put in force yet; `false` that something still is not.
-    #[must_use]
     pub fn take_origin_answers(
         &self,
         policy: &Policy,
@@ -296,13 +289,12 @@ impl Reloader {
         for (site, answer) in answers {
             let config = policy.config.sites.iter().find(|config| config.name == site);
             let from = config.and_then(|config| config.robots.origin()).cloned().unwrap_or_default();
-            is_new |= self.origin_files.hear(&site, &from, answer, policy.clock.now());
+            is_new |= self.origin_files.record_answer(&site, &from, answer, policy.clock.now());
         }
         !is_new || self.reload(Trigger::Origin, false).is_ok()
     }
 
     /// Asks the origins of all sites, or of one, and waits for what comes of it.
-    #[must_use]
     pub fn refresh_origins(&self, site: Option<&Site>) -> Vec<FetchReport> {
         let before = self.current();
         let all = before.sites().iter().filter(|one| one.config.robots.origin().is_some());
@@ -316,7 +308,7 @@ impl Reloader {
         let told = |site: &&Arc<Site>| {
             let name = site.config.name.clone();
             let version = after.named(&name).and_then(|site| site.version());
-            let error = self.origin_files.told(&name, now).and_then(|told| told.error);
+            let error = self.origin_files.state_of(&name, now).and_then(|told| told.error);
             let error = if silent.contains(&name) {
                 Some("the origin has not answered yet".to_owned())
             } else {

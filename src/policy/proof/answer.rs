@@ -13,7 +13,7 @@ pub(super) enum ProofAnswer {
 
 /// One yes confirms. Only if every configured method says no, and there is one, is a name borrowed; and
 /// even then only of a client that may be accused at all. `None` is a method that is not configured.
-pub(super) fn weigh(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> KnownProof {
+pub(super) fn combine(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> KnownProof {
     let named = [ProofMethod::Ranges, ProofMethod::Rdns].into_iter().zip(methods);
     let answers = || named.clone().filter_map(|(method, answer)| Some((method, answer?)));
     let first = answers().next().map(|(method, _)| method);
@@ -45,19 +45,19 @@ mod tests {
             ([Some(Unknown), Some(No)], Proof::Unchecked),
             ([None, Some(Unknown)], Proof::Unchecked),
         ] {
-            assert_eq!(weigh(methods, true).proof, expected, "{methods:?}");
+            assert_eq!(combine(methods, true).proof, expected, "{methods:?}");
         }
     }
 
     #[test]
     fn who_may_not_be_accused_can_still_be_confirmed() {
-        assert_eq!(weigh([Some(No), Some(No)], false).proof, Proof::Unchecked);
-        assert_eq!(weigh([Some(Yes), Some(No)], false).proof, Proof::Confirmed);
+        assert_eq!(combine([Some(No), Some(No)], false).proof, Proof::Unchecked);
+        assert_eq!(combine([Some(Yes), Some(No)], false).proof, Proof::Confirmed);
     }
 
     #[test]
     fn the_method_is_told_that_decided() {
-        let by = |methods| weigh(methods, true).by;
+        let by = |methods| combine(methods, true).by;
         assert_eq!(by([Some(No), Some(Yes)]), Some(ProofMethod::Rdns));
         assert_eq!(by([Some(Yes), None]), Some(ProofMethod::Ranges));
         assert_eq!(by([Some(No), Some(No)]), Some(ProofMethod::Ranges));

@@ -59,13 +59,11 @@ pub(super) struct Methods {
 
 impl Evidence {
     /// The folder in which the fetched lists lie.
-    #[must_use]
     pub fn folder(config: &Config) -> PathBuf {
         config.state_dir.join(FOLDER)
     }
 
     /// Every URL of the catalogue at which ranges are published, once each, and the crawlers it is for.
-    #[must_use]
     pub fn published(catalogue: &Catalogue) -> BTreeMap<&str, Vec<&str>> {
         let mut urls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for crawler in catalogue.crawlers() {
@@ -145,13 +143,11 @@ impl Evidence {
     }
 
     /// Every list that is named, there or not.
-    #[must_use]
     pub fn sources(&self) -> &[RangeSource] {
         &self.sources
     }
 
     /// What is wrong with lists that are there.
-    #[must_use]
     pub fn faults(&self) -> &[ConfigError] {
         &self.faults
     }
@@ -162,7 +158,6 @@ impl Evidence {
     }
 
     /// Whether the same lists are in force.
-    #[must_use]
     pub fn is_as(&self, other: &Self) -> bool {
         let same_list = |(one, other): (&RangeSource, &RangeSource)| {
             let same = match (&one.list, &other.list) {

@@ -4,7 +4,7 @@
 
 use super::answer::ProofAnswer;
 use super::evidence::Methods;
-use super::prover::{Claim, ask_now, weighed};
+use super::prover::{Claim, ask_now, prove};
 use super::public::is_public;
 use super::reverse::{Reverse, is_below};
 use crate::identify::{Identity, KnownProof, Proof};
@@ -24,7 +24,6 @@ pub struct Examination {
 }
 
 /// Examines a claim. Asks name servers where the configuration says so, and waits for them.
-#[must_use]
 pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: SystemTime) -> Examination {
     // As for a request: a mapped address is the IPv4 address in it.
     let address = address.to_canonical();
@@ -45,7 +44,7 @@ pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: Syste
         }
     }
     let asked = RefCell::new(Vec::new());
-    let KnownProof { proof, .. } = weighed(policy, &claim, now, |address| {
+    let KnownProof { proof, .. } = prove(policy, &claim, now, |address| {
         let servers = policy.config.verify.dns.as_ref()?;
         let reverse = ask_now(servers, address, policy.evidence.suffixes());
         asked.borrow_mut().extend(name_steps(methods, address, &reverse));

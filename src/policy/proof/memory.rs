@@ -60,7 +60,7 @@ pub(super) struct ProofMemory {
 
 impl ProofMemory {
     /// From now on answers count only if they came from these name servers.
-    pub(super) fn rely_on(&mut self, source: &[SocketAddr]) {
+    pub(super) fn use_servers(&mut self, source: &[SocketAddr]) {
         if self.source != source {
             self.entries.clear();
             self.remembered.clear();
@@ -69,11 +69,11 @@ impl ProofMemory {
     }
 
     /// Whether answers of these name servers count.
-    pub(super) fn relies_on(&self, source: &[SocketAddr]) -> bool {
+    pub(super) fn uses_servers(&self, source: &[SocketAddr]) -> bool {
         self.source == source
     }
 
-    /// What is known of `address`, and whether the caller is to ask: `true` only once until [`Self::asked`],
+    /// What is known of `address`, and whether the caller is to ask: `true` only once until [`Self::finish_lookup`],
     /// and not where its network has as many questions open, or answers kept, as it may.
     pub(super) fn recall(&mut self, address: IpAddr, now: Instant) -> (Option<Arc<Reverse>>, bool) {
         let entry = self.entries.get(&address).filter(|entry| now < entry.end);
@@ -100,7 +100,7 @@ impl ProofMemory {
     }
 
     /// Nobody asks about `address` any more.
-    pub(super) fn asked(&mut self, address: IpAddr) {
+    pub(super) fn finish_lookup(&mut self, address: IpAddr) {
         if self.asked.remove(&address) {
             let network = network(address);
             let left = self.asked_of.get(&network).map_or(0, |count| count.saturating_sub(1));
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(memory.recall(address(1), now), (None, true));
         assert_eq!(memory.recall(address(1), now), (None, false));
         assert_eq!(memory.recall(address(2), now), (None, true));
-        memory.asked(address(1));
+        memory.finish_lookup(address(1));
         assert_eq!(memory.recall(address(1), now), (None, true));
     }
 
@@ -204,7 +204,7 @@ mod tests {
             memory.store(address(1), none(), certainty, LIFETIMES, start);
             assert_eq!(memory.recall(address(1), at(lifetime / 5 * 4 - 1)), (Some(Arc::new(none())), false));
             assert_eq!(memory.recall(address(1), at(lifetime - 1)), (Some(Arc::new(none())), true));
-            memory.asked(address(1));
+            memory.finish_lookup(address(1));
             assert_eq!(memory.recall(address(1), at(lifetime)), (None, true));
         }
     }
@@ -230,8 +230,8 @@ mod tests {
         let asked = (0..256).filter(|last| memory.recall(address(0x5fd8_e300 + last), now).1).count();
         assert_eq!(asked, ASKED_OF_NETWORK);
         assert!(memory.recall(address(0x42f9_4201), now).1, "another network");
-        memory.asked(of_v6(0));
-        memory.asked(of_v6(0));
+        memory.finish_lookup(of_v6(0));
+        memory.finish_lookup(of_v6(0));
         assert!(memory.recall(of_v6(2_000), now).1 && !memory.recall(of_v6(2_001), now).1);
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
         let mut learn = |address| {
             let ask = memory.recall(address, now).1;
-            memory.asked(address);
+            memory.finish_lookup(address);
             if ask {
                 memory.store(address, none(), Certainty::Negative, LIFETIMES, now);
             }
@@ -263,11 +263,11 @@ mod tests {
             assert!(memory.entries.len() <= MOST);
         }
         assert!(memory.entries.contains_key(&address(count - 1)));
-        assert!(memory.relies_on(&[]));
-        memory.rely_on(&[]);
+        assert!(memory.uses_servers(&[]));
+        memory.use_servers(&[]);
         assert!(!memory.entries.is_empty());
         let other: SocketAddr = "192.0.2.53:53".parse().unwrap();
-        memory.rely_on(&[other]);
-        assert!(memory.entries.is_empty() && memory.relies_on(&[other]) && !memory.relies_on(&[]));
+        memory.use_servers(&[other]);
+        assert!(memory.entries.is_empty() && memory.uses_servers(&[other]) && !memory.uses_servers(&[]));
     }
 }

@@ -4,7 +4,7 @@
 //! remembered for the requests that follow; when the queue is full the question is left for a later
 //! request. One address is asked about once at a time.
 
-use super::answer::{ProofAnswer, weigh};
+use super::answer::{ProofAnswer, combine};
 use super::dns::DnsClient;
 use super::memory::{Lifetimes, ProofMemory};
 use super::outage::Outage;
@@ -85,7 +85,6 @@ impl Prover {
     }
 
     /// What became of the questions to name servers.
-    #[must_use]
     pub fn questions(&self) -> QuestionCounts {
         self.questions.counts()
     }
@@ -120,22 +119,22 @@ impl Prover {
     /// What supports a claim, as far as is known now. Never waits for a name server.
     #[must_use]
     pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> KnownProof {
-        weighed(policy, claim, now, |address| self.reverse(policy, address))
+        prove(policy, claim, now, |address| self.reverse(policy, address))
     }
 
     fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
         let servers = policy.config.verify.dns.as_ref()?;
         let (known, ask) = {
             let mut memory = lock(&self.memory);
-            memory.rely_on(&servers.addresses);
+            memory.use_servers(&servers.addresses);
             memory.recall(address, Instant::now())
         };
         if ask {
             let suffixes = Arc::clone(policy.evidence.suffixes());
             let job = LookupJob { address, suffixes, config: Arc::clone(&policy.config) };
             if self.queue.try_send(job).is_err() {
-                self.questions.leave();
-                lock(&self.memory).asked(address);
+                self.questions.count_left();
+                lock(&self.memory).finish_lookup(address);
             }
         }
         known
@@ -144,7 +143,7 @@ impl Prover {
 
 /// The one way from a claim to its proof. `reverse` is asked for what is known of an address's names, and
 /// only where ranges have not settled it.
-pub(super) fn weighed(
+pub(super) fn prove(
     policy: &Policy,
     claim: &Claim<'_>,
     now: SystemTime,
@@ -160,7 +159,7 @@ pub(super) fn weighed(
         reverse(address)
             .map_or(ProofAnswer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
     });
-    weigh([by_ranges, by_name], !claim.is_relayed)
+    combine([by_ranges, by_name], !claim.is_relayed)
 }
 
 fn lock(memory: &Mutex<ProofMemory>) -> MutexGuard<'_, ProofMemory> {
@@ -200,7 +199,7 @@ impl ProverWorker {
                     }
                 };
                 outage.note(job.address, &reverse);
-                questions.came_to(&reverse);
+                questions.count_result(&reverse);
                 question.answered(reverse, &job.suffixes, &job.config.verify);
                 drop(slot);
             });
@@ -233,7 +232,7 @@ impl PendingLookup {
         let certainty = reverse.certainty(suffixes);
         let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
         let mut memory = lock(&self.memory);
-        if options.dns.as_ref().is_some_and(|servers| memory.relies_on(&servers.addresses)) {
+        if options.dns.as_ref().is_some_and(|servers| memory.uses_servers(&servers.addresses)) {
             memory.store(self.address, reverse, certainty, lifetimes, Instant::now());
         }
     }
@@ -241,7 +240,7 @@ impl PendingLookup {
 
 impl Drop for PendingLookup {
     fn drop(&mut self) {
-        lock(&self.memory).asked(self.address);
+        lock(&self.memory).finish_lookup(self.address);
     }
 }
 
@@ -297,7 +296,7 @@ mod tests {
     fn proof(policy: &Policy, address: &str, is_relayed: bool, reverse: Option<Arc<Reverse>>) -> Proof {
         let identity = policy.identifier.by_token("Googlebot");
         let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
-        weighed(policy, &claim, SystemTime::now(), |_| reverse).proof
+        prove(policy, &claim, SystemTime::now(), |_| reverse).proof
     }
 
     #[test]
@@ -352,7 +351,7 @@ mod tests {
             let asked = |_| panic!("{private} was asked about");
             let identity = plain.identifier.by_token("Googlebot");
             let claim = Claim { identity: &identity, address: private.parse().ok(), is_relayed: false };
-            assert_eq!(weighed(&plain, &claim, SystemTime::now(), asked).proof, Proof::Unchecked);
+            assert_eq!(prove(&plain, &claim, SystemTime::now(), asked).proof, Proof::Unchecked);
         }
     }
 
@@ -367,7 +366,7 @@ mod tests {
         ] {
             let identity = policy.identifier.recognise(Some(header.as_bytes()));
             let claim = Claim { identity: &identity, address: "66.249.66.1".parse().ok(), is_relayed: false };
-            let proof = weighed(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
+            let proof = prove(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
             assert_eq!(proof.proof, Proof::Unchecked);
         }
     }

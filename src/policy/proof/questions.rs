@@ -23,7 +23,7 @@ pub struct QuestionCounts {
 }
 
 impl Questions {
-    pub(super) fn came_to(&self, reverse: &Reverse) {
+    pub(super) fn count_result(&self, reverse: &Reverse) {
         let counter = match reverse {
             Reverse::Names(_) => &self.answered,
             Reverse::Unknown => &self.failed,
@@ -31,7 +31,7 @@ impl Questions {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn leave(&self) {
+    pub(super) fn count_left(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -52,7 +52,7 @@ impl RangeList {
             move || Self::read(&path, previous.as_ref())
         };
         // What was fetched along with it lies beside it.
-        let read = reading::touching(path, work).map_err(|error| unreadable(path, &error));
+        let read = reading::with_timeout(path, work).map_err(|error| unreadable(path, &error));
         match read.and_then(|read| read) {
             Ok(Some(list)) => LoadedRanges::Good(list),
             Ok(None) => LoadedRanges::Absent,
@@ -87,25 +87,21 @@ impl RangeList {
     }
 
     /// How many networks it has.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.prefixes.len()
     }
 
     /// Whether it has none, which no list that was read without fault is.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
     }
 
     /// How old it is.
-    #[must_use]
     pub fn age(&self, now: SystemTime) -> Duration {
         now.duration_since(self.as_of).unwrap_or_default()
     }
 
     /// Whether it is young enough to accuse by: less than seven days old.
-    #[must_use]
     pub fn is_recent(&self, now: SystemTime) -> bool {
         now.duration_since(self.as_of).map_or_else(|ahead| ahead.duration() < SKEW, |age| age < RECENT)
     }

@@ -5,11 +5,10 @@
 //! none, so nothing is concluded from it.
 
 use crate::config::reading;
+use crate::record::{beside, digest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
@@ -20,36 +19,22 @@ pub(super) struct Receipt {
 
 impl Receipt {
     pub(super) fn new(bytes: &[u8], etag: Option<String>, last_modified: Option<String>) -> Self {
-        Self { sha256: digest(bytes), etag, last_modified }
+        Self { sha256: digest(bytes).into(), etag, last_modified }
     }
 
     /// The receipt of the list at `path`, if there is one and `bytes` are those it was written for.
     pub(super) fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
-        let (mut file, _) = reading::open(&beside(path)).ok()?;
+        let (mut file, _) = reading::open(&beside(path, ".receipt")).ok()?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).ok()?;
         let receipt: Self = serde_json::from_slice(&text).ok()?;
-        (receipt.sha256 == digest(bytes)).then_some(receipt)
+        (*receipt.sha256 == *digest(bytes)).then_some(receipt)
     }
 
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
-        super::refresh::replace(&beside(path), &text)
+        super::refresh::replace(&beside(path, ".receipt"), &text)
     }
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".receipt");
-    PathBuf::from(name)
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

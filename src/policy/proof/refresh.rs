@@ -11,7 +11,7 @@ use super::shrunken;
 use crate::config::ranges::{self, file_name};
 use crate::config::{Config, MOST_BYTES, reading};
 use crate::identify::Catalogue;
-use crate::record::make_folder;
+use crate::record::{beside, make_folder};
 use http::header::{self, HeaderName};
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -200,9 +200,7 @@ fn touch(path: &Path) -> Result<(), String> {
 
 /// Puts `bytes` at `path` in one step: whoever reads it sees the old file or the new one, whole.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = PathBuf::from(beside);
+    let beside = beside(path, &format!(".{}.new", std::process::id()));
     let written = File::create(&beside).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()

@@ -5,9 +5,10 @@
 //! lines: a publisher that joins networks to larger ones loses nothing.
 
 use super::refresh::replace;
+use crate::record::beside;
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Lists of fewer networks change as a whole when their publisher moves house.
 const LEAST: usize = 8;
@@ -19,7 +20,7 @@ pub(super) fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Netwo
         return None;
     }
     let lost = format!("only {kept} of {} ranges are left in it", old.len());
-    let aside = beside(path);
+    let aside = beside(path, ".shrunken");
     Some(match replace(&aside, bytes) {
         Ok(()) => format!("{lost}: kept aside in {}; move it into place if that is right", aside.display()),
         Err(error) => format!("{lost}, and it cannot be kept aside: {error}"),
@@ -30,12 +31,6 @@ pub(super) fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Netwo
 fn kept(old: &[Network], new: &[Network]) -> usize {
     let new = Prefixes::new(new.iter().copied());
     old.iter().filter(|network| new.contains(network.address())).count()
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".shrunken");
-    PathBuf::from(name)
 }
 
 #[cfg(test)]

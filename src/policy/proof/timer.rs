@@ -38,8 +38,8 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
         while let Some(reloader) = reloader.upgrade() {
             let policy = reloader.current();
             drop(reloader);
-            reminder.look(&policy, SystemTime::now());
-            timer.look(&policy, Instant::now());
+            reminder.remind(&policy, SystemTime::now());
+            timer.check(&policy, Instant::now());
             drop(policy);
             std::thread::sleep(LOOK);
         }
@@ -60,7 +60,7 @@ struct Timer {
 
 impl Timer {
     /// Does what is due at `at`.
-    fn look(&mut self, policy: &Policy, at: Instant) {
+    fn check(&mut self, policy: &Policy, at: Instant) {
         let now = SystemTime::now();
         if let Some(every) = policy.config.verify.refresh {
             self.look_for_keys(policy, every.min(KEY_LIFE), at);
@@ -240,7 +240,7 @@ mod tests {
         for half_hours in 0..=80 {
             mirror.is_well.store(half_hours >= 30, Ordering::SeqCst);
             let before = mirror.asked.load(Ordering::SeqCst);
-            timer.look(&policy, start + half_hours * FIRST_RETRY / 2);
+            timer.check(&policy, start + half_hours * FIRST_RETRY / 2);
             if mirror.asked.load(Ordering::SeqCst) > before {
                 asked.push(half_hours / 2);
             }

@@ -101,7 +101,7 @@ impl Folders {
 
 fn inode(folder: &Path) -> Option<FolderId> {
     let owned = folder.to_owned();
-    let metadata = reading::touching(folder, move || std::fs::metadata(owned)).ok()?.ok()?;
+    let metadata = reading::with_timeout(folder, move || std::fs::metadata(owned)).ok()?.ok()?;
     Some((metadata.dev(), metadata.ino()))
 }
 

@@ -167,7 +167,7 @@ impl LedgerEntry {
 
     /// The same as `clock` tells it. A process that begins a ledger anew beside another one that lives has a clock of its
     /// own; what they have in common is for how long the machine has been up in `boot`.
-    pub(super) fn by(mut self, clock: NoticeClock, boot: &str) -> Self {
+    pub(super) fn with_clock(mut self, clock: NoticeClock, boot: &str) -> Self {
         if *self.boot != *boot || self.uptime == 0 {
             return self;
         }

@@ -4,7 +4,7 @@ use super::clock::{self, NoticeClock, uptime};
 use super::compaction::{compacted, open_processes};
 use super::entry::{LedgerChange, LedgerDamage, LedgerEntry, VERSION_0_1, whole_micros};
 use super::place::{locked, options};
-use super::presence::{self, GoneProcess, ProcessPresence, absent};
+use super::presence::{self, GoneProcess, ProcessPresence, find_gone};
 use super::{LedgerError, LedgerMemory, LedgerNews};
 use crate::record::files::{FileId, beside, inode, sync_folder_of};
 use std::collections::HashSet;
@@ -77,16 +77,16 @@ impl Ledger {
             compacted: 0,
             keep,
         };
-        let mut entries = ledger.found(memory)?;
+        let mut entries = ledger.recover(memory)?;
         // Version 0.1 has served since this ledger was written, and nobody knows what.
         let was_rolled_back = matches!(memory, LedgerMemory::Seeds(_)) && ledger.last > 0;
         let memory = &if was_rolled_back { LedgerMemory::Entry(ledger.last) } else { memory.clone() };
         ledger.set_clock(&entries);
-        entries = ledger.by_own_clock(entries);
+        entries = ledger.with_own_clock(entries);
         if entries.is_empty() {
             entries = ledger.begin(memory)?;
         }
-        let ended: Vec<LedgerChange> = ledger.ended(&entries).collect();
+        let ended: Vec<LedgerChange> = ledger.stopped_processes(&entries).collect();
         entries.extend(ledger.write(ended)?);
         // What there is to leave out can wait.
         let _ = ledger.compact();
@@ -111,8 +111,8 @@ impl Ledger {
     }
 
     /// Whether another process of the folder is alive.
-    pub fn has_company(&self) -> bool {
-        presence::has_company(&self.path, &self.process)
+    pub fn has_other_processes(&self) -> bool {
+        presence::has_other_processes(&self.path, &self.process)
     }
 
     /// Has the next look find all entries again.
@@ -150,7 +150,7 @@ impl Ledger {
     ///
     /// # Errors
     /// When it cannot be read or written.
-    pub fn look(&mut self, others: &[Box<str>]) -> Result<LedgerNews, LedgerError> {
+    pub fn refresh(&mut self, others: &[Box<str>]) -> Result<LedgerNews, LedgerError> {
         if others.is_empty() && self.is_as_read() {
             return Ok(LedgerNews::default());
         }
@@ -161,7 +161,7 @@ impl Ledger {
                 let is_noted = |entry: &LedgerEntry| {
                     matches!(&entry.change, LedgerChange::Stopped { who: stopped } if stopped == who)
                 };
-                if let Some(gone) = absent(&ledger.path, who)
+                if let Some(gone) = find_gone(&ledger.path, who)
                     && !news.entries.iter().any(is_noted)
                 {
                     gone.clear();
@@ -187,7 +187,7 @@ impl Ledger {
         let who = self.process.clone();
         // Without this entry the next process finds out by the lock.
         if self.append(vec![LedgerChange::Stopped { who }]).is_ok() {
-            self.presence.end();
+            self.presence.remove();
         }
     }
 
@@ -207,7 +207,7 @@ impl Ledger {
     }
 
     /// The entries at the start; none where there is no ledger, or none that can be relied on.
-    fn found(&mut self, memory: &LedgerMemory) -> io::Result<Vec<LedgerEntry>> {
+    fn recover(&mut self, memory: &LedgerMemory) -> io::Result<Vec<LedgerEntry>> {
         let (entries, damage) = self.read()?;
         let remembered = match memory {
             LedgerMemory::Entry(sequence) => Some(*sequence),
@@ -247,11 +247,11 @@ impl Ledger {
             return Ok(LedgerNews { entries, is_all: true });
         }
         self.drop_cut_line(damage)?;
-        Ok(LedgerNews { entries: self.by_own_clock(entries), is_all })
+        Ok(LedgerNews { entries: self.with_own_clock(entries), is_all })
     }
 
-    fn by_own_clock(&self, entries: impl IntoIterator<Item = LedgerEntry>) -> Vec<LedgerEntry> {
-        entries.into_iter().map(|entry| entry.by(self.clock, &self.boot)).collect()
+    fn with_own_clock(&self, entries: impl IntoIterator<Item = LedgerEntry>) -> Vec<LedgerEntry> {
+        entries.into_iter().map(|entry| entry.with_clock(self.clock, &self.boot)).collect()
     }
 
     fn read(&mut self) -> io::Result<(Vec<LedgerEntry>, Option<LedgerDamage>)> {
@@ -280,7 +280,7 @@ impl Ledger {
         self.clock = of_this_boot.map_or_else(
             || {
                 let noted = entries.iter().map(|entry| &entry.process).collect::<HashSet<_>>();
-                let noted = noted.into_iter().filter_map(|who| absent(&self.path, who));
+                let noted = noted.into_iter().filter_map(|who| find_gone(&self.path, who));
                 let noted = noted.map(|gone| gone.last_time());
                 let last = entries.iter().map(LedgerEntry::at).chain(noted).max().unwrap_or_default();
                 NoticeClock::going_on_from(last)
@@ -312,7 +312,7 @@ impl Ledger {
             entry.process = VERSION_0_1.into();
             entries.push(entry.as_of(seed.sequence, now.before(seed.ago), seed.time));
         }
-        self.put(&entries)?;
+        self.append_entries(&entries)?;
         sync_folder_of(&self.path)?;
         Ok(entries)
     }
@@ -325,11 +325,11 @@ impl Ledger {
         let first = self.last + 1;
         let entries: Vec<LedgerEntry> =
             (first..).zip(changes).map(|(sequence, change)| self.entry(sequence, change)).collect();
-        self.put(&entries)?;
+        self.append_entries(&entries)?;
         Ok(entries)
     }
 
-    fn put(&mut self, entries: &[LedgerEntry]) -> io::Result<()> {
+    fn append_entries(&mut self, entries: &[LedgerEntry]) -> io::Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -343,10 +343,13 @@ impl Ledger {
     }
 
     /// Processes that served something, and are gone without a word.
-    fn ended<'a>(&'a self, entries: &'a [LedgerEntry]) -> impl Iterator<Item = LedgerChange> + 'a {
+    fn stopped_processes<'a>(
+        &'a self,
+        entries: &'a [LedgerEntry],
+    ) -> impl Iterator<Item = LedgerChange> + 'a {
         let open = open_processes(entries).into_iter();
         open.filter(|who| **who != *self.process).filter_map(|who| {
-            let gone: GoneProcess = absent(&self.path, &who)?;
+            let gone: GoneProcess = find_gone(&self.path, &who)?;
             gone.clear();
             Some(LedgerChange::Stopped { who })
         })
@@ -361,7 +364,7 @@ impl Ledger {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let entries = self.by_own_clock(lines.filter_map(LedgerEntry::parse));
+        let entries = self.with_own_clock(lines.filter_map(LedgerEntry::parse));
         let kept = compacted(&entries, self.clock.now().before(self.keep));
         let lines: String = kept.iter().map(LedgerEntry::line).collect::<Result<_, _>>()?;
         let next = beside(&self.path, ".new");

@@ -34,7 +34,7 @@ impl ProcessPresence {
 
 impl ProcessPresence {
     /// The process serves nothing any more.
-    pub(super) fn end(self) {
+    pub(super) fn remove(self) {
         // Without the lock it says the same.
         let _ = std::fs::remove_file(&self.path);
     }
@@ -60,7 +60,7 @@ impl GoneProcess {
 }
 
 /// The process, where it is gone. What cannot be told is alive: its versions go on to excuse.
-pub(super) fn absent(ledger: &Path, process: &str) -> Option<GoneProcess> {
+pub(super) fn find_gone(ledger: &Path, process: &str) -> Option<GoneProcess> {
     let path = beside(ledger, &format!(".{process}"));
     match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(GoneProcess(path)),
@@ -73,7 +73,7 @@ pub(super) fn absent(ledger: &Path, process: &str) -> Option<GoneProcess> {
 }
 
 /// Whether another process than `own` is alive, whatever the ledger says of it.
-pub(super) fn has_company(ledger: &Path, own: &str) -> bool {
+pub(super) fn has_other_processes(ledger: &Path, own: &str) -> bool {
     let (Some(folder), Some(name)) = (ledger.parent(), ledger.file_name().and_then(|name| name.to_str()))
     else {
         return false;
@@ -81,7 +81,7 @@ pub(super) fn has_company(ledger: &Path, own: &str) -> bool {
     let is_alive = |entry: std::fs::DirEntry| {
         let file = entry.file_name();
         let process = file.to_str()?.strip_prefix(name)?.strip_prefix('.').filter(|who| *who != own)?;
-        absent(ledger, process).is_none().then_some(())
+        find_gone(ledger, process).is_none().then_some(())
     };
     std::fs::read_dir(folder).is_ok_and(|entries| entries.flatten().find_map(is_alive).is_some())
 }
@@ -94,19 +94,19 @@ mod tests {
     fn who_holds_its_lock_is_alive() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = folder.path().join("ledger");
-        assert!(absent(&ledger, "1").is_some(), "it was never there");
+        assert!(find_gone(&ledger, "1").is_some(), "it was never there");
         let presence = ProcessPresence::new(&ledger, "1").unwrap();
         let noted = NoticeTime(Duration::from_micros(12_345));
         presence.note(noted).unwrap();
-        assert!(absent(&ledger, "1").is_none());
-        assert!(has_company(&ledger, "2") && !has_company(&ledger, "1"));
+        assert!(find_gone(&ledger, "1").is_none());
+        assert!(has_other_processes(&ledger, "2") && !has_other_processes(&ledger, "1"));
         drop(presence);
-        assert!(!has_company(&ledger, "2"), "what it left is no process");
-        let gone = absent(&ledger, "1").unwrap();
+        assert!(!has_other_processes(&ledger, "2"), "what it left is no process");
+        let gone = find_gone(&ledger, "1").unwrap();
         assert_eq!(gone.last_time(), noted);
         gone.clear();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        ProcessPresence::new(&ledger, "2").unwrap().end();
+        ProcessPresence::new(&ledger, "2").unwrap().remove();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

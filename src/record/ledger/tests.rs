@@ -62,10 +62,10 @@ fn a_process_that_was_killed_is_noted_as_ended_and_a_living_one_is_not() {
     let (mut alive, _) = place.open(&LedgerMemory::Nothing);
     alive.append(serving("*", b"b")).unwrap();
     let others = [killed.process().into()];
-    assert!(alive.look(&others).unwrap().entries.is_empty());
+    assert!(alive.refresh(&others).unwrap().entries.is_empty());
     let who: Box<str> = killed.process().into();
     drop(killed);
-    let news = alive.look(&others).unwrap();
+    let news = alive.refresh(&others).unwrap();
     assert_eq!(changes(&news), [&LedgerChange::Stopped { who }]);
     let (_, news) = place.open(&LedgerMemory::Nothing);
     let stopped = changes(&news).into_iter().filter(|change| matches!(change, LedgerChange::Stopped { .. }));
@@ -82,7 +82,7 @@ fn two_processes_see_what_each_other_writes() {
     let news = other.append(serving("*", b"b")).unwrap();
     assert!(!news.is_all);
     assert_eq!(news.entries.len(), 4);
-    assert_eq!(one.look(&[]).unwrap().entries.len(), 2);
+    assert_eq!(one.refresh(&[]).unwrap().entries.len(), 2);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn processes_whose_clocks_differ_agree_on_when_something_was() {
         let now = ledger.clock().now();
         now.since(at).max(at.since(now)) < Duration::from_secs(60)
     };
-    let news = old.look(&[]).unwrap();
+    let news = old.refresh(&[]).unwrap();
     assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &old)), "{news:?}");
     let Some(LedgerChange::Before { hosts }) = news.entries.last().map(|entry| &entry.change) else {
         panic!("{news:?}")
@@ -182,7 +182,7 @@ fn what_is_begun_after_a_loss_comes_after_entries_that_nobody_had_seen() {
     }
     let seen_by_nobody_else = other.last();
     std::fs::remove_file(place.path()).unwrap();
-    let news = one.look(&[]).unwrap();
+    let news = one.refresh(&[]).unwrap();
     assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: true }]);
     assert!(news.entries[0].sequence > seen_by_nobody_else, "{news:?}");
 }

@@ -39,7 +39,7 @@ struct ClockMark {
 
 impl ClockMark {
     /// The mark `elapsed` later; `None` where that is not known, after another boot.
-    fn go_on(self, elapsed: Option<i64>, wall: i64) -> Self {
+    fn advance(self, elapsed: Option<i64>, wall: i64) -> Self {
         let step = if elapsed.is_some() { STEP } else { STEP_ACROSS_BOOTS };
         let elapsed = elapsed.unwrap_or_default();
         let time = self.time.saturating_add(elapsed);
@@ -89,7 +89,7 @@ impl StoreClock {
         is_due: bool,
     ) -> Result<i64, StoreError> {
         let going_on =
-            |(mark, then): (ClockMark, i64)| (mark, mark.go_on(Some(uptime.saturating_sub(then)), wall));
+            |(mark, then): (ClockMark, i64)| (mark, mark.advance(Some(uptime.saturating_sub(then)), wall));
         let known =
             self.mark.map(going_on).filter(|(old, next)| !is_due && old.is_doubted() == next.is_doubted());
         let mark = if let Some((_, next)) = known {
@@ -117,7 +117,7 @@ impl StoreClock {
         };
         // An uptime that is less than it was is of another boot, whatever that is called.
         let elapsed = then.map(|then| uptime.saturating_sub(then)).filter(|elapsed| *elapsed >= 0);
-        let mark = mark.go_on(elapsed, wall);
+        let mark = mark.advance(elapsed, wall);
         database.run(
             "INSERT INTO clock (id, boot, uptime, time, ahead, waited) VALUES (1, ?1, ?2, ?3, ?4, ?5)
              ON CONFLICT DO UPDATE SET boot = ?1, uptime = ?2, time = ?3, ahead = ?4, waited = ?5",

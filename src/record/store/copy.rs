@@ -7,6 +7,7 @@ use super::database::Database as _;
 use super::error::{StoreError, StoreErrorKind};
 use super::schema;
 use super::sqlite::Sqlite;
+use crate::record::files::beside;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -23,9 +24,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<u64, StoreError> {
             format!("{}: there is something already; name a file that does not exist", to.display());
         return Err(StoreError::new(StoreErrorKind::Io, message));
     }
-    let mut part = to.as_os_str().to_owned();
-    part.push(".part");
-    let part = Path::new(&part);
+    let part = &beside(to, ".part");
     let copied = write(from, part).and_then(|bytes| {
         File::open(part).and_then(|file| file.sync_all()).map_err(|error| refused(part, &error))?;
         fs::rename(part, to).map_err(|error| refused(to, &error))?;

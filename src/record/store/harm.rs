@@ -33,7 +33,7 @@ pub(in crate::record) enum StoreDamage {
 
 impl StoreDamage {
     /// What an operator is told once a store is open again, unless the old one is told to be set aside.
-    pub(super) const fn told(self, is_new: bool) -> Option<&'static str> {
+    pub(super) const fn message(self, is_new: bool) -> Option<&'static str> {
         match self {
             Self::Gone if is_new => Some(
                 "the store was removed or moved away while it was open: reports no longer know what it held; a new one \

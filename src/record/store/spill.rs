@@ -12,7 +12,7 @@ pub(super) use left::{Other, SpillFile, SpillReader, UnreadableSpill, others};
 
 use crate::record::files::{beside, inode, inode_at, sync_folder_of};
 use crate::record::tally::CountBatch;
-use form::{AccountLine, BatchLine, Detail, ProcessLine, SpillLine};
+use form::{BatchLine, Detail, ProcessLine, SpillLine};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -105,7 +105,7 @@ impl Spill {
     }
 
     /// The process has written all that it counted, and counts no more.
-    pub(super) fn end(self) {
+    pub(super) fn remove(self) {
         // One that stays says that nothing is missing, too: the store knows that the process ended cleanly.
         let _ = std::fs::remove_file(&self.path);
     }
@@ -130,7 +130,7 @@ fn write(
     for (sequence, batch) in batches {
         SpillLine::Batch(BatchLine::of(batch, *sequence, detail)).write(&mut to)?;
         for (subject, account) in &batch.accounts {
-            SpillLine::Account(Box::new(AccountLine::of(subject, account, detail))).write(&mut to)?;
+            SpillLine::of_account(subject, account, detail).write(&mut to)?;
         }
     }
     let mut to = to.into_inner().map_err(io::IntoInnerError::into_error)?;

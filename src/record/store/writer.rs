@@ -147,7 +147,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
     }
 
     /// Takes what was counted and writes it, if that can be written now.
-    pub(in crate::record) fn turn(&mut self, tally: &Tally) {
+    pub(in crate::record) fn write_turn(&mut self, tally: &Tally) {
         let now = micros(SystemTime::now());
         self.next.merge(tally.take());
         self.taken = now;
@@ -156,9 +156,9 @@ impl<S: DatabaseSource> StoreWriter<S> {
             Ok(()) => self.recover(),
             Err(error) => self.fail(error),
         }
-        self.keep_waiting(written.is_ok());
+        self.spill_waiting(written.is_ok());
         if written.is_ok()
-            && let Err(error) = self.keep_house().and_then(|()| self.keep_outbox(false))
+            && let Err(error) = self.run_housekeeping().and_then(|()| self.keep_outbox(false))
         {
             self.fail(&error);
         }
@@ -168,7 +168,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
     /// Writes the batch that waits, and then the one that has come together meanwhile.
     fn write_all(&mut self) -> Result<(), StoreError> {
         self.open()?;
-        self.take_up()?;
+        self.take_over_spills()?;
         while self.freeze() {
             let (Some(database), Some(batch)) = (&mut self.database, &self.frozen) else { return Ok(()) };
             let id = BatchId { process: &self.process, sequence: self.sequence };
@@ -184,7 +184,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         if self.frozen.is_none() && !self.next.is_empty() {
             self.sequence += 1;
             let mut batch = self.next.take();
-            self.strangers.weigh(&mut batch);
+            self.strangers.mark_deserving(&mut batch);
             self.frozen = Some(batch);
             self.frozen_at = self.taken;
         }
@@ -192,7 +192,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
     }
 
     /// Folds and removes for a moment, if there is anything to fold or remove.
-    fn keep_house(&mut self) -> Result<(), StoreError> {
+    fn run_housekeeping(&mut self) -> Result<(), StoreError> {
         let Some(database) = &mut self.database else { return Ok(()) };
         let keep = self.options.keep();
         let begun = Instant::now();
@@ -247,7 +247,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
             }
             due = Instant::now() + INTERVAL;
             // The hook reports the panic. The batch is kept, and the database opened anew.
-            if catch_unwind(AssertUnwindSafe(|| self.turn(tally))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| self.write_turn(tally))).is_err() {
                 let error = StoreError::new(StoreErrorKind::Other, "a fault of the writer, please report it");
                 self.fail(&error);
             }

@@ -2,13 +2,16 @@
 
 use super::decision::CountedDecision;
 use super::instant::{DAY, HOUR, start_of};
-use super::room::{BatchRoom, Sizes};
+use super::room::{BatchLimits, BatchRoom};
 use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
+use crate::record::pairs::{self, raw_keys};
 use crate::record::store::OTHER_PATHS;
+use crate::record::word;
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 
 /// Longer targets, in bytes, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
@@ -21,14 +24,16 @@ pub(super) const SAMPLES_PER_DECISION: u8 = 4;
 pub(in crate::record) type Map<K, V> = HashMap<K, V>;
 
 /// A period of roll-ups: its length and its start, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct RollUpPeriod {
     pub(in crate::record) span: i64,
     pub(in crate::record) start: i64,
 }
 
 /// How often a target was asked for, by what became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct PathCounts {
     /// Plainly allowed.
     pub allowed: u64,
@@ -83,10 +88,13 @@ impl PathCounts {
 pub(in crate::record) type PathDays = Vec<(i64, PathCounts)>;
 
 /// Which read of a version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct ReadKey {
+    #[serde(with = "word")]
     pub(in crate::record) version: VersionId,
     /// What it said.
+    #[serde(with = "word")]
     pub(in crate::record) rules: RulesId,
     /// When the version came into force, in microseconds.
     pub(in crate::record) in_force: i64,
@@ -104,7 +112,8 @@ impl ReadKey {
 }
 
 /// First and last instant, in microseconds, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct SeenInstants {
     pub(in crate::record) first: i64,
     pub(in crate::record) last: i64,
@@ -120,7 +129,8 @@ impl SeenInstants {
 }
 
 /// When and how often a reader read a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct SeenRead {
     pub(in crate::record) seen: SeenInstants,
     /// When it first did, in microseconds on the clock that notice runs by.
@@ -128,19 +138,22 @@ pub(in crate::record) struct SeenRead {
 }
 
 /// An event in full.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct KeptEvent {
     pub(in crate::record) decision: CountedDecision,
     pub(in crate::record) at: i64,
     /// Its line of the journal: JSON.
-    pub(in crate::record) line: Box<[u8]>,
+    pub(in crate::record) line: Box<str>,
     /// Where it came from, as far as that may be kept.
     pub(in crate::record) network: NetworkId,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct Uses {
     pub(in crate::record) periods: Vec<(RollUpPeriod, u64)>,
+    #[serde(skip)]
     pub(super) sampled: SampledEvents,
 }
 
@@ -195,28 +208,33 @@ impl FirstNetworks {
 }
 
 /// All that is known of one subject.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct SubjectCounts {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
     /// Where a name came from that is not known.
+    #[serde(skip)]
     pub(super) networks: FirstNetworks,
     /// Whether such a name deserves a place of its own.
     pub(in crate::record) is_deserving: bool,
     /// By day: first and last seen. A day or two, but where the store has long been broken.
     pub(in crate::record) presence: Vec<(i64, SeenInstants)>,
+    #[serde(with = "pairs")]
     pub(in crate::record) decisions: Map<CountedDecision, Uses>,
     /// By target, raw bytes.
+    #[serde(with = "raw_keys")]
     pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
     pub(in crate::record) events: Vec<KeptEvent>,
+    #[serde(with = "pairs")]
     pub(in crate::record) reads: Map<ReadKey, SeenRead>,
 }
 
 impl SubjectCounts {
     /// Notes when the subject was there; `count` is not used.
-    pub(super) fn see(&mut self, seen: SeenInstants) {
+    pub(super) fn note_presence(&mut self, seen: SeenInstants) {
         let day = start_of(seen.first, DAY);
         match self.presence.iter_mut().find(|(known, _)| *known == day) {
             Some((_, known)) => known.add(seen),
@@ -252,8 +270,21 @@ impl SubjectCounts {
     }
 
     /// How much room it takes in a batch.
-    pub(super) fn sizes(&self) -> Sizes {
-        Sizes {
+    /// The same with its targets as one, and without events.
+    pub(in crate::record) fn without_details(&self) -> Self {
+        Self {
+            is_known: self.is_known,
+            is_deserving: self.is_deserving,
+            presence: self.presence.clone(),
+            decisions: self.decisions.clone(),
+            reads: self.reads.clone(),
+            other_paths: self.paths.values().chain([&self.other_paths]).flatten().copied().collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn sizes(&self) -> BatchLimits {
+        BatchLimits {
             rollups: self.decisions.values().map(|uses| uses.periods.len()).sum(),
             paths: self.paths.len(),
             strangers: usize::from(!self.is_known),

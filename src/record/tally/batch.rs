@@ -9,18 +9,22 @@ use super::account::{
 };
 use super::decision::DecisionRef;
 use super::instant::{DAY, HOUR, MINUTE, start_of};
-use super::room::{BatchLimits, BatchRoom, Losses, Sizes};
+use super::room::{BatchLimits, BatchRoom, Losses};
 use super::subject::{CountSubject, SubjectRef};
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
+use crate::record::pairs::raw;
 use crate::record::unseen::{LOST, Unseen};
 use hashbrown::hash_map::EntryRef;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A version that came into force at a site, or was in force there; without bytes for a site without a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub(in crate::record) struct InForce {
     pub(in crate::record) site: Box<str>,
+    #[serde(with = "raw")]
     pub(in crate::record) bytes: Option<Arc<[u8]>>,
     pub(in crate::record) since: i64,
     /// 0 while it is.
@@ -95,7 +99,7 @@ impl CountBatch {
     pub(in crate::record) fn count(&mut self, entry: &CountedRequest<'_>) -> bool {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
-        account.see(SeenInstants { first: entry.at, last: entry.at, count: 1 });
+        account.note_presence(SeenInstants { first: entry.at, last: entry.at, count: 1 });
         if !entry.is_known {
             account.networks.add(entry.network);
         }
@@ -131,7 +135,7 @@ impl CountBatch {
     ) {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, subject, is_known);
-        account.see(read.seen);
+        account.note_presence(read.seen);
         if !account.add_read(key, read, room) {
             self.lose_reads(subject.site, read.seen);
         }
@@ -167,7 +171,7 @@ impl CountBatch {
         self.unseen.extend(other.unseen);
         self.ledger_entry = self.ledger_entry.max(other.ledger_entry);
         other.versions.into_iter().for_each(|version| self.in_force(version));
-        let accounts = Sizes { robots: 0, ..other.room.sizes };
+        let accounts = BatchLimits { robots: 0, ..other.room.sizes };
         let is_table_of_use =
             self.accounts.is_empty() && self.accounts.capacity() < other.accounts.capacity();
         if is_table_of_use && self.room.take(accounts) {
@@ -203,7 +207,7 @@ impl CountBatch {
         let is_known = theirs.is_known;
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
-        theirs.presence.into_iter().for_each(|(_, seen)| ours.see(seen));
+        theirs.presence.into_iter().for_each(|(_, seen)| ours.note_presence(seen));
         theirs.networks.both().into_iter().for_each(|network| ours.networks.add(network));
         for (decision, uses) in theirs.decisions {
             let known = ours.decisions.entry(decision).or_default();

@@ -1,7 +1,7 @@
 //! How much may wait in memory, how much does, and what found no room.
 
-/// How much a batch may hold.
-#[derive(Clone, Copy, Debug)]
+/// How much a batch may hold, or holds.
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::record) struct BatchLimits {
     /// Roll-ups by minute; beyond it they are kept by hour, and beyond twice as many not at all.
     pub(in crate::record) rollups: usize,
@@ -18,7 +18,7 @@ pub(in crate::record) struct BatchLimits {
 }
 
 /// What did not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Losses {
     /// Events, versions and targets that are missing; the requests are counted all the same.
     pub details_dropped: u64,
@@ -38,34 +38,23 @@ impl Losses {
     }
 }
 
-/// How much it holds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sizes {
-    pub(super) rollups: usize,
-    pub(super) paths: usize,
-    pub(super) strangers: usize,
-    pub(super) samples: usize,
-    pub(super) reads: usize,
-    pub(super) robots: usize,
-}
-
 /// The room of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchRoom {
     pub(super) bounds: BatchLimits,
-    pub(super) sizes: Sizes,
+    pub(super) sizes: BatchLimits,
     pub(super) losses: Losses,
 }
 
 impl BatchRoom {
     pub(super) fn new(bounds: BatchLimits) -> Self {
-        Self { bounds, sizes: Sizes::default(), losses: Losses::default() }
+        Self { bounds, sizes: BatchLimits::default(), losses: Losses::default() }
     }
 
     /// Takes room for all of `sizes`, or for none of it; `false` where there is too little.
-    pub(super) const fn take(&mut self, more: Sizes) -> bool {
+    pub(super) const fn take(&mut self, more: BatchLimits) -> bool {
         let (bounds, had) = (&self.bounds, self.sizes);
-        let all = Sizes {
+        let all = BatchLimits {
             rollups: had.rollups + more.rollups,
             paths: had.paths + more.paths,
             strangers: had.strangers + more.strangers,

@@ -56,7 +56,7 @@ pub(in crate::record) struct Strangers {
 
 impl Strangers {
     /// Marks the names of a batch that deserve a place. To be asked once for each batch.
-    pub(in crate::record) fn weigh(&mut self, batch: &mut CountBatch) {
+    pub(in crate::record) fn mark_deserving(&mut self, batch: &mut CountBatch) {
         for (subject, account) in batch.accounts.iter_mut().filter(|(_, account)| !account.is_known) {
             if let Some((name, (first, last))) = subject.crawler.as_deref().zip(account.first_and_last()) {
                 account.is_deserving = self.is_deserving(name, account.networks, first, last);

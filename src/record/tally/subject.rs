@@ -1,24 +1,30 @@
 //! Who a count is for: a crawler as one site knows it, with what supports its name.
 
 use crate::identify::{Basis, ClientKind, Identity, Proof, Purpose};
+use crate::record::word;
 use hashbrown::Equivalent;
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// The name that stands for all names beyond the first 1,000 strangers of a day.
 pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
 /// Who a count is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct CountSubject {
     /// The site.
     pub site: Box<str>,
     /// The kind of client.
+    #[serde(with = "word")]
     pub client: ClientKind,
     /// The crawler's name; `None` for a client that gives none.
     pub crawler: Option<Box<str>>,
     /// What it fetches for, where the catalogue knows.
+    #[serde(with = "word::optional")]
     pub purpose: Option<Purpose>,
     /// What supported its name at the time.
+    #[serde(with = "word")]
     pub proof: Proof,
 }
 

@@ -151,7 +151,7 @@ pub fn page_of_series(
 ) -> Result<String, PageError> {
     let course = ViolationTimeline::of_series(series, report, STRETCHES, COLOURS - 1);
     let mut page = Page::new(question, report, &course, frame);
-    page.caveats.splice(0..0, notes.iter().map(|note| whole(note)));
+    page.caveats.splice(0..0, notes.iter().map(|note| as_sentence(note)));
     Ok(page.render()?)
 }
 
@@ -191,7 +191,7 @@ impl<'a> Page<'a> {
             from: moment(report.from),
             to: moment(report.to),
             totals: totals(&summary, report.is_hypothetical()),
-            caveats: summary.caveats.iter().map(|caveat| whole(caveat)).collect(),
+            caveats: summary.caveats.iter().map(|caveat| as_sentence(caveat)).collect(),
             course: CourseChart::of(course),
             shares: chart::shares(report),
             heat: Heat::of(report),
@@ -248,7 +248,7 @@ fn scope(question: &ReportQuestion) -> Option<String> {
 }
 
 /// A sentence of a list as it stands alone.
-fn whole(sentence: &str) -> String {
+fn as_sentence(sentence: &str) -> String {
     let end = if sentence.ends_with('.') { "" } else { "." };
     capitalised(sentence) + end
 }

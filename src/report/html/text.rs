@@ -33,15 +33,15 @@ pub(super) fn sentence(text: &str) -> String {
 fn cut(text: &str, longest: usize) -> String {
     let count = text.chars().count();
     if count <= longest {
-        return spelt_out(text.chars());
+        return escape_marks(text.chars());
     }
-    let head = spelt_out(text.chars().take(longest - TAIL));
-    let tail = spelt_out(text.chars().skip(count - TAIL));
+    let head = escape_marks(text.chars().take(longest - TAIL));
+    let tail = escape_marks(text.chars().skip(count - TAIL));
     let left = u64::try_from(count - longest).unwrap_or(u64::MAX);
     format!("{head} … {} more … {tail}", grouped(left))
 }
 
-fn spelt_out(symbols: impl Iterator<Item = char>) -> String {
+fn escape_marks(symbols: impl Iterator<Item = char>) -> String {
     let (mut shown, mut marks) = (String::new(), 0);
     for symbol in symbols {
         marks = if is_mark(symbol) { marks + 1 } else { 0 };

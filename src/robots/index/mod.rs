@@ -138,7 +138,12 @@ impl Index {
     }
 
     /// The better of `best` and the best of the rules that searches with `target` put off.
-    pub(super) fn settle(&self, texts: Texts<'_>, target: &ComparableTarget<'_>, best: Choice) -> Choice {
+    pub(super) fn decide_deferred(
+        &self,
+        texts: Texts<'_>,
+        target: &ComparableTarget<'_>,
+        best: Choice,
+    ) -> Choice {
         if !target.is_spent() {
             return best;
         }

@@ -2,9 +2,8 @@
 
 use super::letter::{line, prose};
 use crate::ctl::output::Output;
-use crate::record::timestamp;
+use crate::record::{hexadecimal, timestamp};
 use crate::report::{CaseVersion, CrawlerCase, ReadOf, ReportEntry, grouped};
-use std::fmt::Write as _;
 use std::io;
 
 pub(super) fn write(case: &CrawlerCase, entry: &ReportEntry, output: &mut Output<'_>) -> io::Result<()> {
@@ -56,10 +55,5 @@ fn times(version: &CaseVersion, output: &mut Output<'_>) -> io::Result<()> {
         line(format!("{name} from {}, {until}", timestamp(period.from)), output)?;
     }
     let Some(digest) = version.sha256 else { return Ok(()) };
-    let mut text = "    SHA-256 ".to_owned();
-    for byte in digest {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    line(text, output)
+    line(format!("    SHA-256 {}", hexadecimal(&digest)), output)
 }

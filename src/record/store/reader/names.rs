@@ -43,8 +43,8 @@ pub(super) fn subject(words: &[&str]) -> Option<CountSubject> {
     Some(CountSubject {
         site: site.into(),
         client: client.parse().ok()?,
-        crawler: optional(crawler).map(Into::into),
-        purpose: optional(purpose).map(str::parse).transpose().ok()?,
+        crawler: non_empty(crawler).map(Into::into),
+        purpose: non_empty(purpose).map(str::parse).transpose().ok()?,
         proof: proof.parse().ok()?,
     })
 }
@@ -54,15 +54,15 @@ fn decision(words: &[&str]) -> Option<CountedDecision> {
     Some(CountedDecision {
         kind: kind.parse().ok()?,
         action: action.parse().ok()?,
-        notice: optional(notice).map(str::parse).transpose().ok()?,
-        version: optional(version).map(str::parse).transpose().ok()?,
+        notice: non_empty(notice).map(str::parse).transpose().ok()?,
+        version: non_empty(version).map(str::parse).transpose().ok()?,
         group: words::group(tokens),
         line: line.parse().ok().filter(|line| *line > 0),
-        rule: optional(rule).map(Into::into),
+        rule: non_empty(rule).map(Into::into),
     })
 }
 
 /// Nothing is kept as an empty text.
-pub(super) fn optional(text: &str) -> Option<&str> {
+pub(super) fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }

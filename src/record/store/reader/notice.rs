@@ -1,6 +1,6 @@
 //! Versions and reads: what fair notice rests on (RFC 9309 §2.4).
 
-use super::names::optional;
+use super::names::non_empty;
 use super::{Filter, StoreReader, unsigned};
 use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
@@ -67,7 +67,7 @@ impl ReadTotal {
         Some(Self {
             subject: Arc::new(super::names::subject(subject)?),
             host: host.into(),
-            network: optional(network).map(Into::into),
+            network: non_empty(network).map(Into::into),
             version: version.parse().ok()?,
             rules: rules.parse().ok(),
             in_force: SystemTime::UNIX_EPOCH,
@@ -165,7 +165,7 @@ fn read(row: &Row<'_>, subject: &Arc<CountSubject>) -> Result<Option<ReadTotal>,
     Ok(Some(ReadTotal {
         subject: Arc::clone(subject),
         host: row.get_ref(3)?.as_str()?.into(),
-        network: optional(row.get_ref(4)?.as_str()?).map(Into::into),
+        network: non_empty(row.get_ref(4)?.as_str()?).map(Into::into),
         version,
         rules: row.get_ref(8)?.as_str()?.parse().ok(),
         in_force: instant(row.get(2)?),

@@ -164,10 +164,9 @@ fn kept(bytes: &[u8], process: &str) -> Result<SpillFile, UnreadableSpill> {
                 line.begin(&mut batch);
                 batches.push((sequence, batch));
             }
-            SpillLine::Account(line) => {
+            SpillLine::Account(subject, account) => {
                 let (_, batch) = batches.last_mut().ok_or(STRANGE)?;
-                let (subject, account) = line.into_account();
-                batch.accounts.insert(subject, account);
+                batch.accounts.insert(subject.into_owned(), account.into_owned());
             }
             SpillLine::Process(_) | SpillLine::Sha256(_) => return Err(STRANGE),
         }

@@ -45,7 +45,7 @@ fn batch() -> CountBatch {
         for (at, target) in (0..).step_by(70_000_000).zip(TARGETS.iter().cycle().take(9)) {
             tally.count(CountedRequest { subject, is_known: number != 1, decision, target, at, network });
         }
-        let line = b"{\"event\":\"violation\"}\n"[..].into();
+        let line = "{\"event\":\"violation\"}\n".into();
         let event = KeptEvent { decision: CountedDecision::from(&decision), at: 7, line, network };
         tally.keep(subject, number != 1, event);
         let key = ReadKey {

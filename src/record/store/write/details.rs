@@ -30,10 +30,10 @@ impl<D: Database> Writing<'_, D> {
         {
             return Ok(());
         }
-        let line = String::from_utf8_lossy(kept.line.trim_ascii_end());
+        let line = kept.line.trim_end();
         self.database.run(
             "INSERT INTO sample (subject, decision, time, event, network) VALUES (?1, ?2, ?3, ?4, ?5)",
-            &[subject, decision, Integer(kept.at), Text(&line), Integer(kept.network.number())],
+            &[subject, decision, Integer(kept.at), Text(line), Integer(kept.network.number())],
         )?;
         Ok(())
     }

@@ -17,7 +17,7 @@ const LAST_TRIES: Duration = Duration::from_secs(3);
 
 impl<S: DatabaseSource> StoreWriter<S> {
     /// Keeps what waits where a kill of the process cannot take it, or clears that away when nothing waits.
-    pub(super) fn keep_waiting(&mut self, is_written: bool) {
+    pub(super) fn spill_waiting(&mut self, is_written: bool) {
         let kept = if is_written {
             self.spill.clear(self.taken).and_then(|()| self.spill.mark(self.taken))
         } else if self.spill.is_due() {
@@ -49,32 +49,32 @@ impl<S: DatabaseSource> StoreWriter<S> {
     /// Writes the last counts, for a while; what is left then is kept beside the store.
     pub(super) fn end(mut self, tally: &Tally) {
         let deadline = Instant::now() + LAST_TRIES;
-        self.turn(tally);
-        while self.waits() && Instant::now() < deadline {
+        self.write_turn(tally);
+        while self.has_waiting() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(50));
-            self.turn(tally);
+            self.write_turn(tally);
         }
         // Where it fails, the next start seals it.
         let _ = self.keep_outbox(true);
-        let is_clean = !self.waits()
+        let is_clean = !self.has_waiting()
             && self.database.as_mut().is_some_and(|database| ends::clean(database, &self.process).is_ok());
         if !is_clean {
             let kept = self.spill_all(true);
-            self.tell_end(kept);
+            self.log_end(kept);
         }
         if let Some(database) = self.database.take() {
             self.source.close(database);
         }
         if is_clean {
-            self.spill.end();
+            self.spill.remove();
         }
     }
 
-    fn waits(&self) -> bool {
+    fn has_waiting(&self) -> bool {
         self.frozen.is_some() || !self.next.is_empty()
     }
 
-    fn tell_end(&self, kept: std::io::Result<()>) {
+    fn log_end(&self, kept: std::io::Result<()>) {
         let requests = self.frozen.as_ref().map_or(0, CountBatch::requests) + self.next.requests();
         let file = self.spill.path().display();
         match kept {
@@ -95,7 +95,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
 
     /// Takes up what processes left that are gone, and notes those that ended without writing what they had counted.
     /// Looks once a minute: a process may end later than the one that follows it begins.
-    pub(super) fn take_up(&mut self) -> Result<(), StoreError> {
+    pub(super) fn take_over_spills(&mut self) -> Result<(), StoreError> {
         if Instant::now() < self.left_due {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         let Ok(others) = others(&self.options.path, SpillReader::ToTakeUp) else { return Ok(()) };
         for other in others {
             let process = other.process.clone();
-            if other.is_alive || !self.take_up_of(other, now)? {
+            if other.is_alive || !self.take_over(other, now)? {
                 present.push('\n');
                 present.push_str(&process);
             }
@@ -113,14 +113,14 @@ impl<S: DatabaseSource> StoreWriter<S> {
         while let Some(database) = &mut self.database
             && let Some(end) = ends::vanished(database, &present, now)?
         {
-            self.tell_unclean(end);
+            self.log_unclean_end(end);
         }
         self.left_due = Instant::now() + HOUSEKEEPING_INTERVAL;
         Ok(())
     }
 
     /// Takes up what one process left that is gone; `false` where that has to stay.
-    fn take_up_of(&mut self, other: Other, now: i64) -> Result<bool, StoreError> {
+    fn take_over(&mut self, other: Other, now: i64) -> Result<bool, StoreError> {
         let Some(database) = &mut self.database else { return Ok(false) };
         match other.read() {
             Ok(mut kept) => {
@@ -137,7 +137,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
                 }
                 other.clear();
                 if let Some(end) = end {
-                    self.tell_unclean(end);
+                    self.log_unclean_end(end);
                 }
                 Ok(true)
             }
@@ -145,7 +145,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
                 let end = ends::unclean(database, &other.process, other.changed(), now)?;
                 self.set_aside(other, why);
                 if let Some(end) = end {
-                    self.tell_unclean(end);
+                    self.log_unclean_end(end);
                 }
                 Ok(true)
             }
@@ -170,7 +170,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         }
     }
 
-    fn tell_unclean(&self, end: UncleanEnd) {
+    fn log_unclean_end(&self, end: UncleanEnd) {
         let [since, until] = [end.since, end.until].map(|at| timestamp(instant(at)));
         tracing::warn!(
             since,

@@ -21,7 +21,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         if let Some(database) = &mut self.database {
             // One that cannot be asked is opened anew: a transaction may be left in it.
             if let Some(harm) = self.source.harm(database).inspect_err(|_| self.database = None)? {
-                self.leave(harm)?;
+                self.leave_damaged(harm)?;
             }
         }
         if self.database.is_none() {
@@ -41,10 +41,10 @@ impl<S: DatabaseSource> StoreWriter<S> {
         (self.is_suspect, self.is_begun) = (false, false);
         self.left_due = Instant::now();
         if let Some(aside) = set_aside {
-            self.tell_aside(&aside);
+            self.log_set_aside(&aside);
         }
-        if let Some(told) = self.harm.take().and_then(|harm| harm.told(is_new)) {
-            self.tell(told);
+        if let Some(told) = self.harm.take().and_then(|harm| harm.message(is_new)) {
+            self.log_incident(told);
         }
         if is_new {
             self.begun.store(true, Ordering::Relaxed);
@@ -56,18 +56,18 @@ impl<S: DatabaseSource> StoreWriter<S> {
         Ok(())
     }
 
-    fn leave(&mut self, harm: StoreDamage) -> Result<(), StoreError> {
+    fn leave_damaged(&mut self, harm: StoreDamage) -> Result<(), StoreError> {
         let Some(database) = self.database.take() else { return Ok(()) };
         self.is_suspect = !matches!(harm, StoreDamage::Gone | StoreDamage::Emptied);
         let left = self.source.leave(database, harm)?;
         self.harm = Some(left.harm);
         if let Some(aside) = left.set_aside {
-            self.tell_aside(&aside);
+            self.log_set_aside(&aside);
         }
         Ok(())
     }
 
-    fn tell_aside(&self, aside: &Path) {
+    fn log_set_aside(&self, aside: &Path) {
         let aside = aside.display().to_string();
         tracing::error!(
             store = %self.options.path.display(),
@@ -76,7 +76,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         self.with_status(|status| status.set_aside.push(aside));
     }
 
-    fn tell(&self, what: &str) {
+    fn log_incident(&self, what: &str) {
         tracing::error!(store = %self.options.path.display(), "{what}");
         let told = format!("{}: {what}", timestamp(SystemTime::now()));
         self.with_status(|status| {

@@ -93,7 +93,7 @@ fn statements() -> usize {
     let mut ledger = Ledger::new();
     for round in 0..2 {
         send(&tally, round, &mut ledger);
-        writer.turn(&tally);
+        writer.write_turn(&tally);
     }
     assert_eq!(stored(&folder), ledger);
     fate.statements()
@@ -117,14 +117,14 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
             let mut saw_error = writer.status.lock().unwrap().error.is_some();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
-                writer.turn(&tally);
+                writer.write_turn(&tally);
                 saw_error |= writer.status.lock().unwrap().error.is_some();
             }
             // Now and then two rounds take a statement or two less than they did when they were counted; what does not
             // come cannot fail.
             let is_ill = fate.statements() >= nth;
             for _ in 0..40 {
-                writer.turn(&tally);
+                writer.write_turn(&tally);
             }
             assert!(saw_error || !is_ill, "{ill:?} at {nth} of {whole} was not told");
             assert!(is_ill || nth + 8 > whole, "only {} of {whole} statements", fate.statements());
@@ -150,7 +150,7 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
                 for round in 0..2 {
                     send(&tally, round, &mut ledger);
                     sent.push(ledger.clone());
-                    writer.turn(&tally);
+                    writer.write_turn(&tally);
                     if !fate.is_dead() {
                         written = sent.len() - 1;
                     }
@@ -165,7 +165,7 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
             let (tally, mut next) = (Tally::default(), Ledger::new());
             let mut writer = writer(&folder, &FaultOutcome::default());
             send(&tally, 7, &mut next);
-            writer.turn(&tally);
+            writer.write_turn(&tally);
             let mut expected = found;
             for (key, count) in next {
                 *expected.entry(key).or_default() += count;
@@ -185,13 +185,13 @@ fn counts_wait_while_another_process_holds_the_store() {
     other.run("BEGIN EXCLUSIVE", &[]).unwrap();
     for round in 0..3 {
         send(&tally, round, &mut ledger);
-        writer.turn(&tally);
+        writer.write_turn(&tally);
         let status = writer.status.lock().unwrap();
         assert!(status.error.as_ref().is_some_and(|error| error.contains("locked")), "{status:?}");
         assert!(status.failing_since.is_some());
     }
     other.run("ROLLBACK", &[]).unwrap();
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
     assert_eq!(writer.status.lock().unwrap().error, None);
 }
@@ -201,7 +201,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
     let (folder, fate, tally) = (Folder::new(), FaultOutcome::default(), Tally::default());
     let mut writer = writer(&folder, &fate);
     send(&tally, 0, &mut Ledger::new());
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     // What the database says when it meets a broken page, once for nothing and once for cause.
     let breaks = || {
         let mut course = fate.0.lock().unwrap();
@@ -210,7 +210,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
     breaks();
     for round in 1..3 {
         send(&tally, round, &mut Ledger::new());
-        writer.turn(&tally);
+        writer.write_turn(&tally);
     }
     assert_eq!(writer.status.lock().unwrap().set_aside, Vec::<String>::new(), "the file is sound");
     assert_eq!(stored(&folder).values().sum::<u64>(), 18);
@@ -224,7 +224,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
     breaks();
     send(&tally, 99, &mut after);
     for _ in 0..3 {
-        writer.turn(&tally);
+        writer.write_turn(&tally);
     }
     let status = writer.status.lock().unwrap().clone();
     assert_eq!((status.error, status.set_aside.len()), (None, 1));
@@ -237,7 +237,7 @@ fn a_store_that_was_moved_away_is_begun_anew() {
     let (folder, tally) = (Folder::new(), Tally::default());
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     send(&tally, 0, &mut Ledger::new());
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     let away = folder.path().join("away");
     std::fs::create_dir(&away).unwrap();
     for part in ["", "-wal", "-shm"] {
@@ -246,7 +246,7 @@ fn a_store_that_was_moved_away_is_begun_anew() {
     }
     let mut ledger = Ledger::new();
     send(&tally, 1, &mut ledger);
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
 }
 
@@ -257,10 +257,10 @@ fn a_folder_that_comes_back_is_written_again() {
     let options = StoreOptions { path: state.join("store.sqlite"), ..folder.options() };
     let mut writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
     send(&tally, 0, &mut Ledger::new());
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     assert!(writer.status.lock().unwrap().error.is_some());
     std::fs::create_dir(&state).unwrap();
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     assert_eq!(writer.status.lock().unwrap().error, None);
     let reader = StoreReader::open(&options.path).unwrap();
     let totals = reader.totals(&reader.span().unwrap().unwrap(), &Filter::default()).unwrap();
@@ -273,15 +273,15 @@ fn a_store_of_a_later_program_is_waited_for() {
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     let mut ledger = Ledger::new();
     send(&tally, 0, &mut ledger);
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     let mut later = StoreFile::new(folder.store());
     let mut later = later.open(false).unwrap().database;
     later.script("PRAGMA user_version = 99").unwrap();
     send(&tally, 1, &mut ledger);
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     let error = writer.status.lock().unwrap().error.clone().unwrap();
     assert!(error.contains("later robots-gateway"), "{error}");
     later.script("PRAGMA user_version = 2").unwrap();
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
 }

@@ -12,7 +12,7 @@ fn beside_the_store(folder: &Folder) -> Vec<String> {
 /// What the next process finds, after its first turn.
 fn next_start(folder: &Folder) -> (Ledger, StoreStatus) {
     let mut next = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    next.turn(&Tally::default());
+    next.write_turn(&Tally::default());
     let status = next.status.lock().unwrap().clone();
     next.end(&Tally::default());
     (stored(folder), status)
@@ -31,7 +31,7 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
             let mut ledger = Ledger::new();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
-                writer.turn(&tally);
+                writer.write_turn(&tally);
             }
             if writer.status.lock().unwrap().error.is_some() {
                 writer.spill_all(false).unwrap();
@@ -54,7 +54,7 @@ fn what_a_process_that_ends_could_not_write_is_taken_up_by_the_next_and_nothing_
     let mut writer =
         writer(&folder, &FaultOutcome::at(1, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 0, &mut ledger);
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     send(&tally, 1, &mut ledger);
     writer.end(&tally);
     assert_eq!(beside_the_store(&folder).len(), 1);
@@ -74,7 +74,7 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
     let (folder, tally) = (Folder::new(), Tally::default());
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     send(&tally, 0, &mut Ledger::new());
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     let ends = || {
         let now = SystemTime::now();
         let ever = Window { from: SystemTime::UNIX_EPOCH, to: now };
@@ -97,7 +97,7 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
 
     // Also where its file has vanished with it.
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     for name in beside_the_store(&folder) {
         std::fs::remove_file(folder.path().join(name)).unwrap();
     }
@@ -113,7 +113,7 @@ fn a_damaged_file_is_set_aside_and_told() {
     let mut writer =
         writer(&folder, &FaultOutcome::at(1, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 0, &mut Ledger::new());
-    writer.turn(&tally);
+    writer.write_turn(&tally);
     writer.spill_all(false).unwrap();
     drop(writer);
     let path = folder.path().join(&beside_the_store(&folder)[0]);
@@ -134,15 +134,15 @@ fn processes_side_by_side_leave_each_other_alone() {
     let fate = FaultOutcome::default();
     let mut old = writer(&folder, &fate);
     send(&tally, 0, &mut ledger);
-    old.turn(&tally);
+    old.write_turn(&tally);
     let mut new = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    new.turn(&Tally::default());
+    new.write_turn(&Tally::default());
     assert_eq!((beside_the_store(&folder).len(), &new.status.lock().unwrap().unclean_ends[..]), (2, &[][..]));
     fate.0.lock().unwrap().ill = Some((0, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 1, &mut ledger);
     old.end(&tally);
     new.left_due = Instant::now();
-    new.turn(&Tally::default());
+    new.write_turn(&Tally::default());
     assert_eq!((stored(&folder), &new.status.lock().unwrap().unclean_ends[..]), (ledger, &[][..]));
     new.end(&Tally::default());
     assert_eq!(beside_the_store(&folder), [""; 0]);
