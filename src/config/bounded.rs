@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,12 @@ pub struct BoundedThreads {
 #[error("it takes too long")]
 pub struct TimedOut;
 
+type Work = Box<dyn FnOnce(&Idle) -> bool + Send>;
+
+/// Where a thread that has nothing to do gets work.
+#[derive(Clone, Debug)]
+struct Idle(Sender<Work>);
+
 #[derive(Debug, Default)]
 struct SharedThreads {
     threads: Mutex<Threads>,
@@ -42,6 +48,8 @@ struct SharedThreads {
 
 #[derive(Debug, Default)]
 struct Threads {
+    /// One thread that has nothing to do. Starting one costs more than most work.
+    idle: Option<Idle>,
     away: HashMap<Box<str>, AbandonedThreads>,
 }
 
@@ -133,23 +141,29 @@ impl BoundedThreads {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, TimedOut> {
         let now = Instant::now();
-        let threads = self.shared.threads();
+        let mut threads = self.shared.threads();
         if !threads.may_start(what, now) {
             return Err(TimedOut);
         }
         let hurries = threads.away.values().any(|away| now.saturating_duration_since(away.last) < WHILE);
         let patience = if hurries { self.brief } else { self.patience };
+        let idle = threads.idle.take();
         drop(threads);
         let (answer, answered) = sync_channel(1);
         let stage = Arc::new(Mutex::new(Stage::default()));
-        let (shared, at, thing) = (Arc::clone(&self.shared), Arc::clone(&stage), Box::<str>::from(what));
-        let work = move || {
-            let value = catch_unwind(AssertUnwindSafe(work)).ok();
-            shared.finish(&at, &thing);
-            // Nobody waits for work that was given up.
-            let _ = answer.send(value);
-        };
-        std::thread::Builder::new().name("bounded".to_owned()).spawn(work).map_err(|_| TimedOut)?;
+        let work: Work = Box::new({
+            let (shared, stage, what) =
+                (Arc::clone(&self.shared), Arc::clone(&stage), Box::<str>::from(what));
+            move |own| {
+                // The hook has reported where it panicked; the thread is back all the same.
+                let value = catch_unwind(AssertUnwindSafe(work)).ok();
+                let stays = shared.finish(&stage, &what, own);
+                // Nobody waits for work that was given up.
+                let _ = answer.send(value);
+                stays
+            }
+        });
+        start(idle, work)?;
         match answered.recv_timeout(patience) {
             Ok(value) => return value.ok_or(TimedOut),
             Err(RecvTimeoutError::Timeout) => {}
@@ -168,8 +182,8 @@ impl BoundedThreads {
 }
 
 impl SharedThreads {
-    /// Work is done: a thread that was given up is back.
-    fn finish(&self, stage: &Mutex<Stage>, what: &str) {
+    /// Notes that some work is done; whether its thread may stay for more.
+    fn finish(&self, stage: &Mutex<Stage>, what: &str, own: &Idle) -> bool {
         let mut threads = self.threads();
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
         if *stage == Stage::GivenUp {
@@ -177,13 +191,38 @@ impl SharedThreads {
         } else {
             *stage = Stage::Done;
         }
+        let stays = threads.idle.is_none();
+        if stays {
+            threads.idle = Some(own.clone());
+        }
+        stays
     }
+}
+
+/// Hands work to the idle thread or, without one, to a new one.
+fn start(idle: Option<Idle>, work: Work) -> Result<(), TimedOut> {
+    let work = match idle {
+        Some(Idle(idle)) => match idle.send(work) {
+            Ok(()) => return Ok(()),
+            Err(refused) => refused.0,
+        },
+        None => work,
+    };
+    let (sender, works) = channel::<Work>();
+    let own = Idle(sender);
+    let thread = std::thread::Builder::new().name("bounded".to_owned());
+    let spawned = thread.spawn(move || {
+        if work(&own) {
+            while works.recv().is_ok_and(|work| work(&own)) {}
+        }
+    });
+    spawned.map(drop).map_err(|_| TimedOut)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::mpsc::Receiver;
 
     /// Work that ends when the sender is dropped.
     fn stuck() -> (Sender<()>, impl FnOnce() + Send + 'static) {
@@ -258,6 +297,13 @@ mod tests {
         );
         threads.take_back("/dead");
         assert!(threads.may_start("/dead", after(1_000_000)));
+    }
+
+    #[test]
+    fn one_thread_does_what_comes_one_after_the_other() {
+        let bounded = BoundedThreads::new(Duration::from_secs(20), Duration::ZERO);
+        let threads = || bounded.run("/x", || std::thread::current().id()).unwrap();
+        assert_eq!(threads(), threads());
     }
 
     #[test]

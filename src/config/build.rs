@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::ConfigFile;
+use super::file::{ConfigFile, Places};
 use super::fleet;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
@@ -98,6 +98,12 @@ pub(super) fn build(
     let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
+    let places = Places::of_text(text);
+    file.limits.check(&places, &mut faults);
+    if !file.log.has_known_level() {
+        let message = format!("invalid level `{}` of the log", file.log.level.as_deref().unwrap_or_default());
+        faults.push(places.of("log", "level"), message, "write off, error, warn, info, debug or trace");
+    }
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }

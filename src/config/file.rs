@@ -17,7 +17,9 @@ use crate::record::{AccessFormat, AddressDetail, LogOptions, Reads};
 use crate::request::forwarded::ForwardedField;
 use crate::request::target::PathParameters;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -139,6 +141,26 @@ pub(super) struct RefusalTable {
     pub(super) status: Option<Spanned<u16>>,
     pub(super) contact: Option<String>,
     pub(super) retry_after: Option<DurationValue>,
+}
+
+/// Where the keys stand whose values are read straight into types of others.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Places {
+    limits: BTreeMap<String, Spanned<IgnoredAny>>,
+    log: BTreeMap<String, Spanned<IgnoredAny>>,
+}
+
+impl Places {
+    pub(super) fn of_text(text: &str) -> Self {
+        toml::from_str(text).unwrap_or_default()
+    }
+
+    /// The bytes of the value of `table.key`.
+    pub(super) fn of(&self, table: &str, key: &str) -> Range<usize> {
+        let keys = if table == "log" { &self.log } else { &self.limits };
+        keys.get(key).map_or(0..0, Spanned::span)
+    }
 }
 
 impl ConfigFile {

@@ -5,9 +5,10 @@
 use super::arguments::Arguments;
 use super::build::Faults;
 use super::defaults;
+use super::file::Places;
 use super::values::{SizeValue, written_as};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 use toml::Spanned;
 
 /// Bounds on connections and requests.
@@ -15,20 +16,15 @@ use toml::Spanned;
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionLimits {
     /// Connections of clients that may be open at once.
-    #[serde(deserialize_with = "within::<1, 1_000_000, _, _>")]
     pub connections: usize,
     /// Of those, how many from one address, or from one /64 of IPv6.
-    #[serde(deserialize_with = "within::<1, 1_000_000, _, _>")]
     pub connections_per_address: usize,
     /// Requests on one connection, whatever it speaks.
-    #[serde(deserialize_with = "within::<1, { u32::MAX }, _, _>")]
     pub requests_per_connection: u32,
     /// Size of a request's head, in bytes.
-    #[serde(deserialize_with = "header_size")]
+    #[serde(deserialize_with = "size")]
     pub header_size: usize,
-    /// Number of a request's header fields. Browsers send about twenty; the most is pingora's own bound
-    /// (`MAX_HEADERS`).
-    #[serde(deserialize_with = "within::<32, 256, _, _>")]
+    /// Number of a request's header fields.
     pub header_fields: usize,
     /// Size of a request's body, in bytes; `None` leaves it to the origin.
     #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
@@ -37,19 +33,14 @@ pub struct ConnectionLimits {
     #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
     pub body_rate: u64,
     /// Streams of one HTTP/2 connection that may be open at once (RFC 9113 §5.1.2).
-    #[serde(deserialize_with = "within::<1, { u32::MAX }, _, _>")]
     pub h2_streams: u32,
     /// Requests over HTTP/2 that may be under way at once, on all connections together.
-    #[serde(deserialize_with = "within::<1, 1_000_000, _, _>")]
     pub h2_requests: usize,
     /// Of those, how many from one address, or from one /64 of IPv6.
-    #[serde(deserialize_with = "within::<1, 1_000_000, _, _>")]
     pub h2_requests_per_address: usize,
     /// Streams that a client of HTTP/2 may cancel within ten seconds.
-    #[serde(deserialize_with = "within::<1, { u32::MAX }, _, _>")]
     pub h2_resets: u32,
     /// `PING`, `SETTINGS` and `PRIORITY` frames that a client of HTTP/2 may send within ten seconds.
-    #[serde(deserialize_with = "within::<1, { u32::MAX }, _, _>")]
     pub h2_control_frames: u32,
 }
 
@@ -87,24 +78,36 @@ impl Default for ConnectionLimits {
     }
 }
 
-fn within<'de, const LEAST: u32, const MOST: u32, T: TryFrom<u32>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    let number = u64::deserialize(deserializer)?;
-    let fits = u32::try_from(number).ok().filter(|number| (LEAST..=MOST).contains(number));
-    fits.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
-        D::Error::custom(format!("`{number}` is out of range: expected a number from {LEAST} to {MOST}"))
-    })
+impl ConnectionLimits {
+    /// Reports each limit that is out of range, at its place in the file.
+    pub(super) fn check(&self, places: &Places, faults: &mut Faults<'_>) {
+        // Browsers send about twenty fields, and their heads with cookies fit into 4 KiB; the most of both is pingora's
+        // own bound (`MAX_HEADERS`, `MAX_HEADER_SIZE`): more would be promised and not kept.
+        let ranges = [
+            ("connections", self.connections, 1..=1_000_000),
+            ("connections_per_address", self.connections_per_address, 1..=1_000_000),
+            ("requests_per_connection", self.requests_per_connection as usize, 1..=u32::MAX as usize),
+            ("header_fields", self.header_fields, 32..=256),
+            ("h2_streams", self.h2_streams as usize, 1..=u32::MAX as usize),
+            ("h2_requests", self.h2_requests, 1..=1_000_000),
+            ("h2_requests_per_address", self.h2_requests_per_address, 1..=1_000_000),
+            ("h2_resets", self.h2_resets as usize, 1..=u32::MAX as usize),
+            ("h2_control_frames", self.h2_control_frames as usize, 1..=u32::MAX as usize),
+        ];
+        let outside = ranges.into_iter().filter(|(_, value, range)| !range.contains(value));
+        for (key, value, range) in outside {
+            let hint = format!("write a number from {} to {}", range.start(), range.end());
+            faults.push(places.of("limits", key), format!("`{value}` is out of range"), &hint);
+        }
+        if !(4 * 1024..=1024 * 1024).contains(&self.header_size) {
+            let hint = "write a size from `4KiB` to `1MiB`";
+            faults.push(places.of("limits", "header_size"), "`header_size` is out of range", hint);
+        }
+    }
 }
 
-/// A head of a common browser with its cookies fits into the least; less would refuse people. The most is pingora's own
-/// bound (`MAX_HEADER_SIZE`): more would be promised and not kept.
-fn header_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let SizeValue(size) = SizeValue::deserialize(deserializer)?;
-    let fits = usize::try_from(size).ok().filter(|size| (4 * 1024..=1024 * 1024).contains(size));
-    fits.ok_or_else(|| {
-        D::Error::custom("`header_size` is out of range: expected a size from `4KiB` to `1MiB`")
-    })
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    SizeValue::deserialize(deserializer).map(|SizeValue(size)| usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 /// How many threads serve.

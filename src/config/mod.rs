@@ -50,7 +50,7 @@ pub use values::{
     AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
 };
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
-pub use written::{KeyChange, WrittenConfig};
+pub use written::{KeyChange, WrittenConfig, showable};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};

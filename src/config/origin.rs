@@ -161,7 +161,7 @@ impl Origin {
         Self {
             servers: Vec::new(),
             ca: None,
-            health: HealthTable::default().check(&mut |_| {}),
+            health: HealthTable::default().into_health_check(&mut |_| {}),
             timeouts: OriginTimeouts::default(),
         }
     }
@@ -189,7 +189,7 @@ impl Origin {
         if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
             found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
         }
-        let health = std::mem::take(&mut table.health).check(&mut |message| found.push(message));
+        let health = std::mem::take(&mut table.health).into_health_check(&mut |message| found.push(message));
         let is_fine = found.is_empty();
         for message in found {
             faults.value_or_fault::<(), _>(span.clone(), Err(message));
@@ -239,7 +239,7 @@ impl OriginServer {
 }
 
 impl HealthTable {
-    fn check(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
+    fn into_health_check(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
         let positive = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
         let interval = positive(self.interval, defaults::HEALTH_INTERVAL);
         let timeout = positive(self.timeout, defaults::HEALTH_TIMEOUT);

@@ -38,6 +38,22 @@ const HIDDEN: &str = "(hidden)";
 /// Parts of names of keys whose values are nobody's business.
 const SECRETS: [&str; 3] = ["token", "secret", "password"];
 
+/// What may be shown of a `line` of the configuration `text` that has a fault at byte `at`: no value where the fault is
+/// in the key, and nothing where a secret may stand, also below a key that is misspelt.
+pub fn showable<'a>(text: &str, line: &'a str, at: usize) -> Option<&'a str> {
+    // A line of a string of several lines does not say which key it belongs to.
+    if ["\"\"\"", "'''"].iter().any(|quotes| text.contains(quotes)) {
+        return None;
+    }
+    if let Some(sign) = line.find('=').filter(|sign| at < *sign) {
+        return line.get(..=sign);
+    }
+    let lower = line.to_lowercase();
+    let is_secret = ["tok", "secr", "pass"].iter().any(|part| lower.contains(part));
+    let has_credentials = lower.contains("://") && lower.contains('@');
+    (!is_secret && !has_credentials).then_some(line)
+}
+
 impl WrittenConfig {
     pub(super) fn of(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let table: Table = toml::from_str(text)
@@ -138,6 +154,23 @@ mod tests {
             ]
         );
         assert_eq!(changes(old, &format!("# a comment\n{old}")), []);
+    }
+
+    #[test]
+    fn a_line_is_shown_without_what_may_be_a_secret() {
+        let shown = |line: &'static str, at| showable(line, line, at);
+        assert_eq!(shown("threads = \"two\"", 10), Some("threads = \"two\""));
+        assert_eq!(shown("origin = \"htp://a.example\"", 9), Some("origin = \"htp://a.example\""));
+        for (line, at) in [
+            ("admin_token = \"s3cret", 14),
+            ("admin_tokn = \"s3cret", 13),
+            ("fleet = { database = \"postgresql://me:s3cret@db\", lease = 5 }", 52),
+            ("x = \"\"\"s3cret\\q", 15),
+        ] {
+            assert_eq!(shown(line, at), None, "{line}");
+        }
+        assert_eq!(shown("admin_tokn = \"s3cret\"", 0), Some("admin_tokn ="));
+        assert_eq!(shown("credential = \"s3cret\"", 0), Some("credential ="));
     }
 
     #[test]

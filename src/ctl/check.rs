@@ -7,7 +7,7 @@ use super::excerpt::{Excerpt, line_of};
 use super::lint::{FileFinding, report};
 use super::output::Output;
 use super::{VerbResult, origin_copy, setting};
-use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, www_sibling};
+use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
 use crate::robots::{Finding, Severity};
@@ -50,13 +50,14 @@ fn error(error: &ConfigError) -> FileFinding {
     }
 }
 
-/// The line of an error, where its file can still be read.
+/// The line of an error, where its file can still be read and the line may be shown.
 fn excerpt(error: &ConfigError) -> Option<Excerpt> {
     let (line, column) = error.position?;
     let file = reading::read(&error.path, MOST_BYTES).ok()?;
+    let text = std::str::from_utf8(&file.bytes).ok()?;
     let line = std::str::from_utf8(line_of(&file.bytes, line)?).ok()?;
     let at = line.char_indices().nth(column - 1).map_or(line.len(), |(at, _)| at);
-    Some(Excerpt::new(line.as_bytes(), at + 1, 1))
+    showable(text, line, at).map(|shown| Excerpt::new(shown.as_bytes(), at + 1, 1))
 }
 
 fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {

@@ -39,7 +39,7 @@ use clap::Parser as _;
 use output::Output;
 use std::fmt::Display;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use style::Palette;
 
@@ -66,14 +66,17 @@ impl VerbFailure {
         Self(format!("{what}\n  hint: {hint}"))
     }
 
-    /// Why the store at `path` could not be read.
-    fn of_store(path: &Path, error: &StoreError) -> Self {
+    /// Why one of the stores at `paths` could not be read.
+    fn of_stores(paths: &[PathBuf], error: &StoreError) -> Self {
         let told = error.to_string();
-        let told = if told.contains('/') { told } else { format!("{}: {told}", path.display()) };
+        let places: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let is_placed = places.is_empty() || places.iter().any(|place| told.contains(place));
+        let placed = if is_placed { told.clone() } else { format!("{}: {told}", places.join(" or ")) };
         match error.kind() {
-            StoreErrorKind::Missing => Self::with_hint(told, NO_STORE),
-            StoreErrorKind::Corrupt | StoreErrorKind::Io => Self::with_hint(told, BROKEN_STORE),
-            _ => Self(told),
+            StoreErrorKind::CopyTarget => Self(told),
+            StoreErrorKind::Missing => Self::with_hint(placed, NO_STORE),
+            StoreErrorKind::Corrupt | StoreErrorKind::Io => Self::with_hint(placed, BROKEN_STORE),
+            _ => Self(placed),
         }
     }
 
@@ -143,5 +146,27 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         Verb::Replay(arguments) => replay::run(cli, arguments, output),
         Verb::Robots(arguments) => robots::run(cli, arguments, output),
         Verb::Status => status::run(cli, output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(paths: &[&str], kind: StoreErrorKind, message: &str) -> String {
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        VerbFailure::of_stores(&paths, &StoreError::new(kind, message)).to_string()
+    }
+
+    #[test]
+    fn a_fault_of_a_store_names_it_and_a_fault_of_a_copy_blames_none() {
+        let broken = format!("\n  hint: {BROKEN_STORE}");
+        assert_eq!(
+            told(&["/a"], StoreErrorKind::Io, "disk I/O error"),
+            format!("/a: disk I/O error{broken}")
+        );
+        assert_eq!(told(&["/a"], StoreErrorKind::Corrupt, "/a: broken"), format!("/a: broken{broken}"));
+        assert_eq!(told(&["/a", "/b"], StoreErrorKind::Other, "malformed"), "/a or /b: malformed");
+        assert_eq!(told(&["/a"], StoreErrorKind::CopyTarget, "/copy: exists"), "/copy: exists");
     }
 }

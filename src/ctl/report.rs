@@ -43,8 +43,13 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     } else {
         (open(&folders)?, None)
     };
-    let place = || folders.first().map(|folder| folder.join(STORE_FILE)).unwrap_or_default();
-    let unreadable = |error| VerbFailure::of_store(&place(), &error);
+    let unreadable = |error| match arguments.fleet {
+        true => VerbFailure(format!("what the fleet's database told cannot be read: {error}")),
+        false => VerbFailure::of_stores(
+            &folders.iter().map(|folder| folder.join(STORE_FILE)).collect::<Vec<_>>(),
+            &error,
+        ),
+    };
     if arguments.evidence {
         let case = CrawlerCase::of(&stores, &question).map_err(unreadable)?;
         evidence::write(&case, &question, output)?;
@@ -150,7 +155,8 @@ fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
         let place = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
         if seen.insert(place) {
             let path = folder.join(STORE_FILE);
-            stores.push(StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))?);
+            let store = StoreReader::open(&path);
+            stores.push(store.map_err(|error| VerbFailure::of_stores(&[path], &error))?);
         }
     }
     Ok(stores)

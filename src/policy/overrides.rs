@@ -128,7 +128,7 @@ impl Overrides {
         all
     }
 
-    /// Whether a kept mode differs between the two.
+    /// Whether both keep the same modes for good.
     pub(super) fn has_same_kept(&self, other: &Self) -> bool {
         self.kept == other.kept
     }

@@ -2,7 +2,6 @@
 //!
 //! Not a record of requests; that is the journal.
 
-use serde::de::{Deserialize, Deserializer, Error as _};
 use std::io::IsTerminal as _;
 use tracing::metadata::LevelFilter;
 use tracing_subscriber::EnvFilter;
@@ -14,16 +13,14 @@ pub struct LogOptions {
     /// Shape of its lines.
     pub format: LogFormat,
     /// The least level that is shown, `info` where none is set; the variable `RUST_LOG` overrides it.
-    #[serde(deserialize_with = "level")]
     pub level: Option<String>,
 }
 
-fn level<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let level = String::deserialize(deserializer)?;
-    let expected = "expected off, error, warn, info, debug or trace";
-    let wrong = |_| D::Error::custom(format!("`{level}` is no level of the log: {expected}"));
-    level.parse::<LevelFilter>().map_err(wrong)?;
-    Ok(Some(level))
+impl LogOptions {
+    /// Whether its level is one that the log has.
+    pub fn has_known_level(&self) -> bool {
+        self.level.as_ref().is_none_or(|level| level.parse::<LevelFilter>().is_ok())
+    }
 }
 
 /// Shape of the operational log's lines.

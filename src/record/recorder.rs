@@ -79,6 +79,7 @@ impl Recorder {
 
     /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
     /// [`Self::keep`] when its request is over.
+    #[must_use = "an event that is wanted in full is kept by `keep`"]
     pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<FullEvent> {
         let subject = SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof);
         let decision = DecisionRef::of(occurrence, kind);
@@ -99,8 +100,9 @@ impl Recorder {
     /// Keeps an event in full, with the status that it came to.
     pub fn keep(&self, wanted: FullEvent, event: &Event, status: Option<u16>) {
         let FullEvent { subject, is_known, decision, at, network } = wanted;
-        let event =
-            KeptEvent { decision, at, line: String::from_utf8_lossy(&event.line(status)).into(), network };
+        let line = String::from_utf8(event.line(status))
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let event = KeptEvent { decision, at, line: line.into(), network };
         self.tally.keep(subject.borrowed(), is_known, event);
     }
 

@@ -26,9 +26,10 @@ impl Severity {
 }
 
 /// What is odd, what is said of it, and what can be done about it. New kinds may be added. `{d}` stands for what is meant
-/// in the file, `{other}` for another line.
+/// in the file, `{cut}` for its part that is read, `{meant}` for a name like it, `{other}` for another line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(strum::EnumMessage, strum::IntoStaticStr)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {

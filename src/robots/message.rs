@@ -29,3 +29,16 @@ impl fmt::Display for Finding {
         f.write_str(&said.replace("{d}", detail))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray as _;
+
+    #[test]
+    fn something_is_said_of_every_finding() {
+        for kind in FindingKind::VARIANTS {
+            assert!(kind.get_message().is_some_and(|message| !message.is_empty()), "{kind:?}");
+        }
+    }
+}

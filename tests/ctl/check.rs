@@ -50,6 +50,23 @@ fn a_wrong_type() {
 }
 
 #[test]
+fn faults_of_all_tables_at_once() {
+    let config = "[limits]\nheader_fields = 5\nheader_size = \"1KiB\"\nh2_streams = 0\n[log]\nlevel = \"loud\"\n\
+                  [[sites]]\nhosts = [\"a b\"]\norigin = \"nowhere\"\n";
+    check("check-all-tables", config, ROBOTS, &[], 1);
+}
+
+#[test]
+fn a_value_that_may_be_a_secret_is_not_shown() {
+    for config in ["admin_token = \"s3cret", "admin_tokn = \"s3cret\"", "admin_token = [\"s3cret\"]"] {
+        let folder = Folder::new();
+        folder.write("gateway.toml", format!("{config}\n{SITE}"));
+        let ended = ctl(&folder, &["check", "--offline", "--config", "gateway.toml"]).exits(1);
+        assert!(!format!("{}{}", ended.stdout, ended.stderr).contains("s3cret"), "{ended:#?}");
+    }
+}
+
+#[test]
 fn two_sites_with_one_host() {
     let site = "[[sites]]\nhosts = [\"example.org\"]\norigin = \"http://127.0.0.1:9\"\n";
     check("check-two-sites", &format!("{site}{site}"), ROBOTS, &[], 1);

@@ -46,6 +46,7 @@ fn a_copy_that_is_made_while_the_gateway_writes_is_whole() {
     }
     let told = backup(&place, &copies[0], &[]).exits(2);
     assert!(told.stderr.contains("there is something already; name a file that does not exist"), "{told:#?}");
+    assert!(!told.stderr.contains("the store is broken"), "{told:#?}");
     stop(gateway);
     let last = place.folder.join("last.sqlite");
     let told = backup(&place, &last, &[]).exits(0);

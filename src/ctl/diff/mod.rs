@@ -140,7 +140,7 @@ fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
         None => setting::load_any(cli)?.state_dir,
     };
     let path = folder.join(STORE_FILE);
-    StoreReader::open(&path).map_err(|error| VerbFailure::of_store(&path, &error))
+    StoreReader::open(&path).map_err(|error| VerbFailure::of_stores(&[path], &error))
 }
 
 fn of_logs(

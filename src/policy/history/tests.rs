@@ -438,6 +438,6 @@ fn a_member_says_what_every_process_of_its_folder_serves() {
     };
     assert_eq!(counts(&history), [("*".to_owned(), 2), ("a.example".to_owned(), 2)]);
     former.close();
-    history.look(&new);
+    history.poll_ledger(&new);
     assert_eq!(counts(&history), [("*".to_owned(), 1)]);
 }

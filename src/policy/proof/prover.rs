@@ -133,7 +133,7 @@ impl Prover {
             let suffixes = Arc::clone(policy.evidence.suffixes());
             let job = LookupJob { address, suffixes, config: Arc::clone(&policy.config) };
             if self.queue.try_send(job).is_err() {
-                self.questions.count_left();
+                self.questions.count_not_asked();
                 lock(&self.memory).finish_lookup(address);
             }
         }

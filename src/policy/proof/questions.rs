@@ -31,7 +31,7 @@ impl Questions {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_left(&self) {
+    pub(super) fn count_not_asked(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 

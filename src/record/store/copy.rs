@@ -22,7 +22,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<u64, StoreError> {
     if to.symlink_metadata().is_ok() {
         let message =
             format!("{}: there is something already; name a file that does not exist", to.display());
-        return Err(StoreError::new(StoreErrorKind::Io, message));
+        return Err(StoreError::new(StoreErrorKind::CopyTarget, message));
     }
     let part = &beside(to, ".part");
     let copied = write(from, part).and_then(|bytes| {
@@ -78,7 +78,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn refused(path: &Path, error: &io::Error) -> StoreError {
-    StoreError::new(StoreErrorKind::Io, format!("{}: {error}", path.display()))
+    StoreError::new(StoreErrorKind::CopyTarget, format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

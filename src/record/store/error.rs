@@ -17,6 +17,8 @@ pub enum StoreErrorKind {
     ReadOnly,
     /// The system refused.
     Io,
+    /// The file that a copy is to be written to cannot be.
+    CopyTarget,
     /// Anything else.
     Other,
 }
@@ -30,7 +32,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    pub(super) fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 

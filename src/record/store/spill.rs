@@ -27,7 +27,7 @@ const NAMED: &str = ".unwritten-";
 const PART: &str = ".part";
 
 /// The form of the files that this program writes and reads.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// How large a file may become, in bytes. What memory may hold fits in, but for targets of the longest kind.
 const MOST: u64 = 64 * 1024 * 1024;

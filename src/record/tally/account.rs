@@ -269,7 +269,6 @@ impl SubjectCounts {
         true
     }
 
-    /// How much room it takes in a batch.
     /// The same with its targets as one, and without events.
     pub(in crate::record) fn without_details(&self) -> Self {
         Self {
@@ -283,6 +282,7 @@ impl SubjectCounts {
         }
     }
 
+    /// How much room it takes in a batch.
     pub(super) fn sizes(&self) -> BatchLimits {
         BatchLimits {
             rollups: self.decisions.values().map(|uses| uses.periods.len()).sum(),

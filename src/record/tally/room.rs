@@ -19,6 +19,7 @@ pub(in crate::record) struct BatchLimits {
 
 /// What did not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Losses {
     /// Events, versions and targets that are missing; the requests are counted all the same.
     pub details_dropped: u64,

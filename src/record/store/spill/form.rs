@@ -66,7 +66,7 @@ impl<'a> BatchLine<'a> {
     }
 }
 
-/// Requests whose targets, and events that, are left out where only counts are written.
+/// How many requests and events [`Detail::Counts`] leaves out the details of.
 fn details(account: &SubjectCounts) -> u64 {
     let targets = account.paths.values().flatten().map(|(_, counts)| counts.requests()).sum::<u64>();
     targets.saturating_add(account.events.len() as u64)

@@ -7,6 +7,7 @@ use crate::record::files::beside;
 use crate::record::hexadecimal;
 use crate::record::tally::{CountBatch, WAITING};
 use sha2::{Digest as _, Sha256};
+use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _};
@@ -139,8 +140,12 @@ fn kept(bytes: &[u8], process: &str) -> Result<SpillFile, UnreadableSpill> {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let form = serde_json::from_slice::<serde_json::Value>(first).ok();
     let form = form.as_ref().and_then(|line| line.pointer("/process/form")?.as_u64());
-    if form.is_some_and(|form| form > u64::from(FORM)) {
-        return Err(UnreadableSpill::Later);
+    match form.map(|form| form.cmp(&u64::from(FORM))) {
+        Some(Ordering::Greater) => return Err(UnreadableSpill::Later),
+        Some(Ordering::Less) => {
+            return Err(UnreadableSpill::Damaged("an earlier version wrote it, in another form"));
+        }
+        Some(Ordering::Equal) | None => {}
     }
     let text = bytes.strip_suffix(b"\n").ok_or(CUT)?;
     let end = text.iter().rposition(|byte| *byte == b'\n').ok_or(CUT)?;

@@ -109,6 +109,24 @@ fn what_is_kept_comes_back_whole() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+/// Its lines are written by the types that count. Where this fails because a type has changed, [`FORM`] has to change,
+/// too, and then `GOLDEN=write` writes the file anew.
+#[test]
+fn a_file_of_this_form_that_an_earlier_build_wrote_is_read() {
+    let (folder, batch) = (Folder::new(), batch());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/store/spill/form-2.jsonl");
+    let mut spill = Spill::new(&folder.store(), "1-2-a");
+    spill.put(&[(7, &batch)], true, 99).unwrap();
+    let path = spill.path().to_owned();
+    drop(spill);
+    if std::env::var_os("GOLDEN").is_some_and(|mode| mode == "write") {
+        std::fs::copy(&path, &golden).unwrap();
+    }
+    std::fs::copy(&golden, &path).unwrap();
+    let kept = only(&folder, SpillReader::ToRead).read().unwrap();
+    assert_eq!(contents(&kept.batches[0].1), contents(&batch));
+}
+
 #[test]
 fn a_file_that_is_not_as_it_was_written_is_not_counted() {
     let folder = Folder::new();
@@ -145,8 +163,12 @@ fn the_file_of_another_process_or_of_a_later_program_is_not_taken_for_ones_own()
     drop(spill);
     assert!(matches!(only(&folder, SpillReader::ToRead).read(), Err(UnreadableSpill::Damaged(_))));
     let text = std::fs::read_to_string(&renamed).unwrap();
-    std::fs::write(&renamed, text.replacen("\"form\":1", "\"form\":2", 1)).unwrap();
-    assert!(matches!(only(&folder, SpillReader::ToRead).read(), Err(UnreadableSpill::Later)));
+    let of_form = |form| {
+        std::fs::write(&renamed, text.replacen("\"form\":2", &format!("\"form\":{form}"), 1)).unwrap();
+        only(&folder, SpillReader::ToRead).read().unwrap_err()
+    };
+    assert!(matches!(of_form(3), UnreadableSpill::Later));
+    assert!(matches!(of_form(1), UnreadableSpill::Damaged(why) if why.contains("earlier version")));
 }
 
 #[test]
