@@ -6,7 +6,7 @@ use super::arguments::Arguments;
 use super::authorize;
 use super::defaults;
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{ConfigFile, Places};
+use super::file::{ConfigFile, KeyPlaces};
 use super::fleet;
 use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
@@ -98,12 +98,7 @@ pub(super) fn build(
     let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
-    let places = Places::of_text(text);
-    file.limits.check(&places, &mut faults);
-    if !file.log.has_known_level() {
-        let message = format!("invalid level `{}` of the log", file.log.level.as_deref().unwrap_or_default());
-        faults.push(places.of("log", "level"), message, "write off, error, warn, info, debug or trace");
-    }
+    check_ranges(&file, &mut faults);
     if !faults.found.is_empty() {
         return Err(ConfigErrors(faults.found));
     }
@@ -205,6 +200,16 @@ fn robots_max_size(file: &ConfigFile, faults: &mut Faults<'_>) -> usize {
 fn period(file: &ConfigFile, arguments: &Arguments) -> NoticePeriod {
     let notice = duration(arguments.notice.or(file.notice), defaults::NOTICE);
     NoticePeriod { notice, settle: duration(file.settle, defaults::SETTLE).min(notice / 10) }
+}
+
+/// What is read straight into the types of others, and checked here, so that one fault does not hide the rest.
+fn check_ranges(file: &ConfigFile, faults: &mut Faults<'_>) {
+    let places = KeyPlaces::of_text(faults.text);
+    file.limits.check(&places, faults);
+    if !file.log.has_known_level() {
+        let message = format!("invalid level `{}` of the log", file.log.level.as_deref().unwrap_or_default());
+        faults.push(places.of("log", "level"), message, "write off, error, warn, info, debug or trace");
+    }
 }
 
 /// A journal that is rotated with every line, or into files without number, is none.

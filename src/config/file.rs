@@ -146,12 +146,12 @@ pub(super) struct RefusalTable {
 /// Where the keys stand whose values are read straight into types of others.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Places {
+pub(super) struct KeyPlaces {
     limits: BTreeMap<String, Spanned<IgnoredAny>>,
     log: BTreeMap<String, Spanned<IgnoredAny>>,
 }
 
-impl Places {
+impl KeyPlaces {
     pub(super) fn of_text(text: &str) -> Self {
         toml::from_str(text).unwrap_or_default()
     }

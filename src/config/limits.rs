@@ -5,7 +5,7 @@
 use super::arguments::Arguments;
 use super::build::Faults;
 use super::defaults;
-use super::file::Places;
+use super::file::KeyPlaces;
 use super::values::{SizeValue, written_as};
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -80,7 +80,7 @@ impl Default for ConnectionLimits {
 
 impl ConnectionLimits {
     /// Reports each limit that is out of range, at its place in the file.
-    pub(super) fn check(&self, places: &Places, faults: &mut Faults<'_>) {
+    pub(super) fn check(&self, places: &KeyPlaces, faults: &mut Faults<'_>) {
         // Browsers send about twenty fields, and their heads with cookies fit into 4 KiB; the most of both is pingora's
         // own bound (`MAX_HEADERS`, `MAX_HEADER_SIZE`): more would be promised and not kept.
         let ranges = [

@@ -16,7 +16,8 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
         _ => return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned())),
     };
     let (store, file) = (folder.join(STORE_FILE), &arguments.file);
-    let bytes = copy_store(&store, file).map_err(|error| VerbFailure::of_stores(&[store.clone()], &error))?;
+    let bytes = copy_store(&store, file)
+        .map_err(|error| VerbFailure::of_stores(std::slice::from_ref(&store), &error))?;
     let (store, file) = (store.display().to_string(), file.display().to_string());
     if output.is_json() {
         output.json(&json!({ "store": store, "file": file, "bytes": bytes }))?;

@@ -70,13 +70,15 @@ impl VerbFailure {
     fn of_stores(paths: &[PathBuf], error: &StoreError) -> Self {
         let told = error.to_string();
         let places: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let is_placed = places.is_empty() || places.iter().any(|place| told.contains(place));
-        let placed = if is_placed { told.clone() } else { format!("{}: {told}", places.join(" or ")) };
+        if error.kind() == StoreErrorKind::CopyTarget {
+            return Self(told);
+        }
+        let says_where = places.iter().any(|place| told.contains(place));
+        let told = if says_where { told } else { format!("{}: {told}", places.join(" or ")) };
         match error.kind() {
-            StoreErrorKind::CopyTarget => Self(told),
-            StoreErrorKind::Missing => Self::with_hint(placed, NO_STORE),
-            StoreErrorKind::Corrupt | StoreErrorKind::Io => Self::with_hint(placed, BROKEN_STORE),
-            _ => Self(placed),
+            StoreErrorKind::Missing => Self::with_hint(told, NO_STORE),
+            StoreErrorKind::Corrupt | StoreErrorKind::Io => Self::with_hint(told, BROKEN_STORE),
+            _ => Self(told),
         }
     }
 

@@ -43,12 +43,12 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     } else {
         (open(&folders)?, None)
     };
-    let unreadable = |error| match arguments.fleet {
-        true => VerbFailure(format!("what the fleet's database told cannot be read: {error}")),
-        false => VerbFailure::of_stores(
-            &folders.iter().map(|folder| folder.join(STORE_FILE)).collect::<Vec<_>>(),
-            &error,
-        ),
+    let unreadable = |error| {
+        if arguments.fleet {
+            return VerbFailure(format!("what the fleet's database told cannot be read: {error}"));
+        }
+        let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.join(STORE_FILE)).collect();
+        VerbFailure::of_stores(&paths, &error)
     };
     if arguments.evidence {
         let case = CrawlerCase::of(&stores, &question).map_err(unreadable)?;
