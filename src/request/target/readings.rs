@@ -34,7 +34,9 @@ fn has_too_many_percents(target: &[u8]) -> bool {
         Some((b'%', _)) => 1,
         Some(_) => 0,
     };
-    memchr::memchr_iter(b'%', target).map(weight).sum::<usize>() > MOST_PERCENT_WEIGHT
+    let left = memchr::memchr_iter(b'%', target)
+        .try_fold(MOST_PERCENT_WEIGHT, |left, at| left.checked_sub(weight(at)));
+    left.is_none()
 }
 
 /// What it costs to judge or to follow a path.
