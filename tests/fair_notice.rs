@@ -8,6 +8,10 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
 
+#[path = "dice/mod.rs"]
+mod dice;
+
+use dice::Dice;
 use robots_gateway::config::catalogue;
 use robots_gateway::decide::{
     HostHistory, Moment, Notice, NoticePeriod, NoticeTime, Read, RobotsVersion, SiteRules, VerdictInput,
@@ -26,23 +30,6 @@ const TICKS: u64 = 60;
 const VERSIONS: u64 = 32;
 
 const USER_AGENT: &[u8] = b"SomeBot/1.0 (+https://example.org/bot)";
-
-/// `SplitMix64`: a seed is enough to see a failing history again.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 /// What happened until now: which version was in force at each tick, and when the crawler read.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use crate::figures::Figures;
 use crate::load::CONNECTIONS;
 use crate::peers::{Kind, Peer, control};
-use crate::scenario::{Expected, Scenario};
+use crate::scenario::{ExpectedAnswer, Scenario};
 use robots_gateway::enforce::Action;
 use robots_gateway::record::{EventKind, Filter, STORE_FILE, StoreReader};
 use std::error::Error;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 /// Compares what the load saw with what the gateway counted and stored. Stops the gateway.
 pub(crate) fn check(peer: Peer, figures: &Figures, scenarios: &[Scenario]) -> Result<bool, Box<dyn Error>> {
-    let refusals = scenarios.iter().filter(|scenario| scenario.expected == Expected::Refusal);
+    let refusals = scenarios.iter().filter(|scenario| scenario.expected == ExpectedAnswer::Refusal);
     let (mut seen, mut cut_off) = (0, 0);
     for scenario in refusals {
         // One more was asked by hand. When a load ends, one request of each of its connections is under way.

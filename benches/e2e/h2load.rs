@@ -1,13 +1,13 @@
 //! The load of HTTP/2 over TLS, and of HTTP/1.1 at a fixed rate: h2load, and what it saw.
 
 use crate::load::Load;
-use crate::process::{Place, command, is_installed};
+use crate::process::{Processor, command, is_installed};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// One load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct LoadRequest<'a> {
     pub(crate) url: &'a str,
     pub(crate) user_agent: &'a str,
     pub(crate) seconds: u32,
@@ -23,7 +23,7 @@ const STREAMS: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct H2load {
     log: PathBuf,
-    place: Place,
+    place: Processor,
 }
 
 impl H2load {
@@ -31,18 +31,18 @@ impl H2load {
         if !is_installed("h2load") {
             return Err("h2load is not installed (Debian: apt-get install nghttp2-client)".into());
         }
-        Ok(Self { log: folder.join("h2load.log"), place: Place::Load })
+        Ok(Self { log: folder.join("h2load.log"), place: Processor::Load })
     }
 
     /// The same from elsewhere.
-    pub(crate) fn at(self, place: Place) -> Self {
+    pub(crate) fn at(self, place: Processor) -> Self {
         Self { place, ..self }
     }
 
-    pub(crate) fn run(&self, request: Request<'_>) -> Result<Load, Box<dyn Error>> {
+    pub(crate) fn run(&self, request: LoadRequest<'_>) -> Result<Load, Box<dyn Error>> {
         // It appends to what is there.
         let _ = std::fs::remove_file(&self.log);
-        let Request { url, user_agent, seconds, connections, rate } = request;
+        let LoadRequest { url, user_agent, seconds, connections, rate } = request;
         let mut h2load = command("h2load", self.place);
         h2load.args(["-t", "1", "-c", &connections.to_string(), "-D", &seconds.to_string()]);
         match rate {

@@ -1,7 +1,7 @@
 //! Memory of connections that are kept open and wait for their next request, beside nginx and `HAProxy`.
 
 use crate::figures::mebibytes;
-use crate::origin::Origin;
+use crate::origin::BenchOrigin;
 use crate::peers::{Kind, Peer};
 use crate::process::settle;
 use robots_gateway::process::raise_open_files;
@@ -20,7 +20,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: e2e.example\r\nUser-Agent: Mozi
 /// Opens `count` connections to each peer, each of which was answered once; `false` where the gateway takes too much.
 pub(crate) fn measure(count: usize, folder: &Path) -> Result<bool, Box<dyn Error>> {
     let _ = raise_open_files(2 * count as u64 + 1_000);
-    let origin = Origin::start(folder)?;
+    let origin = BenchOrigin::start(folder)?;
     let mut passed = true;
     let mut ours = None;
     for kind in [Kind::Enforce, Kind::NginxFour, Kind::Haproxy] {

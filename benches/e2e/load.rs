@@ -1,8 +1,8 @@
 //! The load: a given number of connections, each with its next request as soon as the last one is answered.
 
-use crate::h2load::{H2load, Request};
+use crate::h2load::{H2load, LoadRequest};
 use crate::peers::Addresses;
-use crate::process::{Place, command};
+use crate::process::{Processor, command};
 use crate::scenario::{Protocol, Scenario};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -59,11 +59,11 @@ impl Loads {
         }
         let url = &format!("https://{}{}", addresses.tls, scenario.target);
         let Scenario { user_agent, .. } = *scenario;
-        self.h2load.run(Request { url, user_agent, seconds, connections: CONNECTIONS / 4, rate: None })
+        self.h2load.run(LoadRequest { url, user_agent, seconds, connections: CONNECTIONS / 4, rate: None })
     }
 
     fn wrk(&self, scenario: &Scenario, server: &str, seconds: u32) -> Result<Load, Box<dyn Error>> {
-        let mut wrk = command("wrk", Place::Load);
+        let mut wrk = command("wrk", Processor::Load);
         wrk.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{seconds}s"), "--timeout", "10s"]);
         let script = if scenario.body == 0 { self.report.clone() } else { self.posting(scenario.body)? };
         wrk.arg("-s").arg(script);

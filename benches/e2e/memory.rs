@@ -3,10 +3,10 @@
 use crate::certificate::Certificate;
 use crate::figures::{mebibytes, median};
 use crate::load::{CONNECTIONS, report};
-use crate::origin::Origin;
-use crate::peers::{Addresses, Gateway, Where, control};
+use crate::origin::BenchOrigin;
+use crate::peers::{Addresses, GatewayPeer, Where, control};
 use crate::plot;
-use crate::process::{Place, Running, command};
+use crate::process::{Processor, Running, command};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -45,10 +45,10 @@ end
 
 /// Measures for so many minutes, writes the plot, and says whether memory was flat after the first five.
 pub(crate) fn measure(minutes: u32, picture: &Path, folder: &Path) -> Result<bool, Box<dyn Error>> {
-    let origin = Origin::start(folder)?;
+    let origin = BenchOrigin::start(folder)?;
     let robots = folder.join("robots.txt");
     write(&robots, 0)?;
-    let gateway = Gateway { robots: robots.clone(), notice: "0s", ..Gateway::default() };
+    let gateway = GatewayPeer { robots: robots.clone(), notice: "0s", ..GatewayPeer::default() };
     Certificate::make(folder)?;
     let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder };
     let running = gateway.start(place)?;
@@ -73,7 +73,7 @@ pub(crate) fn measure(minutes: u32, picture: &Path, folder: &Path) -> Result<boo
 }
 
 fn full_load(address: SocketAddr, minutes: u32, script: &Path) -> Result<crate::load::Load, Box<dyn Error>> {
-    let mut wrk = command("wrk", Place::Load);
+    let mut wrk = command("wrk", Processor::Load);
     wrk.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{}s", minutes * 60), "--timeout", "10s", "-s"]);
     wrk.arg(script).arg(format!("http://{address}/"));
     report(wrk)

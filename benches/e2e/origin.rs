@@ -1,7 +1,7 @@
 //! nginx as the origin of every peer: a page of 1 KB, others of 64 KB to 1 MB, a place that waits for the whole body
 //! of a request, and a mark by which an answer is known to come from it.
 
-use crate::process::{Place, Running, command, free_address};
+use crate::process::{Processor, Running, command, free_address};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,14 +24,14 @@ pub(crate) const CHUNKED_TARGET: &str = "/chunked";
 
 /// A running origin.
 #[derive(Debug)]
-pub(crate) struct Origin(Running);
+pub(crate) struct BenchOrigin(Running);
 
-impl Origin {
+impl BenchOrigin {
     pub(crate) fn start(folder: &Path) -> Result<Self, Box<dyn Error>> {
-        Self::start_at(Place::Load, folder)
+        Self::start_at(Processor::Load, folder)
     }
 
-    pub(crate) fn start_at(place: Place, folder: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn start_at(place: Processor, folder: &Path) -> Result<Self, Box<dyn Error>> {
         let address = free_address()?;
         let root = folder.join("www");
         std::fs::create_dir_all(&root)?;

@@ -4,13 +4,13 @@ mod others;
 mod ours;
 
 use crate::certificate::Certificate;
-use crate::origin::Origin;
+use crate::origin::BenchOrigin;
 use crate::process::{Running, free_address, is_installed};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-pub(crate) use ours::{Gateway, control};
+pub(crate) use ours::{GatewayPeer, control};
 
 /// Between what a peer stands, and where its files are.
 #[derive(Clone, Copy, Debug)]
@@ -123,15 +123,15 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts a server in a folder of its own below `folder`.
-    pub(crate) fn start(kind: Kind, origin: &Origin, folder: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn start(kind: Kind, origin: &BenchOrigin, folder: &Path) -> Result<Self, Box<dyn Error>> {
         let folder = folder.join(kind.word());
         std::fs::create_dir_all(&folder)?;
         let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder: &folder };
         Certificate::make(&folder)?;
         let running = match kind {
-            Kind::Enforce => Gateway::default().start(place)?,
-            Kind::EveryLine => Gateway { has_every_line: true, ..Gateway::default() }.start(place)?,
-            Kind::Audit => Gateway { mode: "audit", ..Gateway::default() }.start(place)?,
+            Kind::Enforce => GatewayPeer::default().start(place)?,
+            Kind::EveryLine => GatewayPeer { has_every_line: true, ..GatewayPeer::default() }.start(place)?,
+            Kind::Audit => GatewayPeer { mode: "audit", ..GatewayPeer::default() }.start(place)?,
             Kind::Minimal => ours::minimal(place)?,
             Kind::NginxFour | Kind::NginxList => others::nginx(kind, place)?,
             Kind::Haproxy => others::haproxy(place)?,

@@ -153,7 +153,7 @@ pub(crate) fn is_installed(program: &str) -> bool {
 
 /// On which processors servers and loads run: apart, so that neither takes the other's time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Processor {
     /// The first processor.
     Server,
     /// All others: the origin and the load.
@@ -162,7 +162,7 @@ pub(crate) enum Place {
     Anywhere,
 }
 
-/// Whether [`Place`]s can be told apart here.
+/// Whether [`Processor`]s can be told apart here.
 pub(crate) fn has_places() -> bool {
     processors() > 1 && is_installed("taskset")
 }
@@ -172,11 +172,11 @@ fn processors() -> usize {
 }
 
 /// A command for `program` at `place`.
-pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, place: Place) -> Command {
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, place: Processor) -> Command {
     let list = match place {
-        Place::Server => "0".to_owned(),
-        Place::Load => format!("1-{}", processors().saturating_sub(1)),
-        Place::Anywhere => String::new(),
+        Processor::Server => "0".to_owned(),
+        Processor::Load => format!("1-{}", processors().saturating_sub(1)),
+        Processor::Anywhere => String::new(),
     };
     let mut command = if list.is_empty() || !has_places() {
         Command::new(program)

@@ -2,9 +2,9 @@
 //! being asked less.
 
 use crate::figures::median;
-use crate::h2load::{H2load, Request};
+use crate::h2load::{H2load, LoadRequest};
 use crate::load::Load;
-use crate::origin::Origin;
+use crate::origin::BenchOrigin;
 use crate::peers::{Kind, Peer};
 use crate::scenario::{BROWSER, SCENARIOS};
 use std::error::Error;
@@ -20,7 +20,7 @@ pub(crate) const CONNECTIONS: u32 = 16;
 /// Whether the latency that judging adds at the 99th percentile lies within what nginx differs from itself.
 pub(crate) fn latency(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Box<dyn Error>> {
     let h2load = H2load::new(folder)?;
-    let origin = Origin::start(folder)?;
+    let origin = BenchOrigin::start(folder)?;
     let start = |kind| Peer::start(kind, &origin, folder);
     let (nginx, gateway) = (start(Kind::NginxFour)?, start(Kind::Enforce)?);
     for peer in [&nginx, &gateway] {
@@ -52,7 +52,8 @@ pub(crate) fn latency(rate: u32, seconds: u32, folder: &Path) -> Result<bool, Bo
 /// A load at a fixed rate; fails when the server did not keep up, or answered with anything but 200.
 fn load(h2load: &H2load, address: SocketAddr, rate: u32, seconds: u32) -> Result<Load, Box<dyn Error>> {
     let url = &format!("http://{address}/page");
-    let request = Request { url, user_agent: BROWSER, seconds, connections: CONNECTIONS, rate: Some(rate) };
+    let request =
+        LoadRequest { url, user_agent: BROWSER, seconds, connections: CONNECTIONS, rate: Some(rate) };
     let load = h2load.run(request)?;
     kept_up(&load, rate, seconds)?;
     Ok(load)

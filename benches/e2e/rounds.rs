@@ -5,7 +5,7 @@ use crate::exactness;
 use crate::figures::{Figure, Figures};
 use crate::gates;
 use crate::load::Loads;
-use crate::origin::Origin;
+use crate::origin::BenchOrigin;
 use crate::peers::{Kind, Peer};
 use crate::process::{has_places, settle};
 use crate::scenario::Scenario;
@@ -33,7 +33,7 @@ impl Plan {
         if !has_places() {
             eprintln!("e2e: servers and loads share all processors: that takes two of them, and taskset");
         }
-        let (origin, loads) = (Origin::start(folder)?, Loads::new(folder)?);
+        let (origin, loads) = (BenchOrigin::start(folder)?, Loads::new(folder)?);
         let mut peers = Vec::new();
         for kind in &self.kinds {
             if kind.is_installed() {

@@ -29,7 +29,7 @@ const PAGE: &str = "/products/shoes/running/42.html?page=2";
 
 /// What is to become of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expected {
+pub(crate) enum ExpectedAnswer {
     /// The origin's page of so many bytes.
     Page(usize),
     /// 403, without the origin.
@@ -58,7 +58,7 @@ pub(crate) struct Scenario {
     pub(crate) fresh: bool,
     /// How many bytes are sent with it; `POST` where there are any.
     pub(crate) body: usize,
-    pub(crate) expected: Expected,
+    pub(crate) expected: ExpectedAnswer,
     peers: fn(Kind) -> bool,
 }
 
@@ -81,7 +81,7 @@ const fn page(name: &'static str, target: &'static str, size: usize) -> Scenario
         protocol: Protocol::Http1,
         fresh: false,
         body: 0,
-        expected: Expected::Page(size),
+        expected: ExpectedAnswer::Page(size),
         peers: |kind| kind != Kind::EveryLine,
     }
 }
@@ -95,7 +95,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: false,
         body: 0,
-        expected: Expected::Page(SMALL),
+        expected: ExpectedAnswer::Page(SMALL),
         peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
@@ -105,7 +105,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: false,
         body: 0,
-        expected: Expected::Refusal,
+        expected: ExpectedAnswer::Refusal,
         peers: |kind| kind != Kind::Audit,
     },
     Scenario {
@@ -115,7 +115,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: false,
         body: 0,
-        expected: Expected::Page(LARGE),
+        expected: ExpectedAnswer::Page(LARGE),
         peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
@@ -125,7 +125,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: true,
         body: 0,
-        expected: Expected::Page(SMALL),
+        expected: ExpectedAnswer::Page(SMALL),
         peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
@@ -135,7 +135,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: true,
         body: 0,
-        expected: Expected::Refusal,
+        expected: ExpectedAnswer::Refusal,
         peers: |kind| !matches!(kind, Kind::Audit | Kind::EveryLine),
     },
     Scenario {
@@ -145,7 +145,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: false,
         body: 0,
-        expected: Expected::Page(SMALL),
+        expected: ExpectedAnswer::Page(SMALL),
         peers: |kind| matches!(kind, Kind::Enforce | Kind::Audit | Kind::Minimal),
     },
     Scenario {
@@ -155,7 +155,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http1,
         fresh: false,
         body: 0,
-        expected: Expected::Page(SMALL),
+        expected: ExpectedAnswer::Page(SMALL),
         peers: |kind| kind == Kind::Audit,
     },
     Scenario {
@@ -165,7 +165,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http2,
         fresh: false,
         body: 0,
-        expected: Expected::Page(SMALL),
+        expected: ExpectedAnswer::Page(SMALL),
         peers: |kind| kind != Kind::EveryLine,
     },
     Scenario {
@@ -175,7 +175,7 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         protocol: Protocol::Http2,
         fresh: false,
         body: 0,
-        expected: Expected::Refusal,
+        expected: ExpectedAnswer::Refusal,
         peers: |kind| !matches!(kind, Kind::Audit | Kind::EveryLine),
     },
     Scenario { protocol: Protocol::Tls, ..page(TLS, PAGE, SMALL) },
@@ -218,10 +218,12 @@ impl Scenario {
         let from_origin = head.lines().any(|line| line == MARK);
         let status = head.split(' ').nth(1).unwrap_or_default();
         match self.expected {
-            Expected::Page(size) if status == "200" && from_origin && body.len() >= size => Ok(()),
-            Expected::Page(_) => Err(format!("it did not forward: status {status}, {} bytes", body.len())),
-            Expected::Refusal if status == "403" && !from_origin => Ok(()),
-            Expected::Refusal => Err(format!("it did not refuse: status {status}")),
+            ExpectedAnswer::Page(size) if status == "200" && from_origin && body.len() >= size => Ok(()),
+            ExpectedAnswer::Page(_) => {
+                Err(format!("it did not forward: status {status}, {} bytes", body.len()))
+            }
+            ExpectedAnswer::Refusal if status == "403" && !from_origin => Ok(()),
+            ExpectedAnswer::Refusal => Err(format!("it did not refuse: status {status}")),
         }
     }
 
@@ -230,7 +232,7 @@ impl Scenario {
         if load.requests == 0 {
             return Err(format!("{}: {}: it answered nothing", kind.name(), self.name).into());
         }
-        let wanted = if self.expected == Expected::Refusal { load.requests } else { 0 };
+        let wanted = if self.expected == ExpectedAnswer::Refusal { load.requests } else { 0 };
         // A connection that the load itself cut off at its end may count as one error.
         if load.statuses_above_399 != wanted || load.socket_errors > load.requests / 1_000 {
             let (errors, sockets) = (load.statuses_above_399, load.socket_errors);

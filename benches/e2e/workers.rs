@@ -8,11 +8,11 @@
 
 use crate::certificate::Certificate;
 use crate::figures::median;
-use crate::h2load::{H2load, Request};
+use crate::h2load::{H2load, LoadRequest};
 use crate::load::Load;
-use crate::origin::Origin;
-use crate::peers::{Addresses, Gateway, Where};
-use crate::process::{Place, Running};
+use crate::origin::BenchOrigin;
+use crate::peers::{Addresses, GatewayPeer, Where};
+use crate::process::{Processor, Running};
 use crate::rate::{CONNECTIONS, kept_up};
 use crate::scenario::BROWSER;
 use std::error::Error;
@@ -60,7 +60,7 @@ impl Crew {
     fn start(
         name: &'static str,
         threads: &[usize],
-        origin: &Origin,
+        origin: &BenchOrigin,
         folder: &Path,
     ) -> Result<Self, Box<dyn Error>> {
         let mut servers = Vec::new();
@@ -69,13 +69,14 @@ impl Crew {
             std::fs::create_dir_all(&folder)?;
             Certificate::make(&folder)?;
             let place = Where { origin: origin.address(), addresses: Addresses::free()?, folder: &folder };
-            let gateway = Gateway { threads: *threads, place: Place::Anywhere, ..Gateway::default() };
+            let gateway =
+                GatewayPeer { threads: *threads, place: Processor::Anywhere, ..GatewayPeer::default() };
             servers.push(gateway.start(place)?);
         }
         let load = |index| {
             let folder = folder.join(format!("{name} load {index}"));
             std::fs::create_dir_all(&folder)?;
-            Ok(H2load::new(&folder)?.at(Place::Anywhere))
+            Ok(H2load::new(&folder)?.at(Processor::Anywhere))
         };
         let loads = (0..LOADS).map(load).collect::<Result<_, Box<dyn Error>>>()?;
         Ok(Self { name, servers, loads })
@@ -104,7 +105,7 @@ impl Crew {
                 let url = format!("http://{}/page", server.address());
                 scope.spawn(move || {
                     let (url, rate) = (&*url, Some(rate));
-                    let request = Request { url, user_agent: BROWSER, seconds, connections, rate };
+                    let request = LoadRequest { url, user_agent: BROWSER, seconds, connections, rate };
                     h2load.run(request).map_err(|error| error.to_string())
                 })
             });
@@ -122,7 +123,7 @@ impl Crew {
 /// Whether two workers cost no more for each request than one, at `rate` or else at three quarters of what one bears,
 /// and at half of that.
 pub(crate) fn measure(rate: Option<u32>, seconds: u32, folder: &Path) -> Result<bool, Box<dyn Error>> {
-    let origin = Origin::start_at(Place::Anywhere, folder)?;
+    let origin = BenchOrigin::start_at(Processor::Anywhere, folder)?;
     let crews = [
         Crew::start("one worker", &[1], &origin, folder)?,
         Crew::start("two workers", &[2], &origin, folder)?,

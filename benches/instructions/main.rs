@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 
 /// What runs under valgrind.
 fn run_stages() -> Result<ExitCode, Box<dyn Error>> {
-    stages::run(&scene::Scene::new()?);
+    stages::run(&scene::BenchScene::new()?);
     Ok(ExitCode::SUCCESS)
 }
 

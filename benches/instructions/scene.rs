@@ -26,7 +26,7 @@ pub(crate) const DISALLOWED: &[u8] = b"/products/shoes/running/42.html?page=2";
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/robots.txt");
 
 /// What all stages share.
-pub(crate) struct Scene {
+pub(crate) struct BenchScene {
     pub(crate) policy: Policy,
     pub(crate) site: Arc<Site>,
     pub(crate) recorder: Recorder,
@@ -35,7 +35,7 @@ pub(crate) struct Scene {
     _folder: TempDir,
 }
 
-impl Scene {
+impl BenchScene {
     pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let state = folder.path().display().to_string();

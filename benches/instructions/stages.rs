@@ -1,7 +1,7 @@
 //! The stages that are counted, one after the other in the order of [`STAGES`].
 
 use crate::callgrind::counted;
-use crate::scene::{ALLOWED, BROWSER, CRAWLER, DISALLOWED, NOW, Scene, facts};
+use crate::scene::{ALLOWED, BROWSER, BenchScene, CRAWLER, DISALLOWED, NOW, facts};
 use robots_gateway::decide::{Verdict, VerdictInput, decide};
 use robots_gateway::enforce::{Action, Mode, Refusal, enforce};
 use robots_gateway::http::Response;
@@ -34,7 +34,7 @@ pub(crate) const STAGES: [&str; 16] = [
 ];
 
 /// Runs and counts every stage.
-pub(crate) fn run(scene: &Scene) {
+pub(crate) fn run(scene: &BenchScene) {
     counted(&mut || {
         let facts = facts(black_box(BROWSER), black_box(ALLOWED));
         black_box((scene.policy.site(&facts.host), target(scene, &facts)));
@@ -48,11 +48,11 @@ pub(crate) fn run(scene: &Scene) {
     whole(scene);
 }
 
-fn target<'a>(scene: &Scene, facts: &'a RequestFacts<'_>) -> RequestTarget<'a> {
+fn target<'a>(scene: &BenchScene, facts: &'a RequestFacts<'_>) -> RequestTarget<'a> {
     RequestTarget::new(&facts.target, scene.site.config.path_parameters)
 }
 
-fn identify(scene: &Scene) {
+fn identify(scene: &BenchScene) {
     let identifier = &scene.policy.identifier;
     let tokens = &scene.site.rules.current().tokens;
     for header in [BROWSER, CRAWLER] {
@@ -70,7 +70,7 @@ fn identify(scene: &Scene) {
 }
 
 /// Counts the decision on `sent`, and returns it.
-fn decided<'s>(scene: &'s Scene, identity: &Arc<Identity>, sent: &[u8]) -> Verdict<'s> {
+fn decided<'s>(scene: &'s BenchScene, identity: &Arc<Identity>, sent: &[u8]) -> Verdict<'s> {
     let facts = facts(CRAWLER, sent);
     let target = target(scene, &facts);
     let case = VerdictInput {
@@ -88,7 +88,7 @@ fn decided<'s>(scene: &'s Scene, identity: &Arc<Identity>, sent: &[u8]) -> Verdi
     decided()
 }
 
-fn act(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>) {
+fn act(scene: &BenchScene, identity: &Identity, verdict: &Verdict<'_>) {
     let facts = facts(CRAWLER, DISALLOWED);
     let target = target(scene, &facts);
     let choices = scene.site.config.choices;
@@ -101,14 +101,14 @@ fn act(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>) {
     }
 }
 
-fn refusal(scene: &Scene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Response {
+fn refusal(scene: &BenchScene, identity: &Identity, verdict: &Verdict<'_>, accept: &[u8]) -> Response {
     let policy = &scene.site.config.refusal;
     let robots = scene.site.robots_url("http");
     Refusal::new(verdict, identity.crawler.as_deref(), &robots, policy.contact.as_deref())
         .reply(policy, Some(accept))
 }
 
-fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed: &Verdict<'_>) {
+fn record(scene: &BenchScene, identity: &Identity, allowed: &Verdict<'_>, disallowed: &Verdict<'_>) {
     let facts = facts(CRAWLER, DISALLOWED);
     let occurrence = |verdict, action| Occurrence {
         facts: &facts,
@@ -138,7 +138,7 @@ fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed:
 }
 
 /// All stages of one request, as the proxy calls them.
-fn whole(scene: &Scene) {
+fn whole(scene: &BenchScene) {
     for (user_agent, sent) in [(BROWSER, DISALLOWED), (CRAWLER, ALLOWED), (CRAWLER, DISALLOWED)] {
         let mut request = || {
             let facts = facts(black_box(user_agent), black_box(sent));
@@ -154,7 +154,11 @@ fn whole(scene: &Scene) {
     }
 }
 
-fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &RequestTarget<'_>) -> JudgedRequest<'s> {
+fn judged<'s>(
+    scene: &'s BenchScene,
+    facts: &RequestFacts<'_>,
+    target: &RequestTarget<'_>,
+) -> JudgedRequest<'s> {
     let reads =
         |who: &Identity, proof| scene.reads.of(&ReaderId::new(&facts.host, who, proof, facts.address));
     let now = NOW;
@@ -171,7 +175,7 @@ fn judged<'s>(scene: &'s Scene, facts: &RequestFacts<'_>, target: &RequestTarget
     )
 }
 
-fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {
+fn recorded(scene: &BenchScene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {
     if !judged.verdict.is_judged() {
         return;
     }

@@ -116,7 +116,7 @@ impl Admin {
                 "now" => now = true,
                 "site" => site = Some(value),
                 "crawler" => crawler = Some(value),
-                _ => return text(StatusCode::BAD_REQUEST, &format!("`{name}` is no option of a reload")),
+                _ => return text(StatusCode::BAD_REQUEST, &format!("unknown option `{name}` of a reload")),
             }
         }
         let reloaded = if now {

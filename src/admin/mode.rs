@@ -141,13 +141,13 @@ fn parse_request(query: &str) -> Result<ModeRequest, String> {
             "purpose" => {
                 let purpose = Purpose::named(&value);
                 wish.scope.purpose =
-                    Some(purpose.map_err(|expected| format!("`{value}` is no purpose; {expected}"))?);
+                    Some(purpose.map_err(|expected| format!("invalid purpose `{value}`: {expected}"))?);
             }
             "site" => wish.scope.site = Some(value),
             "persist" => wish.persist = true,
             "clear" => wish.clear = true,
             "all" => wish.scope.all = true,
-            _ => return Err(format!("`{key}` is no part of the question")),
+            _ => return Err(format!("unknown option `{key}` of a mode")),
         }
     }
     if wish.mode.is_some() == wish.clear {

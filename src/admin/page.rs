@@ -193,7 +193,7 @@ fn since(text: &str) -> Result<Duration, PageFailure> {
         Ok(DurationValue(since)) if !since.is_zero() && since <= LONGEST => Ok(since),
         _ => Err(PageFailure {
             status: StatusCode::BAD_REQUEST,
-            title: "That is no time",
+            title: "Invalid time",
             reason: format!("`{text}` cannot be looked back at."),
             remedy: "Write a number with m, h or d, such as /?since=36h or /?since=7d.",
         }),

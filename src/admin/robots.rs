@@ -31,7 +31,7 @@ fn site(request: &Request<()>) -> Result<Option<String>, Box<Response<Vec<u8>>>>
     let mut wanted = None;
     for (name, value) in query::pairs(request.uri().query().unwrap_or_default()) {
         if name != "site" {
-            let told = format!("`{name}` is no option of robots");
+            let told = format!("unknown option `{name}` of robots");
             return Err(Box::new(text(StatusCode::BAD_REQUEST, &told)));
         }
         wanted = Some(value);

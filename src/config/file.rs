@@ -234,7 +234,7 @@ mod tests {
             fault("threads = \"two\"")
         );
         let message = fault("\nnotice = \"soon\"");
-        assert!(message.starts_with("gateway.toml:2:10: `soon` is no duration"), "{message}");
+        assert!(message.starts_with("gateway.toml:2:10: invalid duration `soon`"), "{message}");
         assert!(fault("[clients]\nbrowser = \"audit\"").contains("unknown key `browser`"));
     }
 

@@ -33,7 +33,9 @@ impl HostPattern {
 
 /// Why a text is no [`HostPattern`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no host; write a name such as `example.org` or `*.example.org`, without scheme and port")]
+#[error(
+    "invalid host `{0}`: expected a name such as `example.org` or `*.example.org`, without scheme and port"
+)]
 pub struct HostPatternError(String);
 
 impl fmt::Display for HostPattern {

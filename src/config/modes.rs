@@ -24,7 +24,7 @@ pub(super) fn purposes(file: &ConfigFile, faults: &mut Faults<'_>) -> BTreeMap<P
     let mut modes = BTreeMap::new();
     for (name, table) in &file.purposes {
         let purpose = name.parse::<Purpose>();
-        let purpose = purpose.map_err(|unknown| format!("`[purposes.{name}]` is no purpose; {unknown}"));
+        let purpose = purpose.map_err(|unknown| format!("invalid purpose `{name}`: {unknown}"));
         if let Some(purpose) = faults.value_or_fault(table.span(), purpose) {
             modes.insert(purpose, table.as_ref().mode.0);
         }

@@ -256,7 +256,7 @@ impl HealthTable {
         let path = self.path.unwrap_or_else(|| defaults::HEALTH_PATH.to_owned());
         let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path {
-            fault(format!("`health`: `{path}` is no path; write one such as `/healthz`"));
+            fault(format!("`health`: invalid path `{path}`: expected one such as `/healthz`"));
         }
         let probe = match self.check {
             None | Some(ProbeKey::Off) => Probe::Off,

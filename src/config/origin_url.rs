@@ -24,7 +24,7 @@ pub enum OriginUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OriginError {
     /// Not an URL of scheme and authority.
-    #[error("`{0}` is no origin; write a URL such as `http://127.0.0.1:3000`")]
+    #[error("invalid origin `{0}`: expected a URL such as `http://127.0.0.1:3000`")]
     NoUrl(String),
     /// A path, query or user in the URL.
     #[error("`{0}`: an origin has no path, query or user; write only scheme, host and port")]

@@ -88,7 +88,9 @@ fn fault(path: &Path, text: &str, at: usize, message: &str) -> ConfigError {
 fn network(written: &str) -> Result<Network, String> {
     let network: Network = written.parse().map_err(|_| {
         let shown: String = written.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
-        format!("`{shown}` is no address range such as `192.0.2.0/24` or `2001:db8::/32`")
+        format!(
+            "invalid address range `{shown}`: expected a network such as `192.0.2.0/24` or `2001:db8::/32`"
+        )
     })?;
     let least = if network.address().is_ipv4() { 8 } else { 16 };
     if network.prefix() < least {
@@ -146,8 +148,8 @@ mod tests {
     #[test]
     fn a_fault_has_its_place() {
         for (text, expected) in [
-            ("192.0.2.0/24\n\n  nonsense\n", "list:3:3: `nonsense` is no address range"),
-            ("192.0.2.0/24\nprefix,country\n", "list:2:1: `prefix` is no address range"),
+            ("192.0.2.0/24\n\n  nonsense\n", "list:3:3: invalid address range `nonsense`"),
+            ("192.0.2.0/24\nprefix,country\n", "list:2:1: invalid address range `prefix`"),
             ("prefix,country\nprefix,country\n", "list:2:1: `prefix`"),
             ("192.0.2.0/33\n", "list:1:1: `192.0.2.0/33`"),
             ("0.0.0.0/0\n", "list:1:1: `0.0.0.0/0` holds a large part of the internet"),

@@ -170,8 +170,10 @@ impl RobotsConfig {
             return None;
         }
         let block = faults.values_or_faults(table.block.iter().map(|word| {
-            let purpose = word.as_ref().parse::<Purpose>();
-            (word.span(), purpose.map_err(|unknown| format!("`{}` is no purpose; {unknown}", word.as_ref())))
+            let name = word.as_ref();
+            let purpose =
+                name.parse::<Purpose>().map_err(|error| format!("invalid purpose `{name}`: {error}"));
+            (word.span(), purpose)
         }))?;
         let twice = (0..).zip(&block).find(|(at, purpose)| block.iter().take(*at).any(|it| it == *purpose));
         if let Some((at, purpose)) = twice {
@@ -217,12 +219,15 @@ fn host_name(text: &str) -> Result<Box<str>, String> {
     if !text.is_empty() && text.bytes().all(is_plain) {
         return Ok(text.to_ascii_lowercase().into());
     }
-    Err(format!("`{text}` is no host; write one such as `example.org`"))
+    Err(format!("invalid host `{text}`: expected a name such as `example.org`"))
 }
 
 fn robots_url(text: &str) -> Result<RobotsUrl, String> {
-    let wrong =
-        || format!("`{text}` is no URL of a robots.txt; write one such as `https://example.org/robots.txt`");
+    let wrong = || {
+        format!(
+            "invalid URL `{text}`: expected the URL of a robots.txt, such as `https://example.org/robots.txt`"
+        )
+    };
     let uri: http::Uri = text.parse().map_err(|_| wrong())?;
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(wrong()) };
     let server = format!("{scheme}://{authority}").parse().map_err(|_| wrong())?;
@@ -307,14 +312,18 @@ mod tests {
     fn each_mistake_has_its_place() {
         for (written, place, part) in [
             ("robots = { file = \"r\", from = \"none\" }", ":3:10: ", "both `file` and `from`"),
-            ("robots = { block = [\"ai-trian\"] }", ":3:21: ", "`ai-trian` is no purpose"),
+            ("robots = { block = [\"ai-trian\"] }", ":3:21: ", "invalid purpose `ai-trian`"),
             ("robots = { block = [\"seo\", \"seo\"] }", ":3:28: ", "`seo` stands twice in `block`"),
             ("robots = { from = \"orign\" }", ":3:19: ", "`origin`"),
             ("robots = { from = \"origin\", every = \"25h\" }", ":3:37: ", "above 24h"),
             ("robots = { from = \"origin\", every = \"0s\" }", ":3:37: ", "below 1s"),
             ("robots = { file = \"r\", every = \"1h\" }", ":3:10: ", "how the origin is asked"),
-            ("robots = { from = \"origin\", host = \"a b\" }", ":3:10: ", "`a b` is no host"),
-            ("robots = { from = \"origin\", url = \"cdn.example\" }", ":3:10: ", "is no URL of a robots.txt"),
+            ("robots = { from = \"origin\", host = \"a b\" }", ":3:10: ", "invalid host `a b`"),
+            (
+                "robots = { from = \"origin\", url = \"cdn.example\" }",
+                ":3:10: ",
+                "expected the URL of a robots.txt",
+            ),
             ("robots = { file = \"r\", except = [\"GPTBot\"] }", ":3:10: ", "`except` without `block`"),
             ("robots = { files = \"r\" }", ":3:12: ", "did you mean `file`"),
             ("robots = 7", ":3:10: ", "a file such as"),

@@ -135,7 +135,7 @@ pub struct PublishedSince {
 fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<PublishedSince> {
     let version = table.version.as_ref().parse::<VersionId>().ok();
     if version.is_none() {
-        let message = format!("`{}` is no version: expected 12 hexadecimal digits", table.version.as_ref());
+        let message = format!("invalid version `{}`: expected 12 hexadecimal digits", table.version.as_ref());
         faults.push(
             table.version.span(),
             message,
@@ -158,7 +158,7 @@ fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {
         } else {
             faults.push(
                 status.span(),
-                format!("`{}` is no status to refuse with", status.as_ref()),
+                format!("invalid status `{}` of refusals", status.as_ref()),
                 "write 402, 403, 404, 410, 429 or 451",
             );
         }

@@ -99,7 +99,7 @@ impl FromStr for DurationValue {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let error = || {
             ValueError(format!(
-                "`{text}` is no duration; write a number with ms, s, m, h or d, such as `24h`"
+                "invalid duration `{text}`: expected a number and a unit (ms, s, m, h or d), such as `24h`"
             ))
         };
         let (number, unit) = split_number(text).ok_or_else(error)?;
@@ -121,7 +121,7 @@ impl FromStr for SizeValue {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let error = || {
             ValueError(format!(
-                "`{text}` is no size; write a number with B, KiB, MiB or GiB, such as `500KiB`"
+                "invalid size `{text}`: expected a number and a unit (B, KiB, MiB or GiB), such as `500KiB`"
             ))
         };
         let (number, unit) = split_number(text).ok_or_else(error)?;
@@ -140,9 +140,8 @@ impl FromStr for ListenValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let message =
-            "is no address to listen on; write an IP address and a port, such as `0.0.0.0:80` or `[::]:80`";
-        text.parse().map(Self).map_err(|_| ValueError(format!("`{text}` {message}")))
+        let expected = "expected an IP address and a port, such as `0.0.0.0:80` or `[::]:80`";
+        text.parse().map(Self).map_err(|_| ValueError(format!("invalid address `{text}`: {expected}")))
     }
 }
 
@@ -153,7 +152,7 @@ impl FromStr for AdminValue {
         match text {
             "off" => Ok(Self(None)),
             _ => text.parse().map(|address| Self(Some(address))).map_err(|_| {
-                ValueError(format!("`{text}` is neither an address such as `127.0.0.1:9309` nor `off`"))
+                ValueError(format!("invalid address `{text}`: expected an IP address and a port, such as `127.0.0.1:9309`, or `off`"))
             }),
         }
     }
@@ -171,7 +170,8 @@ impl FromStr for RateValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let error = || ValueError(format!("`{text}` is no rate; write `100/s`, `60/m`, `1000/h` or `off`"));
+        let error =
+            || ValueError(format!("invalid rate `{text}`: expected `100/s`, `60/m`, `1000/h` or `off`"));
         if text == "off" {
             return Ok(Self(None));
         }
@@ -191,8 +191,8 @@ impl FromStr for ModeValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let message = "is no mode; write `off`, `audit` or `enforce`";
-        text.parse().map(Self).map_err(|_| ValueError(format!("`{text}` {message}")))
+        let expected = "expected `off`, `audit` or `enforce`";
+        text.parse().map(Self).map_err(|_| ValueError(format!("invalid mode `{text}`: {expected}")))
     }
 }
 

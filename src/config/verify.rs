@@ -130,7 +130,9 @@ pub fn mirror_folder(url: &str) -> Result<String, String> {
     let rest = url.strip_prefix("https://").or(plain);
     if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ', '@'])
     {
-        return Err(format!("`{url}` is no URL of a folder"));
+        return Err(format!(
+            "invalid URL `{url}`: expected the URL of a folder, such as `https://mirror.example/lists/`"
+        ));
     }
     if plain.is_some_and(|rest| !is_near(rest)) {
         return Err(format!("`{url}` is plain HTTP, which anybody on the way could change: use https"));
@@ -165,7 +167,7 @@ impl TryFrom<String> for ResolverValue {
         let alone = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
         text.parse::<SocketAddr>().or_else(|_| alone()).map(Self).map_err(|_| {
             ValueError::new(format!(
-                "`{text}` is no name server; write its IP address and port, such as `127.0.0.1:53`"
+                "invalid name server `{text}`: expected an IP address and a port, such as `127.0.0.1:53`"
             ))
         })
     }
@@ -246,18 +248,18 @@ mod tests {
     #[test]
     fn bad_values_are_named_with_their_place() {
         for (table, expected) in [
-            ("resolvers = [\"localhost\"]", "gateway.toml:2:13: `localhost` is no name server"),
+            ("resolvers = [\"localhost\"]", "gateway.toml:2:13: invalid name server `localhost`"),
             ("refresh = \"59m\"", "gateway.toml:2:11: `59m` is too often"),
-            ("refresh = \"daily\"", "gateway.toml:2:11: `daily` is no duration"),
+            ("refresh = \"daily\"", "gateway.toml:2:11: invalid duration `daily`"),
             ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),
             ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` must be"),
-            ("mirror = \"ftp://x/\"", "gateway.toml:2:10: `ftp://x/` is no URL"),
+            ("mirror = \"ftp://x/\"", "gateway.toml:2:10: invalid URL `ftp://x/`"),
             (
                 "mirror = \"http://mirror.example/\"",
                 "gateway.toml:2:10: `http://mirror.example/` is plain HTTP",
             ),
             ("mirror = \"http://192.0.2.1/\"", "is plain HTTP"),
-            ("mirror = \"http://127.0.0.1@mirror.example/\"", "is no URL"),
+            ("mirror = \"http://127.0.0.1@mirror.example/\"", "invalid URL"),
             ("nonces = 99000000", "gateway.toml:2:10: `nonces` is 99000000"),
             ("resolver = []", "gateway.toml:2:1: unknown key `resolver`; did you mean `resolvers`?"),
         ] {

@@ -130,7 +130,12 @@ impl QuestionBatch {
             (Some(token), None) => Ok(judge_by_token(site, token, question.target.as_bytes())),
             (None, user_agent) => {
                 let facts = facts(&trial.host, question.target.as_bytes(), user_agent.as_deref(), None)
-                    .ok_or_else(|| format!("`{}` is no request target", question.target))?;
+                    .ok_or_else(|| {
+                        format!(
+                            "invalid request target `{}`: expected a path such as /private?x=1",
+                            question.target
+                        )
+                    })?;
                 let target = RequestTarget::new(&facts.target, site.config.path_parameters);
                 Ok(ExplainAnswer::of(&judge_trial(
                     &trial.policy,

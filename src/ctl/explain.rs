@@ -95,7 +95,7 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     let user_agent = arguments.user_agent.as_deref().map(str::as_bytes).or(header.as_deref());
     let facts = facts(&trial.host, sent, user_agent, arguments.address).ok_or_else(|| {
         let sent = printable(sent);
-        VerbFailure(format!("`{sent}` is no request target\n  hint: write a path such as /private?x=1"))
+        VerbFailure(format!("invalid request target `{sent}`: expected a path such as /private?x=1"))
     })?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
     let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head, &trial.host));

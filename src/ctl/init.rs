@@ -102,7 +102,7 @@ impl InitPlan {
             warnings.push(text.to_owned());
         }
         warnings.extend(missing_siblings(&hosts).into_iter().map(|(host, other)| {
-            format!("`{other}` is no host of the site, as {host} is; gateway.toml says how to add it")
+            format!("`{other}` is not a host of the site, while {host} is; gateway.toml says how to add it")
         }));
         let (robots, source) = match &arguments.robots {
             Some(path) => {

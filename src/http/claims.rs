@@ -120,7 +120,7 @@ impl FieldPattern {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldPatternError {
     /// It is no name of a field.
-    #[error("`{0}` is no name of a field; write one such as `X-User`, or `X-Acme-*` for all that begin so")]
+    #[error("invalid field name `{0}`: expected one such as `X-User`, or `X-Acme-*` for all that begin so")]
     Name(String),
     /// Requests need this field, which it is for.
     #[error("`{0}` would remove `{1}`, without which no request can be sent")]

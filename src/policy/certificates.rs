@@ -125,7 +125,7 @@ fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
     let text = bytes(path, "certificate")?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
-        .map_err(|error| fault(path, format!("this is no certificate in PEM: {error}")))?;
+        .map_err(|error| fault(path, format!("invalid certificate: expected PEM: {error}")))?;
     if chain.is_empty() {
         return Err(fault(path, "there is no certificate in this file; PEM is expected".to_owned()));
     }
@@ -158,9 +158,9 @@ mod tests {
     use rcgen::{CertifiedKey as Made, generate_simple_self_signed};
     use std::fs;
 
-    struct Folder(tempfile::TempDir);
+    struct CertificateFolder(tempfile::TempDir);
 
-    impl Folder {
+    impl CertificateFolder {
         fn pair(&self, name: &str, names: &[&str], hosts: &[&str]) -> CertificateConfig {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             let Made { cert, signing_key } = generate_simple_self_signed(names).unwrap();
@@ -172,8 +172,8 @@ mod tests {
         }
     }
 
-    fn folder() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
+    fn folder() -> CertificateFolder {
+        CertificateFolder(tempfile::tempdir().unwrap())
     }
 
     fn index(certificates: &Certificates, host: Option<&str>) -> usize {

@@ -24,7 +24,9 @@ impl SocketError {
             io::ErrorKind::PermissionDenied if !self.address.contains('/') => {
                 " (ports below 1024 need CAP_NET_BIND_SERVICE)"
             }
-            io::ErrorKind::AlreadyExists => " (what is there is no socket, and is left alone)",
+            io::ErrorKind::AlreadyExists => {
+                " (something that is not a socket has this name, and is left alone)"
+            }
             _ => "",
         }
     }

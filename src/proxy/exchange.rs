@@ -3,7 +3,7 @@
 use super::client::{ClientFault, ExchangeClient};
 use super::fault::{OriginFault, OriginFaults};
 use super::pool::{OriginConnection, OriginConnections};
-use super::relay::{Progress, Relay, RelayError, Request};
+use super::relay::{Progress, Relay, RelayError, RelayRequest};
 use crate::config::Timeouts;
 use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
 use crate::http::{Body, RequestHead};
@@ -174,9 +174,9 @@ impl Exchanger {
 }
 
 impl ExchangeAttempt<'_> {
-    fn request(&self, keeps_alive: bool) -> Request<'_> {
+    fn request(&self, keeps_alive: bool) -> RelayRequest<'_> {
         let (head, own) = (self.incoming.head, self.site.config.origin.timeouts);
-        Request {
+        RelayRequest {
             method: head.method(),
             version: head.version,
             body: head.body,

@@ -97,7 +97,7 @@ impl OriginFault {
             Self::Certificate => "its certificate is not one to trust",
             Self::Timeout => "it does not answer in time",
             Self::Closed => "it closes the connection before it has answered",
-            Self::Malformed => "what it answers is no HTTP",
+            Self::Malformed => "what it answers is not HTTP",
             Self::Other => "requests to it fail",
         }
     }

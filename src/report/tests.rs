@@ -1,6 +1,8 @@
 //! Reports of stores that were filled through the real writer.
 
 mod losses;
+mod pace;
+mod targets;
 mod words;
 
 use super::*;
@@ -22,7 +24,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 const ROBOTS: &[u8] =
     b"User-agent: *\nDisallow: /x\nCrawl-delay: 5\n\nUser-agent: Slowbot\nCrawl-delay: 30\n";
 
-struct Scene {
+struct ReportScene {
     folder: tempfile::TempDir,
     recorder: Recorder,
 }
@@ -42,7 +44,7 @@ fn some_read() -> Read {
     Read { rules: RobotsVersion::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
 }
 
-impl Scene {
+impl ReportScene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(STORE_FILE);
@@ -152,7 +154,7 @@ fn entry<'a>(report: &'a Report, name: &str, proof: Proof) -> &'a ReportEntry {
 
 #[test]
 fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     let (bot, tool) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Tool, "curl"));
     let (read, lapsed) = (VerdictOutcome::Violation(Notice::Read), VerdictOutcome::Violation(Notice::Lapsed));
     scene.read(&bot, Proof::Contradicted, noon());
@@ -178,7 +180,7 @@ fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
 
 #[test]
 fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     let lapsed = VerdictOutcome::Violation(Notice::Lapsed);
     let (bot, other) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Crawler, "Twobot"));
     scene.read(&bot, Proof::Unchecked, noon());
@@ -199,7 +201,7 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
 
 #[test]
 fn a_read_after_the_window_neither_excuses_nor_convicts() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     let (late, both) = (identity(ClientKind::Crawler, "Latebot"), identity(ClientKind::Crawler, "Bothbot"));
     let after = noon() + DAY * 3;
     scene.read(&both, Proof::Unchecked, noon());
@@ -220,174 +222,8 @@ fn a_read_after_the_window_neither_excuses_nor_convicts() {
 }
 
 #[test]
-fn targets_beyond_the_top_are_told_together() {
-    let scene = Scene::new();
-    let bot = identity(ClientKind::Crawler, "Onebot");
-    for number in 0..10 {
-        for _ in 0..=number {
-            scene.request(&bot, Proof::Unchecked, &format!("/{number}"), VerdictOutcome::Allow, noon());
-        }
-    }
-    let report = scene.report(&question());
-    let paths = &entry(&report, "Onebot", Proof::Unchecked).paths;
-    let told: Vec<_> = paths.iter().map(|path| (path.target.as_str(), path.counts.requests())).collect();
-    assert_eq!(told, [("/9", 10), ("/8", 9), ("/7", 8), ("(other)", 28)]);
-}
-
-#[test]
-fn targets_are_told_by_violations_and_then_by_requests() {
-    let scene = Scene::new();
-    let bot = identity(ClientKind::Crawler, "Onebot");
-    for (target, allowed, violations) in [("/much", 9, 0), ("/some", 5, 0), ("/worst", 0, 3), ("/x", 4, 1)] {
-        for _ in 0..allowed {
-            scene.request(&bot, Proof::Unchecked, target, VerdictOutcome::Allow, noon());
-        }
-        for _ in 0..violations {
-            scene.request(&bot, Proof::Unchecked, target, VerdictOutcome::Violation(Notice::Lapsed), noon());
-        }
-    }
-    let told = |top| -> Vec<(String, u64, u64)> {
-        let report = scene.report(&ReportQuestion { top, ..question() });
-        let paths = entry(&report, "Onebot", Proof::Unchecked).paths.iter();
-        paths.map(|path| (path.target.clone(), path.counts.violations, path.counts.requests())).collect()
-    };
-    let list = |list: &[(&str, u64, u64)]| -> Vec<(String, u64, u64)> {
-        list.iter().map(|(target, violations, all)| ((*target).to_owned(), *violations, *all)).collect()
-    };
-    assert_eq!(told(10), list(&[("/worst", 3, 3), ("/x", 1, 5), ("/much", 0, 9), ("/some", 0, 5)]));
-    assert_eq!(
-        told(2),
-        list(&[("/worst", 3, 3), ("/x", 1, 5), ("(other)", 0, 14)]),
-        "the store cuts the same way"
-    );
-}
-
-#[test]
-fn a_rule_has_one_row_over_its_versions() {
-    let scene = Scene::new();
-    let bot = identity(ClientKind::Crawler, "Onebot");
-    let edited = [b"# a comment\n", ROBOTS].concat();
-    let lapsed = VerdictOutcome::Violation(Notice::Lapsed);
-    for (version, line, hour, count) in [(ROBOTS, 2, 1, 5), (&edited[..], 3, 2, 2), (&edited[..], 3, 3, 1)] {
-        for _ in 0..count {
-            let at = noon() + Duration::from_secs(hour * 3_600);
-            scene.request_by((version, line), &bot, Proof::Unchecked, "/x", lapsed, at);
-        }
-    }
-    // Another way to meet it is another row.
-    scene.request(&bot, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Read), noon());
-    let report = scene.report(&question());
-    let rules = &entry(&report, "Onebot", Proof::Unchecked).rules;
-    let (old, new) = (Some(VersionId::of(ROBOTS)), Some(VersionId::of(&edited)));
-    assert_eq!((rules.len(), rules[0].count, rules[1].count), (2, 8, 1), "{rules:?}");
-    assert_eq!((rules[0].decision.version, rules[0].decision.line), (new, Some(3)), "the newer one");
-    let versions = [
-        RuleVersion { version: new, line: Some(3), count: 3 },
-        RuleVersion { version: old, line: Some(2), count: 5 },
-    ];
-    assert_eq!(rules[0].versions, versions);
-}
-
-#[test]
-fn the_first_and_the_last_violation_have_their_times() {
-    let scene = Scene::new();
-    let (bot, tame) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Crawler, "Tamebot"));
-    let at = |seconds: u64| noon() + Duration::from_secs(seconds);
-    let lapsed = VerdictOutcome::Violation(Notice::Lapsed);
-    for (seconds, outcome) in [
-        (5, VerdictOutcome::Allow),
-        (62, lapsed),
-        (700, lapsed),
-        (7_205, lapsed),
-        (9_000, VerdictOutcome::Allow),
-    ] {
-        scene.request(&bot, Proof::Unchecked, "/x", outcome, at(seconds));
-    }
-    scene.request(&tame, Proof::Unchecked, "/y", VerdictOutcome::Allow, at(5));
-    let report = scene.report(&question());
-    let times = |name| {
-        let entry = entry(&report, name, Proof::Unchecked);
-        (entry.first_violation, entry.last_violation)
-    };
-    // By the minute, as counts are kept.
-    assert_eq!(times("Onebot"), (Some(at(60)), Some(at(7_200))));
-    assert_eq!(times("Tamebot"), (None, None));
-    let early = Scene::new();
-    early.request(&bot, Proof::Unchecked, "/x", lapsed, at(17));
-    let report = early.report(&question());
-    let only = entry(&report, "Onebot", Proof::Unchecked);
-    assert_eq!((only.first_violation, only.last_violation), (only.first_seen, only.first_seen));
-}
-
-#[test]
-fn the_pace_is_told_beside_what_was_asked_for() {
-    let scene = Scene::new();
-    for name in ["Slowbot", "Anybot"] {
-        for number in 0..120 {
-            let at = noon() + Duration::from_secs(number * 2);
-            scene.request(
-                &identity(ClientKind::Crawler, name),
-                Proof::Unchecked,
-                "/y",
-                VerdictOutcome::Allow,
-                at,
-            );
-        }
-    }
-    let report = scene.report(&question());
-    for (name, declared) in [("Slowbot", 30.0), ("Anybot", 5.0)] {
-        let delay = entry(&report, name, Proof::Unchecked).crawl_delay;
-        assert_eq!(delay.declared, Some(declared), "{name}");
-        assert!((1.9..2.1).contains(&delay.observed.unwrap()), "{delay:?}");
-    }
-    let before = ReportQuestion { from: noon() - DAY * 3, to: noon() - DAY * 2, ..question() };
-    assert!(scene.report(&before).crawlers.is_empty());
-}
-
-#[test]
-fn the_pace_over_several_stores_is_that_of_one_crawler() {
-    let scenes = [Scene::new(), Scene::new(), Scene::new()];
-    let bot = identity(ClientKind::Crawler, "Anybot");
-    for number in 0..180 {
-        let at = noon() + Duration::from_secs(number * 10);
-        // A balancer in front of three gateways gives each of them every third request.
-        let scene = &scenes[usize::try_from(number % 3).unwrap()];
-        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
-    }
-    let stores: Vec<StoreReader> = scenes.iter().flat_map(Scene::stores).collect();
-    let report = Report::of(&stores, &question()).unwrap();
-    let delay = entry(&report, "Anybot", Proof::Unchecked).crawl_delay;
-    assert!((9.9..10.1).contains(&delay.observed.unwrap()), "{delay:?}");
-}
-
-#[test]
-fn the_course_adds_up_to_the_violations() {
-    let scene = Scene::new();
-    for number in 0..40_u64 {
-        let bot = identity(ClientKind::Crawler, &format!("Bot{}", number % 4));
-        let at = noon() + Duration::from_secs(number * number * 30);
-        for _ in 0..=number % 4 {
-            scene.request(&bot, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Lapsed), at);
-        }
-        scene.request(&bot, Proof::Contradicted, "/x", VerdictOutcome::Violation(Notice::Lapsed), at);
-        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
-    }
-    let (stores, question) = (scene.stores(), question());
-    let report = Report::of(&stores, &question).unwrap();
-    for stretches in [2, 10, 48, 300] {
-        let course = ViolationTimeline::of(&stores, &question, &report, stretches, 2).unwrap();
-        assert!(course.starts.len() <= stretches as usize, "{} of {stretches}", course.starts.len());
-        let names: Vec<_> = course.curves.iter().map(|curve| curve.crawler.as_deref()).collect();
-        assert_eq!(names, [Some("Bot3"), Some("Bot2"), None]);
-        assert!(course.curves.iter().all(|curve| curve.counts.len() == course.starts.len()));
-        let sums: Vec<u64> = course.curves.iter().map(|curve| curve.counts.iter().sum()).collect();
-        assert_eq!((sums.as_slice(), report.summary().violations), (&[40, 30, 30][..], 100));
-    }
-}
-
-#[test]
 fn a_case_holds_what_was_seen_and_nobody_elses() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     let (bot, other) = (identity(ClientKind::Crawler, "Onebot"), identity(ClientKind::Crawler, "Twobot"));
     scene.read(&bot, Proof::Unchecked, noon());
     for who in [&bot, &other] {

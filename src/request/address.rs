@@ -50,7 +50,7 @@ impl fmt::Debug for Network {
 
 /// Why a text is not a [`Network`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a network; write an address or CIDR such as `10.0.0.0/8` or `2001:db8::/32`")]
+#[error("invalid network `{0}`: expected an address or CIDR such as `10.0.0.0/8` or `2001:db8::/32`")]
 pub struct NetworkError(String);
 
 impl FromStr for Network {

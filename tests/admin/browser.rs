@@ -3,7 +3,7 @@
 //!
 //! The pages run no script, and allow none. A page of the test's own frames them and measures from outside.
 
-use crate::html::Page;
+use crate::html::ParsedPage;
 use crate::page::{filled, report};
 use crate::scene::installed;
 use crate::store;
@@ -102,7 +102,7 @@ fn nothing_is_wider_than_a_phone_and_nothing_is_complained_of() {
         let (width, elements) = (number(words.next()), number(words.next()));
         assert!(width == 0, "{name} is {width} too wide: {:?}", words.next());
         let html = std::fs::read_to_string(folder.path().join("page.html")).expect("a page");
-        let own = Page::parse(&html).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let own = ParsedPage::parse(&html).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         assert_eq!(elements, own.elements.len(), "{name}: the browser sees other elements");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One line with a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct MetricSample {
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) value: f64,
@@ -15,16 +15,16 @@ pub(crate) struct Sample {
 pub(crate) struct Family {
     pub(crate) help: String,
     pub(crate) kind: String,
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<MetricSample>,
 }
 
 /// A whole text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Exposition {
+pub(crate) struct ParsedExposition {
     pub(crate) families: BTreeMap<String, Family>,
 }
 
-impl Exposition {
+impl ParsedExposition {
     /// Reads a text, or says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if !text.ends_with('\n') {
@@ -83,13 +83,13 @@ impl Exposition {
 
     /// The sum of all samples with these labels and any others.
     pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        let has = |sample: &&Sample| {
+        let has = |sample: &&MetricSample| {
             labels.iter().all(|(label, value)| sample.labels.get(*label).is_some_and(|own| own == value))
         };
         self.samples(name).filter(has).map(|sample| sample.value).sum()
     }
 
-    pub(crate) fn samples(&self, name: &str) -> impl Iterator<Item = &Sample> {
+    pub(crate) fn samples(&self, name: &str) -> impl Iterator<Item = &MetricSample> {
         self.families.values().flat_map(|family| &family.samples).filter(move |sample| sample.name == name)
     }
 
@@ -146,7 +146,7 @@ impl Family {
     }
 }
 
-fn sample(line: &str) -> Result<Sample, String> {
+fn sample(line: &str) -> Result<MetricSample, String> {
     let end = line.find(['{', ' ']).ok_or("no value")?;
     let (name, mut rest) = line.split_at(end);
     is_name(name)?;
@@ -169,7 +169,7 @@ fn sample(line: &str) -> Result<Sample, String> {
     }
     let value = rest.strip_prefix(' ').ok_or("no blank before the value")?;
     let value = value.parse().map_err(|_| format!("value `{value}`"))?;
-    Ok(Sample { name: name.to_owned(), labels, value })
+    Ok(MetricSample { name: name.to_owned(), labels, value })
 }
 
 /// The value up to its closing quote, and what follows that.
@@ -199,7 +199,7 @@ fn is_name(name: &str) -> Result<(), String> {
 #[test]
 fn the_reader_is_strict() {
     let good = "# HELP a_total A.\n# TYPE a_total counter\na_total{b=\"c\\\"d\"} 3\n";
-    let read = Exposition::parse(good).expect("a good text");
+    let read = ParsedExposition::parse(good).expect("a good text");
     assert!((read.value("a_total", &[("b", "c\"d")]) - 3.0).abs() < f64::EPSILON);
     for (old, new) in [
         ("# TYPE a_total counter\n", ""),
@@ -216,6 +216,6 @@ fn the_reader_is_strict() {
     ] {
         let text = good.replacen(old, new, 1);
         assert_ne!(text, good, "{old}");
-        assert!(Exposition::parse(&text).is_err(), "{text}");
+        assert!(ParsedExposition::parse(&text).is_err(), "{text}");
     }
 }

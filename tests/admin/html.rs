@@ -91,7 +91,7 @@ const ATTRIBUTES: [&str; 28] = [
 
 /// A page, taken apart.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct ParsedPage {
     /// Elements in their order, with their attributes.
     pub(crate) elements: Vec<(String, Vec<(String, String)>)>,
     /// All text, with a line feed where an element begins or ends.
@@ -99,7 +99,7 @@ pub(crate) struct Page {
     pub(crate) style: String,
 }
 
-impl Page {
+impl ParsedPage {
     /// Reads a page, or says where it is not one.
     pub(crate) fn parse(html: &str) -> Result<Self, String> {
         let mut page = Self::default();
@@ -239,7 +239,7 @@ fn unescaped(text: &str) -> Result<String, String> {
 #[test]
 fn the_reader_lets_no_foreign_markup_pass() {
     let good = "<!DOCTYPE html><html lang=\"en\"><body><p class=\"a\">1 &#60; &lt;2</p></body></html>";
-    assert!(Page::parse(good).expect("a page").text.contains("1 < <2"));
+    assert!(ParsedPage::parse(good).expect("a page").text.contains("1 < <2"));
     for (old, new) in [
         ("<p class=\"a\">", "<script>"),
         ("class", "onclick"),
@@ -254,6 +254,6 @@ fn the_reader_lets_no_foreign_markup_pass() {
         ("<!DOCTYPE html>", ""),
     ] {
         let text = good.replacen(old, new, 1);
-        assert!(Page::parse(&text).is_err(), "{text}");
+        assert!(ParsedPage::parse(&text).is_err(), "{text}");
     }
 }

@@ -1,10 +1,10 @@
 //! The live page: what was just counted, asked for in many ways, and a store that is not as it should be.
 
-use crate::html::Page;
+use crate::html::ParsedPage;
 use crate::scene::Watched;
 use crate::store;
 use crate::support::agents::GPTBOT;
-use crate::support::{Builder, Client, Daemon, Nginx, Response, get, head, until};
+use crate::support::{Builder, Client, ClientResponse, Daemon, Nginx, get, head, until};
 use std::fs;
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
@@ -14,13 +14,13 @@ fn plain(origin: &Nginx) -> Builder {
 }
 
 #[track_caller]
-fn page(response: &Response) -> Page {
+fn page(response: &ClientResponse) -> ParsedPage {
     assert_eq!(response.header("Content-Type"), Some("text/html; charset=utf-8"));
     let policy = response.header("Content-Security-Policy").expect("a policy");
     assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
     assert_eq!(response.header("X-Content-Type-Options"), Some("nosniff"));
     assert_eq!(response.header("Cache-Control"), Some("no-store"));
-    let page = Page::parse(&response.text()).unwrap_or_else(|fault| panic!("{fault}"));
+    let page = ParsedPage::parse(&response.text()).unwrap_or_else(|fault| panic!("{fault}"));
     let meta = page.values("content").find(|content| content.contains("default-src")).expect("a policy");
     assert!(policy.starts_with(meta), "the header says what the page says");
     assert_eq!(page.inaccessible(), Vec::<String>::new());

@@ -1,6 +1,6 @@
 //! `/metrics`: valid to Prometheus, exact to the sender's own ledger, and bounded whatever clients send.
 
-use crate::exposition::Exposition;
+use crate::exposition::ParsedExposition;
 use crate::scene::{Watched, installed};
 use crate::support::agents::{CHROME, CURL, GPTBOT};
 use crate::support::folder::rename_over;
@@ -16,7 +16,7 @@ fn plain(origin: &Nginx) -> Builder {
 
 /// The value of a counter as the whole number it is.
 #[track_caller]
-fn count(metrics: &Exposition, name: &str, labels: &[(&str, &str)]) -> u64 {
+fn count(metrics: &ParsedExposition, name: &str, labels: &[(&str, &str)]) -> u64 {
     let value = metrics.sum(name, labels);
     assert!(value.fract() == 0.0 && value >= 0.0, "{name} is {value}");
     format!("{value}").parse().expect("a whole number")
@@ -142,7 +142,7 @@ fn requests_for_nobody_and_requests_that_are_none_are_counted() {
 fn reloads_and_versions_are_shown() {
     let origin = Nginx::start();
     let watched = Watched::start(plain(&origin));
-    let info = |metrics: &Exposition| {
+    let info = |metrics: &ParsedExposition| {
         let samples: Vec<_> = metrics.samples("robots_gateway_site_info").cloned().collect();
         assert_eq!(samples.len(), 1, "{samples:?}");
         (samples[0].labels["mode"].clone(), samples[0].labels["robots_version"].clone())
@@ -155,7 +155,7 @@ fn reloads_and_versions_are_shown() {
         let metrics = watched.metrics();
         (info(&metrics).1 == version_of(changed)).then_some(metrics)
     });
-    let generation = |metrics: &Exposition| metrics.value("robots_gateway_policy_generation", &[]);
+    let generation = |metrics: &ParsedExposition| metrics.value("robots_gateway_policy_generation", &[]);
     assert!(generation(&second) > generation(&first));
     assert!(
         second.value("robots_gateway_policy_age_seconds", &[])
@@ -199,7 +199,7 @@ fn a_scrape_is_answered_while_others_are() {
                 for _ in 0..20 {
                     let response = Client::to(watched.admin).send(&get("/metrics"));
                     assert_eq!(response.status, 200);
-                    Exposition::parse(&response.text()).expect("a whole text");
+                    ParsedExposition::parse(&response.text()).expect("a whole text");
                 }
             });
             scope.spawn(|| {

@@ -1,6 +1,6 @@
 //! The report as a page: what it says is what the report says, and strangers can add nothing to it but text.
 
-use crate::html::Page;
+use crate::html::ParsedPage;
 use crate::store::{self, HOSTILE};
 use crate::support::command::ctl;
 use base64::Engine as _;
@@ -24,8 +24,8 @@ pub(crate) fn report(folder: &Path, format: &str) -> String {
 }
 
 #[track_caller]
-fn parsed(html: &str) -> Page {
-    Page::parse(html).unwrap_or_else(|fault| panic!("{fault}"))
+fn parsed(html: &str) -> ParsedPage {
+    ParsedPage::parse(html).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
 /// A number as the page writes it.

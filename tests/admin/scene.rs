@@ -1,8 +1,8 @@
 //! A gateway with an admin listener, and clients for both.
 
-use crate::exposition::Exposition;
+use crate::exposition::ParsedExposition;
 use crate::support::tls::Authority;
-use crate::support::{Builder, Client, Daemon, Nginx, Response, get};
+use crate::support::{Builder, Client, ClientResponse, Daemon, Nginx, get};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -26,16 +26,16 @@ impl Watched {
 
     /// Asks the admin listener, as a program on the same machine does.
     #[track_caller]
-    pub(crate) fn ask(&self, target: &str) -> Response {
+    pub(crate) fn ask(&self, target: &str) -> ClientResponse {
         Client::to(self.admin).send(&get(target))
     }
 
     /// `/metrics`, taken apart.
     #[track_caller]
-    pub(crate) fn metrics(&self) -> Exposition {
+    pub(crate) fn metrics(&self) -> ParsedExposition {
         let response = self.ask("/metrics");
         assert_eq!(response.status, 200, "{}", response.text());
-        Exposition::parse(&response.text()).unwrap_or_else(|fault| panic!("{fault}"))
+        ParsedExposition::parse(&response.text()).unwrap_or_else(|fault| panic!("{fault}"))
     }
 }
 

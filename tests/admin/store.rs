@@ -26,14 +26,14 @@ pub(crate) struct Season {
 
 /// Who comes.
 #[derive(Clone, Copy)]
-pub(crate) struct Visitor<'a> {
+pub(crate) struct CountedVisitor<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) client: ClientKind,
     pub(crate) purpose: Option<Purpose>,
     pub(crate) proof: Proof,
 }
 
-impl<'a> Visitor<'a> {
+impl<'a> CountedVisitor<'a> {
     pub(crate) fn crawler(name: &'a str, purpose: Purpose, proof: Proof) -> Self {
         Self { name: Some(name), client: ClientKind::Crawler, purpose: Some(purpose), proof }
     }
@@ -83,7 +83,7 @@ impl Season {
     /// `count` requests for `target`, so many minutes ago.
     pub(crate) fn comes(
         &self,
-        who: Visitor<'_>,
+        who: CountedVisitor<'_>,
         target: &[u8],
         ended: (VerdictOutcome, Action, &[u8]),
         minutes: u64,
@@ -126,7 +126,7 @@ impl Season {
     }
 
     /// A read of the robots.txt in force, so many minutes ago.
-    pub(crate) fn reads(&self, who: Visitor<'_>, minutes: u64) {
+    pub(crate) fn reads(&self, who: CountedVisitor<'_>, minutes: u64) {
         let identity = who.identity();
         let reader = ReaderId::new(self.site, &identity, who.proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
@@ -158,27 +158,28 @@ impl Season {
 /// A day of a site that crawlers like.
 pub(crate) fn ordinary(folder: &Path) {
     let season = Season::begin(folder);
-    let gptbot = Visitor::crawler("GPTBot", Purpose::AiTrain, Proof::Confirmed);
-    let bytespider = Visitor::crawler("Bytespider", Purpose::AiTrain, Proof::Unchecked);
-    let googlebot = Visitor::crawler("Googlebot", Purpose::Search, Proof::Confirmed);
-    let borrowed = Visitor::crawler("Googlebot", Purpose::Search, Proof::Contradicted);
-    let bingbot = Visitor::crawler("bingbot", Purpose::Search, Proof::Confirmed);
-    let ahrefs = Visitor::crawler("AhrefsBot", Purpose::Seo, Proof::Confirmed);
-    let semrush = Visitor::crawler("SemrushBot", Purpose::Seo, Proof::Unchecked);
-    let perplexity = Visitor::crawler("PerplexityBot", Purpose::AiSearch, Proof::Unchecked);
-    let tool = Visitor {
+    let gptbot = CountedVisitor::crawler("GPTBot", Purpose::AiTrain, Proof::Confirmed);
+    let bytespider = CountedVisitor::crawler("Bytespider", Purpose::AiTrain, Proof::Unchecked);
+    let googlebot = CountedVisitor::crawler("Googlebot", Purpose::Search, Proof::Confirmed);
+    let borrowed = CountedVisitor::crawler("Googlebot", Purpose::Search, Proof::Contradicted);
+    let bingbot = CountedVisitor::crawler("bingbot", Purpose::Search, Proof::Confirmed);
+    let ahrefs = CountedVisitor::crawler("AhrefsBot", Purpose::Seo, Proof::Confirmed);
+    let semrush = CountedVisitor::crawler("SemrushBot", Purpose::Seo, Proof::Unchecked);
+    let perplexity = CountedVisitor::crawler("PerplexityBot", Purpose::AiSearch, Proof::Unchecked);
+    let tool = CountedVisitor {
         name: Some("curl"),
         client: ClientKind::Tool,
         purpose: Some(Purpose::Tool),
         proof: Proof::Unchecked,
     };
-    let fetcher = Visitor {
+    let fetcher = CountedVisitor {
         name: Some("ChatGPT-User"),
         client: ClientKind::Fetcher,
         purpose: Some(Purpose::AiUser),
         proof: Proof::Confirmed,
     };
-    let unnamed = Visitor { name: None, client: ClientKind::Unnamed, purpose: None, proof: Proof::Unchecked };
+    let unnamed =
+        CountedVisitor { name: None, client: ClientKind::Unnamed, purpose: None, proof: Proof::Unchecked };
     for who in [gptbot, googlebot, bingbot, ahrefs] {
         season.reads(who, 1_300);
         season.reads(who, 200);
@@ -214,7 +215,7 @@ pub(crate) fn crowded(folder: &Path) {
         }
         let name = format!("Crowd{number:03}Bot");
         let index = usize::try_from(number).expect("a small number");
-        let who = Visitor::crawler(&name, purposes[index % 5], proofs[index % 2]);
+        let who = CountedVisitor::crawler(&name, purposes[index % 5], proofs[index % 2]);
         season.comes(
             who,
             format!("/article/{}", number % 40).as_bytes(),
@@ -265,17 +266,21 @@ pub(crate) fn hostile(folder: &Path) {
     let season = Season::begin(folder);
     for (number, text) in HOSTILE.iter().enumerate() {
         let number = u64::try_from(number).expect("a small number");
-        let who = Visitor::crawler(text, Purpose::Scraper, Proof::Unchecked);
+        let who = CountedVisitor::crawler(text, Purpose::Scraper, Proof::Unchecked);
         season.reads(who, 1_000);
         let target = format!("/{text}");
         let rule = format!("Disallow: /{text}");
         let ended = (VerdictOutcome::Violation(Notice::Read), Action::Refuse, rule.as_bytes());
         season.comes(who, target.as_bytes(), ended, 30 + number * 60, 5 + number);
-        let tool =
-            Visitor { name: Some(text), client: ClientKind::Tool, purpose: None, proof: Proof::Unchecked };
+        let tool = CountedVisitor {
+            name: Some(text),
+            client: ClientKind::Tool,
+            purpose: None,
+            proof: Proof::Unchecked,
+        };
         season.comes(tool, target.as_bytes(), ended, 30, 1);
     }
-    let long = Visitor::crawler("Longbot", Purpose::Scraper, Proof::Unchecked);
+    let long = CountedVisitor::crawler("Longbot", Purpose::Scraper, Proof::Unchecked);
     season.comes(long, format!("/{}", "<b>very-long/".repeat(150)).as_bytes(), IGNORED, 60, 3);
     season.comes(long, format!("/{}", "unbroken".repeat(200)).as_bytes(), IGNORED, 60, 2);
     season.comes(long, b"/caf\xe9/\xff\xfe<i>", IGNORED, 60, 2);

@@ -1,7 +1,7 @@
 //! Caddy, as with its `forward_auth`.
 
 use crate::scene::{
-    Answer, Proxy, Setup, block, counts_each_once, is_copy, keeps_its_promises, survives_a_hung_gateway,
+    Proxy, ProxyAnswer, Setup, block, counts_each_once, is_copy, keeps_its_promises, survives_a_hung_gateway,
     survives_without_the_gateway,
 };
 use crate::support::origin::free_port;
@@ -47,6 +47,6 @@ fn before_forgejo() {
         (crate::scene::ask(caddy.port, "example.org", "/", &[]).status == 200).then_some(())
     });
     keeps_its_promises(caddy.port, "example.org", &gateway);
-    let is_forgejos_own = |robots: &Answer| robots.text.contains("only-the-origin-says-so");
+    let is_forgejos_own = |robots: &ProxyAnswer| robots.text.contains("only-the-origin-says-so");
     survives_a_hung_gateway(caddy.port, "example.org", &gateway, is_forgejos_own);
 }

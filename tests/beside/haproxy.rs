@@ -1,7 +1,7 @@
 //! `HAProxy`, with a script in Lua.
 
 use crate::scene::{
-    Answer, Proxy, ROBOTS, Setup, ask, block, counts_each_once, is_copy, keeps_its_promises,
+    Proxy, ProxyAnswer, ROBOTS, Setup, ask, block, counts_each_once, is_copy, keeps_its_promises,
     survives_a_hung_gateway, survives_without_the_gateway,
 };
 use crate::support::Nginx;
@@ -69,7 +69,7 @@ fn before_five_sites() {
     assert_eq!(gateway.journal().events().iter().filter(|event| event["host"] == "e.example").count(), 0);
     // Until the probe has found out, there is no file to give in its place.
     let is_first = Cell::new(true);
-    let is_right = |robots: &Answer| {
+    let is_right = |robots: &ProxyAnswer| {
         is_first.replace(false) && robots.status == 504 || robots.text.contains("only-the-origin-says-so")
     };
     survives_a_hung_gateway(haproxy.port, "a.example", &gateway, is_right);

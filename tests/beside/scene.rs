@@ -108,13 +108,13 @@ impl Drop for Proxy {
 
 /// An answer, as curl shows it.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ProxyAnswer {
     pub(crate) status: u16,
     pub(crate) text: String,
 }
 
 /// Asks the proxy, as a client at 127.0.0.2.
-pub(crate) fn ask(port: u16, host: &str, target: &str, more: &[&str]) -> Answer {
+pub(crate) fn ask(port: u16, host: &str, target: &str, more: &[&str]) -> ProxyAnswer {
     let url = format!("http://127.0.0.1:{port}{target}");
     let output = Command::new("curl")
         .args([
@@ -135,7 +135,7 @@ pub(crate) fn ask(port: u16, host: &str, target: &str, more: &[&str]) -> Answer 
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
     let talk = String::from_utf8_lossy(&output.stderr);
-    Answer { status: status.unwrap_or_else(|| panic!("{url}: {talk}{text}")), text }
+    ProxyAnswer { status: status.unwrap_or_else(|| panic!("{url}: {talk}{text}")), text }
 }
 
 /// Odd targets, and what is done about them: what rules and journal see is what the client sent.
@@ -225,9 +225,9 @@ pub(crate) fn counts_each_once(port: u16, host: &str, gateway: &Daemon, targets:
 }
 
 /// Ends the visits, also where the test fails.
-struct Stop<'a>(&'a AtomicBool);
+struct VisitStop<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for VisitStop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -237,7 +237,7 @@ impl Drop for Stop<'_> {
 #[derive(Default)]
 struct People {
     served: AtomicU32,
-    failed: Mutex<Vec<Answer>>,
+    failed: Mutex<Vec<ProxyAnswer>>,
     /// Milliseconds.
     slowest: AtomicU64,
     leave: AtomicBool,
@@ -268,7 +268,7 @@ impl People {
     fn during(port: u16, host: &str, what: &str, meanwhile: impl FnOnce(&Self)) {
         let people = Self::default();
         scope(|scope| {
-            let _stopped = Stop(&people.leave);
+            let _stopped = VisitStop(&people.leave);
             for _ in 0..4 {
                 scope.spawn(|| people.visit(port, host));
             }
@@ -288,7 +288,7 @@ impl People {
 }
 
 /// Whether that is the file that the gateway serves.
-pub(crate) fn is_copy(robots: &Answer) -> bool {
+pub(crate) fn is_copy(robots: &ProxyAnswer) -> bool {
     robots.status == 200 && robots.text.ends_with(ROBOTS)
 }
 
@@ -334,7 +334,7 @@ pub(crate) fn survives_a_hung_gateway(
     port: u16,
     host: &str,
     gateway: &Daemon,
-    is_right: impl Fn(&Answer) -> bool,
+    is_right: impl Fn(&ProxyAnswer) -> bool,
 ) {
     People::during(port, host, "stopped and continued", |people| {
         gateway.signal("STOP");

@@ -8,7 +8,7 @@ mod stage;
 mod wire;
 
 use messages::{Random, message};
-use stage::Stage;
+use stage::ConnectionStage;
 
 /// What these messages have beside those that readers are compared by.
 const MORE: [&[u8]; 6] = [
@@ -39,7 +39,7 @@ fn client(random: &mut Random) -> Vec<u8> {
 #[test]
 fn whatever_a_client_sends_answers_and_requests_are_well_formed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let stage = Stage::set(folder.path());
+    let stage = ConnectionStage::set(folder.path());
     let seed = std::env::var("ROBOTS_GATEWAY_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut random = Random(seed.unwrap_or(0x9e37_79b9_7f4a_7c15));
     let (mut answered, mut forwarded, mut refused) = (0, 0, 0);

@@ -1,7 +1,7 @@
 //! A gateway between a client that sends what it is told, from memory, and an origin that takes nothing but good requests.
 //! `fuzz/fuzz_targets/connection.rs` plays there, too.
 
-use super::wire::{Answers, Progress, Request, answers, request};
+use super::wire::{WireAnswers, WireProgress, WireRequest, answers, request};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::http::BodyReader;
@@ -48,13 +48,13 @@ const KEEPING: [usize; 6] = [0, 1, 2, 5, 6, 7];
 /// What came of a play.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Played {
-    pub(crate) answers: Answers,
+    pub(crate) answers: WireAnswers,
     /// Requests that the origin got.
     pub(crate) forwarded: usize,
 }
 
 /// What the gateway itself reads in what a client sends.
-struct Sent {
+struct SentRequests {
     /// Method and body of each request; the last body may not be whole.
     requests: Vec<(String, Vec<u8>)>,
     /// How many of them are whole, and will be answered.
@@ -64,7 +64,7 @@ struct Sent {
 }
 
 #[derive(Default)]
-struct Origin {
+struct StageOrigin {
     /// Which answer comes next.
     next: AtomicUsize,
     /// How many clients there were.
@@ -74,18 +74,18 @@ struct Origin {
     faults: Mutex<Vec<String>>,
 }
 
-pub(crate) struct Stage {
+pub(crate) struct ConnectionStage {
     runtime: Runtime,
     server: MemoryServer,
     totals: Arc<Totals>,
-    origin: Arc<Origin>,
+    origin: Arc<StageOrigin>,
 }
 
-impl Stage {
+impl ConnectionStage {
     /// A gateway whose state is in `folder`.
     pub(crate) fn set(folder: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let origin = Arc::<Origin>::default();
+        let origin = Arc::<StageOrigin>::default();
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let serving = Arc::clone(&origin);
@@ -201,8 +201,8 @@ impl Stage {
 }
 
 /// Reads what a client sends as the gateway does, up to the first fault.
-fn read(bytes: &[u8]) -> Sent {
-    let (mut sent, mut rest) = (Sent { requests: Vec::new(), whole: 0, asks_head: false }, bytes);
+fn read(bytes: &[u8]) -> SentRequests {
+    let (mut sent, mut rest) = (SentRequests { requests: Vec::new(), whole: 0, asks_head: false }, bytes);
     let mut may_switch = false;
     loop {
         let mut reader = HeadReader::new(HeadLimits { bytes: 64 * 1024, fields: 100 });
@@ -226,7 +226,7 @@ fn read(bytes: &[u8]) -> Sent {
     }
 }
 
-impl Origin {
+impl StageOrigin {
     fn seen(&self) -> std::sync::MutexGuard<'_, Vec<(String, Vec<u8>)>> {
         self.seen.lock().expect("no panic")
     }
@@ -253,25 +253,25 @@ impl Origin {
 
     /// Answers a request; whether the connection goes on.
     async fn request(&self, stream: &mut TcpStream, unread: &mut Vec<u8>) -> Result<bool, String> {
-        let head: Request = loop {
+        let head: WireRequest = loop {
             match request(unread)? {
-                Progress::Whole(head, length) => {
+                WireProgress::Whole(head, length) => {
                     unread.drain(..length);
                     break head;
                 }
-                Progress::More if stream.read_buf(unread).await.is_ok_and(|count| count > 0) => {}
-                Progress::More => return Ok(false),
+                WireProgress::More if stream.read_buf(unread).await.is_ok_and(|count| count > 0) => {}
+                WireProgress::More => return Ok(false),
             }
         };
         let choice = self.next.fetch_add(1, Ordering::Relaxed) % ANSWERS.len();
         let body = loop {
             match head.body(unread)? {
-                Progress::Whole(body, length) => {
+                WireProgress::Whole(body, length) => {
                     unread.drain(..length);
                     break body;
                 }
-                Progress::More if stream.read_buf(unread).await.is_ok_and(|count| count > 0) => {}
-                Progress::More => return Ok(false),
+                WireProgress::More if stream.read_buf(unread).await.is_ok_and(|count| count > 0) => {}
+                WireProgress::More => return Ok(false),
             }
         };
         // What an earlier client has left behind may come late.

@@ -2,18 +2,18 @@
 
 /// A request as an origin got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct WireRequest {
     pub(crate) method: String,
     /// Whether it offers to speak WebSocket.
     pub(crate) is_handshake: bool,
     /// From whom it came, as the gateway says.
     pub(crate) client: Vec<u8>,
-    framing: Framing,
+    framing: WireFraming,
 }
 
 /// How a message goes on behind its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
+enum WireFraming {
     Nothing,
     Length(usize),
     Chunks,
@@ -21,7 +21,7 @@ enum Framing {
 
 /// What has come of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Progress<T> {
+pub(crate) enum WireProgress<T> {
     /// All of it, and how long it is.
     Whole(T, usize),
     More,
@@ -29,7 +29,7 @@ pub(crate) enum Progress<T> {
 
 /// Answers in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answers {
+pub(crate) struct WireAnswers {
     /// Those that are whole, interim ones not counted.
     pub(crate) whole: usize,
     /// Whether another one has begun.
@@ -40,12 +40,12 @@ pub(crate) struct Answers {
     pub(crate) refused: usize,
 }
 
-type Field<'a> = (String, &'a [u8]);
+type WireField<'a> = (String, &'a [u8]);
 
 /// The lines of a head, and how long it is.
 struct Head<'a> {
     line: &'a [u8],
-    fields: Vec<Field<'a>>,
+    fields: Vec<WireField<'a>>,
     length: usize,
 }
 
@@ -66,7 +66,7 @@ fn head(bytes: &[u8]) -> Result<Option<Head<'_>>, String> {
     }
 }
 
-fn field(line: &[u8]) -> Result<Field<'_>, String> {
+fn field(line: &[u8]) -> Result<WireField<'_>, String> {
     let fault = || format!("a field like this: {}", line.escape_ascii());
     let colon = line.iter().position(|byte| *byte == b':').ok_or_else(fault)?;
     let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
@@ -83,63 +83,63 @@ fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(is_sign)
 }
 
-fn all<'a>(fields: &'a [Field<'_>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+fn all<'a>(fields: &'a [WireField<'_>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     fields.iter().filter(move |(other, _)| other == name).map(|(_, value)| *value)
 }
 
-fn framing(fields: &[Field<'_>]) -> Result<Framing, String> {
+fn framing(fields: &[WireField<'_>]) -> Result<WireFraming, String> {
     let lengths: Vec<&[u8]> = all(fields, "content-length").collect();
     let codings: Vec<&[u8]> = all(fields, "transfer-encoding").collect();
     match (&lengths[..], &codings[..]) {
-        ([], []) => Ok(Framing::Nothing),
-        ([], [b"chunked"]) => Ok(Framing::Chunks),
+        ([], []) => Ok(WireFraming::Nothing),
+        ([], [b"chunked"]) => Ok(WireFraming::Chunks),
         ([length], []) if !length.is_empty() && length.iter().all(u8::is_ascii_digit) => {
             let length = String::from_utf8_lossy(length).parse();
-            length.map(Framing::Length).map_err(|error| error.to_string())
+            length.map(WireFraming::Length).map_err(|error| error.to_string())
         }
         _ => Err(format!("lengths {lengths:?} and codings {codings:?}")),
     }
 }
 
 /// The body that `bytes` begin with; none where its head says that it has another one.
-fn body(bytes: &[u8], framing: Framing) -> Result<Progress<Vec<u8>>, String> {
+fn body(bytes: &[u8], framing: WireFraming) -> Result<WireProgress<Vec<u8>>, String> {
     match framing {
-        Framing::Nothing => Ok(Progress::Whole(Vec::new(), 0)),
-        Framing::Length(length) => Ok(match bytes.get(..length) {
-            Some(body) => Progress::Whole(body.to_vec(), length),
-            None => Progress::More,
+        WireFraming::Nothing => Ok(WireProgress::Whole(Vec::new(), 0)),
+        WireFraming::Length(length) => Ok(match bytes.get(..length) {
+            Some(body) => WireProgress::Whole(body.to_vec(), length),
+            None => WireProgress::More,
         }),
-        Framing::Chunks => chunks(bytes),
+        WireFraming::Chunks => chunks(bytes),
     }
 }
 
-fn chunks(bytes: &[u8]) -> Result<Progress<Vec<u8>>, String> {
+fn chunks(bytes: &[u8]) -> Result<WireProgress<Vec<u8>>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
         let Some(line) = rest.windows(2).position(|two| two == b"\r\n") else {
             let is_size =
                 rest.len() < 18 && rest.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'\r');
-            return if is_size { Ok(Progress::More) } else { Err("no size of a chunk".to_owned()) };
+            return if is_size { Ok(WireProgress::More) } else { Err("no size of a chunk".to_owned()) };
         };
         let size =
             std::str::from_utf8(&rest[..line]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
         let size = size.ok_or_else(|| format!("a chunk of {}", rest[..line].escape_ascii()))?;
-        let Some(chunk) = rest.get(line + 2..line + 2 + size + 2) else { return Ok(Progress::More) };
+        let Some(chunk) = rest.get(line + 2..line + 2 + size + 2) else { return Ok(WireProgress::More) };
         let Some(data) = chunk.strip_suffix(b"\r\n") else {
             return Err("a chunk without its end".to_owned());
         };
         at += line + 2 + size + 2;
         if size == 0 {
-            return Ok(Progress::Whole(body, at));
+            return Ok(WireProgress::Whole(body, at));
         }
         body.extend_from_slice(data);
     }
 }
 
 /// The head of the request that `bytes` begin with.
-pub(crate) fn request(bytes: &[u8]) -> Result<Progress<Request>, String> {
-    let Some(Head { line, fields, length }) = head(bytes)? else { return Ok(Progress::More) };
+pub(crate) fn request(bytes: &[u8]) -> Result<WireProgress<WireRequest>, String> {
+    let Some(Head { line, fields, length }) = head(bytes)? else { return Ok(WireProgress::More) };
     let fault = || format!("a request line like this: {}", line.escape_ascii());
     let parts: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let [method, target, b"HTTP/1.1"] = parts[..] else { return Err(fault()) };
@@ -159,19 +159,19 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Progress<Request>, String> {
     }
     let method = String::from_utf8_lossy(method).into_owned();
     let client = all(&fields, "x-forwarded-for").collect::<Vec<_>>().concat();
-    Ok(Progress::Whole(Request { method, is_handshake, client, framing: framing(&fields)? }, length))
+    Ok(WireProgress::Whole(WireRequest { method, is_handshake, client, framing: framing(&fields)? }, length))
 }
 
-impl Request {
+impl WireRequest {
     /// The body that `bytes` begin with.
-    pub(crate) fn body(&self, bytes: &[u8]) -> Result<Progress<Vec<u8>>, String> {
+    pub(crate) fn body(&self, bytes: &[u8]) -> Result<WireProgress<Vec<u8>>, String> {
         body(bytes, self.framing)
     }
 }
 
 /// Reads answers to requests of which `are_head` says whether their method is HEAD; `has_ended` where nothing more comes.
-pub(crate) fn answers(mut bytes: &[u8], are_head: &[bool], has_ended: bool) -> Result<Answers, String> {
-    let mut answers = Answers::default();
+pub(crate) fn answers(mut bytes: &[u8], are_head: &[bool], has_ended: bool) -> Result<WireAnswers, String> {
+    let mut answers = WireAnswers::default();
     while !bytes.is_empty() {
         let Some(Head { line, fields, length }) = head(bytes)? else {
             answers.is_torn = true;
@@ -179,7 +179,7 @@ pub(crate) fn answers(mut bytes: &[u8], are_head: &[bool], has_ended: bool) -> R
         };
         let status = status(line).ok_or_else(|| format!("a status line: {}", line.escape_ascii()))?;
         let mut framing = framing(&fields)?;
-        if (status < 200 || status == 204) && framing != Framing::Nothing {
+        if (status < 200 || status == 204) && framing != WireFraming::Nothing {
             return Err(format!("{status} with a body"));
         }
         bytes = bytes.get(length..).unwrap_or_default();
@@ -194,14 +194,14 @@ pub(crate) fn answers(mut bytes: &[u8], are_head: &[bool], has_ended: bool) -> R
         let is_head = are_head.get(answers.whole).copied().unwrap_or(false);
         let is_closing = all(&fields, "connection").any(|option| option == b"close");
         if is_head || matches!(status, 204 | 304) {
-            framing = Framing::Nothing;
-        } else if framing == Framing::Nothing {
+            framing = WireFraming::Nothing;
+        } else if framing == WireFraming::Nothing {
             // Whatever comes belongs to it.
             answers.is_torn = !has_ended;
             answers.whole += usize::from(has_ended);
             return if is_closing { Ok(answers) } else { Err("an answer without an end".to_owned()) };
         }
-        let Progress::Whole(_, length) = body(bytes, framing)? else {
+        let WireProgress::Whole(_, length) = body(bytes, framing)? else {
             answers.is_torn = true;
             break;
         };

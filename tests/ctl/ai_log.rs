@@ -3,6 +3,7 @@
 //!
 //! `ROBOTS_GATEWAY_PICTURES` names a folder that the page is put into, to be looked at.
 
+use crate::dice::Dice;
 use crate::golden::ctl;
 use crate::support::Folder;
 use serde_json::Value;
@@ -12,20 +13,6 @@ use std::path::PathBuf;
 
 /// How many requests the log has.
 const REQUESTS: u64 = 20_000;
-
-/// Numbers that look random, and are the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[usize::try_from(self.below(all.len() as u64)).expect("an index")]
-    }
-}
 
 /// What the log was made of.
 struct Made {
@@ -75,7 +62,11 @@ fn made(corpus: &std::path::Path) -> Made {
             let (name, header) = &agents[at];
             (Some(name), header, format!("192.0.2.{}", 1 + at % 250))
         } else {
-            (None, dice.one_of(&browsers), format!("198.51.100.{}", 1 + page % 250))
+            (
+                None,
+                &browsers[usize::try_from(dice.below(browsers.len() as u64)).expect("an index")],
+                format!("198.51.100.{}", 1 + page % 250),
+            )
         };
         let reads = who.is_some() && dice.below(200) == 0;
         let target = if reads { "/robots.txt".to_owned() } else { format!("/articles/{page}") };

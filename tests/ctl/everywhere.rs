@@ -12,10 +12,10 @@ const OLD: &str = "User-agent: *\nDisallow: /private\n";
 const NEW: &str = "User-agent: *\nDisallow: /private\nDissallow: /shop\nDisallow: /open\n";
 
 /// A verb, its options but the format, and the exit code.
-type Asked = (&'static str, &'static str, i32);
+type VerbCase = (&'static str, &'static str, i32);
 
 /// Verbs that need no gateway. None of them writes anything.
-const OFFLINE: [Asked; 8] = [
+const OFFLINE: [VerbCase; 8] = [
     ("check", "--offline --config gateway.toml", 0),
     ("lint", "new.txt", 0),
     ("explain", "--robots old.txt --user-agent GPTBot/1.2 --target /private", 1),

@@ -119,9 +119,14 @@ fn the_other_name_of_a_host_is_offered() {
         let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
         match line {
             Some(line) => {
-                assert!(config.contains(line) && said.contains("is no host of the site"), "{said}{config}");
+                assert!(
+                    config.contains(line) && said.contains("is not a host of the site"),
+                    "{said}{config}"
+                );
             }
-            None => assert!(!config.contains("other name") && !said.contains("is no host"), "{said}{config}"),
+            None => {
+                assert!(!config.contains("other name") && !said.contains("is not a host"), "{said}{config}");
+            }
         }
     }
 }

@@ -14,6 +14,8 @@ mod ai_log;
 mod batch;
 mod check;
 mod compose;
+#[path = "../dice/mod.rs"]
+mod dice;
 mod diff;
 mod everywhere;
 mod explain;

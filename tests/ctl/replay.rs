@@ -1,5 +1,8 @@
 //! `gatewayctl replay`: access logs judged as the gateway would have judged their requests.
 
+mod following;
+mod published;
+
 use crate::golden::{assert_golden, ctl, ctl_with_input};
 use crate::support::agents::{CHROME, CURL, GOOGLEBOT, GPTBOT, OKHTTP};
 use crate::support::command::program;
@@ -15,10 +18,10 @@ use std::process::Stdio;
 const ROBOTS: &str = "User-agent: GPTBot\nDisallow: /private\n\nUser-agent: *\nDisallow: /cgi-bin/\n";
 
 /// Second of 2026-11-01, address, target, status, agent.
-type Line<'a> = (u32, &'a str, &'a str, u16, Option<&'a str>);
+type LogLine<'a> = (u32, &'a str, &'a str, u16, Option<&'a str>);
 
 /// GPTBot breaks a rule, reads robots.txt, and breaks it again; others for the rest of the report.
-const LINES: [Line<'static>; 9] = [
+const LINES: [LogLine<'static>; 9] = [
     (0, "192.0.2.1", "/private/a?b=c", 200, Some(GPTBOT)),
     (10, "192.0.2.1", "/robots.txt", 200, Some(GPTBOT)),
     (200, "192.0.2.1", "/private/a?b=c", 200, Some(GPTBOT)),
@@ -34,12 +37,12 @@ fn clock(second: u32) -> String {
     format!("{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
 }
 
-fn combined(line: &Line<'_>) -> String {
+fn combined(line: &LogLine<'_>) -> String {
     sized(line, size(line))
 }
 
 /// The same with another size of the answer.
-fn sized(&(second, address, target, status, agent): &Line<'_>, size: usize) -> String {
+fn sized(&(second, address, target, status, agent): &LogLine<'_>, size: usize) -> String {
     let (time, agent) = (clock(second), agent.unwrap_or("-"));
     format!(
         "{address} - - [01/Nov/2026:{time} +0000] \"GET {target} HTTP/1.1\" {status} {size} \"-\" \"{agent}\"\n"
@@ -47,11 +50,11 @@ fn sized(&(second, address, target, status, agent): &Line<'_>, size: usize) -> S
 }
 
 /// How long the answer was: whoever asked for robots.txt was given this very file.
-fn size(&(_, _, target, status, _): &Line<'_>) -> usize {
+fn size(&(_, _, target, status, _): &LogLine<'_>) -> usize {
     if (target, status) == ("/robots.txt", 200) { ROBOTS.len() } else { 5 }
 }
 
-fn nginx_json(line: &Line<'_>) -> String {
+fn nginx_json(line: &LogLine<'_>) -> String {
     let &(second, address, target, status, agent) = line;
     let time = format!("2026-11-01T{}+00:00", clock(second));
     let request = format!("GET {target} HTTP/1.1");
@@ -60,7 +63,7 @@ fn nginx_json(line: &Line<'_>) -> String {
     format!("{line}\n")
 }
 
-fn caddy_json(line: &Line<'_>) -> String {
+fn caddy_json(line: &LogLine<'_>) -> String {
     let &(second, address, target, status, agent) = line;
     let headers = agent.map_or_else(|| json!({}), |agent| json!({ "User-Agent": [agent] }));
     let request = json!({ "remote_ip": address, "method": "GET", "host": "example.org", "uri": target, "headers": headers });
@@ -70,7 +73,7 @@ fn caddy_json(line: &Line<'_>) -> String {
     format!("{line}\n")
 }
 
-fn log(shape: fn(&Line<'_>) -> String) -> String {
+fn log(shape: fn(&LogLine<'_>) -> String) -> String {
     LINES.iter().map(shape).collect()
 }
 
@@ -192,152 +195,10 @@ fn what_would_be_refused_and_who_would_be_spared() {
     assert_eq!((count("lines"), all), (9, 9), "{told}");
 }
 
-/// The log in which robots.txt was answered with so many bytes.
-fn log_of(size: usize) -> String {
-    LINES
-        .iter()
-        .map(|line| if line.2 == "/robots.txt" { sized(line, size) } else { combined(line) })
-        .collect()
-}
-
-fn conducts(report: &Value) -> Vec<&str> {
-    let all = report["crawlers"].as_array().expect("crawlers").iter();
-    all.map(|entry| entry["conduct"].as_str().expect("a word")).collect()
-}
-
-/// What a person reads of a page.
-fn visible(page: &str) -> String {
-    let (_, body) = page.split_once("<body>").expect("a body");
-    body.split('<')
-        .filter_map(|part| part.split_once('>'))
-        .map(|(_, text)| text)
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-#[test]
-fn rules_that_nobody_had_published_convict_nobody() {
-    for (log, why) in [
-        (log_of(ROBOTS.len() + 40), "1 answer to /robots.txt had another size than this file (73 bytes)"),
-        (
-            LINES.iter().filter(|line| line.2 != "/robots.txt").map(combined).collect(),
-            "nobody was given /robots.txt",
-        ),
-    ] {
-        let folder = folder(log);
-        let report = as_json(&folder, &["access.log"]);
-        assert_eq!(conducts(&report), ["hypothetical"; 4], "{report}");
-        assert_eq!(report["replay"]["violations_after_read"], 0);
-        assert_eq!(report["replay"]["published"][0]["by"], Value::Null);
-        let gptbot = crawler(&report, "GPTBot");
-        assert_eq!((&gptbot["violations"], &gptbot["reads"]), (&json!(2), &json!(0)), "{gptbot}");
-        assert_eq!(gptbot["rules"].as_array().map(Vec::len), Some(1), "{gptbot}");
-        assert_eq!(gptbot["rules"][0]["notice"], Value::Null, "nobody had notice of it");
-        let headline =
-            "these rules would have disallowed requests of 1 of 2 crawlers; GPTBot 2 times (none confirmed)";
-        assert_eq!(report["headline"], headline);
-        let text = replay(&folder, &["access.log"]).exits(0).stdout;
-        assert!(text.contains(&format!("\n{headline}\n")) && text.contains(why), "{text}");
-        let page = visible(&replay(&folder, &["access.log", "--format", "html"]).exits(0).stdout);
-        assert!(page.contains("These rules would have disallowed") && page.contains(why), "{page}");
-        let table = replay(&folder, &["access.log", "--format", "csv"]).exits(0);
-        assert_eq!(table.stdout.matches(",hypothetical,").count(), 4, "{}", table.stdout);
-        for told in [&text, &page, &table.stdout, &table.stderr, &report["notes"].to_string()] {
-            for word in ["broke", "ignored", "obeyed", "violation", "Violation", "no-read-seen"] {
-                let told = told.replace("first_violation,last_violation", "").replace(",violations,", "");
-                assert!(!told.contains(word), "{word} in {told}");
-            }
-        }
-    }
-}
-
-#[test]
-fn several_sizes_are_several_files() {
-    let other = |second| sized(&(second, "192.0.2.9", "/robots.txt", 200, Some(CHROME)), ROBOTS.len() - 1);
-    for (before, after) in [(other(5), String::new()), (String::new(), other(280))] {
-        let folder = folder([before, log(combined), after].concat());
-        let report = as_json(&folder, &["access.log"]);
-        assert_eq!(conducts(&report), ["hypothetical"; 4], "{report}");
-        let text = replay(&folder, &["access.log"]).exits(0).stdout;
-        let why = "1 answer to /robots.txt had its size (73 bytes), and 1 another (72 bytes), the last at 2026-11-01T00:0";
-        assert!(text.contains(why), "{text}");
-    }
-}
-
-#[test]
-fn a_file_is_shown_from_its_first_answer_on() {
-    // Before it nobody knows what was served; curl comes after, and a day after the last answer nobody knows again.
-    let late = "198.51.100.7 - - [03/Nov/2026:00:00:00 +0000] \"GET /cgi-bin/x HTTP/1.1\" 200 5 \"-\" \"lateBot/1.0\"\n";
-    let early = combined(&(1, "198.51.100.7", "/cgi-bin/x", 200, Some("earlyBot/1.0")));
-    let report = as_json(&folder([&early, &log(combined), late].concat()), &["access.log"]);
-    let conduct = |name| crawler(&report, name)["conduct"].as_str().expect("a word");
-    assert_eq!(["GPTBot", "curl", "Googlebot"].map(conduct), ["ignored", "no-read-seen", "obeyed"]);
-    assert_eq!(["earlyBot", "lateBot"].map(conduct), ["hypothetical"; 2]);
-    let headline = report["headline"].as_str().expect("a sentence");
-    assert!(headline.starts_with("1 of 4 crawlers broke rules it had read; GPTBot once"), "{headline}");
-    assert!(
-        headline.ends_with("; of 2 more, rules not known to be published disallow requests"),
-        "{headline}"
-    );
-}
-
-#[test]
-fn the_operator_may_say_that_the_file_was_published() {
-    let report = as_json(&folder(log(combined)), &["access.log", "--published"]);
-    assert_eq!(
-        (crawler(&report, "GPTBot")["conduct"].as_str(), &report["replay"]["published"][0]["by"]),
-        (Some("ignored"), &json!("operator"))
-    );
-    // A read of another size is no read of this file, whatever is said; who had it may or may not have known. An empty
-    // answer, which Apache writes as a hyphen, is one of them.
-    let empty = log(combined).replace(&format!(" 200 {} ", ROBOTS.len()), " 200 - ");
-    let report = as_json(&folder(empty), &["access.log", "--published"]);
-    assert_eq!(crawler(&report, "GPTBot")["conduct"], "unknown");
-    let folder = folder(log_of(ROBOTS.len() + 40));
-    let report = as_json(&folder, &["access.log", "--published"]);
-    let gptbot = crawler(&report, "GPTBot");
-    assert_eq!((&gptbot["conduct"], &gptbot["reads"]), (&json!("unknown"), &json!(0)), "{gptbot}");
-    assert_eq!(crawler(&report, "curl")["conduct"], "no-read-seen");
-    let text = replay(&folder, &["access.log", "--published"]).exits(0).stdout;
-    assert!(text.contains("1 answer to /robots.txt had another size, and"), "{text}");
-    // Where the log tells no size, or that nothing has changed, the operator's word is what there is.
-    let unchanged = log(combined).replace(&format!("200 {} ", ROBOTS.len()), "304 0 ");
-    for log in [log(nginx_json).replace("body_bytes_sent", "length"), unchanged] {
-        let folder = self::folder(log);
-        assert_eq!(conducts(&as_json(&folder, &["access.log"])), ["hypothetical"; 4]);
-        let report = as_json(&folder, &["access.log", "--published"]);
-        assert_eq!(crawler(&report, "GPTBot")["conduct"], "ignored");
-    }
-}
-
-#[test]
-fn compressed_answers_are_set_aside() {
-    let rules: Vec<String> = (0..60).map(|number| format!("Disallow: /private/{number}")).collect();
-    let robots = format!("User-agent: *\nDisallow: /cgi-bin/\n{}\n", rules.join("\n"));
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(robots.as_bytes()).expect("memory takes it");
-    let packed = packed.finish().expect("memory takes it").len();
-    let asks = |second, size| sized(&(second, "192.0.2.1", "/robots.txt", 200, Some(GPTBOT)), size);
-    let breaks = combined(&(900, "192.0.2.1", "/cgi-bin/x", 200, Some(GPTBOT)));
-    for (sizes, wanted) in [
-        ([robots.len(), packed, robots.len()], "ignored"),
-        // By themselves they show nothing.
-        ([packed, packed, packed], "hypothetical"),
-        ([packed, robots.len(), robots.len()], "hypothetical"),
-    ] {
-        let lines: String =
-            sizes.iter().zip([10, 20, 30]).map(|(size, second)| asks(second, *size)).collect();
-        let folder = folder(lines + &breaks);
-        folder.write("robots.txt", &robots);
-        let report = as_json(&folder, &["access.log"]);
-        assert_eq!(crawler(&report, "GPTBot")["conduct"], wanted, "{sizes:?}: {report}");
-    }
-}
-
 #[test]
 fn every_shape_of_log_says_the_same() {
     let wanted = as_json(&folder(log(combined)), &["access.log"]);
-    let with_host = |line: &Line<'_>| format!("example.org:443 {}", combined(line));
+    let with_host = |line: &LogLine<'_>| format!("example.org:443 {}", combined(line));
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(log(combined).as_bytes()).expect("memory takes it");
     let gzip = packed.finish().expect("memory takes it");
@@ -388,7 +249,7 @@ fn lines_that_cannot_be_read_are_counted_with_an_example() {
 
 #[test]
 fn a_log_without_user_agents_accuses_nobody() {
-    let common = |line: &Line<'_>| {
+    let common = |line: &LogLine<'_>| {
         combined(line).split(" \"-\" ").next().map(|line| format!("{line}\n")).expect("a line")
     };
     let report = as_json(&folder(log(common)), &["access.log"]);
@@ -478,188 +339,4 @@ fn since_leaves_out_what_was_before() {
     let report = as_json(&folder, &["access.log", "--since", "2026-11-01T00:03:00Z", "--published"]);
     assert_eq!(crawler(&report, "GPTBot")["conduct"], "no-read-seen");
     replay(&folder, &["access.log", "--since", "soon"]).exits(2);
-}
-
-#[test]
-fn events_are_lines_of_the_journal() {
-    let folder = folder(log(combined));
-    replay(&folder, &["access.log", "--events", "events.jsonl"]).exits(0);
-    let events = fs::read_to_string(folder.join("events.jsonl")).expect("events");
-    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let told: Vec<_> = events
-        .iter()
-        .map(|event| {
-            json!([event["event"], event["crawler"], event["target"], event["notice"], event["action"]])
-        })
-        .collect();
-    assert_eq!(
-        told,
-        [
-            json!(["violation", "GPTBot", "/private/a?b=c", "lapsed", "refused"]),
-            json!(["violation", "GPTBot", "/private/a?b=c", "read", "refused"]),
-            json!(["violation", "curl", "/cgi-bin/x", "lapsed", "forwarded"]),
-            json!(["violation", null, "/cgi-bin/x", "lapsed", "forwarded"]),
-            json!(["variant", "Googlebot", "//cgi-bin/x", null, "refused"]),
-        ]
-    );
-    let same = replay(&folder, &["access.log", "--events", "-"]).exits(0).stdout;
-    assert_eq!(same.trim_end(), fs::read_to_string(folder.join("events.jsonl")).expect("events").trim_end());
-}
-
-#[test]
-fn a_line_without_end_neither_stops_nor_fills_it() {
-    let folder =
-        folder([log(combined).as_bytes(), &b"x".repeat(9 << 20), b"\n", log(combined).as_bytes()].concat());
-    let report = as_json(&folder, &["access.log"]);
-    assert_eq!(
-        (&report["replay"]["lines"], &report["replay"]["unread"]["count"]),
-        (&json!(19), &json!(1)),
-        "{report}"
-    );
-    assert_eq!(crawler(&report, "GPTBot")["violations"], 4);
-}
-
-#[test]
-fn what_cannot_be_read_is_told_at_once() {
-    let folder = folder(log(combined));
-    assert_golden("replay-absent", &folder, &replay(&folder, &["access.log", "absent.log"]).exits(2));
-    replay(&folder, &["."]).exits(2);
-    ctl(&folder, &["replay", "access.log", "--robots", "absent.txt"]).exits(2);
-    ctl(&folder, &["replay", "access.log", "--config", "absent.toml"]).exits(2);
-    let torn = self::folder(&zstd::encode_all(log(combined).as_bytes(), 1).expect("memory takes it")[..40]);
-    let ended = replay(&torn, &["access.log"]).exits(2);
-    assert!(ended.stderr.contains("access.log: cannot be read on after"), "{}", ended.stderr);
-}
-
-#[test]
-fn a_log_that_is_cut_off_is_reported_as_far_as_it_goes() {
-    let folder = folder(log(combined).repeat(3_000));
-    // Stored blocks: what is there can be read, whatever is cut off behind it.
-    let mut packed = GzEncoder::new(Vec::new(), Compression::none());
-    packed.write_all(log(combined).repeat(3_000).as_bytes()).expect("memory takes it");
-    let packed = packed.finish().expect("memory takes it");
-    folder.write("cut.gz", &packed[..packed.len() / 2]);
-    let ended = replay(&folder, &["cut.gz", "access.log", "--format", "json"]).exits(2);
-    assert!(ended.stderr.contains("cut.gz: cannot be read on after"), "{}", ended.stderr);
-    let told = ended.json()["replay"].clone();
-    let (lines, cut) = (told["lines"].as_u64(), told["broken"][0]["lines"].as_u64());
-    assert_eq!(
-        (&told["broken"][0]["log"], &told["unread"]["count"]),
-        (&json!("cut.gz"), &json!(0)),
-        "{told}"
-    );
-    assert!(cut > Some(9_000) && lines == cut.map(|cut| cut + 27_000), "{told}");
-    let arguments = ["diff", "robots.txt", "--robots", "robots.txt", "--log", "cut.gz"];
-    let ended = ctl(&folder, &arguments).exits(2);
-    assert!(ended.stderr.contains("cut.gz: cannot be read on"), "{}", ended.stderr);
-}
-
-#[test]
-fn events_overwrite_nothing() {
-    let folder = folder(log(combined));
-    std::os::unix::fs::symlink("access.log", folder.join("link")).expect("a link");
-    folder.write("mine.txt", "mine");
-    for (file, why) in [
-        ("access.log", "is one of the logs"),
-        ("link", "is one of the logs"),
-        ("mine.txt", "is there already, and not empty"),
-    ] {
-        let ended = replay(&folder, &["access.log", "--events", file]).exits(2);
-        assert!(ended.stderr.contains(why) && ended.stderr.contains("hint: "), "{}", ended.stderr);
-    }
-    assert_eq!(fs::read_to_string(folder.join("access.log")).expect("the log"), log(combined));
-    assert_eq!(fs::read_to_string(folder.join("mine.txt")).expect("the file"), "mine");
-    replay(&folder, &["absent.log", "--events", "new.jsonl"]).exits(2);
-    assert!(!folder.join("new.jsonl").exists(), "nothing is made for a log that is not there");
-    folder.write("empty.jsonl", "");
-    replay(&folder, &["access.log", "--events", "empty.jsonl"]).exits(0);
-    replay(&folder, &["access.log", "--events", "/dev/null"]).exits(0);
-}
-
-#[test]
-fn following_ends_when_events_cannot_be_written() {
-    let folder = folder(log(combined));
-    let arguments = ["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"];
-    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
-    let full = OpenOptions::new().write(true).open("/dev/full").expect("a full device");
-    command.args(arguments).current_dir(folder.path()).stdin(Stdio::null()).stdout(full);
-    let mut child = command.spawn().expect("it starts");
-    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
-    assert_eq!(code.code(), Some(2));
-}
-
-#[test]
-fn lines_that_are_too_long_do_not_move_the_first_example() {
-    let long = [&b"x".repeat(3 << 20), &b"\n"[..]].concat();
-    let folder = folder([b"torn\n".as_slice(), log(combined).as_bytes(), &long].concat());
-    let told = as_json(&folder, &["access.log"])["replay"].clone();
-    assert_eq!(told["unread"], json!({ "count": 2, "example": "access.log:1: torn" }), "{told}");
-    folder.write("access.log", [log(combined).as_bytes(), &long, b"torn\n"].concat());
-    let told = as_json(&folder, &["access.log"])["replay"].clone();
-    let example = "access.log:10: (a line of more than 128 KiB)";
-    assert_eq!(told["unread"], json!({ "count": 2, "example": example }), "{told}");
-}
-
-#[test]
-fn a_log_that_grows_is_followed_to_the_end() {
-    let folder = folder(log(combined));
-    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
-    command.args(["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"]);
-    command.current_dir(folder.path()).stdin(Stdio::null());
-    let mut child = command.spawn().expect("it starts");
-    let said = Log::of(child.stdout.take().expect("piped"));
-    let has = |text: &'static str| move |line: &str| line.contains(text).then_some(());
-    said.find(has("\"variant\"")).expect("the last event of what was there");
-    let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
-    let line = combined(&(300, "192.0.2.1", "/private/new", 200, Some(GPTBOT)));
-    let (start, rest) = line.split_at(40);
-    file.write_all(start.as_bytes()).expect("the log takes it");
-    file.write_all(rest.as_bytes()).expect("the log takes it");
-    said.find(has("/private/new")).expect("the event of a line that came");
-    // Set aside and begun anew, as log rotation does it.
-    fs::rename(folder.join("access.log"), folder.join("access.log.1")).expect("renamed");
-    folder.write("access.log", combined(&(310, "192.0.2.1", "/private/next", 200, Some(GPTBOT))));
-    said.find(has("/private/next")).expect("the event of the next file");
-    let ended = std::process::Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
-    assert!(ended.is_ok_and(|status| status.success()));
-    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
-    assert_eq!(code.code(), Some(0));
-}
-
-#[test]
-fn progress_is_for_terminals_only() {
-    let folder = folder(log(combined).repeat(300));
-    assert_eq!(replay(&folder, &["access.log"]).exits(0).stderr, "");
-    let Some(ended) = crate::terminal::on_terminal(&folder, "replay --robots robots.txt access.log", &[])
-    else {
-        return;
-    };
-    assert!(ended.exits(0).stdout.contains("lines, "), "a rate is shown");
-}
-
-#[test]
-#[ignore = "reads a gibibyte"]
-fn a_line_of_a_gibibyte_takes_no_more_memory_than_any_other() {
-    let folder = folder("");
-    let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
-    // A hole: it takes no room on the disk, and reads as bytes that end no line.
-    file.set_len(1 << 30).expect("a sparse file");
-    file.write_all(format!("\n{}", log(combined)).as_bytes()).expect("the log takes it");
-    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
-    command.args(["replay", "--robots", "robots.txt", "--format", "json", "access.log"]);
-    let mut child = command.current_dir(folder.path()).spawn().expect("it starts");
-    let said = Log::of(child.stdout.take().expect("piped"));
-    let (status, mut most) = (format!("/proc/{}/status", child.id()), 0);
-    while child.try_wait().expect("a child can be waited for").is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let peak = text
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        most = most.max(peak.unwrap_or(0_u64));
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    let report: Value = serde_json::from_str(&said.to_end()).expect("a report");
-    eprintln!("a line of 1 GiB: {} MiB at most", most >> 10);
-    assert_eq!((&report["replay"]["lines"], &report["replay"]["unread"]["count"]), (&json!(10), &json!(1)));
-    assert!(most < 200 << 10, "{most} kB");
 }

@@ -3,7 +3,7 @@
 use crate::scene::{PATIENCE, Scene, ctl_of, stands, status};
 use crate::support::agents::{BINGBOT, CHROME, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
-use crate::support::journal::Journal;
+use crate::support::journal::JournalFile;
 use crate::support::wait::within;
 use crate::support::{Daemon, get};
 use serde_json::Value;
@@ -19,7 +19,7 @@ const KEYS: &str = "settle = \"0s\"\nlease = \"10s\"";
 #[track_caller]
 fn judged(scene: &Scene, name: &str, member: &Daemon, target: &str, agent: &str) -> (String, String) {
     member.send(&get(target).by(agent));
-    let journal = Journal(scene.state(name).join("journal.jsonl"));
+    let journal = JournalFile(scene.state(name).join("journal.jsonl"));
     let event = journal.event_of(target);
     let word = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
     (word("event"), word("notice"))
@@ -180,7 +180,7 @@ fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
     let mut scene = Scene::new();
     let a = scene.published_in("a", OLD, "enforce", KEYS);
     stands(&a, "member");
-    let journal = |target: &str| Journal(scene.state("a").join("journal.jsonl")).event_of(target);
+    let journal = |target: &str| JournalFile(scene.state("a").join("journal.jsonl")).event_of(target);
     let ask = |target: &str| a.send(&get(target).by(GPTBOT)).status;
     assert_eq!(
         (ask("/old/1"), journal("/old/1")["event"].as_str().map(str::to_owned)),
@@ -190,7 +190,7 @@ fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
     let isolated = within(PATIENCE, || (status(&a)["standing"] == "isolated").then_some(()));
     assert!(isolated.is_some(), "{}", status(&a));
     assert_eq!(ask("/old/2"), 403);
-    let journal = |target: &str| Journal(scene.state("a").join("journal.jsonl")).event_of(target);
+    let journal = |target: &str| JournalFile(scene.state("a").join("journal.jsonl")).event_of(target);
     let event = journal("/old/2");
     assert_eq!((&event["event"], &event["notice"]), (&Value::from("stale"), &Value::from("waived")));
     scene.engine.thaw();
@@ -202,7 +202,7 @@ fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
         let target = format!("/old/{:?}", Instant::now());
         let target = target.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '/', "-");
         ask(&target);
-        (Journal(scene.state("a").join("journal.jsonl")).event_of(&target)["event"] == "violation")
+        (JournalFile(scene.state("a").join("journal.jsonl")).event_of(&target)["event"] == "violation")
             .then_some(())
     });
     assert!(events.is_some(), "{}", status(&a));

@@ -8,7 +8,7 @@
 use crate::scene::{Scene, stands};
 use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
-use crate::support::journal::Journal;
+use crate::support::journal::JournalFile;
 use crate::support::{Client, Daemon, get};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -25,9 +25,9 @@ fn robots(file: usize) -> String {
 }
 
 /// A generator of which only the course matters (`SplitMix64`).
-struct Dice(u64);
+struct OracleDice(u64);
 
-impl Dice {
+impl OracleDice {
     fn below(&mut self, bound: u64) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -95,7 +95,7 @@ struct Troubles {
 }
 
 impl Troubles {
-    fn go_on(&mut self, scene: &mut Scene, members: &[Daemon], dice: &mut Dice) {
+    fn go_on(&mut self, scene: &mut Scene, members: &[Daemon], dice: &mut OracleDice) {
         let now = Instant::now();
         if let Some((member, _)) = self.frozen.filter(|(_, until)| *until < now) {
             members[member].signal("CONT");
@@ -132,7 +132,7 @@ impl Troubles {
 #[test]
 fn nobody_is_accused_whom_one_gateway_that_saw_all_would_not_accuse() {
     let seed = std::env::var("ROBOTS_GATEWAY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let mut dice = Dice(seed);
+    let mut dice = OracleDice(seed);
     let mut scene = Scene::new();
     let keys = "settle = \"1s\"\nlease = \"10s\"";
     let members = NAMES.map(|name| scene.published_with(name, &robots(0), "1h", keys, "settle = \"0s\""));
@@ -169,7 +169,7 @@ fn nobody_is_accused_whom_one_gateway_that_saw_all_would_not_accuse() {
     let (mut accused, mut lenient) = (0, 0);
     let mut unfair = Vec::new();
     for name in NAMES {
-        for event in Journal(scene.state(name).join("journal.jsonl")).events() {
+        for event in JournalFile(scene.state(name).join("journal.jsonl")).events() {
             let target = event["target"].as_str().unwrap_or_default();
             let Some(is_excused) = oracle.excused.get(target) else { continue };
             match (event["event"].as_str(), is_excused) {

@@ -200,6 +200,6 @@ fn the_journal_can_go_to_another_file() {
     let path = gateway.folder().join("elsewhere.jsonl");
     let gateway = gateway.arg(path.to_str().expect("UTF-8")).start();
     gateway.send(&get("/private/1").by(GPTBOT)).came_from_origin();
-    let event = crate::support::journal::Journal(path).event_of("/private/1");
+    let event = crate::support::journal::JournalFile(path).event_of("/private/1");
     assert_eq!(event["event"], "violation");
 }

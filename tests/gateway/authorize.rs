@@ -1,9 +1,14 @@
 //! The listener for other proxies: what it answers, whom, and what it records.
 
+mod limits;
+mod reads;
+
 use crate::support::agents::{CHROME, CURL, GPTBOT};
 use crate::support::scripted::Scripted;
 use crate::support::tls::address_with;
-use crate::support::{Builder, Client, Daemon, Nginx, Request, Response, configured, get, request, until};
+use crate::support::{
+    Builder, Client, ClientResponse, Daemon, Nginx, Request, configured, get, request, until,
+};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -89,7 +94,7 @@ pub(crate) fn robots_txt() -> Request {
         .with("X-Forwarded-Proto", "https")
 }
 
-fn asked(gateway: &Daemon, question: &Request) -> Response {
+fn asked(gateway: &Daemon, question: &Request) -> ClientResponse {
     Client::to(doors(gateway)).send(question)
 }
 
@@ -150,138 +155,6 @@ fn what_is_let_pass_has_no_status_and_the_address_is_the_clients() {
         assert_eq!((&refused["status"], &refused["action"]), (&403.into(), &"refused".into()), "{refused}");
         assert_eq!((&refused["address"], &refused["host"]), (&"203.0.113.9".into(), &"example.org".into()));
     }
-}
-
-#[test]
-fn a_read_through_the_door_makes_a_later_violation_one_after_reading() {
-    let gateway = seen(beside(""));
-    asked(&gateway, &Door::Forward.asks("GET", "/private/1").by(GPTBOT));
-    assert_eq!(gateway.journal().event_of("/private/1")["notice"], "lapsed");
-    assert_eq!(asked(&gateway, &robots_txt().by(GPTBOT)).status, 200);
-    until("the read counts", || {
-        asked(&gateway, &Door::Nginx.asks("GET", "/private/2").by(GPTBOT));
-        gateway.journal().events().iter().any(|event| event["notice"] == "read").then_some(())
-    });
-}
-
-#[test]
-fn nobody_is_accused_while_robots_txt_does_not_come_through() {
-    let gateway = beside("").start();
-    for door in Door::ALL {
-        let target = format!("/private/{door:?}");
-        assert_eq!(asked(&gateway, &door.asks("GET", &target).by(GPTBOT)).status, door.pass());
-        let event = gateway.journal().event_of(&target);
-        assert_eq!((&event["event"], &event["notice"]), (&"stale".into(), &"pending".into()), "{event}");
-        assert_eq!(asked(&gateway, &door.asks("GET", &format!("/{target}")).by(GPTBOT)).status, door.pass());
-    }
-    // Somebody on this machine asks, and not the proxy for a client.
-    assert_eq!(asked(&gateway, &get("/robots.txt").for_host("example.org")).text(), ROBOTS);
-    // A question about robots.txt says that the proxy serves it itself.
-    assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/robots.txt").by(GPTBOT)).status, 204);
-    assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 204);
-    assert_eq!(status(&gateway)["authorize"]["robots_txt"][0]["seconds_ago"], Value::Null);
-    asked(&gateway, &robots_txt().by(CHROME));
-    assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 403);
-    assert_eq!(status(&gateway)["authorize"]["robots_txt"][0]["seconds_ago"], 0);
-}
-
-#[test]
-fn after_a_restart_it_is_known_that_robots_txt_came_through() {
-    let mut gateway = seen(beside(""));
-    asked(&gateway, &robots_txt().by(GPTBOT));
-    gateway.restart();
-    assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 403);
-}
-
-#[test]
-fn what_was_read_in_front_shows_nothing_of_another_proxy() {
-    let origin = Nginx::start();
-    let config = "listen = [\"127.0.0.1:0\"]\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n\
-                  [authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"robots.txt\"\n";
-    let mut gateway = configured(config).file("robots.txt", ROBOTS).in_front_of(&origin).nowhere().start();
-    assert_eq!(gateway.send(&get("/robots.txt").for_host("example.org").by(GPTBOT)).text(), ROBOTS);
-    let path = gateway.folder().join("gateway.toml");
-    let text = std::fs::read_to_string(&path).expect("a file").replace("[\"127.0.0.1:0\"]", "[]");
-    std::fs::write(&path, text).expect("written");
-    gateway.restart();
-    assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 204);
-}
-
-#[test]
-fn robots_txt_of_one_host_shows_nothing_of_another() {
-    let config = "listen = []\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\nadmin = \"off\"\n\
-                  [authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\nhosts = [\"*.org\"]\nrobots = \"robots.txt\"\n";
-    let gateway = configured(config).file("robots.txt", ROBOTS).nowhere().start();
-    asked(&gateway, &robots_txt().for_host("other.org").by(CHROME));
-    let question = Door::Forward.asks("GET", "/private").by(GPTBOT);
-    assert_eq!(asked(&gateway, &question).status, 204);
-    let seen = &status(&gateway)["authorize"]["robots_txt"][0];
-    assert_eq!((&seen["hosts"], &seen["for_seconds"]), (&"*.org".into(), &0.into()), "{seen}");
-    asked(&gateway, &robots_txt().by(CHROME));
-    assert_eq!(asked(&gateway, &question).status, 403);
-}
-
-#[test]
-fn what_was_published_elsewhere_may_be_held_for_as_long_as_notice_takes() {
-    let gateway = beside("").with_notice("5s").start();
-    until("nothing of the gateway's own past is within notice", || {
-        let site = status(&gateway)["sites"][0].clone();
-        (site["binds_from"] == Value::Null && site["doubt"] == Value::Null).then_some(())
-    });
-    assert_eq!(asked(&gateway, &robots_txt().by(CHROME)).text(), ROBOTS);
-    let question = Door::Forward.asks("GET", "/private").by(GPTBOT);
-    assert_eq!(asked(&gateway, &question).status, 204);
-    assert_eq!(gateway.journal().event_of("/private")["notice"], "pending");
-    until("it binds", || (asked(&gateway, &question).status == 403).then_some(()));
-}
-
-#[test]
-fn only_trusted_proxies_are_answered_and_loopback_is_none() {
-    let gateway = configured(
-        "listen = []\ntrusted_proxies = [\"192.0.2.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n[[sites]]\nrobots = \"robots.txt\"\n",
-    );
-    let gateway = gateway.file("robots.txt", ROBOTS).nowhere().start();
-    for question in [robots_txt(), Door::Forward.asks("GET", "/private").by(GPTBOT), get("/healthz")] {
-        assert!(is_unanswered(&gateway, &question), "{question:?}");
-    }
-    assert_eq!(status(&gateway)["authorize"]["faults"]["peer"], 3);
-    assert_eq!(told(&gateway, "not in `trusted_proxies`"), 1, "{}", gateway.log.text());
-    assert_eq!(gateway.journal().lines(), [""; 0]);
-}
-
-#[test]
-fn who_is_trusted_no_more_is_not_answered_on_an_open_connection() {
-    let gateway = seen(beside(""));
-    let mut client = Client::to(doors(&gateway));
-    assert_eq!(client.send(&get("/healthz")).status, 200);
-    let path = gateway.folder().join("gateway.toml");
-    let text = std::fs::read_to_string(&path).expect("a file").replace("127.0.0.1\"]", "192.0.2.1\"]");
-    std::fs::write(&path, text).expect("written");
-    gateway.ctl(&["reload"]).exits(0);
-    assert!(client.try_send(&get("/healthz")).is_err());
-}
-
-#[test]
-fn the_secret_is_asked_for_and_may_change() {
-    let builder = beside("secret_file = \"secret\"").file("secret", "first\n");
-    let gateway = builder.start();
-    let with = |secret: &str| robots_txt().by(CHROME).with("X-Authorize-Secret", secret);
-    assert_eq!(asked(&gateway, &with("first")).status, 200);
-    for wrong in ["", "firs", "firsts", "First", "second"] {
-        assert!(is_unanswered(&gateway, &with(wrong)), "{wrong}");
-    }
-    assert!(
-        is_unanswered(&gateway, &robots_txt())
-            && is_unanswered(&gateway, &with("first").with("X-Authorize-Secret", "first"))
-    );
-    assert_eq!(asked(&gateway, &get("/healthz")).status, 200, "it says nothing that is secret");
-    gateway.folder().write("secret", "second\n");
-    gateway.ctl(&["reload"]).exits(0);
-    assert!(is_unanswered(&gateway, &with("first")) && asked(&gateway, &with("second")).status == 200);
-    gateway.folder().write("secret", "");
-    gateway.ctl(&["reload"]).exits(1);
-    assert_eq!(asked(&gateway, &with("second")).status, 200, "the last good secret stays");
-    assert_eq!(told(&gateway, "without the secret"), 1);
 }
 
 #[test]
@@ -400,19 +273,6 @@ fn the_page_of_a_refusal_is_whole_and_counted_once() {
 }
 
 #[test]
-fn hundreds_of_connections_of_one_proxy_are_its_right_and_each_is_kept() {
-    let gateway = seen(beside("[limits]\nconnections_per_address = 4\n"));
-    let mut clients: Vec<Client> = (0..300).map(|_| Client::to(doors(&gateway))).collect();
-    for round in 0..3 {
-        for (number, client) in clients.iter_mut().enumerate() {
-            let answer =
-                client.send(&Door::Nginx.asks("GET", &format!("/private/{round}/{number}")).by(GPTBOT));
-            assert_eq!((answer.status, answer.header("Connection")), (403, Some("keep-alive")));
-        }
-    }
-}
-
-#[test]
 fn a_site_without_an_origin_is_nobodys_in_front() {
     let origin = Nginx::start();
     let config = "mode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n\
@@ -468,114 +328,12 @@ fn status_says_in_words_what_proxies_ask() {
 }
 
 #[test]
-fn who_may_not_ask_takes_no_place_and_visitors_take_none_of_the_proxys() {
-    let origin = Nginx::start();
-    let config = "listen = [\"127.0.0.1:0\"]\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n\
-                  [authorize]\nlisten = \"127.0.0.1:0\"\n[limits]\nconnections = 2\nconnections_per_address = 2\n\
-                  [[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"robots.txt\"\n";
-    let gateway = configured(config).file("robots.txt", ROBOTS).in_front_of(&origin).nowhere().start();
-    let mut visitors: Vec<Client> = (0..2).map(|_| gateway.client()).collect();
-    for visitor in &mut visitors {
-        assert_eq!(visitor.send(&get("/")).status, 200);
-    }
-    assert_eq!(asked(&gateway, &get("/healthz")).status, 200);
-    let path = gateway.folder().join("gateway.toml");
-    let text = std::fs::read_to_string(&path).expect("a file").replace("127.0.0.1\"]", "192.0.2.1\"]");
-    std::fs::write(&path, text).expect("written");
-    gateway.ctl(&["reload"]).exits(0);
-    let mut stranger = TcpStream::connect(doors(&gateway)).expect("connected");
-    stranger.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
-    // Before it has said anything.
-    assert_eq!(stranger.read(&mut [0]).expect("the end"), 0);
-}
-
-#[test]
 fn options_alone_suffice() {
     let gateway = Daemon::with(ROBOTS).in_mode("enforce").nowhere();
     let gateway = gateway.arg("--authorize").arg("127.0.0.1:0").arg("--trusted-proxy").arg("127.0.0.1");
     let gateway = seen(gateway);
     assert_eq!(asked(&gateway, &Door::Envoy.asks("GET", "/private").by(GPTBOT)).status, 403);
     assert_eq!(gateway.address(), doors(&gateway), "nothing else is listened on");
-}
-
-/// What is answered to these bytes.
-fn answer_to(gateway: &Daemon, bytes: &[u8]) -> String {
-    let mut stream = TcpStream::connect(doors(gateway)).expect("connected");
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
-    stream.write_all(bytes).expect("sent");
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    String::from_utf8_lossy(&answer).into_owned()
-}
-
-/// Questions that cannot be read.
-fn unreadable() -> Vec<Vec<u8>> {
-    let large = "a".repeat(40_000);
-    let many = "X-A: b\r\n".repeat(200);
-    [
-        "Host: b\r\n",
-        "X-Forwarded-Uri : /a\r\n",
-        "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
-        "User-Agent: a\u{1}\r\n",
-        &format!("User-Agent: {large}\r\n"),
-        &many,
-    ]
-    .map(|fields| format!("GET /forward HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes())
-    .into()
-}
-
-#[test]
-fn what_cannot_be_read_is_no_refusal() {
-    let gateway = seen(beside(""));
-    let questions = unreadable();
-    for bytes in &questions {
-        let answer = answer_to(&gateway, bytes);
-        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    }
-    assert_eq!(status(&gateway)["authorize"]["faults"]["head"], questions.len());
-    assert_eq!(told(&gateway, "in a way that cannot be read"), 1);
-}
-
-#[test]
-fn who_may_not_ask_hears_nothing_of_what_cannot_be_read() {
-    let config = "listen = []\ntrusted_proxies = [\"192.0.2.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n\
-                  [[sites]]\nrobots = \"robots.txt\"\n";
-    let gateway = configured(config).file("robots.txt", ROBOTS).nowhere().start();
-    for bytes in unreadable() {
-        assert_eq!(answer_to(&gateway, &bytes), "");
-    }
-}
-
-#[test]
-fn a_body_that_does_not_come_is_not_waited_for_and_one_that_is_there_costs_nothing() {
-    let gateway = seen(beside(""));
-    let question = Door::Nginx.asks("GET", "/private").by(GPTBOT);
-    let mut client = Client::to(doors(&gateway));
-    for _ in 0..2 {
-        let answer = client.send(&question.clone().body(b"a=b".to_vec()));
-        assert_eq!((answer.status, answer.header("Connection")), (403, Some("keep-alive")));
-    }
-    let begun = Instant::now();
-    client.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
-    let answer = client.read(false).expect("an answer");
-    assert_eq!((answer.status, answer.header("Connection")), (200, Some("close")));
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-}
-
-#[test]
-fn what_is_not_known_yet_is_not_served_and_says_nothing_of_the_proxy() {
-    let origin = Scripted::new();
-    for site in [format!("origin = \"{}\"", origin.url()), String::new()] {
-        let config = format!(
-            "listen = []\nmode = \"enforce\"\ntrusted_proxies = [\"127.0.0.1\"]\n[authorize]\nlisten = \"127.0.0.1:0\"\n\
-             [[sites]]\n{site}\nrobots = {{ from = \"origin\", url = \"{}/robots.txt\" }}\n",
-            origin.url()
-        );
-        let gateway = configured(&config).nowhere().start();
-        assert_eq!(asked(&gateway, &robots_txt().by(CHROME)).status, 503);
-        assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 204);
-        assert_eq!(status(&gateway)["authorize"]["robots_txt"][0]["seconds_ago"], Value::Null);
-    }
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn without_a_rate_every_line_is_written() {
     for bad in ["100", "0/s", "fast"] {
         let builder = Daemon::with(ROBOTS).in_front_of(&origin).set(&format!("journal_rate = \"{bad}\""));
         let ended = builder.fails_to_start().exits(2);
-        assert!(ended.stderr.contains(&format!("`{bad}` is no rate; write `100/s`")), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("invalid rate `{bad}`: expected `100/s`")), "{ended:?}");
     }
 }
 

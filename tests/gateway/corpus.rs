@@ -3,7 +3,7 @@
 //! They are found through `ROBOTS_GATEWAY_CORPUS`; without it these tests say that they were skipped.
 
 use crate::support::command::ctl;
-use crate::support::{Client, Daemon, Folder, Nginx, Response, request, version_of};
+use crate::support::{Client, ClientResponse, Daemon, Folder, Nginx, request, version_of};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -223,7 +223,7 @@ fn replay(address: SocketAddr, share: &[&Logged]) {
         if let Some(user_agent) = &logged.user_agent {
             request = request.by(user_agent);
         }
-        let response: Response = client.send(&request);
+        let response: ClientResponse = client.send(&request);
         assert!(response.status < 500, "{logged:?}: {response:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::support::agents::{CHATGPT_USER, CHROME, CLAUDEBOT, GPTBOT};
 use crate::support::tls::{Authority, HTTP_1, LISTENER, exchange, tls_address};
-use crate::support::{Builder, Daemon, Nginx, Request, Response, get, head, request, until};
+use crate::support::{Builder, ClientResponse, Daemon, Nginx, Request, get, head, request, until};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ fn gateway(origin: &Nginx, more: impl Fn(Builder) -> Builder) -> Daemon {
 }
 
 /// What a client sees of an answer, but for the time.
-fn seen(response: &Response) -> (u16, Vec<(String, String)>, Vec<u8>) {
+fn seen(response: &ClientResponse) -> (u16, Vec<(String, String)>, Vec<u8>) {
     let is_date = |(name, _): &&(String, String)| !name.eq_ignore_ascii_case("date");
     (response.status, response.headers.iter().filter(is_date).cloned().collect(), response.body.clone())
 }
@@ -218,7 +218,7 @@ fn a_connection_that_is_to_end_ends_with_its_refusal() {
     let origin = Nginx::start();
     let gateway = gateway(&origin, |builder| builder.table("[limits]\nrequests_per_connection = 3"));
     let mut client = gateway.client();
-    let answers: Vec<Response> = (0..3).map(|_| client.send(&get("/private").by(GPTBOT))).collect();
+    let answers: Vec<ClientResponse> = (0..3).map(|_| client.send(&get("/private").by(GPTBOT))).collect();
     let told: Vec<Option<&str>> = answers.iter().map(|answer| answer.header("Connection")).collect();
     assert_eq!(told, [Some("keep-alive"), Some("keep-alive"), Some("close")]);
     assert!(client.is_closed());

@@ -5,7 +5,7 @@ use crate::support::agents::{
     ADSBOT, BINGBOT, BROWSERS, CHATGPT_USER, CHROME, CLAUDEBOT, CURL, GOOGLEBOT, GOOGLEBOT_IMAGE, GPTBOT,
     IMESSAGE_PREVIEW, OKHTTP, REQUESTS,
 };
-use crate::support::{Daemon, Nginx, Response, get, head, request, version_of};
+use crate::support::{ClientResponse, Daemon, Nginx, get, head, request, version_of};
 use std::time::{Duration, Instant};
 
 /// Line 2 disallows for GPTBot, line 3 carves out, line 6 for Googlebot, line 9 for everyone else.
@@ -28,7 +28,7 @@ fn enforcing(origin: &Nginx) -> Daemon {
 }
 
 #[track_caller]
-fn assert_refused(response: &Response, status: u16) {
+fn assert_refused(response: &ClientResponse, status: u16) {
     assert_eq!(response.status, status, "{response:?}");
     assert!(!response.text().contains("origin: "), "{}", response.text());
     assert_eq!(response.header("Content-Length"), Some(response.body.len().to_string().as_str()));
@@ -120,7 +120,7 @@ fn gptbot_is_refused_as_json_when_it_accepts_that() {
 }
 
 /// The keys of a flat JSON object in the order in which they were sent.
-fn response_keys(response: &Response) -> Vec<String> {
+fn response_keys(response: &ClientResponse) -> Vec<String> {
     let text = response.text();
     let mut keys: Vec<_> = response
         .json()

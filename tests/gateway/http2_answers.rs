@@ -116,7 +116,7 @@ fn a_stop_does_not_wait_for_a_client_that_is_idle_and_answers_nothing() {
     assert_eq!(gateway.ends_within(Duration::from_secs(5)), Some(0));
     for mut client in [client, fresh] {
         // NO_ERROR is 0 (RFC 9113 §7).
-        let is_goodbye = |frame: &crate::support::http2::Frame| {
+        let is_goodbye = |frame: &crate::support::http2::H2Frame| {
             frame.kind == GOAWAY && frame.payload.get(4..8) == Some(&[0; 4])
         };
         client.find(is_goodbye).expect("a goodbye");

@@ -117,7 +117,7 @@ fn nobody_is_refused_while_a_service_manager_holds_the_socket() {
     let origin = Nginx::start();
     let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = socket.local_addr().expect("an address");
-    let load = Load::on(address);
+    let load = SteadyLoad::on(address);
     // The socket is there before the gateway is.
     std::thread::sleep(Duration::from_millis(100));
     for _ in 0..3 {
@@ -192,7 +192,7 @@ fn a_successor_takes_over_and_nobody_is_refused() {
     let address = gateway.address();
     let path = gateway.folder().join("control.sock.handover");
     until("it can be succeeded", || path.exists().then_some(()));
-    let load = Load::on(address);
+    let load = SteadyLoad::on(address);
     load.goes_on(50);
     let mut kept = Vec::new();
     for _ in 0..3 {
@@ -235,7 +235,7 @@ fn where_nothing_runs_there_is_nothing_to_take_over() {
 }
 
 /// Clients that come and clients that stay, each with one request after the other.
-struct Load {
+struct SteadyLoad {
     shared: std::sync::Arc<Shared>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
@@ -247,7 +247,7 @@ struct Shared {
     failures: Mutex<Vec<String>>,
 }
 
-impl Load {
+impl SteadyLoad {
     fn on(address: SocketAddr) -> Self {
         let shared = std::sync::Arc::<Shared>::default();
         let thread = |stays: bool| {

@@ -20,9 +20,9 @@ fn every(sites: usize) -> Duration {
 
 /// Who was asked for, and when.
 #[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<(Instant, String)>>>);
+struct RequestTimes(Arc<Mutex<Vec<(Instant, String)>>>);
 
-impl Asked {
+impl RequestTimes {
     fn all(&self) -> Vec<(Instant, String)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -60,7 +60,7 @@ fn many_origins_are_asked_over_time() {
     let sites = std::env::var("ROBOTS_GATEWAY_SITES").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
     let every = every(sites);
     let stretch = every / 10;
-    let (origin, asked) = (Scripted::new(), Asked::default());
+    let (origin, asked) = (Scripted::new(), RequestTimes::default());
     let note = asked.clone();
     origin.answers(move |head| {
         note.note(head);

@@ -2,7 +2,7 @@
 
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::scripted::{Scripted, answer, file};
-use crate::support::{Builder, Daemon, Response, configured, get, until};
+use crate::support::{Builder, ClientResponse, Daemon, configured, get, until};
 use serde_json::Value;
 
 const OWN: &str = "User-agent: *\nDisallow: /private\n";
@@ -17,7 +17,7 @@ fn seldom(origin: &Scripted) -> Daemon {
     taking("robots = { from = \"origin\", every = \"24h\" }", origin).start()
 }
 
-fn robots(gateway: &Daemon) -> Response {
+fn robots(gateway: &Daemon) -> ClientResponse {
     gateway.send(&get("/robots.txt"))
 }
 

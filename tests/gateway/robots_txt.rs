@@ -3,13 +3,13 @@
 
 use crate::support::agents::{CHROME, CURL, GPTBOT};
 use crate::support::origin::{ORIGINS_ROBOTS, free_port};
-use crate::support::{Daemon, Nginx, Response, get, head, request};
+use crate::support::{ClientResponse, Daemon, Nginx, get, head, request};
 use std::time::{Duration, Instant, SystemTime};
 
 const ROBOTS: &str = "# caf\u{e9}\r\nUser-agent: *\r\nDisallow: /\r\n";
 
 #[track_caller]
-fn assert_is_the_file(response: &Response) {
+fn assert_is_the_file(response: &ClientResponse) {
     assert_eq!(response.status, 200, "{response:?}");
     assert_eq!(response.body, ROBOTS.as_bytes(), "not the very bytes");
     assert_eq!(response.header("Content-Type"), Some("text/plain; charset=utf-8"));
@@ -19,7 +19,7 @@ fn assert_is_the_file(response: &Response) {
 }
 
 #[track_caller]
-fn assert_not_modified(response: &Response, etag: &str) {
+fn assert_not_modified(response: &ClientResponse, etag: &str) {
     assert_eq!(response.status, 304, "{response:?}");
     assert!(response.body.is_empty());
     // RFC 9110 §15.4.5: what would have been sent with the 200.
@@ -27,7 +27,7 @@ fn assert_not_modified(response: &Response, etag: &str) {
     assert_eq!(response.header("Cache-Control"), Some("private, max-age=3600"));
 }
 
-fn etag_of(response: &Response) -> String {
+fn etag_of(response: &ClientResponse) -> String {
     response.header("ETag").expect("an ETag").to_owned()
 }
 

@@ -6,7 +6,7 @@
 //! whether an app or a server sent it (RFC 9110 §10.1.5). What both lists hold is
 //! judged here, as a tool: audited, and never refused by default.
 
-use super::corpus::{Record, identifier, percent, records};
+use super::corpus::{CorpusRecord, identifier, percent, records};
 use std::collections::{HashMap, HashSet};
 
 /// How an app that is judged is argued, the first that holds.
@@ -45,13 +45,14 @@ fn build(header: &str) -> String {
     built
 }
 
-fn judged(records: &[Record]) -> Vec<&Record> {
-    let automated =
-        |record: &&Record| identifier().recognise(Some(record.user_agent().as_bytes())).client.is_automated();
+fn judged(records: &[CorpusRecord]) -> Vec<&CorpusRecord> {
+    let automated = |record: &&CorpusRecord| {
+        identifier().recognise(Some(record.user_agent().as_bytes())).client.is_automated()
+    };
     records.iter().filter(automated).collect()
 }
 
-fn by_build<'r>(records: &[&'r Record]) -> HashMap<String, Vec<&'r str>> {
+fn by_build<'r>(records: &[&'r CorpusRecord]) -> HashMap<String, Vec<&'r str>> {
     let mut builds: HashMap<String, Vec<&str>> = HashMap::new();
     for record in records {
         builds.entry(build(record.user_agent())).or_default().push(record.user_agent());

@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::sync::OnceLock;
 
 /// One header with what is known about it.
-pub(crate) struct Record(Value);
+pub(crate) struct CorpusRecord(Value);
 
-impl Record {
+impl CorpusRecord {
     pub(crate) fn user_agent(&self) -> &str {
         self.text("ua")
     }
@@ -31,15 +31,15 @@ impl Record {
 }
 
 /// The records of one file, or `None` (said on standard output) without a corpus.
-pub(crate) fn records(file: &str) -> Option<Vec<Record>> {
+pub(crate) fn records(file: &str) -> Option<Vec<CorpusRecord>> {
     let Some(folder) = std::env::var_os("ROBOTS_GATEWAY_CORPUS") else {
         println!("skipped: ROBOTS_GATEWAY_CORPUS is not set");
         return None;
     };
     let path = std::path::Path::new(&folder).join("ua").join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let records: Vec<Record> =
-        text.lines().map(|line| Record(serde_json::from_str(line).expect("a JSON line"))).collect();
+    let records: Vec<CorpusRecord> =
+        text.lines().map(|line| CorpusRecord(serde_json::from_str(line).expect("a JSON line"))).collect();
     assert!(records.len() > 50, "{} has too few records", path.display());
     Some(records)
 }

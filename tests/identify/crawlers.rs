@@ -1,12 +1,12 @@
 //! Automated clients: how many are recognised, with and without their names,
 //! and whether the right group is looked up for them.
 
-use super::corpus::{Record, identifier, percent, records};
+use super::corpus::{CorpusRecord, identifier, percent, records};
 use robots_gateway::config::catalogue::bundled;
 use robots_gateway::identify::{ClientKind, Identifier};
 
-fn automated(identifier: &Identifier, records: &[Record]) -> usize {
-    let hit = |record: &&Record| {
+fn automated(identifier: &Identifier, records: &[CorpusRecord]) -> usize {
+    let hit = |record: &&CorpusRecord| {
         identifier.recognise_uncached(Some(record.user_agent().as_bytes())).client.is_automated()
     };
     records.iter().filter(hit).count()

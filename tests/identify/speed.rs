@@ -1,7 +1,7 @@
 //! Speed against woothee in the same run. Absolute times belong to the bench;
 //! the ratio is asserted here, in optimised builds only.
 
-use super::corpus::{Record, identifier, percent, records};
+use super::corpus::{CorpusRecord, identifier, percent, records};
 use robots_gateway::config::catalogue::bundled;
 use robots_gateway::identify::Identifier;
 use std::hint::black_box;
@@ -28,8 +28,8 @@ fn median(headers: &[&str], mut act: impl FnMut(&str)) -> u128 {
     times[times.len() / 2]
 }
 
-fn sample(records: &[Record]) -> Vec<&str> {
-    records.iter().step_by(records.len() / 1000).map(Record::user_agent).collect()
+fn sample(records: &[CorpusRecord]) -> Vec<&str> {
+    records.iter().step_by(records.len() / 1000).map(CorpusRecord::user_agent).collect()
 }
 
 /// A reload compiles everything anew, and has 200 ms for it.

@@ -3,7 +3,7 @@
 use super::corpus::{identifier, records};
 use robots_gateway::identify::ClientKind;
 
-fn expected_client(record: &super::corpus::Record) -> ClientKind {
+fn expected_client(record: &super::corpus::CorpusRecord) -> ClientKind {
     match record.text("expected_class") {
         "human" => ClientKind::Browser,
         "user-triggered" | "feed" => ClientKind::Fetcher,

@@ -6,16 +6,16 @@ use crate::tokens::{Token, tokens};
 
 /// A path that a file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedPath {
     /// Line of the file, counted from 1.
     pub(crate) line: usize,
     /// What it leads to.
-    pub(crate) place: Place,
+    pub(crate) place: PathPlace,
 }
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathPlace {
     /// Into this project: the segments from the root of the crate, none for the root itself.
     Inside(Vec<String>),
     /// Elsewhere, or to something in scope: the segments as written.
@@ -23,7 +23,7 @@ pub(crate) enum Place {
 }
 
 /// Every path of two or more segments, and every import, in a file whose own module is `module`.
-pub(crate) fn paths(module: &[String], text: &str) -> Vec<Named> {
+pub(crate) fn paths(module: &[String], text: &str) -> Vec<NamedPath> {
     let tokens = tokens(text);
     let mut walk =
         Walk { tokens: &tokens, at: 0, module: module.to_vec(), open: Vec::new(), found: Vec::new() };
@@ -38,7 +38,7 @@ struct Walk<'a> {
     module: Vec<String>,
     /// For each open brace whether it opened an inline module.
     open: Vec<bool>,
-    found: Vec<Named>,
+    found: Vec<NamedPath>,
 }
 
 impl<'a> Walk<'a> {
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         }
         if whole || path.len() > 1 {
             let place = self.resolve(&path);
-            self.found.push(Named { line, place });
+            self.found.push(NamedPath { line, place });
         }
     }
 
@@ -140,12 +140,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn resolve(&self, path: &[String]) -> Place {
-        let Some(first) = path.first().map(String::as_str) else { return Place::Inside(Vec::new()) };
+    fn resolve(&self, path: &[String]) -> PathPlace {
+        let Some(first) = path.first().map(String::as_str) else { return PathPlace::Inside(Vec::new()) };
         let mut inside = match first {
             "crate" | "robots_gateway" => Vec::new(),
             "self" | "super" => self.module.clone(),
-            _ => return Place::Outside(path.to_vec()),
+            _ => return PathPlace::Outside(path.to_vec()),
         };
         for segment in path {
             match segment.as_str() {
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
                 _ => inside.push(segment.clone()),
             }
         }
-        Place::Inside(inside)
+        PathPlace::Inside(inside)
     }
 }
 
@@ -166,9 +166,9 @@ mod tests {
 
     fn shown(text: &str) -> Vec<String> {
         let module = ["config".to_owned(), "build".to_owned()];
-        let show = |named: Named| match named.place {
-            Place::Inside(path) => format!("{} crate/{}", named.line, path.join("/")),
-            Place::Outside(path) => format!("{} {}", named.line, path.join("/")),
+        let show = |named: NamedPath| match named.place {
+            PathPlace::Inside(path) => format!("{} crate/{}", named.line, path.join("/")),
+            PathPlace::Outside(path) => format!("{} {}", named.line, path.join("/")),
         };
         paths(&module, text).into_iter().map(show).collect()
     }

@@ -1,7 +1,8 @@
 //! An origin that is killed, frozen, resetting and restarting at random, under load: no request outlives its
 //! limits, no body is wrong, and robots.txt is always answered.
 
-use crate::server::{Manner, Server};
+use crate::dice::Dice;
+use crate::server::{OriginManner, TestOrigin};
 use crate::support::agents::CHROME;
 use crate::support::{Client, Daemon, configured, get, request};
 use std::collections::BTreeMap;
@@ -14,30 +15,18 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ChaosTally {
     statuses: BTreeMap<u16, usize>,
     cut_off: usize,
     slowest: Duration,
 }
 
-/// Numbers without a pattern, the same ones in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
-
-fn visitor(number: u64, address: SocketAddr, over: &AtomicBool) -> Seen {
-    let (mut seen, mut dice, mut client) = (Seen::default(), Dice(number + 1), None::<Client>);
+fn visitor(number: u64, address: SocketAddr, over: &AtomicBool) -> ChaosTally {
+    let (mut seen, mut dice, mut client) = (ChaosTally::default(), Dice(number + 1), None::<Client>);
     while !over.load(Ordering::Relaxed) {
-        let path = format!("/page/{number}/{}", dice.throw(1_000_000));
-        let robots = dice.throw(10) == 0;
-        let method = if dice.throw(5) == 0 { "POST" } else { "GET" };
+        let path = format!("/page/{number}/{}", dice.below(1_000_000));
+        let robots = dice.below(10) == 0;
+        let method = if dice.below(5) == 0 { "POST" } else { "GET" };
         let asked = if robots { get("/robots.txt") } else { request(method, &path) };
         let start = Instant::now();
         let connection = client.get_or_insert_with(|| Client::to(address));
@@ -68,13 +57,19 @@ fn visitor(number: u64, address: SocketAddr, over: &AtomicBool) -> Seen {
     seen
 }
 
-const MANNERS: [Manner; 6] =
-    [Manner::Well, Manner::Frozen, Manner::Resets, Manner::Breaks, Manner::Slow, Manner::Sick];
+const MANNERS: [OriginManner; 6] = [
+    OriginManner::Well,
+    OriginManner::Frozen,
+    OriginManner::Resets,
+    OriginManner::Breaks,
+    OriginManner::Slow,
+    OriginManner::Sick,
+];
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
 fn run(length: Duration) {
-    let server = Server::start("origin");
+    let server = TestOrigin::start("origin");
     let gateway: Daemon = configured(&format!(
         "[timeouts]\norigin_connect = \"300ms\"\norigin_read = \"500ms\"\norigin_write = \"500ms\"\n\
          [[sites]]\nrobots = \"robots.txt\"\norigin = {{ servers = [\"{}\"], health = {{ check = \"tcp\", interval = \"200ms\" }} }}\n",
@@ -91,21 +86,21 @@ fn run(length: Duration) {
         .collect();
     let (start, mut dice, mut restarts) = (Instant::now(), Dice(42), 0);
     while start.elapsed() < length {
-        let manner = usize::try_from(dice.throw(MANNERS.len() as u64 + 1)).expect("small");
+        let manner = usize::try_from(dice.below(MANNERS.len() as u64 + 1)).expect("small");
         match MANNERS.get(manner) {
             Some(manner) => server.behaves(*manner),
             None => server.dies(),
         }
-        std::thread::sleep(Duration::from_millis(100 + dice.throw(400)));
+        std::thread::sleep(Duration::from_millis(100 + dice.below(400)));
         if manner == MANNERS.len() {
             server.returns("origin");
             restarts += 1;
         }
-        server.behaves(Manner::Well);
-        std::thread::sleep(Duration::from_millis(dice.throw(200)));
+        server.behaves(OriginManner::Well);
+        std::thread::sleep(Duration::from_millis(dice.below(200)));
     }
     over.store(true, Ordering::Relaxed);
-    let mut all = Seen::default();
+    let mut all = ChaosTally::default();
     for visitor in visitors {
         let seen = visitor.join().expect("a visitor saw what it should not");
         all.cut_off += seen.cut_off;
@@ -124,7 +119,7 @@ fn run(length: Duration) {
     assert!(restarts > 0, "it was never killed");
     assert!(all.slowest < LIMIT, "{:?}", all.slowest);
     assert!(all.statuses.get(&200).is_some_and(|count| *count > 20), "{:?}", all.statuses);
-    server.behaves(Manner::Well);
+    server.behaves(OriginManner::Well);
     assert_eq!(gateway.send(&get("/after").by(CHROME)).text(), "origin: /after\n");
 }
 

@@ -1,6 +1,6 @@
 //! Failures of an origin, told apart: to the client by a short page, to the operator in the log.
 
-use crate::server::{Manner, Server};
+use crate::server::{OriginManner, TestOrigin};
 use crate::support::agents::CHROME;
 use crate::support::{Daemon, configured, get, request};
 use std::time::{Duration, Instant};
@@ -31,14 +31,14 @@ fn refused_reset_and_frozen_are_told_apart() {
     page(&down, 502, "the site could not be reached");
     down.log.line_with(&["requests failed at the origin", "\"status\":502", "ConnectRefused"]);
 
-    let server = Server::start("origin");
+    let server = TestOrigin::start("origin");
     let gateway = gateway(&server.url);
-    server.behaves(Manner::Resets);
+    server.behaves(OriginManner::Resets);
     page(&gateway, 502, "the site could not be reached");
-    server.behaves(Manner::Frozen);
+    server.behaves(OriginManner::Frozen);
     page(&gateway, 504, "the site did not answer in time");
     gateway.log.line_with(&["requests failed at the origin", "\"status\":504"]);
-    server.behaves(Manner::Well);
+    server.behaves(OriginManner::Well);
     assert_eq!(gateway.send(&get("/page").by(CHROME)).status, 200);
 }
 
@@ -51,17 +51,17 @@ fn a_name_without_an_address_is_a_503() {
 /// What was sent may have been done: only a request that may be repeated is, and only once.
 #[test]
 fn one_retry_and_only_where_it_is_safe() {
-    let server = Server::start("origin");
+    let server = TestOrigin::start("origin");
     let gateway = gateway(&server.url);
     let mut client = gateway.client();
     assert_eq!(client.send(&get("/first").by(CHROME)).status, 200);
-    server.behaves(Manner::Resets);
+    server.behaves(OriginManner::Resets);
     let before = server.requests();
     assert_eq!(gateway.send(&get("/get").by(CHROME)).status, 502);
     assert!(server.requests() - before <= 2, "{:?}", server.lines());
-    server.behaves(Manner::Well);
+    server.behaves(OriginManner::Well);
     assert_eq!(client.send(&get("/again").by(CHROME)).status, 200);
-    server.behaves(Manner::Resets);
+    server.behaves(OriginManner::Resets);
     let before = server.requests();
     assert_eq!(gateway.send(&request("POST", "/post").by(CHROME)).status, 502);
     assert_eq!(server.requests() - before, 1, "{:?}", server.lines());
@@ -70,9 +70,9 @@ fn one_retry_and_only_where_it_is_safe() {
 /// A body that is cut off must not look whole.
 #[test]
 fn half_an_answer_is_no_answer() {
-    let server = Server::start("origin");
+    let server = TestOrigin::start("origin");
     let gateway = gateway(&server.url);
-    server.behaves(Manner::Breaks);
+    server.behaves(OriginManner::Breaks);
     let result = gateway.client().try_send(&get("/page").by(CHROME));
     assert!(result.is_err() || result.as_ref().is_ok_and(|response| response.status == 502), "{result:?}");
 }

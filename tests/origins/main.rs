@@ -10,6 +10,8 @@
 )]
 
 mod chaos;
+#[path = "../dice/mod.rs"]
+mod dice;
 mod failures;
 mod moving;
 mod server;

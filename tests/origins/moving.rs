@@ -3,7 +3,7 @@
 //! The gateway runs with a table of names of its own in the place of `/etc/hosts`, in a mount namespace; where that
 //! cannot be had the tests are skipped. Everything else is the machine's own resolver.
 
-use crate::server::Server;
+use crate::server::TestOrigin;
 use crate::support::agents::CHROME;
 use crate::support::{Daemon, get, until};
 use std::net::TcpListener;
@@ -16,12 +16,12 @@ const HOSTS: &str = "mount --bind \"$1\" /etc/hosts && shift && exec \"$@\"";
 const OWN_MOUNTS: [&str; 5] = ["unshare", "--mount", "--propagation", "private", "sh"];
 
 /// Two servers on one port of two addresses, and a gateway in front of what the name means.
-struct Scene {
+struct MovingScene {
     gateway: Daemon,
     hosts: PathBuf,
 }
 
-impl Scene {
+impl MovingScene {
     /// `None` where nobody may have mounts of his own.
     fn start() -> Option<Self> {
         let may = Command::new(OWN_MOUNTS[0])
@@ -34,8 +34,8 @@ impl Scene {
         }
         let (first, second) = two_listeners();
         let port = first.local_addr().expect("an address").port();
-        Server::on("first", first);
-        Server::on("second", second);
+        TestOrigin::on("first", first);
+        TestOrigin::on("second", second);
         let origin = format!("http://{NAME}:{port}");
         let builder = Daemon::with("User-agent: *\nDisallow:\n").at(&origin).set("mode = \"audit\"");
         let hosts = builder.folder().join("hosts");
@@ -75,7 +75,7 @@ fn means(hosts: &Path, address: Option<&str>) {
 
 #[test]
 fn a_reload_asks_again_and_a_name_that_is_gone_keeps_its_last_address() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = MovingScene::start() else { return };
     assert_eq!(scene.answers(), "first");
     means(&scene.hosts, Some("127.0.0.2"));
     assert_eq!(scene.answers(), "first", "nobody has asked yet");
@@ -92,7 +92,7 @@ fn a_reload_asks_again_and_a_name_that_is_gone_keeps_its_last_address() {
 #[test]
 #[ignore = "waits for the half minute after which names are asked again"]
 fn it_moves_by_itself_within_half_a_minute() {
-    let Some(scene) = Scene::start() else { return };
+    let Some(scene) = MovingScene::start() else { return };
     assert_eq!(scene.answers(), "first");
     means(&scene.hosts, Some("127.0.0.2"));
     let start = Instant::now();

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What it does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Manner {
+pub(crate) enum OriginManner {
     /// Answers.
     Well,
     /// Answers 500.
@@ -28,11 +28,17 @@ pub(crate) enum Manner {
     Slow,
 }
 
-const MANNERS: [Manner; 6] =
-    [Manner::Well, Manner::Sick, Manner::Frozen, Manner::Resets, Manner::Breaks, Manner::Slow];
+const MANNERS: [OriginManner; 6] = [
+    OriginManner::Well,
+    OriginManner::Sick,
+    OriginManner::Frozen,
+    OriginManner::Resets,
+    OriginManner::Breaks,
+    OriginManner::Slow,
+];
 
 #[derive(Debug, Default)]
-struct State {
+struct TestOriginState {
     manner: AtomicU8,
     requests: AtomicUsize,
     connections: AtomicUsize,
@@ -45,12 +51,12 @@ struct State {
 
 /// Listens on a free port for as long as the test binary runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Server {
+pub(crate) struct TestOrigin {
     pub(crate) url: String,
-    state: Arc<State>,
+    state: Arc<TestOriginState>,
 }
 
-impl Server {
+impl TestOrigin {
     pub(crate) fn start(name: &'static str) -> Self {
         Self::on(name, TcpListener::bind("127.0.0.1:0").expect("a free port"))
     }
@@ -107,7 +113,7 @@ impl Server {
     /// On a Unix socket.
     pub(crate) fn start_at(name: &'static str, path: &Path) -> Self {
         let listener = UnixListener::bind(path).expect("a socket");
-        let state = Arc::<State>::default();
+        let state = Arc::<TestOriginState>::default();
         let for_thread = Arc::clone(&state);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -121,7 +127,7 @@ impl Server {
         Self { url: format!("unix:{}", path.display()), state }
     }
 
-    pub(crate) fn behaves(&self, manner: Manner) {
+    pub(crate) fn behaves(&self, manner: OriginManner) {
         self.state.manner.store(manner as u8, Ordering::SeqCst);
     }
 
@@ -141,7 +147,7 @@ impl Server {
     }
 }
 
-impl State {
+impl TestOriginState {
     fn open(&self) -> MutexGuard<'_, BTreeMap<usize, TcpStream>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,7 +170,7 @@ impl SetLinger for TcpStream {
     }
 }
 
-fn serve<S: Read>(name: &str, mut reader: S, mut writer: impl Write, state: &State, reset: fn(&S)) {
+fn serve<S: Read>(name: &str, mut reader: S, mut writer: impl Write, state: &TestOriginState, reset: fn(&S)) {
     state.connections.fetch_add(1, Ordering::SeqCst);
     let mut unread = Vec::new();
     loop {
@@ -179,19 +185,19 @@ fn serve<S: Read>(name: &str, mut reader: S, mut writer: impl Write, state: &Sta
         };
         let manner = MANNERS[usize::from(state.manner.load(Ordering::SeqCst))];
         let whole = match manner {
-            Manner::Well => answer("200 OK"),
-            Manner::Sick => answer("500 Internal Server Error"),
-            Manner::Slow => {
+            OriginManner::Well => answer("200 OK"),
+            OriginManner::Sick => answer("500 Internal Server Error"),
+            OriginManner::Slow => {
                 std::thread::sleep(Duration::from_millis(50));
                 answer("200 OK")
             }
-            Manner::Frozen => {
+            OriginManner::Frozen => {
                 // Until the other side gives up.
                 let _ = reader.read(&mut [0]);
                 return;
             }
-            Manner::Resets => return reset(&reader),
-            Manner::Breaks => {
+            OriginManner::Resets => return reset(&reader),
+            OriginManner::Breaks => {
                 let mut half = answer("200 OK");
                 half.truncate(half.len() - 3);
                 let _ = writer.write_all(&half);

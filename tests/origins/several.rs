@@ -1,6 +1,6 @@
 //! Several servers: shared by weight, asked if they are well, left out while they are not.
 
-use crate::server::{Manner, Server};
+use crate::server::{OriginManner, TestOrigin};
 use crate::support::agents::CHROME;
 use crate::support::{Daemon, Folder, configured, get, until};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn answered(gateway: &Daemon, count: usize) -> BTreeMap<String, usize> {
 
 #[test]
 fn requests_are_shared_by_weight_over_kept_connections() {
-    let (one, three) = (Server::start("one"), Server::start("three"));
+    let (one, three) = (TestOrigin::start("one"), TestOrigin::start("three"));
     let gateway =
         gateway(&format!("{{ servers = [\"{}\", {{ url = \"{}\", weight = 3 }}] }}", one.url, three.url));
     let counts = answered(&gateway, 80);
@@ -36,14 +36,14 @@ fn requests_are_shared_by_weight_over_kept_connections() {
 
 #[test]
 fn who_cannot_be_connected_to_costs_no_request() {
-    let well = Server::start("well");
+    let well = TestOrigin::start("well");
     let gateway = gateway(&format!("{{ servers = [\"http://127.0.0.1:9\", \"{}\"] }}", well.url));
     assert_eq!(answered(&gateway, 20), BTreeMap::from([("well".to_owned(), 20)]));
 }
 
 #[test]
 fn a_sick_server_gets_no_requests_until_it_is_well_again() {
-    let (sick, well) = (Server::start("sick"), Server::start("well"));
+    let (sick, well) = (TestOrigin::start("sick"), TestOrigin::start("well"));
     let health =
         "health = { check = \"http\", path = \"/health\", interval = \"100ms\", timeout = \"500ms\" }";
     let origin = format!(
@@ -52,11 +52,11 @@ fn a_sick_server_gets_no_requests_until_it_is_well_again() {
     );
     let gateway = gateway(&origin);
     assert_eq!(answered(&gateway, 10).len(), 2);
-    for manner in [Manner::Sick, Manner::Frozen, Manner::Resets] {
+    for manner in [OriginManner::Sick, OriginManner::Frozen, OriginManner::Resets] {
         sick.behaves(manner);
         gateway.log.line_with(&["is not well", &sick.url]);
         until("the sick server is left out", || (answered_by_well(&gateway, 6)).then_some(()));
-        sick.behaves(Manner::Well);
+        sick.behaves(OriginManner::Well);
         until("it is asked again", || (answered(&gateway, 10).len() == 2).then_some(()));
     }
     assert!(sick.lines().iter().any(|line| line == "GET /health HTTP/1.1"), "{:?}", sick.lines());
@@ -68,7 +68,7 @@ fn answered_by_well(gateway: &Daemon, count: usize) -> bool {
 
 #[test]
 fn a_check_of_connections_alone() {
-    let well = Server::start("well");
+    let well = TestOrigin::start("well");
     let health = "health = { check = \"tcp\", interval = \"100ms\", failures = 1 }";
     let gateway = gateway(&format!("{{ servers = [\"http://127.0.0.1:9\", \"{}\"], {health} }}", well.url));
     gateway.log.line_with(&["is not well", "http://127.0.0.1:9"]);
@@ -78,19 +78,19 @@ fn a_check_of_connections_alone() {
 /// A check may be wrong, and an error page helps nobody.
 #[test]
 fn when_none_is_well_all_get_requests() {
-    let only = Server::start("only");
+    let only = TestOrigin::start("only");
     let health = "health = { check = \"http\", interval = \"100ms\", failures = 1 }";
-    only.behaves(Manner::Sick);
+    only.behaves(OriginManner::Sick);
     let gateway = gateway(&format!("{{ servers = [\"{}\"], {health} }}", only.url));
     gateway.log.line_with(&["is not well"]);
-    only.behaves(Manner::Well);
+    only.behaves(OriginManner::Well);
     assert_eq!(answered(&gateway, 3).len(), 1);
 }
 
 #[test]
 fn a_server_on_a_unix_socket() {
     let folder = Folder::new();
-    let server = Server::start_at("socket", &folder.join("app.sock"));
+    let server = TestOrigin::start_at("socket", &folder.join("app.sock"));
     let gateway = Daemon::with("User-agent: *\nDisallow: /private\n").at(&server.url).start();
     assert_eq!(answered(&gateway, 5), BTreeMap::from([("socket".to_owned(), 5)]));
     assert_eq!(server.connections(), 1, "connections are kept");
@@ -109,7 +109,7 @@ fn a_socket_that_is_not_there_is_a_502() {
 fn what_cannot_be_an_origin_is_told_with_its_place() {
     for (origin, said) in [
         ("{ servers = [] }", "an origin without `servers`"),
-        ("{ servers = [\"nowhere\"] }", "`nowhere` is no origin"),
+        ("{ servers = [\"nowhere\"] }", "invalid origin `nowhere`"),
         ("{ servers = [{ url = \"http://a\", weight = 1000 }] }", "write a number from 0 to 100"),
         ("{ servers = [{ url = \"http://a\", weight = 0 }] }", "all servers have weight 0"),
         ("{ servers = [{ url = \"http://a\", wait = 1 }] }", "unknown key `wait`; the keys here are"),

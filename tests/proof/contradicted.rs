@@ -9,12 +9,12 @@ use serde_json::Value;
 const TRUE: &str = "66.249.66.1";
 const FALSE: &str = "95.216.227.158";
 
-struct Scene {
+struct ContradictedScene {
     gateway: Daemon,
     _origin: Nginx,
 }
 
-impl Scene {
+impl ContradictedScene {
     /// A gateway that knows of both addresses already.
     fn new(mode: &str, contradicted: &str) -> Self {
         let (origin, server) = (Nginx::start(), NameServer::start());
@@ -60,7 +60,7 @@ impl Scene {
 
 #[test]
 fn audited_it_is_recorded_and_judged_like_whom_it_claims_to_be() {
-    let scene = Scene::new("enforce", "audit");
+    let scene = ContradictedScene::new("enforce", "audit");
     assert_eq!(scene.status(FALSE, "/public/a"), 200);
     assert_eq!(scene.status(FALSE, "/private/a"), 403);
     assert_eq!(scene.status(TRUE, "/private/b"), 403);
@@ -79,7 +79,7 @@ fn audited_it_is_recorded_and_judged_like_whom_it_claims_to_be() {
 
 #[test]
 fn refused_it_gets_nothing_but_robots_txt_and_the_true_one_gets_everything() {
-    let scene = Scene::new("enforce", "refuse");
+    let scene = ContradictedScene::new("enforce", "refuse");
     assert_eq!(scene.status(FALSE, "/public/a"), 403);
     let refusal = scene.gateway.send(&get("/public/b").by(GOOGLEBOT).with("X-Forwarded-For", FALSE)).text();
     assert!(refusal.starts_with("error: this address is not one of the crawler's\n"), "{refusal}");
@@ -95,7 +95,7 @@ fn refused_it_gets_nothing_but_robots_txt_and_the_true_one_gets_everything() {
 
 #[test]
 fn in_audit_mode_nobody_is_refused() {
-    let scene = Scene::new("audit", "refuse");
+    let scene = ContradictedScene::new("audit", "refuse");
     assert_eq!(scene.status(FALSE, "/public/a"), 200);
     assert_eq!(scene.status(FALSE, "/private/a"), 200);
     assert_eq!(scene.event("/public/a")["event"], "spoof");
@@ -104,7 +104,7 @@ fn in_audit_mode_nobody_is_refused() {
 
 #[test]
 fn ignored_it_is_not_worth_a_line_of_its_own() {
-    let scene = Scene::new("enforce", "ignore");
+    let scene = ContradictedScene::new("enforce", "ignore");
     assert_eq!(scene.status(FALSE, "/public/a"), 200);
     assert_eq!(scene.status(FALSE, "/private/a"), 403);
     assert_eq!(scene.events("/public/a"), Vec::<Value>::new());

@@ -1,18 +1,18 @@
 //! `gatewayctl explain --address`: the same proof as the gateway's, with its steps.
 
-use crate::name_server::{Manner, NameServer};
+use crate::name_server::{NameServer, NameServerManner};
 use crate::scene::ROBOTS;
 use crate::support::Folder;
 use crate::support::agents::{CHROME, GOOGLEBOT, GPTBOT};
 use crate::support::command::ctl;
 use serde_json::Value;
 
-struct Scene {
+struct ExplainScene {
     folder: Folder,
     server: NameServer,
 }
 
-impl Scene {
+impl ExplainScene {
     fn new() -> Self {
         let (folder, server) = (Folder::new(), NameServer::start());
         server.host_and_name("crawl-66-249-66-1.googlebot.com", "66.249.66.1");
@@ -48,7 +48,7 @@ fn has_step(answer: &Value, part: &str) {
 
 #[test]
 fn every_step_is_told() {
-    let scene = Scene::new();
+    let scene = ExplainScene::new();
     let confirmed = scene.explain(GOOGLEBOT, "66.249.66.1");
     assert_eq!(confirmed["proof"], "confirmed");
     has_step(&confirmed, "66.249.66.1 is called crawl-66-249-66-1.googlebot.com, which leads back to it");
@@ -58,7 +58,7 @@ fn every_step_is_told() {
     has_step(&spoof, "which does not lead back to it");
     let nameless = scene.explain(GOOGLEBOT, "95.216.227.159");
     has_step(&nameless, "95.216.227.159 has no name");
-    scene.server.answers(Manner::Silent);
+    scene.server.answers(NameServerManner::Silent);
     let outage = scene.explain(GOOGLEBOT, "66.249.66.1");
     assert_eq!((&outage["proof"], &outage["action"]["enforce"]), (&"unchecked".into(), &"forwarded".into()));
     has_step(&outage, "no name server could tell");
@@ -66,7 +66,7 @@ fn every_step_is_told() {
 
 #[test]
 fn what_cannot_be_proved_is_told_too() {
-    let scene = Scene::new();
+    let scene = ExplainScene::new();
     let private = scene.explain(GOOGLEBOT, "10.0.0.1");
     assert_eq!(private["proof"], "unchecked");
     has_step(&private, "10.0.0.1 is no public address");
@@ -80,7 +80,7 @@ fn what_cannot_be_proved_is_told_too() {
 
 #[test]
 fn ranges_are_told_with_the_network_that_holds_the_address() {
-    let scene = Scene::new();
+    let scene = ExplainScene::new();
     let ranges = scene.folder.join("state/ranges");
     std::fs::create_dir_all(&ranges).expect("a folder");
     let name = "developers.google.com_static_crawling_ipranges_common-crawlers.json";
@@ -96,7 +96,7 @@ fn ranges_are_told_with_the_network_that_holds_the_address() {
 
 #[test]
 fn another_state_folder_has_its_own_ranges() {
-    let scene = Scene::new();
+    let scene = ExplainScene::new();
     let ranges = scene.folder.join("elsewhere/ranges");
     std::fs::create_dir_all(&ranges).expect("a folder");
     std::fs::write(ranges.join("openai.com_gptbot.json"), "20.171.206.0/24\n").expect("ours");

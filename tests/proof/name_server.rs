@@ -14,7 +14,7 @@ const AAAA: u16 = 28;
 
 /// How it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum NameServerManner {
     /// As a name server should.
     Honest,
     /// Not at all.
@@ -39,24 +39,24 @@ pub(crate) enum Manner {
 
 /// A record; without an owner of its own it is about the question's name.
 #[derive(Clone, Debug)]
-struct Record {
+struct DnsRecord {
     owner: Option<Vec<u8>>,
     kind: u16,
     data: Vec<u8>,
 }
 
-impl Record {
+impl DnsRecord {
     const fn new(kind: u16, data: Vec<u8>) -> Self {
         Self { owner: None, kind, data }
     }
 }
 
 #[derive(Debug)]
-struct State {
-    records: HashMap<(String, u16), Vec<Record>>,
-    manner: Manner,
+struct NameServerState {
+    records: HashMap<(String, u16), Vec<DnsRecord>>,
+    manner: NameServerManner,
     /// How questions for addresses are answered, where that differs.
-    forward: Option<Manner>,
+    forward: Option<NameServerManner>,
     asked: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct NameServer {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<NameServerState>>,
 }
 
 impl NameServer {
@@ -74,8 +74,12 @@ impl NameServer {
             let udp = UdpSocket::bind("127.0.0.1:0").expect("a free port");
             let address = udp.local_addr().expect("a bound address");
             let Ok(tcp) = TcpListener::bind(address) else { continue };
-            let state =
-                State { records: HashMap::new(), manner: Manner::Honest, forward: None, asked: vec![] };
+            let state = NameServerState {
+                records: HashMap::new(),
+                manner: NameServerManner::Honest,
+                forward: None,
+                asked: vec![],
+            };
             let server = Self { address, state: Arc::new(Mutex::new(state)) };
             let (one, other) = (server.clone(), server.clone());
             std::thread::spawn(move || one.serve_udp(&Arc::new(udp)));
@@ -95,15 +99,15 @@ impl NameServer {
         self.address
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NameServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn answers(&self, manner: Manner) {
+    pub(crate) fn answers(&self, manner: NameServerManner) {
         self.state().manner = manner;
     }
 
-    pub(crate) fn answers_for_addresses(&self, manner: Manner) {
+    pub(crate) fn answers_for_addresses(&self, manner: NameServerManner) {
         self.state().forward = Some(manner);
     }
 
@@ -115,15 +119,15 @@ impl NameServer {
 
     pub(crate) fn name_of_labels(&self, address: &str, labels: &[&[u8]]) -> &Self {
         let key = (reverse(address.parse().expect("an address")), PTR);
-        self.state().records.entry(key).or_default().push(Record::new(PTR, encoded(labels)));
+        self.state().records.entry(key).or_default().push(DnsRecord::new(PTR, encoded(labels)));
         self
     }
 
     /// Gives an address a name by way of a zone of its own (RFC 2317 §4).
     pub(crate) fn delegated_name(&self, address: &str, zone: &str, host: &str) -> &Self {
         let name = |text: &str| encoded(&text.split('.').map(str::as_bytes).collect::<Vec<_>>());
-        let link = Record::new(CNAME, name(zone));
-        let target = Record { owner: Some(name(zone)), ..Record::new(PTR, name(host)) };
+        let link = DnsRecord::new(CNAME, name(zone));
+        let target = DnsRecord { owner: Some(name(zone)), ..DnsRecord::new(PTR, name(host)) };
         let key = (reverse(address.parse().expect("an address")), PTR);
         self.state().records.insert(key, vec![link, target]);
         self
@@ -135,7 +139,7 @@ impl NameServer {
             IpAddr::V4(address) => (A, address.octets().to_vec()),
             IpAddr::V6(address) => (AAAA, address.octets().to_vec()),
         };
-        self.state().records.entry((host.to_owned(), kind)).or_default().push(Record::new(kind, data));
+        self.state().records.entry((host.to_owned(), kind)).or_default().push(DnsRecord::new(kind, data));
         self
     }
 
@@ -201,27 +205,29 @@ impl NameServer {
         let section = &question[12..end];
         let honest = || message(id, if exists { 0 } else { 3 }, false, section, records.as_deref(), true);
         match manner {
-            Manner::Honest => Some(honest()),
-            Manner::Silent => None,
-            Manner::Late(delay) => {
+            NameServerManner::Honest => Some(honest()),
+            NameServerManner::Silent => None,
+            NameServerManner::Late(delay) => {
                 std::thread::sleep(delay);
                 Some(honest())
             }
-            Manner::Code(code) => Some(message(id, code, false, section, None, false)),
-            Manner::TruncatingUdp if !is_udp => Some(honest()),
-            Manner::Truncating if !is_udp => None,
-            Manner::Truncating | Manner::TruncatingUdp => Some(message(id, 0, true, section, None, false)),
-            Manner::WrongId => {
+            NameServerManner::Code(code) => Some(message(id, code, false, section, None, false)),
+            NameServerManner::TruncatingUdp if !is_udp => Some(honest()),
+            NameServerManner::Truncating if !is_udp => None,
+            NameServerManner::Truncating | NameServerManner::TruncatingUdp => {
+                Some(message(id, 0, true, section, None, false))
+            }
+            NameServerManner::WrongId => {
                 let other = [id[0] ^ 0xFF, id[1]];
                 Some(message(&other, 3, false, section, None, true))
             }
-            Manner::WrongQuestion => {
+            NameServerManner::WrongQuestion => {
                 let other =
                     [encoded(&[b"elsewhere", b"example"]), section[section.len() - 4..].to_vec()].concat();
                 Some(message(id, 3, false, &other, None, true))
             }
-            Manner::Hollow => Some(message(id, 0, false, section, None, false)),
-            Manner::Garbage => Some([id, &[0xFF; 40]].concat()),
+            NameServerManner::Hollow => Some(message(id, 0, false, section, None, false)),
+            NameServerManner::Garbage => Some([id, &[0xFF; 40]].concat()),
         }
     }
 }
@@ -272,7 +278,7 @@ fn message(
     code: u8,
     is_cut: bool,
     question: &[u8],
-    records: Option<&[Record]>,
+    records: Option<&[DnsRecord]>,
     denies: bool,
 ) -> Vec<u8> {
     let records = records.unwrap_or_default();
@@ -280,7 +286,7 @@ fn message(
     let denies = denies && records.is_empty();
     let flags = [0x81 | if is_cut { 0x02 } else { 0 }, 0x80 | code];
     let mut bytes = [id, &flags, &[0, 1], &count, &[0, u8::from(denies)], &[0, 0], question].concat();
-    let record = |record: &Record| {
+    let record = |record: &DnsRecord| {
         let length = u16::try_from(record.data.len()).expect("a short record").to_be_bytes();
         let owner = record.owner.as_deref().unwrap_or(&[0xC0, 0x0C]);
         [owner, &record.kind.to_be_bytes(), &[0, 1, 0, 0, 0, 60], &length, &record.data].concat()
@@ -290,7 +296,7 @@ fn message(
     }
     if denies {
         let names = [encoded(&[b"ns", b"example"]), encoded(&[b"root", b"example"])].concat();
-        bytes.extend(record(&Record::new(SOA, [names, vec![0; 19], vec![60]].concat())));
+        bytes.extend(record(&DnsRecord::new(SOA, [names, vec![0; 19], vec![60]].concat())));
     }
     bytes
 }

@@ -1,6 +1,6 @@
 //! Forward-confirmed reverse DNS: who is confirmed, who is contradicted, and how often anybody is asked.
 
-use crate::name_server::{Manner, NameServer};
+use crate::name_server::{NameServer, NameServerManner};
 use crate::scene::{asking, becomes, proof, started, verified};
 use crate::support::agents::{BROWSERS, CURL, GOOGLEBOT, GPTBOT};
 use crate::support::{Nginx, get, until};
@@ -92,7 +92,7 @@ fn three_names_are_followed_and_no_more() {
 #[test]
 fn an_address_is_asked_about_once_however_many_come_from_it() {
     let (origin, server) = (Nginx::start(), NameServer::start());
-    server.answers(Manner::Late(Duration::from_millis(150)));
+    server.answers(NameServerManner::Late(Duration::from_millis(150)));
     server.host_and_name("crawl-1.googlebot.com", "66.249.66.4");
     let gateway = started(&origin, &server);
     std::thread::scope(|scope| {

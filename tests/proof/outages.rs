@@ -1,6 +1,6 @@
 //! A name server that does not answer, or not the question: nobody is accused, and nobody waits.
 
-use crate::name_server::{Manner, NameServer};
+use crate::name_server::{NameServer, NameServerManner};
 use crate::scene::{asking, becomes, proof, stays_unchecked, verified};
 use crate::support::agents::GOOGLEBOT;
 use crate::support::{Daemon, Nginx, until};
@@ -16,7 +16,7 @@ fn says_nothing(gateway: &Daemon, server: &NameServer) {
 }
 
 /// A gateway with little patience, and a name server that knows one true crawler and one spoofed name.
-fn scene(manner: Manner) -> (Nginx, NameServer, Daemon) {
+fn scene(manner: NameServerManner) -> (Nginx, NameServer, Daemon) {
     let (origin, server) = (Nginx::start(), NameServer::start());
     server.host_and_name("crawl-66-249-66-1.googlebot.com", "66.249.66.1");
     server.name("95.216.227.158", "crawl-95-216-227-158.googlebot.com");
@@ -35,40 +35,45 @@ fn stopped() {
 
 #[test]
 fn silent() {
-    let (_origin, server, gateway) = scene(Manner::Silent);
+    let (_origin, server, gateway) = scene(NameServerManner::Silent);
     says_nothing(&gateway, &server);
 }
 
 #[test]
 fn slow() {
-    let (_origin, server, gateway) = scene(Manner::Late(Duration::from_millis(700)));
+    let (_origin, server, gateway) = scene(NameServerManner::Late(Duration::from_millis(700)));
     says_nothing(&gateway, &server);
 }
 
 #[test]
 fn failing_and_refusing() {
     for code in [1, 2, 4, 5, 9] {
-        let (_origin, server, gateway) = scene(Manner::Code(code));
+        let (_origin, server, gateway) = scene(NameServerManner::Code(code));
         says_nothing(&gateway, &server);
     }
 }
 
 #[test]
 fn truncating() {
-    let (_origin, server, gateway) = scene(Manner::Truncating);
+    let (_origin, server, gateway) = scene(NameServerManner::Truncating);
     says_nothing(&gateway, &server);
 }
 
 #[test]
 fn a_long_answer_is_asked_for_again_over_tcp() {
-    let (_origin, _server, gateway) = scene(Manner::TruncatingUdp);
+    let (_origin, _server, gateway) = scene(NameServerManner::TruncatingUdp);
     becomes(&gateway, GOOGLEBOT, "66.249.66.1", "confirmed");
     becomes(&gateway, GOOGLEBOT, "95.216.227.158", "contradicted");
 }
 
 #[test]
 fn lying() {
-    for manner in [Manner::WrongId, Manner::WrongQuestion, Manner::Hollow, Manner::Garbage] {
+    for manner in [
+        NameServerManner::WrongId,
+        NameServerManner::WrongQuestion,
+        NameServerManner::Hollow,
+        NameServerManner::Garbage,
+    ] {
         let (_origin, server, gateway) = scene(manner);
         says_nothing(&gateway, &server);
         // Whoever can send answers cannot fill the log.
@@ -78,8 +83,13 @@ fn lying() {
 
 #[test]
 fn failing_when_it_is_asked_whether_a_name_leads_back() {
-    for manner in [Manner::Silent, Manner::Code(2), Manner::Truncating, Manner::WrongId] {
-        let (_origin, server, gateway) = scene(Manner::Honest);
+    for manner in [
+        NameServerManner::Silent,
+        NameServerManner::Code(2),
+        NameServerManner::Truncating,
+        NameServerManner::WrongId,
+    ] {
+        let (_origin, server, gateway) = scene(NameServerManner::Honest);
         server.answers_for_addresses(manner);
         for address in ["66.249.66.1", "95.216.227.158"] {
             stays_unchecked(&gateway, GOOGLEBOT, address, Duration::from_millis(900));
@@ -91,17 +101,17 @@ fn failing_when_it_is_asked_whether_a_name_leads_back() {
 
 #[test]
 fn what_is_known_outlives_an_outage_that_is_told_of_once() {
-    let (_origin, server, gateway) = scene(Manner::Honest);
+    let (_origin, server, gateway) = scene(NameServerManner::Honest);
     becomes(&gateway, GOOGLEBOT, "66.249.66.1", "confirmed");
     becomes(&gateway, GOOGLEBOT, "95.216.227.158", "contradicted");
-    server.answers(Manner::Silent);
+    server.answers(NameServerManner::Silent);
     for last in 1..=20 {
         assert_eq!(proof(&mut gateway.client(), GOOGLEBOT, &format!("95.{last}.228.1")), "unchecked");
     }
     gateway.log.line_with(&["name servers do not answer"]);
     assert_eq!(proof(&mut gateway.client(), GOOGLEBOT, "66.249.66.1"), "confirmed");
     assert_eq!(proof(&mut gateway.client(), GOOGLEBOT, "95.216.227.158"), "contradicted");
-    server.answers(Manner::Honest);
+    server.answers(NameServerManner::Honest);
     until("somebody else can be asked about", || {
         (proof(&mut gateway.client(), GOOGLEBOT, "95.216.229.1") == "contradicted").then_some(())
     });
@@ -131,7 +141,7 @@ fn times(gateway: &Daemon, count: u32) -> Vec<Duration> {
 #[test]
 fn no_request_waits_for_a_name_server() {
     let (origin, server) = (Nginx::start(), NameServer::start());
-    server.answers(Manner::Silent);
+    server.answers(NameServerManner::Silent);
     let hanging = asking(&origin, server.address(), "10s").start();
     let without = verified(&origin, "dns = false").start();
     // More than the queue holds, so that a full one is seen too.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustls::pki_types::PrivateKeyDer;
 
 #[derive(Debug, Default)]
-struct State {
+struct PublisherState {
     files: HashMap<String, Vec<u8>>,
     /// Path and `If-None-Match` of every request.
     asked: Vec<(String, Option<String>)>,
@@ -16,12 +16,12 @@ struct State {
 
 /// The publisher; it lives as long as the test program.
 #[derive(Clone, Debug)]
-pub(crate) struct Publisher {
+pub(crate) struct ListPublisher {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<PublisherState>>,
 }
 
-impl Publisher {
+impl ListPublisher {
     pub(crate) fn start() -> Self {
         Self::serving(Some)
     }
@@ -82,7 +82,7 @@ impl Publisher {
         self.state().asked.iter().filter(|(asked, _)| *asked == path).map(|(_, tag)| tag.clone()).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PublisherState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

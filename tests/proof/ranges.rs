@@ -1,6 +1,6 @@
 //! Published address ranges: every shape, both families, age, and files that change or break.
 
-use crate::name_server::{Manner, NameServer};
+use crate::name_server::{NameServer, NameServerManner};
 use crate::scene::{becomes, proof, ranges_of, stays_unchecked, verified};
 use crate::support::agents::{GOOGLEBOT, GPTBOT};
 use crate::support::folder::rename_over;
@@ -94,7 +94,7 @@ fn a_bad_file_keeps_the_last_good_list() {
     let (gateway, path) = with_list(&origin, GPTBOT_LIST, JSON, Duration::ZERO);
     assert_eq!(proof(&mut gateway.client(), GPTBOT, INSIDE), "confirmed");
     rename_over(&path, "{\"prefixes\": [\n  {\"ipv4Prefix\": \"20.171.206.0/99\"}]}");
-    gateway.log.line_with(&["gptbot.json:2:", "`20.171.206.0/99` is no address range"]);
+    gateway.log.line_with(&["gptbot.json:2:", "invalid address range `20.171.206.0/99`"]);
     assert_eq!(proof(&mut gateway.client(), GPTBOT, INSIDE), "confirmed");
     let reload = gateway.ctl(&["reload", "--format", "json"]).exits(1).json();
     assert_eq!(reload["errors"][0]["line"], 2, "{reload}");
@@ -117,7 +117,7 @@ fn a_bad_file_keeps_the_last_good_list() {
 fn a_bad_file_at_the_start_accuses_nobody_and_stops_nobody() {
     let origin = Nginx::start();
     let (gateway, _) = with_list(&origin, GPTBOT_LIST, "oops\n", Duration::ZERO);
-    gateway.log.line_with(&["gptbot.json:1:1: `oops` is no address range"]);
+    gateway.log.line_with(&["gptbot.json:1:1: invalid address range `oops`"]);
     stays_unchecked(&gateway, GPTBOT, OUTSIDE, Duration::from_millis(100));
     let config = gateway.folder().join("gateway.toml");
     let state = gateway.folder().join("state");
@@ -186,7 +186,7 @@ fn ranges_and_names_both_have_a_say() {
     assert_eq!(server.asked_about("66.249.66.1"), 0);
     becomes(&gateway, GOOGLEBOT, "66.249.90.1", "confirmed");
     becomes(&gateway, GOOGLEBOT, OUTSIDE, "contradicted");
-    server.answers(Manner::Silent);
+    server.answers(NameServerManner::Silent);
     stays_unchecked(&gateway, GOOGLEBOT, "95.216.227.159", Duration::from_millis(900));
     set_age(&path, DAY * 8);
     until("an old list withdraws the accusation", || {

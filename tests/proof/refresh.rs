@@ -1,6 +1,6 @@
 //! `gatewayctl crawlers refresh`, and the gateway's own timer: fetched whole, and only when good.
 
-use crate::publisher::Publisher;
+use crate::publisher::ListPublisher;
 use crate::scene::{becomes, proof, verified};
 use crate::support::agents::GPTBOT;
 use crate::support::command::{Ended, ctl};
@@ -15,7 +15,7 @@ const JSON: &str =
     r#"{"creationTime": "2020-01-01T00:00:00", "prefixes": [{"ipv4Prefix": "20.171.206.0/24"}]}"#;
 
 /// Without a configuration: the state folder is all it needs.
-fn refresh(publisher: &Publisher, state: &Path) -> Ended {
+fn refresh(publisher: &ListPublisher, state: &Path) -> Ended {
     let state = state.to_str().expect("UTF-8");
     let from = publisher.url();
     ctl(["crawlers", "refresh", "--from", &from, "--state-dir", state, "--format", "json"])
@@ -27,7 +27,7 @@ fn list<'a>(answer: &'a Value, url: &str) -> &'a Value {
 }
 
 /// Publishes something for every URL of the catalogue.
-fn publish_everything(publisher: &Publisher, state: &Path) {
+fn publish_everything(publisher: &ListPublisher, state: &Path) {
     let answer = refresh(publisher, state).exits(1).json();
     for list in answer["lists"].as_array().expect("a list of lists") {
         assert_eq!((&list["result"], &list["ranges"]), (&"failed".into(), &Value::Null), "{list}");
@@ -40,7 +40,7 @@ fn publish_everything(publisher: &Publisher, state: &Path) {
 
 #[test]
 fn lists_are_fetched_kept_and_asked_for_again_by_validator() {
-    let (publisher, folder) = (Publisher::start(), Folder::new());
+    let (publisher, folder) = (ListPublisher::start(), Folder::new());
     publish_everything(&publisher, folder.path());
     publisher.publishes(GPTBOT_LIST, JSON);
     let answer = refresh(&publisher, folder.path()).exits(0).json();
@@ -63,7 +63,7 @@ fn lists_are_fetched_kept_and_asked_for_again_by_validator() {
 
 #[test]
 fn what_is_no_list_replaces_none() {
-    let (publisher, folder) = (Publisher::start(), Folder::new());
+    let (publisher, folder) = (ListPublisher::start(), Folder::new());
     publish_everything(&publisher, folder.path());
     publisher.publishes(GPTBOT_LIST, JSON);
     refresh(&publisher, folder.path()).exits(0);
@@ -92,7 +92,7 @@ fn what_is_no_list_replaces_none() {
 
 #[test]
 fn a_running_gateway_notices_fetched_lists() {
-    let (origin, publisher) = (Nginx::start(), Publisher::start());
+    let (origin, publisher) = (Nginx::start(), ListPublisher::start());
     let gateway = verified(&origin, "dns = false").start();
     assert_eq!(proof(&mut gateway.client(), GPTBOT, INSIDE), "unchecked");
     publisher.publishes(GPTBOT_LIST, JSON);
@@ -105,7 +105,7 @@ fn a_running_gateway_notices_fetched_lists() {
 
 #[test]
 fn the_gateway_fetches_by_itself_where_it_is_told_to() {
-    let (origin, publisher) = (Nginx::start(), Publisher::start());
+    let (origin, publisher) = (Nginx::start(), ListPublisher::start());
     publisher.publishes(GPTBOT_LIST, JSON);
     let silent = verified(&origin, &format!("dns = false\nmirror = \"{}\"", publisher.url())).start();
     let verify = format!("dns = false\nrefresh = \"24h\"\nmirror = \"{}\"", publisher.url());
@@ -119,8 +119,8 @@ fn the_gateway_fetches_by_itself_where_it_is_told_to() {
 
 #[test]
 fn lists_are_fetched_over_tls_only_from_whom_the_certificate_vouches_for() {
-    let (publisher, certificate) = Publisher::start_with_tls();
-    let (_, other) = Publisher::start_with_tls();
+    let (publisher, certificate) = ListPublisher::start_with_tls();
+    let (_, other) = ListPublisher::start_with_tls();
     publisher.publishes(GPTBOT_LIST, JSON);
     let folder = Folder::new();
     let refreshed = |vouching: Option<&str>| {
@@ -153,7 +153,7 @@ fn lists_are_fetched_over_tls_only_from_whom_the_certificate_vouches_for() {
 
 #[test]
 fn a_list_that_lost_most_of_its_ranges_is_kept_aside() {
-    let (publisher, folder) = (Publisher::start(), Folder::new());
+    let (publisher, folder) = (ListPublisher::start(), Folder::new());
     let lines: Vec<String> = (0..20).map(|third| format!("20.171.{third}.0/24\n")).collect();
     let whole = lines.concat();
     publisher.publishes(GPTBOT_LIST, &whole);

@@ -1,7 +1,7 @@
 //! Signed agents: known behind a browser's header, judged by their own group, and nothing follows from a signature that is
 //! not right.
 
-use crate::publisher::Publisher;
+use crate::publisher::ListPublisher;
 use crate::signing::{AGENT, AgentKey, CATALOGUE, DIRECTORY, signed};
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::command::{Ended, ctl};
@@ -259,7 +259,7 @@ fn ask(gateway: &Daemon, arguments: &[&str]) -> Ended {
 }
 
 /// Fetches from `publisher` by the configuration of `gateway`.
-fn refresh(publisher: &Publisher, gateway: &Daemon) -> Value {
+fn refresh(publisher: &ListPublisher, gateway: &Daemon) -> Value {
     ask(gateway, &["crawlers", "refresh", "--from", &publisher.url()]).json()
 }
 
@@ -271,7 +271,7 @@ fn of_agent(answer: &Value) -> Value {
 
 #[test]
 fn keys_rotate_and_an_outage_takes_none_away() {
-    let (origin, publisher) = (Nginx::start(), Publisher::start());
+    let (origin, publisher) = (Nginx::start(), ListPublisher::start());
     let (old, new) = (AgentKey::new(8), AgentKey::new(9));
     let gateway = knowing(&origin, &old, "").start();
     let proof_of = |key: &AgentKey, target: &str| {

@@ -4,12 +4,12 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-pub(crate) struct Client {
+pub(crate) struct ReadingClient {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
 }
 
-impl Client {
+impl ReadingClient {
     pub(crate) const fn new(address: SocketAddr) -> Self {
         Self { address, stream: None }
     }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A crawler, and what is needed to judge it.
-pub(crate) struct Judge {
+pub(crate) struct ReadingJudge {
     identifier: Identifier,
     identity: Arc<Identity>,
 }
 
-impl Judge {
+impl ReadingJudge {
     /// A crawler of the files of [`RULES`].
     pub(crate) fn new() -> Self {
         Self::named("GPTBot")
@@ -65,7 +65,7 @@ pub(crate) fn all_rules() -> Vec<SiteRules> {
 
 /// What became of a target that an origin took for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum ReadingVerdict {
     /// No rules disallow the page.
     Open,
     /// Where the page is disallowed, so is the target as sent.
@@ -77,19 +77,19 @@ pub(crate) enum Found {
 }
 
 /// Judges `target` by all rules that disallow `page`.
-pub(crate) fn found(judge: &Judge, rules: &[SiteRules], target: &str, page: &str) -> Found {
+pub(crate) fn found(judge: &ReadingJudge, rules: &[SiteRules], target: &str, page: &str) -> ReadingVerdict {
     let page = page.replace(' ', "%20");
-    let mut found = Found::Open;
+    let mut found = ReadingVerdict::Open;
     for rules in rules {
         if !matches!(judge.outcome(rules, page.as_bytes()), VerdictOutcome::Violation(_)) {
             continue;
         }
         let now = match judge.outcome(rules, target.as_bytes()) {
-            VerdictOutcome::Violation(_) => Found::Violation,
-            VerdictOutcome::Variant => Found::Variant,
-            VerdictOutcome::Allow | VerdictOutcome::Stale(_) => return Found::Hole,
+            VerdictOutcome::Violation(_) => ReadingVerdict::Violation,
+            VerdictOutcome::Variant => ReadingVerdict::Variant,
+            VerdictOutcome::Allow | VerdictOutcome::Stale(_) => return ReadingVerdict::Hole,
         };
-        if found != Found::Variant {
+        if found != ReadingVerdict::Variant {
             found = now;
         }
     }

@@ -1,9 +1,9 @@
 //! Real servers are asked for targets made to get around rules, and the corpus is written.
 
-use crate::client::Client;
+use crate::client::ReadingClient;
 use crate::generate::{Random, target};
-use crate::judge::{Found, Judge, all_rules, found};
-use crate::origins::{Origin, Origins};
+use crate::judge::{ReadingJudge, ReadingVerdict, all_rules, found};
+use crate::origins::{NamedOrigin, Origins};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::{env, fs, thread};
@@ -38,7 +38,7 @@ const KNOWN: [&str; 13] = [
 ];
 
 /// What an origin took a target for.
-type Answer = (Origin, String, String);
+type LiveAnswer = (NamedOrigin, String, String);
 
 #[test]
 #[ignore = "make readings: it needs nginx, Apache, lighttpd, Caddy, Python and Node, and minutes"]
@@ -60,10 +60,10 @@ fn live() {
 }
 
 /// Every origin's answers that are pages.
-fn asked(origins: &[Origin], targets: &BTreeSet<String>) -> Vec<Answer> {
+fn asked(origins: &[NamedOrigin], targets: &BTreeSet<String>) -> Vec<LiveAnswer> {
     thread::scope(|scope| {
-        let ask = |origin: &Origin| {
-            let mut client = Client::new(origin.1);
+        let ask = |origin: &NamedOrigin| {
+            let mut client = ReadingClient::new(origin.1);
             let ask = |target: &String| client.page(target).map(|page| (*origin, target.clone(), page));
             targets.iter().filter_map(ask).collect::<Vec<_>>()
         };
@@ -73,14 +73,14 @@ fn asked(origins: &[Origin], targets: &BTreeSet<String>) -> Vec<Answer> {
 }
 
 /// Prints what became of all targets; the number of holes.
-fn judged(targets: &BTreeSet<String>, origins: &Origins, answers: &[Answer]) -> usize {
-    let (judge, rules) = (Judge::new(), all_rules());
+fn judged(targets: &BTreeSet<String>, origins: &Origins, answers: &[LiveAnswer]) -> usize {
+    let (judge, rules) = (ReadingJudge::new(), all_rules());
     let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     let mut holes = HashSet::new();
     for ((origin, _), target, page) in answers {
         let found = found(&judge, &rules, target, page);
         counts.entry(origin).or_default()[found as usize] += 1;
-        if found == Found::Hole && holes.insert(target) && holes.len() <= 60 {
+        if found == ReadingVerdict::Hole && holes.insert(target) && holes.len() <= 60 {
             println!("{target} is {page} to {origin}, and allowed");
         }
     }
@@ -96,11 +96,11 @@ fn judged(targets: &BTreeSet<String>, origins: &Origins, answers: &[Answer]) -> 
 
 /// Keeps what reached a page that some rules disallow while they allow the target as sent: of every length, and all that
 /// is known.
-fn record(answers: &[Answer]) {
-    let (judge, rules) = (Judge::new(), all_rules());
+fn record(answers: &[LiveAnswer]) {
+    let (judge, rules) = (ReadingJudge::new(), all_rules());
     let mut lines: BTreeMap<(usize, &str, &str), BTreeSet<&str>> = BTreeMap::new();
     for ((origin, _), target, page) in answers {
-        if matches!(found(&judge, &rules, target, page), Found::Variant | Found::Hole) {
+        if matches!(found(&judge, &rules, target, page), ReadingVerdict::Variant | ReadingVerdict::Hole) {
             lines.entry((target.len(), target, page)).or_default().insert(origin);
         }
     }

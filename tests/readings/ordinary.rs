@@ -3,7 +3,7 @@
 //! A variant is a target that is allowed as sent, so every one of these would be a false refusal.
 
 use crate::generate::Random;
-use crate::judge::{Judge, all_rules, compile};
+use crate::judge::{ReadingJudge, all_rules, compile};
 use robots_gateway::decide::{SiteRules, VerdictOutcome};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ fn corpus() -> Option<(BTreeMap<String, usize>, Vec<SiteRules>)> {
 
 /// Judges all of it; every variant is printed.
 fn try_all(made_targets: usize) {
-    let judge = Judge::named("OrdinaryBot");
+    let judge = ReadingJudge::named("OrdinaryBot");
     let mut rules = all_rules();
     rules.push(compile(b"User-agent: *\nDisallow: /*?\nDisallow: /*.php$\nDisallow: /*/feed/$\n"));
     let mut variants = 0;

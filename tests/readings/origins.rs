@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A name and where to ask.
-pub(crate) type Origin = (&'static str, SocketAddr);
+pub(crate) type NamedOrigin = (&'static str, SocketAddr);
 
 /// All servers, ended on drop.
 pub(crate) struct Origins {
-    pub(crate) all: Vec<Origin>,
+    pub(crate) all: Vec<NamedOrigin>,
     processes: Vec<Child>,
     folder: TempDir,
 }

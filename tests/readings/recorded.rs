@@ -1,6 +1,6 @@
 //! The corpus that a live run wrote, judged anew.
 
-use crate::judge::{Found, Judge, all_rules, found};
+use crate::judge::{ReadingJudge, ReadingVerdict, all_rules, found};
 use robots_gateway::request::target::{PathParameters, RequestTarget};
 
 const CORPUS: &str = include_str!("corpus.tsv");
@@ -19,10 +19,12 @@ fn lines() -> Vec<(&'static str, &'static str, &'static str)> {
 
 #[test]
 fn what_an_origin_takes_for_a_disallowed_page_is_not_allowed() {
-    let (judge, rules) = (Judge::new(), all_rules());
+    let (judge, rules) = (ReadingJudge::new(), all_rules());
     let lines = lines();
-    let holes: Vec<_> =
-        lines.iter().filter(|(target, page, _)| found(&judge, &rules, target, page) == Found::Hole).collect();
+    let holes: Vec<_> = lines
+        .iter()
+        .filter(|(target, page, _)| found(&judge, &rules, target, page) == ReadingVerdict::Hole)
+        .collect();
     for (target, page, origins) in holes.iter().take(40) {
         println!("{target} is {page} to {origins}, and allowed");
     }

@@ -1,7 +1,7 @@
 //! How long the worst target takes: nobody may slow the gateway down with one.
 
 use crate::generate::Random;
-use crate::judge::{Judge, all_rules, compile};
+use crate::judge::{ReadingJudge, all_rules, compile};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -52,14 +52,14 @@ const PARTS: [&str; 36] = [
 
 /// A start, what parts it from the rest, and parts that are repeated up to the length.
 #[derive(Clone)]
-struct Shape {
+struct TargetShape {
     length: usize,
     start: Vec<&'static str>,
     middle: &'static str,
     body: Vec<&'static str>,
 }
 
-impl Shape {
+impl TargetShape {
     fn random(random: &mut Random) -> Self {
         let mut parts = |most: usize| (0..=random.below(most)).map(|_| random.pick(&PARTS)).collect();
         let (start, body) = (parts(4), parts(4));
@@ -102,7 +102,7 @@ const CHANGED: usize = 3_000;
 #[test]
 #[ignore = "it measures: cargo test --release --test readings worst -- --ignored --nocapture"]
 fn the_worst_target_takes_no_longer_than_a_page() {
-    let judge = Judge::new();
+    let judge = ReadingJudge::new();
     let mut rules = all_rules();
     rules.push(compile(include_bytes!("../../rules/robots.txt")));
     rules.push(compile(
@@ -120,12 +120,12 @@ fn the_worst_target_takes_no_longer_than_a_page() {
         rules.iter().map(judged).max().expect("rules")
     };
     let mut random = Random::new(11);
-    let mut worst: Vec<(Duration, Shape)> = Vec::new();
+    let mut worst: Vec<(Duration, TargetShape)> = Vec::new();
     for number in 0..TRIED + CHANGED {
         let known = worst.get(random.below(8)).filter(|_| number >= TRIED);
         let shape = match known {
             Some((_, known)) => known.changed(&mut random),
-            None => Shape::random(&mut random),
+            None => TargetShape::random(&mut random),
         };
         worst.push((time(&shape.target()), shape));
         worst.sort_by_key(|(time, _)| std::cmp::Reverse(*time));

@@ -1,6 +1,6 @@
 //! What was counted while the gateway's clock was ahead is told, in every format.
 
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use crate::support::get;
 use robots_gateway::record::timestamp;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 #[test]
 fn requests_of_a_clock_that_was_ahead_are_reported_and_told() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let Some(gateway) = place.start_at_time("+2h") else { return };
     gateway.send(&get("/robots.txt").by("Readbot/1.0 (+https://bot.example/)"));
     for _ in 0..7 {

@@ -1,7 +1,8 @@
 //! Every request is told of, once: by crawler, proof, rule, action and target.
 
-use crate::ledger::{Dice, Ledger, Sent, send_all, send_one};
-use crate::place::{Place, stop};
+use crate::dice::Dice;
+use crate::ledger::{ReportLedger, SentLoad, send_all, send_one};
+use crate::place::{ReportPlace, stop};
 use crate::support::Client;
 use crate::support::wait::{PATIENCE, within};
 use std::sync::Mutex;
@@ -9,10 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Waits until the report of a running gateway says what was sent.
 #[track_caller]
-fn settles_at(place: &Place, sent: &Ledger) {
-    let mut last = Ledger::default();
+fn settles_at(place: &ReportPlace, sent: &ReportLedger) {
+    let mut last = ReportLedger::default();
     let settled = within(PATIENCE, || {
-        last = Ledger::told(&place.json(&[]));
+        last = ReportLedger::told(&place.json(&[]));
         (last == *sent).then_some(())
     });
     if settled.is_none() {
@@ -21,7 +22,7 @@ fn settles_at(place: &Place, sent: &Ledger) {
 }
 
 fn is_exact(senders: usize, each: u64) {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start();
     let begun = Instant::now();
     let sent = send_all(&vec![gateway.address(); senders], each);
@@ -47,20 +48,20 @@ fn a_million_requests_are_told_exactly() {
 
 #[test]
 fn a_restart_changes_nothing_that_is_told() {
-    let place = Place::new();
-    let mut sent = Ledger::default();
+    let place = ReportPlace::new();
+    let mut sent = ReportLedger::default();
     for _ in 0..3 {
         let gateway = place.start();
         sent.add(&send_all(&[gateway.address(); 2], 300));
         // At once, while the last counts still wait in memory.
         stop(gateway);
-        Ledger::told(&place.json(&[])).says(&sent);
+        ReportLedger::told(&place.json(&[])).says(&sent);
     }
 }
 
 #[test]
 fn two_gateways_of_an_upgrade_are_told_as_one() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let old = place.start();
     let mut sent = send_all(&[old.address(); 2], 200);
     let new = place.start();
@@ -68,33 +69,33 @@ fn two_gateways_of_an_upgrade_are_told_as_one() {
     stop(old);
     sent.add(&send_all(&[new.address(); 2], 200));
     stop(new);
-    Ledger::told(&place.json(&[])).says(&sent);
+    ReportLedger::told(&place.json(&[])).says(&sent);
 }
 
 #[test]
 fn stores_of_two_places_add_up() {
-    let places = [Place::new(), Place::new()];
-    let mut sent = Ledger::default();
+    let places = [ReportPlace::new(), ReportPlace::new()];
+    let mut sent = ReportLedger::default();
     for place in &places {
         let gateway = place.start();
         sent.add(&send_all(&[gateway.address()], 400));
         stop(gateway);
     }
     let [one, two] = &places;
-    Ledger::told(&one.json(&["--state-dir", &two.state()])).says(&sent);
+    ReportLedger::told(&one.json(&["--state-dir", &two.state()])).says(&sent);
     let twice = one.json(&["--state-dir", &one.state(), "--state-dir", &two.state()]);
     // A store that is named twice counts once.
-    Ledger::told(&twice).says(&sent);
+    ReportLedger::told(&twice).says(&sent);
 }
 
 #[test]
 fn a_kill_costs_a_second_at_most_and_counts_nothing_twice() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     // What the gateways so far are known to have counted.
-    let (mut known, mut dice, mut missing) = (Ledger::default(), Dice(11), Vec::new());
+    let (mut known, mut dice, mut missing) = (ReportLedger::default(), Dice(11), Vec::new());
     for kill in 0..4 {
         let mut gateway = place.start();
-        let (address, diary) = (gateway.address(), Mutex::new(Vec::<Sent>::new()));
+        let (address, diary) = (gateway.address(), Mutex::new(Vec::<SentLoad>::new()));
         let mut death = Instant::now();
         std::thread::scope(|scope| {
             for number in 0..3 {
@@ -123,7 +124,7 @@ fn a_kill_costs_a_second_at_most_and_counts_nothing_twice() {
                 surely.note(sent);
             }
         }
-        let told = Ledger::told(&place.json(&[]));
+        let told = ReportLedger::told(&place.json(&[]));
         told.is_within(&perhaps);
         surely.is_within(&told);
         missing.push(perhaps.requests() - told.requests());

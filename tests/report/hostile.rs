@@ -1,7 +1,7 @@
 //! Names and targets that clients choose are harmless in every shape of the report.
 
 use crate::fill::{crawler, record, writer};
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use crate::support::command::ctl;
 use crate::support::{Folder, get};
 use robots_gateway::record::STORE_FILE;
@@ -33,7 +33,7 @@ fn is_harmless(text: &str) {
 
 #[test]
 fn what_clients_send_is_harmless_in_every_shape() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start_with("");
     let mut sent = 0;
     for agent in AGENTS {

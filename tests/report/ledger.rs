@@ -3,6 +3,7 @@
 //! From that and its own reading of the robots.txt it tells what the report must say, by crawler, proof,
 //! rule and action.
 
+use crate::dice::Dice;
 use crate::place::ROBOTS;
 use crate::support::{Client, get, version_of};
 use serde_json::Value;
@@ -22,7 +23,7 @@ pub(crate) struct Who {
 
 /// By line, text of the rule, notice and action. What a read says of notice depends on when it was sent, so
 /// of a crawler that reads, `read` and `lapsed` are one.
-type Rules = BTreeMap<(u64, String, String, String), u64>;
+type RuleCounts = BTreeMap<(u64, String, String, String), u64>;
 
 /// What one of them did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,30 +33,20 @@ pub(crate) struct Deeds {
     violations: u64,
     spoofed: u64,
     reads: u64,
-    rules: Rules,
+    rules: RuleCounts,
     paths: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger(pub(crate) BTreeMap<Who, Deeds>);
+pub(crate) struct ReportLedger(pub(crate) BTreeMap<Who, Deeds>);
 
 /// One request and its answer; `status` is `None` when the gateway died first.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentLoad {
     pub(crate) at: Instant,
     number: u64,
     target: String,
     pub(crate) status: Option<u16>,
-}
-
-/// Repeatable dice (Knuth's linear congruence).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
 }
 
 /// User-Agent and address of a sender, and who that is. The first is true, the second borrows its name, the
@@ -109,21 +100,22 @@ fn rule(number: u64, target: &str) -> Option<(u64, &'static str)> {
 }
 
 /// Sends what the dice say, one request; robots.txt now and then, by those who read it.
-pub(crate) fn send_one(client: &mut Client, dice: &mut Dice) -> Sent {
+pub(crate) fn send_one(client: &mut Client, dice: &mut Dice) -> SentLoad {
     let (number, path) = (dice.below(CRAWLERS), dice.below(TARGETS));
     let target = if reads(number) && path == 7 { "/robots.txt".to_owned() } else { target(path) };
     let (agent, address, _) = sender(number);
     let answer = client.try_send(&get(&target).by(agent).with("X-Forwarded-For", address));
-    Sent { at: Instant::now(), number, target, status: answer.ok().map(|answer| answer.status) }
+    SentLoad { at: Instant::now(), number, target, status: answer.ok().map(|answer| answer.status) }
 }
 
 /// Several senders at once; what they sent together.
 #[track_caller]
-pub(crate) fn send_all(addresses: &[SocketAddr], count: u64) -> Ledger {
-    let mut whole = Ledger::default();
+pub(crate) fn send_all(addresses: &[SocketAddr], count: u64) -> ReportLedger {
+    let mut whole = ReportLedger::default();
     std::thread::scope(|scope| {
         let one = |address: SocketAddr, seed: u64| {
-            let (mut client, mut dice, mut ledger) = (Client::to(address), Dice(seed), Ledger::default());
+            let (mut client, mut dice, mut ledger) =
+                (Client::to(address), Dice(seed), ReportLedger::default());
             for _ in 0..count {
                 let sent = send_one(&mut client, &mut dice);
                 assert!(matches!(sent.status, Some(200 | 403)), "{sent:?}");
@@ -143,10 +135,10 @@ pub(crate) fn send_all(addresses: &[SocketAddr], count: u64) -> Ledger {
     whole
 }
 
-impl Ledger {
+impl ReportLedger {
     /// Writes down a request that was answered, or one that was perhaps taken: as refused where a rule
     /// forbids it, which is what this gateway does.
-    pub(crate) fn note(&mut self, sent: &Sent) {
+    pub(crate) fn note(&mut self, sent: &SentLoad) {
         let (_, _, who) = sender(sent.number);
         let (is_tool, is_borrowed) = (who.crawler == "curl", who.proof == "contradicted");
         let deeds = self.0.entry(who).or_default();

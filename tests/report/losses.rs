@@ -1,6 +1,6 @@
 //! What could not be recorded is told, and weakens what is said of others.
 
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use crate::support::{get, until};
 use robots_gateway::record::STORE_FILE;
 use rusqlite::Connection;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Adds what a gateway notes when its memory has no room for a disk that does not answer.
-fn lose(place: &Place, kind: &str, count: u32, ago: Duration) {
+fn lose(place: &ReportPlace, kind: &str, count: u32, ago: Duration) {
     let at = (SystemTime::now() - ago).duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
     let hour = i64::try_from(at - at % 3_600).expect("a time");
     let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
@@ -19,11 +19,11 @@ fn lose(place: &Place, kind: &str, count: u32, ago: Duration) {
 
 #[test]
 fn losses_are_told_and_only_lost_reads_keep_one_from_being_said_to_have_read_nothing() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start_with("");
     gateway.send(&get("/private/").by("CCBot/2.0"));
     stop(gateway);
-    let conduct = |place: &Place| place.json(&[])["crawlers"][0]["conduct"].clone();
+    let conduct = |place: &ReportPlace| place.json(&[])["crawlers"][0]["conduct"].clone();
     assert_eq!(conduct(&place), "no-read-seen");
     lose(&place, "counts", 1_234, Duration::ZERO);
     let report = place.json(&[]);
@@ -52,7 +52,7 @@ fn losses_are_told_and_only_lost_reads_keep_one_from_being_said_to_have_read_not
 }
 
 /// Adds what a gateway notes where the memory had no room for reads.
-fn unseen(place: &Place, site: &str, ago: Duration) {
+fn unseen(place: &ReportPlace, site: &str, ago: Duration) {
     let at = (SystemTime::now() - ago).duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
     let at = i64::try_from(at).expect("a time");
     let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
@@ -62,7 +62,7 @@ fn unseen(place: &Place, site: &str, ago: Duration) {
 /// What the size cap took is missing in every format of the report.
 #[test]
 fn what_the_size_cap_took_is_told_in_every_format() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     stop(place.start());
     // More than the cap in rows that it does not take, and before that a day with requests of many crawlers.
     let day = SystemTime::now() - Duration::from_secs(3 * 86_400);
@@ -106,7 +106,7 @@ fn what_the_size_cap_took_is_told_in_every_format() {
 /// Before the next gateway has started, and after: in every format.
 #[test]
 fn what_a_killed_gateway_may_not_have_written_is_told_in_every_format() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let mut gateway = place.start_with("");
     gateway.send(&get("/private/").by("CCBot/2.0"));
     until("it is counted", || (place.json(&[])["crawlers"][0]["violations"] == 1).then_some(()));
@@ -138,7 +138,7 @@ fn what_a_killed_gateway_may_not_have_written_is_told_in_every_format() {
 /// What a gateway could not write is missing until the next one has taken it up.
 #[test]
 fn what_waits_for_the_next_start_is_missing_from_the_counts_until_then() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start_with("");
     let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
     store.busy_timeout(Duration::from_secs(5)).expect("a timeout");

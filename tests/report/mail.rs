@@ -1,7 +1,7 @@
 //! One crawler's case, as the operator sends it to whoever runs the crawler.
 
 use crate::fill::{crawler, record, writer};
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use crate::support::command::ctl;
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, Folder, get, until, version_of};
@@ -15,7 +15,7 @@ fn ask(gateway: &Daemon, crawler: &str, target: &str) -> u16 {
     gateway.send(&get(target).by(format!("{crawler}/1.0 (+https://crawler.example/)"))).status
 }
 
-fn replace(gateway: &Daemon, place: &Place, file: &str) {
+fn replace(gateway: &Daemon, place: &ReportPlace, file: &str) {
     rename_over(&place.folder.join("robots.txt"), file);
     let browser = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0";
     until("the new file is served", || {
@@ -29,7 +29,7 @@ fn words(text: &str) -> String {
 
 #[test]
 fn a_stale_request_is_held_against_nobody_and_no_rule_that_allows_is_listed() {
-    let place = Place::with(CLOSED);
+    let place = ReportPlace::with(CLOSED);
     let gateway = place.start_with("notice = \"1h\"");
     replace(&gateway, &place, OPEN);
     assert_eq!(ask(&gateway, "Stalebot", "/new/1"), 200);
@@ -57,7 +57,7 @@ fn a_stale_request_is_held_against_nobody_and_no_rule_that_allows_is_listed() {
 
 #[test]
 fn a_read_that_does_not_count_yet_is_not_denied() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     // A read counts an hour later: none here does.
     let version = version_of(std::fs::read(place.folder.join("robots.txt")).expect("a robots.txt"));
     let published = format!("published = {{ version = \"{version}\", since = 2020-01-01T00:00:00Z }}");

@@ -13,6 +13,8 @@
 
 mod clock;
 mod course;
+#[path = "../dice/mod.rs"]
+mod dice;
 mod exactness;
 mod fill;
 mod hostile;

@@ -10,12 +10,12 @@ pub(crate) const ROBOTS: &str = "User-agent: *\nDisallow: /private/\nDisallow: /
 /// What an operator publishes: GPTBot comes from here.
 const RANGES: &str = r#"{"prefixes": [{"ipv4Prefix": "20.171.206.0/24"}]}"#;
 
-pub(crate) struct Place {
+pub(crate) struct ReportPlace {
     pub(crate) folder: Folder,
     origin: Nginx,
 }
 
-impl Place {
+impl ReportPlace {
     pub(crate) fn new() -> Self {
         Self::with(ROBOTS)
     }

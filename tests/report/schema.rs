@@ -4,7 +4,7 @@
 //! know fails the test.
 
 use crate::ledger::send_all;
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -83,7 +83,7 @@ fn is(kind: &str, value: &Value) -> bool {
 
 #[test]
 fn real_reports_are_what_the_schema_promises() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start();
     send_all(&[gateway.address()], 600);
     stop(gateway);
@@ -101,7 +101,7 @@ fn real_reports_are_what_the_schema_promises() {
 
 #[test]
 fn rules_and_targets_add_up_however_few_are_asked_for() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start();
     send_all(&[gateway.address()], 600);
     stop(gateway);
@@ -123,7 +123,7 @@ fn rules_and_targets_add_up_however_few_are_asked_for() {
 
 #[test]
 fn what_breaks_the_promise_is_found() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start();
     send_all(&[gateway.address()], 60);
     stop(gateway);

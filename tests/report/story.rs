@@ -1,6 +1,6 @@
 //! The story of a new rule, as the report tells it (RFC 9309 §2.4).
 
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, get, until, version_of};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn notices(entry: &Value) -> [u64; 3] {
 
 #[test]
 fn stale_read_and_lapsed_are_told_apart_across_restarts() {
-    let place = Place::with(OPEN);
+    let place = ReportPlace::with(OPEN);
     let gateway = place.start_with(SETTINGS);
     assert_eq!(ask(&gateway, "Readbot", "/robots.txt"), 200);
     assert_eq!(ask(&gateway, "Readbot", "/new/1"), 200, "the old file allows it");
@@ -101,7 +101,7 @@ fn stale_read_and_lapsed_are_told_apart_across_restarts() {
 }
 
 /// The case against each says what was seen of it, and no more.
-fn evidence(place: &Place) {
+fn evidence(place: &ReportPlace) {
     let case = place.report(&["--crawler", "readbot", "--evidence"]).exits(0).stdout;
     for part in [
         "Requests of Readbot against robots.txt",
@@ -121,7 +121,7 @@ fn evidence(place: &Place) {
 
 /// The report of a crawler that broke a rule and read nothing; its request came through a proxy, with these fields.
 fn behind(setting: &str, site: &str, fields: &[(&str, &str)]) -> (Value, String) {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start_at(setting, site);
     let mut request = get("/private/x").by("Quietbot/1.0 (+https://crawler.example/)");
     for (name, value) in fields {

@@ -1,6 +1,6 @@
 //! Questions that cannot be answered, and answers that are empty.
 
-use crate::place::{Place, stop};
+use crate::place::{ReportPlace, stop};
 use crate::support::command::ctl;
 use crate::support::{Folder, get};
 
@@ -19,7 +19,7 @@ fn without_a_store_it_says_where_it_looked() {
 
 #[test]
 fn bad_times_and_shapes_are_refused_with_a_remedy() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     stop(place.start_with(""));
     for (arguments, part) in [
         (&["--since", "yesterday"][..], "such as `24h`"),
@@ -40,7 +40,7 @@ fn bad_times_and_shapes_are_refused_with_a_remedy() {
 
 #[test]
 fn an_empty_report_says_so_and_which_names_there_are() {
-    let place = Place::new();
+    let place = ReportPlace::new();
     let gateway = place.start_with("");
     gateway.send(&get("/private/").by("GPTBot/1.2"));
     stop(gateway);
@@ -73,7 +73,7 @@ fn an_empty_report_says_so_and_which_names_there_are() {
 }
 
 /// No line of a table is wider than the terminal.
-fn fits(place: &Place, width: &str) {
+fn fits(place: &ReportPlace, width: &str) {
     let mut command = crate::support::command::program(env!("CARGO_BIN_EXE_gatewayctl"));
     command.args(["report", "--state-dir", &place.state()]).env("COLUMNS", width);
     let ended = crate::support::command::run(command).exits(0);

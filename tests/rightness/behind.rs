@@ -12,12 +12,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-struct Proxy {
+struct OuterProxy {
     process: Child,
     _folder: Folder,
 }
 
-impl Drop for Proxy {
+impl Drop for OuterProxy {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -43,10 +43,10 @@ fn gateway(page: &str, origin: &Keeper) -> Daemon {
         .start()
 }
 
-fn started(command: &mut Command, folder: Folder, port: u16) -> Proxy {
+fn started(command: &mut Command, folder: Folder, port: u16) -> OuterProxy {
     let process =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    let proxy = Proxy { process, _folder: folder };
+    let proxy = OuterProxy { process, _folder: folder };
     let ready = within(Duration::from_secs(10), || TcpStream::connect(("127.0.0.1", port)).ok());
     assert!(ready.is_some(), "the proxy of the page does not listen");
     proxy

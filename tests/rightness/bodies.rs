@@ -1,6 +1,6 @@
 //! Bodies: streamed, drained where nobody wants them, and absent where they must be.
 
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Daemon, get, head, until};
 use crate::wire::{connect, exchange, read_until, rest, statuses};
@@ -69,7 +69,10 @@ fn after_a_small_refused_body_the_connection_goes_on() {
     let sent = [&post("/private", GPTBOT, 20), "GET /hidden HTTP/1.1", &next].concat();
     let answer = exchange(gateway.address(), sent.as_bytes());
     assert_eq!(statuses(&answer), [403, 200], "{}", answer.escape_ascii());
-    assert_eq!(origin.take().iter().map(Kept::request_line).collect::<Vec<_>>(), ["GET /open HTTP/1.1"]);
+    assert_eq!(
+        origin.take().iter().map(KeptMessage::request_line).collect::<Vec<_>>(),
+        ["GET /open HTTP/1.1"]
+    );
 }
 
 /// RFC 9110 §10.1.1: the origin decides, and the body goes nowhere before it has.

@@ -1,7 +1,7 @@
 //! What the origin is told of a request's way, and what is believed of what proxies tell (RFC 7239, RFC 9110
 //! §7.6.3).
 
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Builder, Daemon, get};
 use crate::wire::exchange;
@@ -14,7 +14,7 @@ fn gateway(origin: &Keeper) -> Builder {
 }
 
 #[track_caller]
-fn kept(origin: &Keeper) -> Kept {
+fn kept(origin: &Keeper) -> KeptMessage {
     let mut kept = origin.take();
     assert_eq!(kept.len(), 1, "{kept:?}");
     kept.remove(0)

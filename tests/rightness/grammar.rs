@@ -1,7 +1,7 @@
 //! The table, row by row, each on a connection of its own, over TCP and over TLS.
 
 use crate::conformance::{is_told, is_told_of};
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::tls::{Authority, LISTENER, tls_address};
 use crate::support::{Daemon, until};
 use crate::table::{Expected, Row, rows};
@@ -26,13 +26,13 @@ fn data(body: &[u8], chunked: bool) -> String {
 }
 
 /// A way to the gateway: bytes there, and everything that comes back until it closes.
-type Way<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+type SendBytes<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 
 #[track_caller]
-fn check(row: &Row, way: Way<'_>, origin: &Keeper) -> bool {
+fn check(row: &Row, way: SendBytes<'_>, origin: &Keeper) -> bool {
     origin.take();
     let answer = way(&row.sent);
-    let seen: usize = origin.so_far().iter().map(Kept::bytes).sum();
+    let seen: usize = origin.so_far().iter().map(KeptMessage::bytes).sum();
     eprintln!("{:16}  {:50}  {:?}, the origin saw {seen} bytes", row.clause, row.name, statuses(&answer));
     let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
     match &row.expected {
@@ -44,7 +44,9 @@ fn check(row: &Row, way: Way<'_>, origin: &Keeper) -> bool {
         Expected::Forwarded(line, body) => {
             assert_eq!(statuses(&answer), [200], "{said}");
             let kept = origin.so_far();
-            let [message @ Kept::Whole { body: sent, .. }] = &kept[..] else { panic!("{said}: {kept:?}") };
+            let [message @ KeptMessage::Whole { body: sent, .. }] = &kept[..] else {
+                panic!("{said}: {kept:?}")
+            };
             assert_eq!(message.request_line(), *line, "{said}");
             let chunked = !message.field("transfer-encoding").is_empty();
             assert_eq!(data(sent, chunked), *body, "{said}");
@@ -54,7 +56,7 @@ fn check(row: &Row, way: Way<'_>, origin: &Keeper) -> bool {
             assert!(matches!(statuses(&answer)[..], [] | [400]), "{said}");
             let kept =
                 until("the origin sees the end", || Some(origin.so_far()).filter(|kept| !kept.is_empty()));
-            assert!(matches!(kept[..], [Kept::Torn(_)]), "{said}: {kept:?}");
+            assert!(matches!(kept[..], [KeptMessage::Torn(_)]), "{said}: {kept:?}");
             true
         }
     }
@@ -67,7 +69,7 @@ fn every_row_is_refused_or_forwarded_with_its_meaning() {
     authority.save(builder.folder(), "site", &["a.example"]);
     let gateway = builder.start();
     let tls = tls_address(&gateway);
-    let ways: [(&str, Way<'_>); 2] = [
+    let ways: [(&str, SendBytes<'_>); 2] = [
         ("TCP", &|bytes| exchange(gateway.address(), bytes)),
         ("TLS", &|bytes| exchange_over_tls(&authority, tls, bytes)),
     ];
@@ -114,11 +116,15 @@ fn byte_by_byte_is_the_same() {
         let said = format!("{} ({}): {}", row.name, row.clause, answer.escape_ascii());
         if let Expected::Forwarded(line, _) = &row.expected {
             assert_eq!(statuses(&answer), [200], "{said}");
-            assert_eq!(origin.so_far().first().map(Kept::request_line).as_deref(), Some(*line), "{said}");
+            assert_eq!(
+                origin.so_far().first().map(KeptMessage::request_line).as_deref(),
+                Some(*line),
+                "{said}"
+            );
         } else {
             // A head that is good by itself may be on its way when its body turns out to be bad.
             assert!(matches!(statuses(&answer)[..], [] | [400..=499]), "{said}");
-            assert!(!origin.so_far().iter().any(|kept| matches!(kept, Kept::Whole { .. })), "{said}");
+            assert!(!origin.so_far().iter().any(|kept| matches!(kept, KeptMessage::Whole { .. })), "{said}");
         }
     }
 }
@@ -149,7 +155,7 @@ fn conformance_of_bytes_that_no_uri_may_hold() {
     let became = |target: &[u8]| {
         let request = [b"GET ", target, b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"].concat();
         let answer = exchange(gateway.address(), &request);
-        let seen: Vec<String> = origin.take().iter().map(Kept::request_line).collect();
+        let seen: Vec<String> = origin.take().iter().map(KeptMessage::request_line).collect();
         match (&statuses(&answer)[..], &seen[..]) {
             ([200], [line]) => {
                 assert_eq!(*line, format!("GET {} HTTP/1.1", target.escape_ascii()));

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What came over one connection, up to one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum KeptMessage {
     /// A whole message: head with its empty line, and body as it was framed.
     Whole { head: Vec<u8>, body: Vec<u8> },
     /// Bytes that ended before the message did.
     Torn(Vec<u8>),
 }
 
-impl Kept {
+impl KeptMessage {
     /// How many bytes came.
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl Kept {
     }
 }
 
-type Log = Arc<Mutex<Vec<Kept>>>;
+type KeeperLog = Arc<Mutex<Vec<KeptMessage>>>;
 
 /// How many heads have come, their bodies still to come or not.
 type Heads = Arc<AtomicUsize>;
@@ -54,12 +54,12 @@ type Heads = Arc<AtomicUsize>;
 #[derive(Debug)]
 pub(crate) struct Keeper {
     address: SocketAddr,
-    kept: Log,
+    kept: KeeperLog,
     heads: Heads,
 }
 
 /// How it answers: everything that is sent back for a request.
-type Answer = fn(&[u8]) -> Vec<u8>;
+type KeeperAnswer = fn(&[u8]) -> Vec<u8>;
 
 impl Keeper {
     pub(crate) fn start() -> Self {
@@ -67,10 +67,10 @@ impl Keeper {
     }
 
     /// Answers a head with what `answer` makes of it.
-    pub(crate) fn answering(answer: Answer) -> Self {
+    pub(crate) fn answering(answer: KeeperAnswer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
-        let kept = Log::default();
+        let kept = KeeperLog::default();
         let heads = Heads::default();
         let (log, count) = (Arc::clone(&kept), Arc::clone(&heads));
         std::thread::spawn(move || {
@@ -92,17 +92,17 @@ impl Keeper {
     }
 
     /// Everything kept since the last call.
-    pub(crate) fn take(&self) -> Vec<Kept> {
+    pub(crate) fn take(&self) -> Vec<KeptMessage> {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Everything kept so far.
-    pub(crate) fn so_far(&self) -> Vec<Kept> {
+    pub(crate) fn so_far(&self) -> Vec<KeptMessage> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-fn keep(mut stream: TcpStream, log: &Log, heads: &Heads, answer: Answer) {
+fn keep(mut stream: TcpStream, log: &KeeperLog, heads: &Heads, answer: KeeperAnswer) {
     let mut unread = Vec::new();
     let note = |kept| log.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
     while let Some(head) = until(&mut stream, &mut unread, b"\r\n\r\n") {
@@ -112,13 +112,13 @@ fn keep(mut stream: TcpStream, log: &Log, heads: &Heads, answer: Answer) {
             break;
         };
         let reply = answer(&head);
-        note(Kept::Whole { head, body });
+        note(KeptMessage::Whole { head, body });
         if stream.write_all(&reply).is_err() {
             return;
         }
     }
     if !unread.is_empty() {
-        note(Kept::Torn(unread));
+        note(KeptMessage::Torn(unread));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests in a row on one connection (RFC 9112 §9.3.2): each is judged, forwarded and answered by itself.
 
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Daemon, RawOrigin, until};
 use crate::wire::{connect, exchange, rest, statuses};
@@ -13,8 +13,8 @@ fn get(path: &str, agent: &str, more: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\n{more}\r\n")
 }
 
-fn lines(kept: &[Kept]) -> Vec<String> {
-    kept.iter().map(Kept::request_line).collect()
+fn lines(kept: &[KeptMessage]) -> Vec<String> {
+    kept.iter().map(KeptMessage::request_line).collect()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Upgrades (RFC 9110 §7.8) and WebSocket handshakes (RFC 6455 §4): judged first, then tunnelled; and no way
 //! around judging.
 
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Daemon, until};
 use crate::wire::{connect, exchange, read_until, rest, statuses};
@@ -103,7 +103,7 @@ fn a_handshake_that_fails_hides_no_request() {
     let answer = exchange(gateway.address(), format!("{}{hidden}", handshake("/chat", CHROME)).as_bytes());
     assert_eq!(statuses(&answer), [200, 403], "{}", answer.escape_ascii());
     let kept = origin.take();
-    assert_eq!(kept.iter().map(Kept::request_line).collect::<Vec<_>>(), ["GET /chat HTTP/1.1"]);
+    assert_eq!(kept.iter().map(KeptMessage::request_line).collect::<Vec<_>>(), ["GET /chat HTTP/1.1"]);
 }
 
 #[test]

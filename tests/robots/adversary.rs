@@ -14,7 +14,7 @@ const TARGET: usize = 8 * 1024;
 /// What a file made to do harm is like.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent, and the search tries them all")]
-struct Shape {
+struct AdversaryShape {
     /// How many letters pieces and target are made of.
     letters: usize,
     /// Pieces of a rule, and the bytes of each.
@@ -45,7 +45,7 @@ enum Tail {
     First,
 }
 
-impl Shape {
+impl AdversaryShape {
     fn any(random: &mut Random) -> Self {
         Self {
             letters: random.pick(&[1, 2, 2, 3, 4, 26]),
@@ -177,14 +177,14 @@ fn pass(target: &str) -> Duration {
     })
 }
 
-struct Found {
+struct SlowDecision {
     decision: Duration,
     passes: f64,
     parsing: Duration,
     rules: usize,
 }
 
-fn measure(shape: Shape, random: &mut Random) -> Found {
+fn measure(shape: AdversaryShape, random: &mut Random) -> SlowDecision {
     let target = shape.target(random);
     let file = shape.file(random, &target);
     let parsing = least(2, || {
@@ -196,7 +196,7 @@ fn measure(shape: Shape, random: &mut Random) -> Found {
         black_box(robots.judge(&tokens, true, black_box(target.as_bytes())).allow);
     });
     let passes = decision.as_secs_f64() / pass(&target).as_secs_f64();
-    Found { decision, passes, parsing, rules: robots.rules().count() }
+    SlowDecision { decision, passes, parsing, rules: robots.rules().count() }
 }
 
 /// Decisions take far fewer passes where optimised, and thousands if rules are tried one by one.
@@ -204,7 +204,7 @@ const MOST: f64 = 1500.0;
 
 #[test]
 fn known_ways_to_slow_a_decision() {
-    let rules = Shape {
+    let rules = AdversaryShape {
         letters: 2,
         pieces: 4,
         size: 7,
@@ -218,19 +218,19 @@ fn known_ways_to_slow_a_decision() {
     let mut random = Random::new(9309);
     for (name, shape) in [
         ("distinct tails", rules),
-        ("four tails", Shape { tail: Tail::Absent(4), ..rules }),
-        ("tails at the start", Shape { tail: Tail::First, ..rules }),
+        ("four tails", AdversaryShape { tail: Tail::Absent(4), ..rules }),
+        ("tails at the start", AdversaryShape { tail: Tail::First, ..rules }),
         (
             "nested pieces",
-            Shape { letters: 1, size: 1000, pieces: 2, nested: true, tail: Tail::First, ..rules },
+            AdversaryShape { letters: 1, size: 1000, pieces: 2, nested: true, tail: Tail::First, ..rules },
         ),
-        ("anchored", Shape { anchored: true, ..rules }),
-        ("many pieces", Shape { letters: 26, pieces: 45, size: 1, tail: Tail::First, ..rules }),
-        ("two readings", Shape { encoded: true, ..rules }),
-        ("repeated groups", Shape { tokens: 80, ..rules }),
-        ("many literals", Shape { prefixes: true, ..rules }),
+        ("anchored", AdversaryShape { anchored: true, ..rules }),
+        ("many pieces", AdversaryShape { letters: 26, pieces: 45, size: 1, tail: Tail::First, ..rules }),
+        ("two readings", AdversaryShape { encoded: true, ..rules }),
+        ("repeated groups", AdversaryShape { tokens: 80, ..rules }),
+        ("many literals", AdversaryShape { prefixes: true, ..rules }),
     ] {
-        let Found { decision, passes, parsing, rules } = measure(shape, &mut random);
+        let SlowDecision { decision, passes, parsing, rules } = measure(shape, &mut random);
         println!("{name}: {decision:?}, {passes:.0} passes; {rules} rules, parsed in {parsing:?}");
         assert!(passes < MOST, "{name}: {passes}");
     }
@@ -243,8 +243,8 @@ fn search_for_slow_decisions() {
     let mut random = Random::new(93_09);
     let (mut slowest, mut longest) = (0.0, Duration::ZERO);
     for number in 0..400 {
-        let shape = Shape::any(&mut random);
-        let Found { decision, passes, parsing, rules } = measure(shape, &mut random);
+        let shape = AdversaryShape::any(&mut random);
+        let SlowDecision { decision, passes, parsing, rules } = measure(shape, &mut random);
         longest = longest.max(parsing);
         if passes > slowest {
             slowest = passes;

@@ -189,17 +189,17 @@ pub(crate) fn near(random: &mut Random, pattern: &[u8], alphabet: Alphabet) -> V
     out
 }
 
-pub(crate) struct File {
+pub(crate) struct GeneratedFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) patterns: Vec<Vec<u8>>,
     pub(crate) alphabet: Alphabet,
 }
 
 /// A file of up to about `most` rules.
-pub(crate) fn file(random: &mut Random, most: usize) -> File {
+pub(crate) fn file(random: &mut Random, most: usize) -> GeneratedFile {
     let alphabet = Alphabet::any(random);
     let end: &[u8] = random.pick::<&[u8]>(&[b"\n", b"\n", b"\r\n", b"\r"]);
-    let mut file = File { bytes: Vec::new(), patterns: Vec::new(), alphabet };
+    let mut file = GeneratedFile { bytes: Vec::new(), patterns: Vec::new(), alphabet };
     if random.one_in(20) {
         file.bytes.extend_from_slice(b"\xEF\xBB\xBF");
     }

@@ -5,7 +5,7 @@ use crate::robots;
 
 const ROUNDS: u64 = 400;
 
-struct Case {
+struct LawCase {
     random: Random,
     alphabet: Alphabet,
     /// Rule lines of one group.
@@ -13,7 +13,7 @@ struct Case {
     targets: Vec<Vec<u8>>,
 }
 
-fn case(seed: u64) -> Case {
+fn case(seed: u64) -> LawCase {
     let mut random = Random::new(seed);
     let alphabet = Alphabet::any(&mut random);
     let mut lines = Vec::new();
@@ -28,7 +28,7 @@ fn case(seed: u64) -> Case {
         lines.push([name, pattern.as_slice()].concat());
     }
     targets.extend((0..10).map(|_| generate::target(&mut random, alphabet)));
-    Case { random, alphabet, lines, targets }
+    LawCase { random, alphabet, lines, targets }
 }
 
 fn group(lines: &[Vec<u8>]) -> Vec<u8> {

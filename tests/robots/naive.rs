@@ -5,7 +5,7 @@
 
 /// What the naive matcher says, and the line of the rule it says it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct NaiveAnswer {
     pub(crate) allow: bool,
     pub(crate) line: Option<u32>,
 }
@@ -18,7 +18,7 @@ enum Part {
     One(Symbol),
 }
 
-struct Rule {
+struct NaiveRule {
     allow: bool,
     line: u32,
     pattern: Vec<u8>,
@@ -27,7 +27,7 @@ struct Rule {
 #[derive(Default)]
 struct Group {
     agents: Vec<Vec<u8>>,
-    rules: Vec<Rule>,
+    rules: Vec<NaiveRule>,
 }
 
 pub(crate) struct Naive {
@@ -58,7 +58,7 @@ impl Naive {
                 _ => continue,
             };
             if let Some(group) = groups.last_mut() {
-                group.rules.push(Rule { allow, line: number, pattern: value });
+                group.rules.push(NaiveRule { allow, line: number, pattern: value });
                 rules_seen = true;
             }
         }
@@ -67,9 +67,9 @@ impl Naive {
 
     /// Section 2.2.2: the matching rule with the most bytes decides; allow on a tie; otherwise the
     /// target is allowed.
-    pub(crate) fn judge(&self, tokens: &[&str], star: bool, target: &[u8]) -> Answer {
+    pub(crate) fn judge(&self, tokens: &[&str], star: bool, target: &[u8]) -> NaiveAnswer {
         if target == b"/robots.txt" {
-            return Answer { allow: true, line: None };
+            return NaiveAnswer { allow: true, line: None };
         }
         let named = tokens.iter().find_map(|token| {
             let some: Vec<&Group> = self.groups.iter().filter(|group| group.names(token)).collect();
@@ -93,7 +93,10 @@ impl Naive {
                 }
             }
         }
-        best.map_or(Answer { allow: true, line: None }, |(_, allow, line)| Answer { allow, line: Some(line) })
+        best.map_or(NaiveAnswer { allow: true, line: None }, |(_, allow, line)| NaiveAnswer {
+            allow,
+            line: Some(line),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `gatewayctl backup`: whole while a gateway writes, and fit to be put back beside the ledger that there is.
 
-use crate::load::{Ledger, send, send_all};
-use crate::place::{Place, ROBOTS, status, stop};
+use crate::load::{SentLedger, send, send_all};
+use crate::place::{ROBOTS, StorePlace, status, stop};
 use crate::support::command::{Ended, ctl};
 use crate::support::folder::rename_over;
 use crate::support::{get, until};
@@ -9,14 +9,14 @@ use robots_gateway::record::StoreReader;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-fn backup(place: &Place, to: &Path, more: &[&str]) -> Ended {
+fn backup(place: &StorePlace, to: &Path, more: &[&str]) -> Ended {
     let state = place.store().parent().expect("a folder").to_str().expect("UTF-8").to_owned();
     ctl([&["backup", to.to_str().expect("UTF-8"), "--state-dir", &state], more].concat())
 }
 
 #[test]
 fn a_copy_that_is_made_while_the_gateway_writes_is_whole() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = place.start();
     let first = send(gateway.address(), 1, 500);
     place.settles_at(&first);
@@ -39,7 +39,7 @@ fn a_copy_that_is_made_while_the_gateway_writes_is_whole() {
     assert!(copies.len() > 1, "{}", copies.len());
     for copy in &copies {
         // Its tables must agree with each other.
-        let counted = Ledger::stored(&StoreReader::open(copy).expect("a store"));
+        let counted = SentLedger::stored(&StoreReader::open(copy).expect("a store"));
         first.is_within(&counted);
         counted.is_within(&sent);
         assert_eq!(std::fs::metadata(copy).expect("the copy").permissions().mode() & 0o007, 0);
@@ -51,7 +51,7 @@ fn a_copy_that_is_made_while_the_gateway_writes_is_whole() {
     let last = place.folder.join("last.sqlite");
     let told = backup(&place, &last, &[]).exits(0);
     assert!(told.stdout.starts_with(&format!("wrote {}: ", last.display())), "{told:#?}");
-    assert!(Ledger::stored(&StoreReader::open(&last).expect("a store")) == sent);
+    assert!(SentLedger::stored(&StoreReader::open(&last).expect("a store")) == sent);
     let nowhere = ctl(["backup", "x.sqlite", "--state-dir", "/nowhere"]).exits(2);
     assert!(
         nowhere.stderr.contains("there is no store") && nowhere.stderr.contains("--state-dir"),
@@ -61,7 +61,7 @@ fn a_copy_that_is_made_while_the_gateway_writes_is_whole() {
 
 #[test]
 fn a_copy_that_is_put_back_beside_the_ledger_makes_no_doubt_and_accuses_nobody_too_early() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let robots = place.folder.join("robots.txt");
     rename_over(&robots, "User-agent: *\nAllow: /\n");
     let settings = "notice = \"1h\"\nsettle = \"0s\"";

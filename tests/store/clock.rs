@@ -1,7 +1,7 @@
 //! A time of day that is wrong: nothing becomes old because of it, and it is told.
 
 use crate::load::send;
-use crate::place::{Place, status, stop};
+use crate::place::{StorePlace, status, stop};
 use crate::support::until;
 
 /// Waits until the gateway has looked for what is old, and gives what it tells of the clock.
@@ -15,7 +15,7 @@ fn doubt(gateway: &crate::support::Daemon) -> Option<String> {
 
 #[test]
 fn a_start_with_a_clock_that_is_months_ahead_or_behind_erases_nothing() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = place.start();
     let sent = send(gateway.address(), 1, 200);
     place.settles_at(&sent);

@@ -1,7 +1,7 @@
 //! A store that cannot be written: proxying goes on, what waits is written later, and what is lost is told.
 
 use crate::load::{send, send_all};
-use crate::place::{Place, fails_with, recovers, status, stop};
+use crate::place::{StorePlace, fails_with, recovers, status, stop};
 use crate::support::agents::GPTBOT;
 use crate::support::{Folder, get, until};
 use robots_gateway::record::LossReason;
@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Holds the store's lock, as a backup or a person with a shell may.
-fn lock(place: &Place) -> Connection {
+fn lock(place: &StorePlace) -> Connection {
     let connection = Connection::open(place.store()).expect("the store");
     connection.busy_timeout(Duration::from_secs(5)).expect("a timeout");
     connection.execute_batch("BEGIN IMMEDIATE").expect("the lock");
@@ -21,7 +21,7 @@ fn lock(place: &Place) -> Connection {
 
 #[test]
 fn a_locked_store_stops_nothing_and_costs_nothing() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = place.start();
     let mut sent = send(gateway.address(), 1, 200);
     let begun = Instant::now();
@@ -44,7 +44,7 @@ fn a_locked_store_stops_nothing_and_costs_nothing() {
 #[ignore = "measures for a minute; run it with --release"]
 fn throughput_is_the_same_with_a_store_that_cannot_be_written() {
     const REQUESTS: u64 = 10_000;
-    let place = Place::alone();
+    let place = StorePlace::alone();
     let gateway = place.start();
     let mut sent = send_all(&[gateway.address(); 2], REQUESTS);
     let (mut free, mut locked) = (Duration::ZERO, Duration::ZERO);
@@ -70,7 +70,7 @@ fn throughput_is_the_same_with_a_store_that_cannot_be_written() {
 
 #[test]
 fn what_a_gateway_counts_while_the_store_is_locked_outlives_its_stop() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let mut gateway = place.start();
     let held = lock(&place);
     let sent = send(gateway.address(), 1, 100);
@@ -93,7 +93,7 @@ fn what_a_gateway_counts_while_the_store_is_locked_outlives_its_stop() {
 /// A kill while the store cannot be written costs no more than one while it can.
 #[test]
 fn what_a_gateway_counts_while_the_store_is_locked_outlives_a_kill() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let mut gateway = place.start();
     let held = lock(&place);
     let sent = send(gateway.address(), 1, 100);
@@ -114,7 +114,7 @@ fn what_a_gateway_counts_while_the_store_is_locked_outlives_a_kill() {
 #[test]
 fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
     let Some(disk) = SmallDisk::new() else { return };
-    let place = Place::new().with_state(disk.state());
+    let place = StorePlace::new().with_state(disk.state());
     let journal = place.folder.join("journal.jsonl");
     let journal = format!("journal = \"{}\"", journal.display());
     let mut gateway = place.start_with(&journal);
@@ -145,7 +145,7 @@ fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
 
 #[test]
 fn what_is_no_database_is_set_aside_and_told() {
-    let place = Place::new();
+    let place = StorePlace::new();
     stop(place.start());
     let garbage = b"no database at all".repeat(100);
     std::fs::write(place.store(), &garbage).expect("the store");
@@ -162,7 +162,7 @@ fn what_is_no_database_is_set_aside_and_told() {
 
 #[test]
 fn the_store_of_a_later_program_is_left_alone_and_the_site_is_served() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = place.start();
     let mut sent = send(gateway.address(), 1, 50);
     stop(gateway);
@@ -179,7 +179,7 @@ fn the_store_of_a_later_program_is_left_alone_and_the_site_is_served() {
 
 #[test]
 fn a_store_that_is_taken_away_is_begun_anew() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = place.start();
     let before = send(gateway.address(), 1, 50);
     place.settles_at(&before);
@@ -246,7 +246,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_stops_nothing_and_the_counts_come_when_there_is_room() {
     let Some(disk) = SmallDisk::new() else { return };
-    let place = Place::new().with_state(disk.state());
+    let place = StorePlace::new().with_state(disk.state());
     let gateway = place.start();
     let mut sent = send(gateway.address(), 1, 100);
     place.settles_at(&sent);
@@ -266,7 +266,7 @@ fn a_full_disk_stops_nothing_and_the_counts_come_when_there_is_room() {
 #[test]
 fn the_lines_that_a_full_disk_did_not_take_are_told_to_the_line() {
     let Some(disk) = SmallDisk::new() else { return };
-    let place = Place::new();
+    let place = StorePlace::new();
     let journal = disk.0.join("journal.jsonl");
     let gateway = place.start_with(&format!("journal = \"{}\"", journal.display()));
     let mut asked = 0;
@@ -296,7 +296,7 @@ fn the_lines_that_a_full_disk_did_not_take_are_told_to_the_line() {
 fn a_gateway_that_starts_on_a_full_disk_serves() {
     let Some(disk) = SmallDisk::new() else { return };
     disk.fill();
-    let place = Place::new().with_state(disk.state());
+    let place = StorePlace::new().with_state(disk.state());
     let gateway = place.start();
     let sent = send(gateway.address(), 1, 100);
     until("status tells why", || status(&gateway)["store"]["error"].as_str().map(drop));
@@ -309,7 +309,7 @@ fn a_gateway_that_starts_on_a_full_disk_serves() {
 #[test]
 fn a_state_folder_that_becomes_read_only_stops_nothing() {
     let Some(disk) = SmallDisk::new() else { return };
-    let place = Place::new().with_state(disk.state());
+    let place = StorePlace::new().with_state(disk.state());
     stop(place.start());
     // A file system with files open for writing cannot be made read-only, so the gateway starts on it.
     let journal = place.folder.join("journal.jsonl");

@@ -1,11 +1,11 @@
 //! Every request is counted, once: under load, across restarts and with two gateways at once.
 
 use crate::load::send_all;
-use crate::place::{Place, status, stop};
+use crate::place::{StorePlace, status, stop};
 use std::time::Instant;
 
 fn counts_exactly(senders: usize, each: u64) {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = place.start();
     let begun = Instant::now();
     let sent = send_all(&vec![gateway.address(); senders], each);
@@ -31,8 +31,8 @@ fn a_million_requests_of_fifty_crawlers_are_counted_exactly() {
 
 #[test]
 fn a_restart_loses_nothing_and_counts_nothing_twice() {
-    let place = Place::new();
-    let mut sent = crate::load::Ledger::default();
+    let place = StorePlace::new();
+    let mut sent = crate::load::SentLedger::default();
     for _ in 0..4 {
         let gateway = place.start();
         sent.add(&send_all(&[gateway.address(); 2], 400));
@@ -44,7 +44,7 @@ fn a_restart_loses_nothing_and_counts_nothing_twice() {
 
 #[test]
 fn two_gateways_of_an_upgrade_share_one_store() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let old = place.start();
     let mut sent = send_all(&[old.address(); 2], 300);
     let new = place.start();

@@ -2,7 +2,7 @@
 //! it knows what is in force and what was before.
 
 use crate::load::send;
-use crate::place::{Place, ROBOTS, status, stop};
+use crate::place::{ROBOTS, StorePlace, status, stop};
 use crate::support::command::{Ended, ctl};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, get, until};
@@ -10,7 +10,7 @@ use crate::support::{Daemon, get, until};
 const OLDER: &str = "User-agent: *\nAllow: /\n";
 
 /// A gateway of which crawlers may hold two versions.
-fn start(place: &Place) -> Daemon {
+fn start(place: &StorePlace) -> Daemon {
     let robots = place.folder.join("robots.txt");
     rename_over(&robots, OLDER);
     let gateway = place.start_with("notice = \"1h\"");
@@ -19,25 +19,25 @@ fn start(place: &Place) -> Daemon {
     gateway
 }
 
-fn remove(place: &Place, end: &str) {
+fn remove(place: &StorePlace, end: &str) {
     let mut path = place.store().into_os_string();
     path.push(end);
     std::fs::remove_file(path).expect("a file of the store");
 }
 
-fn cut(place: &Place, length: u64) {
+fn cut(place: &StorePlace, length: u64) {
     let store = std::fs::File::options().write(true).open(place.store()).expect("the store");
     store.set_len(length).expect("a length");
 }
 
-fn report(place: &Place) -> Ended {
+fn report(place: &StorePlace) -> Ended {
     let state = place.store().parent().expect("a folder").to_str().expect("UTF-8").to_owned();
     ctl(["report", "--state-dir", &state, "--format", "json"])
 }
 
 /// A new store knows the version that may still be held, and the one in force, beside what the origin had before.
 #[track_caller]
-fn knows_both(place: &Place) {
+fn knows_both(place: &StorePlace) {
     let versions = || {
         let reader = robots_gateway::record::StoreReader::open(&place.store()).ok()?;
         let found = reader.versions(None).ok()?;
@@ -57,7 +57,7 @@ fn knows_both(place: &Place) {
 
 #[test]
 fn a_store_that_is_removed_while_it_is_open_is_told_of_and_begun_with_its_versions() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let gateway = start(&place);
     place.settles_at(&send(gateway.address(), 1, 50));
     for end in ["", "-wal", "-shm"] {
@@ -80,7 +80,7 @@ fn a_store_that_is_removed_while_it_is_open_is_told_of_and_begun_with_its_versio
 
 #[test]
 fn a_store_that_was_removed_before_a_start_is_begun_with_its_versions() {
-    let place = Place::new();
+    let place = StorePlace::new();
     stop(start(&place));
     remove(&place, "");
     stop(place.start_with("notice = \"1h\""));
@@ -90,7 +90,7 @@ fn a_store_that_was_removed_before_a_start_is_begun_with_its_versions() {
 #[test]
 fn a_store_that_is_emptied_or_cut_while_it_is_open_is_set_aside_and_no_report_is_unclear() {
     for length in [0, 8_192] {
-        let place = Place::new();
+        let place = StorePlace::new();
         let gateway = start(&place);
         place.settles_at(&send(gateway.address(), 1, 200));
         let store = rusqlite::Connection::open(place.store()).expect("the store");

@@ -1,16 +1,17 @@
 //! A gateway that is killed at any moment: at most the last second is missing, and nothing is counted twice.
 
-use crate::load::{Diary, Dice, Ledger};
-use crate::place::{Place, stop};
+use crate::dice::Dice;
+use crate::load::{Diary, SentLedger};
+use crate::place::{StorePlace, stop};
 use std::time::{Duration, Instant, SystemTime};
 
 const KILLS: u64 = 12;
 
 #[test]
 fn a_kill_costs_a_second_at_most() {
-    let place = Place::alone();
+    let place = StorePlace::alone();
     // What the gateways so far are known to have counted.
-    let (mut known, mut dice) = (Ledger::default(), Dice(7));
+    let (mut known, mut dice) = (SentLedger::default(), Dice(7));
     let mut missing = Vec::new();
     for kill in 0..KILLS {
         let mut gateway = place.start();

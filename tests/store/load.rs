@@ -1,5 +1,6 @@
 //! Senders that keep a ledger of what was answered.
 
+use crate::dice::Dice;
 use crate::support::{Client, get};
 use robots_gateway::enforce::Action;
 use robots_gateway::record::{Filter, StoreReader};
@@ -14,16 +15,16 @@ const TARGETS: u64 = 200;
 
 /// How often a crawler asked for a target, and how often that was refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct AskedCounts {
     requests: u64,
     refused: u64,
 }
 
 /// By crawler and target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger(BTreeMap<(String, String), Asked>);
+pub(crate) struct SentLedger(BTreeMap<(String, String), AskedCounts>);
 
-impl Ledger {
+impl SentLedger {
     pub(crate) fn note(&mut self, crawler: &str, target: &str, refused: bool) {
         let asked = self.0.entry((crawler.to_owned(), target.to_owned())).or_default();
         asked.requests += 1;
@@ -118,20 +119,10 @@ fn target(number: u64) -> String {
     }
 }
 
-/// Repeatable dice (Knuth's linear congruence).
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
-
 /// One sender: sends `count` requests over one connection and writes down every answer.
 #[track_caller]
-pub(crate) fn send(address: SocketAddr, seed: u64, count: u64) -> Ledger {
-    let (mut client, mut dice, mut ledger) = (Client::to(address), Dice(seed), Ledger::default());
+pub(crate) fn send(address: SocketAddr, seed: u64, count: u64) -> SentLedger {
+    let (mut client, mut dice, mut ledger) = (Client::to(address), Dice(seed), SentLedger::default());
     for _ in 0..count {
         let (crawler, target) = (crawler(dice.below(CRAWLERS)), target(dice.below(TARGETS)));
         let response = client.send(&get(&target).by(user_agent(&crawler)));
@@ -143,8 +134,8 @@ pub(crate) fn send(address: SocketAddr, seed: u64, count: u64) -> Ledger {
 
 /// Several senders at once; what they sent together.
 #[track_caller]
-pub(crate) fn send_all(addresses: &[SocketAddr], count: u64) -> Ledger {
-    let mut whole = Ledger::default();
+pub(crate) fn send_all(addresses: &[SocketAddr], count: u64) -> SentLedger {
+    let mut whole = SentLedger::default();
     std::thread::scope(|scope| {
         let senders = addresses.iter().zip(1..);
         let senders: Vec<_> =
@@ -189,17 +180,17 @@ impl Diary {
     }
 
     /// What must have been counted when the gateway died at `death`: what was answered a second before.
-    pub(crate) fn at_least(&self, death: Instant) -> Ledger {
+    pub(crate) fn at_least(&self, death: Instant) -> SentLedger {
         self.ledger(|at, _| at + Duration::from_secs(1) < death)
     }
 
     /// What may have been counted: all that was ever sent.
-    pub(crate) fn at_most(&self) -> Ledger {
+    pub(crate) fn at_most(&self) -> SentLedger {
         self.ledger(|_, _| true)
     }
 
-    fn ledger(&self, admits: impl Fn(Instant, Fate) -> bool) -> Ledger {
-        let mut ledger = Ledger::default();
+    fn ledger(&self, admits: impl Fn(Instant, Fate) -> bool) -> SentLedger {
+        let mut ledger = SentLedger::default();
         for (at, crawler, target, fate) in &*self.0.lock().expect("a diary") {
             match *fate {
                 _ if !admits(*at, *fate) => {}

@@ -13,6 +13,8 @@
 
 mod backup;
 mod clock;
+#[path = "../dice/mod.rs"]
+mod dice;
 mod disks;
 mod exactness;
 mod files;

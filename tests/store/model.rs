@@ -8,14 +8,17 @@
 //!
 //! `make soak` takes 100,000 steps; the suite takes a few thousand.
 
+mod truth;
+
+use crate::dice::Dice;
 use crate::place::stop;
 use crate::support::folder::rename_over;
-use crate::support::{Client, Daemon, Folder, Nginx, Request, Response, get, head};
+use crate::support::{Client, ClientResponse, Daemon, Folder, Nginx, Request, get, head};
 use robots_gateway::record::{LEDGER_FILE, STORE_FILE};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use truth::*;
 
 const NOTICE: Duration = Duration::from_millis(1_500);
 const SETTLE: Duration = Duration::from_millis(50);
@@ -23,171 +26,8 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// As many steps as a run of the suite takes.
 const STEPS: u64 = 3_000;
 
-const HOSTS: [&str; 5] = ["a.example", "b.example", "x.w.example", "y.w.example", "other.example"];
-const PATTERNS: [&str; 4] = ["a.example", "b.example", "*.w.example", "x.w.example"];
-const FILES: usize = 3;
-/// The number of a site that serves no file, which allows everything.
-const NO_FILE: usize = FILES;
-const PAGES: u64 = 3;
-
-/// `SplitMix64`: a seed is enough to see a failing course again.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn index(&mut self, bound: usize) -> usize {
-        usize::try_from(self.below(bound as u64)).expect("small")
-    }
-}
-
-/// Which pages a version disallows, one bit for each.
-type Rules = u64;
-
-/// A stretch of time in which a host was given one version.
-#[derive(Clone, Copy, Debug)]
-struct Served {
-    rules: Rules,
-    /// It was certainly served until here.
-    at_least_until: Instant,
-    /// And certainly not any more after this.
-    at_most_until: Instant,
-}
-
-/// A complete read by a crawler.
-#[derive(Clone, Copy, Debug)]
-struct Read {
-    begun: Instant,
-    done: Instant,
-}
-
-/// What really happened.
-#[derive(Default)]
-struct Truth {
-    served: BTreeMap<&'static str, Vec<Served>>,
-    reads: BTreeMap<(&'static str, usize), Vec<Read>>,
-    /// When something happened last that may make the gateway lenient for a while.
-    shaken: Option<Instant>,
-}
-
-/// What each host is given.
-type Given = BTreeMap<&'static str, Rules>;
-
-impl Truth {
-    /// The hosts are given something else than `old` from between `from` and `to` on.
-    fn change(&mut self, old: &Given, next: &Given, from: Instant, to: Instant) {
-        for (host, rules) in old {
-            if next.get(host) != Some(rules) {
-                let served = Served { rules: *rules, at_least_until: from, at_most_until: to };
-                self.served.entry(host).or_default().push(served);
-            }
-        }
-        for list in self.served.values_mut() {
-            list.retain(|served| served.at_most_until.elapsed() < 2 * NOTICE);
-        }
-    }
-
-    /// Whether a version that the crawler could hold allows the page.
-    fn excuse(
-        &self,
-        host: &'static str,
-        who: usize,
-        page: u64,
-        sent: Instant,
-        done: Instant,
-        certainly: bool,
-    ) -> bool {
-        let reads = self.reads.get(&(host, who)).map_or(&[][..], Vec::as_slice);
-        let mut held =
-            self.served.get(host).into_iter().flatten().filter(|served| served.rules >> page & 1 == 0);
-        held.any(|served| {
-            if certainly {
-                let within = served.at_least_until + NOTICE > done;
-                let has_read = reads
-                    .iter()
-                    .any(|read| read.begun + SETTLE <= done && read.done >= served.at_least_until);
-                within && !has_read
-            } else {
-                let within = served.at_most_until + NOTICE > sent;
-                let has_read =
-                    reads.iter().any(|read| read.done + SETTLE <= sent && read.begun > served.at_most_until);
-                within && !has_read
-            }
-        })
-    }
-}
-
-/// Which file stands at which pattern; patterns without one belong to the default site.
-#[derive(Clone, Debug)]
-struct Layout {
-    files: BTreeMap<&'static str, usize>,
-    default: usize,
-}
-
-impl Layout {
-    fn roll(dice: &mut Dice) -> Self {
-        let mut files = BTreeMap::new();
-        for pattern in PATTERNS {
-            if dice.below(3) > 0 {
-                files.insert(pattern, dice.index(FILES + 1));
-            }
-        }
-        Self { files, default: dice.index(FILES) }
-    }
-
-    fn file(&self, host: &str) -> usize {
-        let wildcard = host.ends_with(".w.example").then_some("*.w.example");
-        let found = self.files.get(host).or_else(|| self.files.get(wildcard?));
-        found.copied().unwrap_or(self.default)
-    }
-
-    /// Patterns of one file are one site; its name changes with the first of them.
-    fn config(&self, origin: &str) -> String {
-        let mut text = format!(
-            "mode = \"enforce\"\nsettle = \"{}ms\"\ntrusted_proxies = [\"127.0.0.1\"]\n\
-             journal_rate = \"off\"\n[verify]\ndns = false\n",
-            SETTLE.as_millis()
-        );
-        for file in 0..=FILES {
-            let hosts: Vec<&str> =
-                self.files.iter().filter(|(_, of)| **of == file).map(|(pattern, _)| *pattern).collect();
-            if !hosts.is_empty() {
-                let robots = if file == NO_FILE {
-                    "robots = { from = \"none\" }\n".to_owned()
-                } else {
-                    format!("robots = \"robots-{file}.txt\"\n")
-                };
-                write!(text, "[[sites]]\nhosts = {hosts:?}\norigin = \"{origin}\"\n{robots}")
-                    .expect("a String");
-            }
-        }
-        let default = self.default;
-        write!(text, "[[sites]]\norigin = \"{origin}\"\nrobots = \"robots-{default}.txt\"\n")
-            .expect("a String");
-        text
-    }
-}
-
-fn robots(rules: Rules, comment: u64) -> String {
-    let mut text = format!("# {comment}\nUser-agent: *\nAllow: /open\n");
-    for page in (0..PAGES).filter(|page| rules >> page & 1 == 1) {
-        writeln!(text, "Disallow: /page{page}").expect("a String");
-    }
-    text
-}
-
 /// A gateway, and the folder of the files that it reads.
-struct Running {
+struct RunningGateway {
     daemon: Daemon,
     client: Client,
     folder: PathBuf,
@@ -196,8 +36,8 @@ struct Running {
 
 /// A copy that a crawler has, and what it asks with whether that is current.
 #[derive(Clone, Debug)]
-struct Kept {
-    rules: Rules,
+struct KeptVersion {
+    rules: PageSet,
     etag: String,
     date: String,
 }
@@ -207,15 +47,15 @@ struct Course {
     dice: Dice,
     folder: Folder,
     origin: Nginx,
-    gateway: Option<Running>,
+    gateway: Option<RunningGateway>,
     /// One that is to be replaced, and goes on with what it had.
-    older: Option<Running>,
+    older: Option<RunningGateway>,
     started: u64,
     layout: Layout,
-    rules: [Rules; FILES],
+    rules: [PageSet; FILES],
     comments: [u64; FILES],
     truth: Truth,
-    kept: BTreeMap<(&'static str, usize), Kept>,
+    kept: BTreeMap<(&'static str, usize), KeptVersion>,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -255,7 +95,7 @@ impl Course {
         HOSTS.into_iter().map(|host| (host, rules(host))).collect()
     }
 
-    fn newest(&mut self) -> &mut Running {
+    fn newest(&mut self) -> &mut RunningGateway {
         self.gateway.as_mut().expect("it runs")
     }
 
@@ -289,14 +129,14 @@ impl Course {
                 .variable("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
         let daemon = builder.start();
-        self.gateway = Some(Running { client: daemon.client(), daemon, folder, given: self.given() });
+        self.gateway = Some(RunningGateway { client: daemon.client(), daemon, folder, given: self.given() });
     }
 
     /// Ends a gateway.
-    fn end(&mut self, gateway: Running) -> Given {
+    fn end(&mut self, gateway: RunningGateway) -> Given {
         let by_force = self.dice.below(2) == 0;
         self.count(if by_force { "kill -9" } else { "clean ends" });
-        let Running { daemon, client, folder, given } = gateway;
+        let RunningGateway { daemon, client, folder, given } = gateway;
         drop(client);
         if by_force {
             drop(daemon);
@@ -316,7 +156,7 @@ impl Course {
         match self.dice.below(6) {
             0 => {
                 // A file changed, and perhaps the layout, while nobody was there.
-                let file = self.dice.index(FILES);
+                let file = index(&mut self.dice, FILES);
                 self.write(file);
                 self.layout = Layout::roll(&mut self.dice);
             }
@@ -351,7 +191,7 @@ impl Course {
     fn begin_hand_over(&mut self) {
         self.count("hand-overs");
         self.older = self.gateway.take();
-        let file = self.dice.index(FILES);
+        let file = index(&mut self.dice, FILES);
         self.write(file);
         self.layout = Layout::roll(&mut self.dice);
         self.start();
@@ -367,7 +207,7 @@ impl Course {
     /// Has a file say something else.
     fn write(&mut self, file: usize) {
         self.rules[file] = self.dice.below(1 << PAGES);
-        self.comments[file] = self.dice.next();
+        self.comments[file] = self.dice.below(u64::MAX);
     }
 
     /// Changes one file, or the configuration, and waits until that is in force.
@@ -376,7 +216,7 @@ impl Course {
         let folder = self.newest().folder.clone();
         if self.dice.below(3) > 0 {
             self.count("files changed");
-            let file = self.dice.index(FILES);
+            let file = index(&mut self.dice, FILES);
             self.write(file);
             let text = robots(self.rules[file], self.comments[file]);
             rename_over(&folder.join(format!("robots-{file}.txt")), text);
@@ -401,7 +241,7 @@ impl Course {
         rename_over(&self.folder.join("clock"), format!("{sign}{hours}h"));
     }
 
-    fn ask(&mut self, by_older: bool, host: &str, who: usize, request: Request) -> Response {
+    fn ask(&mut self, by_older: bool, host: &str, who: usize, request: Request) -> ClientResponse {
         let agent = format!("Modelbot{}/1.0 (+https://bot.example/)", who % 2);
         let address = format!("198.51.{}.7", 100 + who);
         let request = request.for_host(host).by(agent).with("X-Forwarded-For", address);
@@ -410,7 +250,7 @@ impl Course {
     }
 
     /// Reads robots.txt, or asks whether the copy is current.
-    fn read(&mut self, by_older: bool, host: &'static str, who: usize, rules: Rules, case: &str) {
+    fn read(&mut self, by_older: bool, host: &'static str, who: usize, rules: PageSet, case: &str) {
         let (key, begun) = ((host, who), Instant::now());
         let kept = self.kept.get(&key).cloned();
         let (request, how) = match (self.dice.below(6), &kept) {
@@ -446,16 +286,16 @@ impl Course {
         if is_read {
             let reads = self.truth.reads.entry(key).or_default();
             reads.retain(|read| read.done.elapsed() < 2 * NOTICE);
-            reads.push(Read { begun, done: Instant::now() });
+            reads.push(ModelRead { begun, done: Instant::now() });
         }
         if is_read && answer.status == 200 {
             let field = |name| answer.header(name).expect("a validator").to_owned();
-            self.kept.insert(key, Kept { rules, etag: field("ETag"), date: field("Last-Modified") });
+            self.kept.insert(key, KeptVersion { rules, etag: field("ETag"), date: field("Last-Modified") });
         }
     }
 
     fn request(&mut self, seed: u64, step: u64) {
-        let (host, who) = (HOSTS[self.dice.index(HOSTS.len())], self.dice.index(4));
+        let (host, who) = (HOSTS[index(&mut self.dice, HOSTS.len())], index(&mut self.dice, 4));
         let by_older = self.older.is_some() && self.dice.below(2) == 0;
         let case =
             format!("seed {seed}, step {step}: {host} by {who}{}", if by_older { ", older" } else { "" });

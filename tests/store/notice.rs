@@ -1,7 +1,7 @@
 //! Fair notice across restarts (RFC 9309 §2.4): versions and reads outlive the process.
 
 use crate::load::user_agent;
-use crate::place::{Place, stop};
+use crate::place::{StorePlace, stop};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, get, until, version_of};
 use robots_gateway::decide::Notice;
@@ -15,13 +15,13 @@ fn ask(gateway: &Daemon, crawler: &str, target: &str) -> u16 {
     gateway.send(&get(target).by(user_agent(crawler))).status
 }
 
-fn replace(place: &Place, gateway: &Daemon, robots: &str) {
+fn replace(place: &StorePlace, gateway: &Daemon, robots: &str) {
     rename_over(&place.folder.join("robots.txt"), robots);
     until("the new file is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
 }
 
 /// How often what was told of a crawler: stale, violation after its own read, violation after the notice.
-fn story(place: &Place, crawler: &str) -> [u64; 3] {
+fn story(place: &StorePlace, crawler: &str) -> [u64; 3] {
     let reader = place.reader();
     let Some(window) = reader.span().expect("a readable store") else { return [0; 3] };
     let filter = Filter { crawler: Some(crawler.to_owned()), ..Filter::default() };
@@ -41,7 +41,7 @@ fn story(place: &Place, crawler: &str) -> [u64; 3] {
 
 #[test]
 fn the_story_of_a_new_rule_is_told_across_restarts() {
-    let place = Place::new();
+    let place = StorePlace::new();
     std::fs::write(place.folder.join("robots.txt"), OPEN).expect("a robots.txt");
     let settings = "notice = \"8s\"\nsettle = \"50ms\"";
     let gateway = place.start_with(settings);
@@ -78,7 +78,7 @@ fn the_story_of_a_new_rule_is_told_across_restarts() {
 
 #[test]
 fn a_file_that_changed_while_the_gateway_was_down_comes_into_force_at_its_start() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let robots = place.folder.join("robots.txt");
     std::fs::write(&robots, OPEN).expect("a robots.txt");
     stop(place.start_with("notice = \"1h\""));
@@ -100,7 +100,7 @@ fn a_file_that_changed_while_the_gateway_was_down_comes_into_force_at_its_start(
 
 #[test]
 fn the_notice_of_the_first_version_is_not_begun_anew_by_a_restart() {
-    let place = Place::new();
+    let place = StorePlace::new();
     std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
     let gateway = place.start_with("notice = \"2s\"");
     assert_eq!(ask(&gateway, "Firstbot", "/new"), 200, "nobody knows what it may have read before");
@@ -115,7 +115,7 @@ fn the_notice_of_the_first_version_is_not_begun_anew_by_a_restart() {
 
 #[test]
 fn reads_are_kept_by_crawler_version_and_network() {
-    let place = Place::new();
+    let place = StorePlace::new();
     let settings = "trusted_proxies = [\"127.0.0.1\"]\naddresses = \"truncated\"";
     let gateway = place.start_with(settings);
     for (address, times) in [("198.51.100.7", 2), ("198.51.100.9", 1), ("203.0.113.5", 1)] {
@@ -136,7 +136,7 @@ fn reads_are_kept_by_crawler_version_and_network() {
 }
 
 /// A gateway whose first version binds everyone already.
-fn bound(place: &Place) -> Daemon {
+fn bound(place: &StorePlace) -> Daemon {
     std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
     let gateway = place.start_with("notice = \"2s\"");
     until("the notice lapses", || (ask(&gateway, "Doubtbot", "/new") == 403).then_some(()));
@@ -146,7 +146,7 @@ fn bound(place: &Place) -> Daemon {
 #[test]
 fn a_store_that_is_lost_beside_a_whole_ledger_is_no_first_start() {
     for loss in ["broken", "removed"] {
-        let place = Place::new();
+        let place = StorePlace::new();
         stop(bound(&place));
         match loss {
             "broken" => std::fs::write(place.store(), "no database").expect("a broken store"),
@@ -161,7 +161,7 @@ fn a_store_that_is_lost_beside_a_whole_ledger_is_no_first_start() {
 #[test]
 fn where_the_ledger_is_lost_everybody_has_the_benefit_of_the_doubt() {
     for loss in ["broken", "removed", "shortened"] {
-        let place = Place::new();
+        let place = StorePlace::new();
         stop(bound(&place));
         let ledger = place.store().with_file_name(LEDGER_FILE);
         let bytes = std::fs::read(&ledger).expect("a ledger");
@@ -183,7 +183,7 @@ fn where_the_ledger_is_lost_everybody_has_the_benefit_of_the_doubt() {
 
 #[test]
 fn a_state_folder_that_cannot_be_written_accuses_nobody_and_refuses_reloads() {
-    let place = Place::new();
+    let place = StorePlace::new();
     std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
     // A folder stands where the ledger should be: root may write everywhere else.
     let ledger = place.store().with_file_name(LEDGER_FILE);

@@ -1,6 +1,6 @@
 //! A place that outlives its gateways: robots.txt, state folder and origin.
 
-use crate::load::Ledger;
+use crate::load::SentLedger;
 use crate::support::{Builder, Daemon, Folder, Nginx, configured, until};
 use robots_gateway::record::{Filter, LossReason, STORE_FILE, StoreReader, Window};
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(crate) const ROBOTS: &str =
     "User-agent: *\nDisallow: /private/\nDisallow: /secret\nAllow: /private/open\n";
 
 /// What gateways of one test share.
-pub(crate) struct Place {
+pub(crate) struct StorePlace {
     pub(crate) folder: Folder,
     origin: Nginx,
     state: PathBuf,
@@ -28,7 +28,7 @@ enum Machine {
     Alone(RwLockWriteGuard<'static, ()>),
 }
 
-impl Place {
+impl StorePlace {
     pub(crate) fn new() -> Self {
         Self::on(Machine::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -107,15 +107,15 @@ impl Place {
 
     /// What the store tells, as a ledger. Its tables must agree with each other.
     #[track_caller]
-    pub(crate) fn counted(&self) -> Ledger {
-        let Ok(reader) = StoreReader::open(&self.store()) else { return Ledger::default() };
-        Ledger::stored(&reader)
+    pub(crate) fn counted(&self) -> SentLedger {
+        let Ok(reader) = StoreReader::open(&self.store()) else { return SentLedger::default() };
+        SentLedger::stored(&reader)
     }
 
     /// Waits until the store tells what the sender knows, and shows the difference when it never does.
     #[track_caller]
-    pub(crate) fn settles_at(&self, sent: &Ledger) {
-        let mut last = Ledger::default();
+    pub(crate) fn settles_at(&self, sent: &SentLedger) {
+        let mut last = SentLedger::default();
         let settled = crate::support::wait::within(crate::support::wait::PATIENCE, || {
             last = self.counted();
             (last == *sent).then_some(())

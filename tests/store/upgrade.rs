@@ -2,7 +2,7 @@
 
 use crate::disks::SmallDisk;
 use crate::load::send;
-use crate::place::{Place, status, stop};
+use crate::place::{StorePlace, status, stop};
 use crate::support::{get, until};
 use robots_gateway::record::{EventKind, Filter, Window};
 use rusqlite::Connection;
@@ -27,7 +27,7 @@ const REQUESTS: [(&str, EventKind, u64); 8] = [
 /// The counts are of a fixed day; no test is to depend on how long ago that is.
 const FOR_EVER: &str = "retention = \"36500d\"";
 
-fn old_store(place: &Place) {
+fn old_store(place: &StorePlace) {
     let path = place.store();
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a state folder");
     Connection::open(path).expect("a store").execute_batch(OLD).expect("the store of 0.1");
@@ -39,7 +39,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-fn requests(place: &Place) -> u64 {
+fn requests(place: &StorePlace) -> u64 {
     let reader = place.reader();
     let window = reader.span().expect("readable").expect("not empty");
     let totals = reader.totals(&window, &Filter::default()).expect("readable");
@@ -56,7 +56,7 @@ fn form(store: &Connection) -> (i64, Vec<String>) {
 
 #[test]
 fn a_store_of_0_1_is_taken_up_whole_and_a_copy_for_the_way_back_is_kept() {
-    let place = Place::new();
+    let place = StorePlace::new();
     old_store(&place);
     let gateway = place.start_with(FOR_EVER);
     let reader = place.reader();
@@ -103,7 +103,7 @@ fn a_store_of_0_1_is_taken_up_whole_and_a_copy_for_the_way_back_is_kept() {
 
 #[test]
 fn the_copy_of_a_second_upgrade_leaves_that_of_the_first_alone() {
-    let place = Place::new();
+    let place = StorePlace::new();
     old_store(&place);
     let kept = beside(&place.store(), ".schema-1");
     std::fs::write(&kept, "of the first upgrade").expect("a file");
@@ -117,7 +117,7 @@ fn the_copy_of_a_second_upgrade_leaves_that_of_the_first_alone() {
 #[test]
 fn without_room_for_a_copy_the_store_is_taken_up_all_the_same() {
     let Some(disk) = SmallDisk::new() else { return };
-    let place = Place::new().with_state(disk.state());
+    let place = StorePlace::new().with_state(disk.state());
     old_store(&place);
     // Of a mebibyte the store takes a tenth; a copy and as much again do not fit into what is left.
     disk.take(800 << 10);
@@ -134,7 +134,7 @@ fn without_room_for_a_copy_the_store_is_taken_up_all_the_same() {
 #[test]
 fn what_0_1_served_still_binds_and_what_replaces_it_does_not_yet() {
     for (path, expected) in [(None, 403), (Some("/something/new/"), 200)] {
-        let place = Place::new();
+        let place = StorePlace::new();
         old_store(&place);
         let store = Connection::open(place.store()).expect("a store");
         let sql = "SELECT bytes FROM version JOIN robots ON robots.sha256 = version.sha256

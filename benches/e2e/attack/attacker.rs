@@ -3,7 +3,7 @@
 use super::kinds::{ATTACKS, Attack};
 use crate::certificate::Certificate;
 use crate::peers::Addresses;
-use crate::process::{Place, command};
+use crate::process::{Processor, command};
 use robots_gateway::process::raise_open_files;
 use socket2::{Domain, Socket, Type};
 use std::error::Error;
@@ -45,7 +45,7 @@ impl Attackers {
         addresses: Addresses,
         certificate: &Certificate,
     ) -> Result<Self, Box<dyn Error>> {
-        let mut process = command(std::env::current_exe()?, Place::Load);
+        let mut process = command(std::env::current_exe()?, Processor::Load);
         let Addresses { plain, tls } = addresses;
         process.args(["--besiege", attack.name, &plain.to_string(), &tls.to_string()]);
         process.arg(&certificate.chain).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -18,8 +18,8 @@ pub(crate) use visitor::visit;
 
 use crate::certificate::Certificate;
 use crate::figures::{mebibytes, median};
-use crate::origin::Origin;
-use crate::peers::{Addresses, Gateway, Where};
+use crate::origin::BenchOrigin;
+use crate::peers::{Addresses, GatewayPeer, Where};
 use crate::process::Running;
 use attacker::{Attackers, Toll};
 use kinds::{ATTACKS, Attack};
@@ -68,7 +68,7 @@ pub(crate) fn measure(
         let names = ATTACKS.map(|attack| attack.name).join(", ");
         return Err(format!("no attack has `{only}` in its name; there are {names}").into());
     }
-    let origin = Origin::start(folder)?;
+    let origin = BenchOrigin::start(folder)?;
     let certificate = Certificate::make(folder)?;
     println!(
         "{:<18} {:>9} {:>9} {:>9} {:>6} {:>8} {:>9} {:>9} {:>7}  median of {rounds}, {seconds} s each",
@@ -98,13 +98,13 @@ pub(crate) fn measure(
 fn attack_once(
     attack: &Attack,
     seconds: u32,
-    origin: &Origin,
+    origin: &BenchOrigin,
     certificate: &Certificate,
     folder: &Path,
 ) -> Result<Run, Box<dyn Error>> {
     let addresses = Addresses::free()?;
     let place = Where { origin: origin.address(), addresses, folder };
-    let gateway: Running = Gateway::default().start(place)?;
+    let gateway: Running = GatewayPeer::default().start(place)?;
     // Caches fill, connections to the origin open.
     Visit::of(addresses.plain, 1)?;
     let quiet = Visit::of(addresses.plain, seconds)?;

@@ -4,7 +4,7 @@
 //! A request's time runs from when it was due, so that a stall of the gateway counts for every request it delays.
 
 use crate::origin::MARK;
-use crate::process::{Place, command};
+use crate::process::{Processor, command};
 use crate::scenario::BROWSER;
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
@@ -28,7 +28,7 @@ pub(super) struct Visit {
 impl Visit {
     /// Visits `address` for so many seconds, in a process of its own where loads have their place.
     pub(super) fn of(address: SocketAddr, seconds: u32) -> Result<Self, Box<dyn Error>> {
-        let mut visitor = command(std::env::current_exe()?, Place::Load);
+        let mut visitor = command(std::env::current_exe()?, Processor::Load);
         visitor.args(["--visit", &address.to_string(), &seconds.to_string()]);
         let output = visitor.output()?;
         let said = String::from_utf8_lossy(&output.stdout);

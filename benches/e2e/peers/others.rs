@@ -4,7 +4,7 @@
 use super::{Addresses, Kind, Where};
 use crate::certificate::Certificate;
 use crate::lists::{FOUR, expression, many};
-use crate::process::{Place, Running, command};
+use crate::process::{Processor, Running, command};
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub(super) fn nginx(kind: Kind, place: Where<'_>) -> Result<Running, Box<dyn Err
     }
     let config = folder.join("nginx.conf");
     std::fs::write(&config, nginx_text(place, &map))?;
-    let mut nginx = command("nginx", Place::Server);
+    let mut nginx = command("nginx", Processor::Server);
     nginx.arg("-p").arg(folder).arg("-c").arg(&config).args(["-e", "stderr"]);
     Running::start(nginx, place.addresses.plain, &folder.join("log"))
 }
@@ -102,7 +102,7 @@ backend origin
 "
     );
     std::fs::write(&config, text)?;
-    let mut haproxy = command("haproxy", Place::Server);
+    let mut haproxy = command("haproxy", Processor::Server);
     haproxy.arg("-db").arg("-f").arg(&config);
     Running::start(haproxy, plain, &folder.join("log"))
 }
@@ -136,7 +136,7 @@ https://:{tls_port} {{
 "#
     );
     std::fs::write(&config, text)?;
-    let mut caddy = command("caddy", Place::Server);
+    let mut caddy = command("caddy", Processor::Server);
     caddy.args(["run", "--adapter", "caddyfile", "--config"]).arg(&config);
     caddy
         .env("GOMAXPROCS", "1")

@@ -2,7 +2,7 @@
 
 use super::{Addresses, Where};
 use crate::certificate::Certificate;
-use crate::process::{Place, Running, command};
+use crate::process::{Processor, Running, command};
 use crate::scenario::REFUSED_CRAWLER;
 use std::error::Error;
 use std::net::SocketAddr;
@@ -18,17 +18,17 @@ const KEYS: &str =
 
 /// How a gateway is started.
 #[derive(Debug)]
-pub(crate) struct Gateway {
+pub(crate) struct GatewayPeer {
     pub(crate) mode: &'static str,
     pub(crate) robots: PathBuf,
     pub(crate) notice: &'static str,
     /// Whether every refusal has its line in the journal.
     pub(crate) has_every_line: bool,
     pub(crate) threads: usize,
-    pub(crate) place: Place,
+    pub(crate) place: Processor,
 }
 
-impl Default for Gateway {
+impl Default for GatewayPeer {
     fn default() -> Self {
         Self {
             mode: "enforce",
@@ -36,12 +36,12 @@ impl Default for Gateway {
             notice: "0s",
             has_every_line: false,
             threads: 1,
-            place: Place::Server,
+            place: Processor::Server,
         }
     }
 }
 
-impl Gateway {
+impl GatewayPeer {
     pub(crate) fn start(&self, place: Where<'_>) -> Result<Running, Box<dyn Error>> {
         let Where { origin, addresses, folder } = place;
         let mut gateway = command(env!("CARGO_BIN_EXE_robots-gateway"), self.place);
@@ -112,7 +112,7 @@ pub(super) fn minimal(place: Where<'_>) -> Result<Running, Box<dyn Error>> {
         return Err(format!("{path} is missing: cargo build --release --locked --example minimal").into());
     }
     let certificate = Certificate::of(place.folder);
-    let mut proxy = command(minimal, Place::Server);
+    let mut proxy = command(minimal, Processor::Server);
     proxy.arg(REFUSED_CRAWLER).args(addresses(place)).args([certificate.chain, certificate.key]);
     Running::start(proxy, place.addresses.plain, &place.folder.join("log"))
 }

@@ -89,7 +89,7 @@ fn check_defaults(
         Ok(_) => {}
         Err(error) => reader.refuse_with_hint(
             name.span(),
-            format!("`{written}` needs `signs`, since its name is no sign: {error}"),
+            format!("`{written}` needs `signs`, since its name cannot be one: {error}"),
             Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
         ),
     }
@@ -249,7 +249,7 @@ fn tokens(
         if !token_is_legal(token) {
             reader.refuse(
                 written.span(),
-                format!("`{token}` is no product token: only letters, digits, `-`, `_`, `.`, `!` and single spaces"),
+                format!("invalid product token `{token}`: expected letters, digits, `-`, `_`, `.`, `!` and single spaces"),
             );
         } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
             reader.refuse(written.span(), format!("token `{token}` is written twice"));
@@ -281,7 +281,7 @@ fn verify(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Verif
         } else {
             reader.refuse(
                 suffix.span(),
-                format!("`{}` is no host suffix: write it as `.example.com`", suffix.get_ref()),
+                format!("invalid host suffix `{}`: expected one such as `.example.com`", suffix.get_ref()),
             );
         }
     }
@@ -339,7 +339,8 @@ fn checked_url(reader: &mut CatalogueReader<'_>, text: Spanned<String>, key: &st
     if plain && host.is_some_and(|host| is_suffix(&format!(".{host}"))) {
         return Some(boxed(text));
     }
-    reader.refuse(text.span(), format!("`{key}` is `{}`, which is no http or https address", text.get_ref()));
+    reader
+        .refuse(text.span(), format!("invalid `{key}` `{}`: expected an http or https URL", text.get_ref()));
     None
 }
 
@@ -412,7 +413,7 @@ mod tests {
             ("docs = \"https://localhost/x\"", "no http or https address"),
             ("checked = \"2026-13-01\"", "not a date"),
             ("checked = \"26-1-1\"", "not a date"),
-            ("tokens = [\"a/b\"]", "no product token"),
+            ("tokens = [\"a/b\"]", "invalid product token"),
             ("tokens = [\"Foo\", \"foo\"]", "written twice"),
             ("signs = [\"a*b\"]", "only open or close"),
             ("verify = { rdns = [\"example.org\"] }", "write it as `.example.com`"),

@@ -3,7 +3,7 @@
 //! `[host] address ident user [time] "request" status size "referer" "user agent" …`. Fields behind those are
 //! left alone. Both servers write a quote within a field as `\"` or `\x22`, so that a field ends where it ends.
 
-use super::{LogEntry, LoggedUserAgent, Request, time};
+use super::{LogEntry, LoggedRequest, LoggedUserAgent, time};
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
         Some((_, rest)) => quoted(rest.trim_ascii_start())
             .map_or(LoggedUserAgent::Unlogged, |(agent, _)| LoggedUserAgent::of(agent)),
     };
-    let request = Request::parse(request);
+    let request = LoggedRequest::parse(request);
     Some(LogEntry { host, address, at, request, status: status?, size, is_encoded: None, agent })
 }
 

@@ -3,7 +3,7 @@
 //! nginx writes what its `log_format` says, under names of its operator's choosing: those of its variables,
 //! and a few that are common, are known here. Caddy has names of its own.
 
-use super::{LogEntry, LoggedUserAgent, Request, time};
+use super::{LogEntry, LoggedRequest, LoggedUserAgent, time};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -143,7 +143,7 @@ fn entry(line: JsonLogLine<'_>) -> Option<LogEntry<'_>> {
     };
     let (mut host, mut address, mut agent) = (line.host, line.address, line.agent);
     let request = match line.request {
-        Some(JsonValue::Text(line)) => Request::parse(bytes(line)),
+        Some(JsonValue::Text(line)) => LoggedRequest::parse(bytes(line)),
         Some(JsonValue::Parts(parts)) => {
             agent = agent.or_else(|| Some(Cow::Owned(parts.agent())));
             host = host.or(parts.host);
@@ -180,10 +180,10 @@ impl CaddyRequest<'_> {
     }
 }
 
-fn parsed<'a>(method: Text<'a>, target: Text<'a>) -> Option<Request<'a>> {
+fn parsed<'a>(method: Text<'a>, target: Text<'a>) -> Option<LoggedRequest<'a>> {
     let (method, target) = (method?, target?);
     (!method.is_empty() && !target.is_empty() && !target.contains(' '))
-        .then(|| Request { method: bytes(method), target: bytes(target) })
+        .then(|| LoggedRequest { method: bytes(method), target: bytes(target) })
 }
 
 fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
@@ -201,7 +201,7 @@ fn owned(entry: LogEntry<'_>) -> LogEntry<'static> {
         at: entry.at,
         request: entry
             .request
-            .map(|request| Request { method: bytes(request.method), target: bytes(request.target) }),
+            .map(|request| LoggedRequest { method: bytes(request.method), target: bytes(request.target) }),
         status: entry.status,
         size: entry.size,
         is_encoded: entry.is_encoded,

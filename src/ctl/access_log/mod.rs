@@ -28,7 +28,7 @@ pub(super) struct LogEntry<'a> {
     /// When, in microseconds since 1970.
     pub(super) at: i64,
     /// The request line in its parts; `None` for what was no HTTP.
-    pub(super) request: Option<Request<'a>>,
+    pub(super) request: Option<LoggedRequest<'a>>,
     /// The status it was answered with.
     pub(super) status: Option<u16>,
     /// How many bytes the body of the answer had; `None` where the log does not say.
@@ -41,7 +41,7 @@ pub(super) struct LogEntry<'a> {
 
 /// Method and target as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request<'a> {
+pub(super) struct LoggedRequest<'a> {
     pub(super) method: Cow<'a, [u8]>,
     pub(super) target: Cow<'a, [u8]>,
 }
@@ -59,7 +59,11 @@ pub(super) enum LoggedUserAgent<'a> {
 
 impl<'a> LogEntry<'a> {
     /// The request as the stages behind see it; `None` where its target is no path.
-    pub(super) fn facts<'e>(&'e self, request: &'e Request<'a>, method: &'e str) -> Option<RequestFacts<'e>> {
+    pub(super) fn facts<'e>(
+        &'e self,
+        request: &'e LoggedRequest<'a>,
+        method: &'e str,
+    ) -> Option<RequestFacts<'e>> {
         Some(RequestFacts {
             scheme: Scheme::Http,
             method,
@@ -86,7 +90,7 @@ impl<'a> LoggedUserAgent<'a> {
     }
 }
 
-impl<'a> Request<'a> {
+impl<'a> LoggedRequest<'a> {
     /// Reads a request line (RFC 9112 §3). `None` for what is none, such as a TLS greeting at a plain port.
     fn parse(line: Cow<'a, [u8]>) -> Option<Self> {
         match line {

@@ -6,7 +6,7 @@
 use super::part::{ChunkResult, ForwardReason, JudgedKind, JudgedLine, LineKind, NewDecision, NewSubject};
 use super::published::{LoggedAnswer, ReplayFiles};
 use super::sites::Sites;
-use crate::ctl::access_log::{Chunk, LogEntry, Request, parse};
+use crate::ctl::access_log::{Chunk, LogEntry, LoggedRequest, parse};
 use crate::decide::{Notice, NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, Variants};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
@@ -144,7 +144,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Notes what robots.txt was answered with, whoever asked. Another spelling of the path may have had another answer.
-    fn answer(&self, entry: &LogEntry<'_>, request: &Request<'_>, site: usize, part: &mut ChunkResult) {
+    fn answer(&self, entry: &LogEntry<'_>, request: &LoggedRequest<'_>, site: usize, part: &mut ChunkResult) {
         if *request.target != *b"/robots.txt" || *request.method != *b"GET" || entry.status != Some(200) {
             return;
         }
@@ -209,7 +209,7 @@ impl<'a> Judge<'a> {
     fn request(
         &mut self,
         entry: &LogEntry<'_>,
-        request: &Request<'_>,
+        request: &LoggedRequest<'_>,
         (site, host_number): (usize, u32),
         sender: ReplaySender,
         part: &mut ChunkResult,

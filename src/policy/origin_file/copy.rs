@@ -182,12 +182,12 @@ mod tests {
     const GOOD: &str = "User-agent: *\nDisallow: /a\n";
     const OTHER: &str = "User-agent: *\nDisallow: /b\n";
 
-    struct Scene {
+    struct CopyScene {
         copy: OriginCopy,
         now: NoticeTime,
     }
 
-    impl Scene {
+    impl CopyScene {
         fn new() -> Self {
             Self { copy: OriginCopy::default(), now: NoticeTime(Duration::from_secs(1_000_000)) }
         }
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_fit_is_taken_and_what_is_not_leaves_what_is_known() {
-        let mut scene = Scene::new();
+        let mut scene = CopyScene::new();
         for unfit in ["", "<html></html>", "User-agent: *\0"] {
             assert!(!scene.file(unfit));
             assert_eq!(scene.has(), None);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn without_a_copy_no_file_is_no_file_at_once() {
-        let mut scene = Scene::new();
+        let mut scene = CopyScene::new();
         assert!(scene.hears(OriginAnswer::None(404)));
         assert_eq!((scene.has(), scene.copy.error()), (Some("none"), None));
         assert!(!scene.fails());
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_good_copy_goes_after_an_hour_of_no_file() {
-        let mut scene = Scene::new();
+        let mut scene = CopyScene::new();
         scene.file(GOOD);
         for _ in 0..60 {
             assert!(!scene.hears(OriginAnswer::None(404)));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_good_copy_outlives_thirty_days_of_silence_and_no_more() {
-        let mut scene = Scene::new();
+        let mut scene = CopyScene::new();
         assert!(!scene.fails());
         assert_eq!(scene.has(), None, "nothing was ever known");
         scene.file(GOOD);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn back_ends_that_differ_are_told_from_a_change() {
-        let mut scene = Scene::new();
+        let mut scene = CopyScene::new();
         scene.file(GOOD);
         scene.later(600).file(OTHER);
         scene.later(600).file(GOOD);
@@ -298,7 +298,7 @@ mod tests {
         assert!(scene.copy.is_flapping(), "comments are no change");
         scene.later(86_400).file(OTHER);
         assert!(!scene.copy.is_flapping());
-        let mut scene = Scene::new();
+        let mut scene = CopyScene::new();
         for version in 0..9 {
             scene.later(600).file(&format!("User-agent: *\nDisallow: /{version}\n"));
         }

@@ -189,7 +189,7 @@ mod tests {
         std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
         let LoadedRanges::Bad(kept, error) = RangeList::load(&path, Some(&good)) else { panic!("not bad") };
         assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
-        assert!(error.to_string().contains("list.txt:2:1: `oops` is no address range"), "{error}");
+        assert!(error.to_string().contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(RangeList::load(&path, Some(&good)), LoadedRanges::Absent));
     }

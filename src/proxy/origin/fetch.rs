@@ -334,7 +334,7 @@ fn request(policy: &Policy, step: &FetchStep, validators: Option<&CopyValidators
 /// The head behind interim answers (RFC 9110 §15.2), and what follows it.
 fn head(mut read: &[u8]) -> Result<Option<(AnswerHead<'_>, &[u8])>, &'static str> {
     loop {
-        let head = AnswerHead::read(read).map_err(|_| "answers with what is no HTTP")?;
+        let head = AnswerHead::read(read).map_err(|_| "answers with something that is not HTTP")?;
         let Some(head) = head else {
             return if read.len() > MOST_HEAD { Err("answers with a head without end") } else { Ok(None) };
         };

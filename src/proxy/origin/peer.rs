@@ -61,7 +61,7 @@ pub(in crate::proxy) fn reached(
 
 fn socket(path: &Path) -> Result<HttpPeer> {
     let Some(path) = path.to_str() else {
-        return Error::e_explain(ErrorType::HTTPStatus(503), "the path of the socket is no text");
+        return Error::e_explain(ErrorType::HTTPStatus(503), "the path of the socket is not UTF-8");
     };
     HttpPeer::new_uds(path, false, "localhost".to_owned())
 }

@@ -1,6 +1,6 @@
 //! The answer of an origin on its way to the client: its head written anew, its body framed anew.
 
-use super::{Answer, Framing, LARGE_PIECE, MOST_INTERIM, PIECE, Relay, RelayError, Request};
+use super::{Answer, LARGE_PIECE, MOST_INTERIM, PIECE, Relay, RelayError, RelayRequest, SentFraming};
 use crate::gateway::date;
 use crate::http::head::AnswerHead;
 use crate::http::{Body, BodyReader, HttpVersion, ResponseWriter, push_chunk};
@@ -119,7 +119,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
         // HTTP/1.0 knows no transfer codings: such a body ends with the connection (RFC 9112 §6.1). HTTP/2 needs none.
         let can_chunk = self.request.version == HttpVersion::Http11;
         let has_length = !matches!(body, Body::Chunked | Body::UntilClose);
-        self.framing = if has_length || !can_chunk { Framing::AsItIs } else { Framing::Chunks };
+        self.framing = if has_length || !can_chunk { SentFraming::AsItIs } else { SentFraming::Chunks };
         self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
         self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose;
         let reader = BodyReader::new(body);
@@ -144,15 +144,15 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let out = &mut self.out;
         let (mut data_length, left) = (0, self.request.most.saturating_sub(self.progress.sent));
         // A piece that goes on as it is does so where it lies.
-        let is_one_piece = self.framing == Framing::AsItIs && out.is_empty() && *start == 0;
+        let is_one_piece = self.framing == SentFraming::AsItIs && out.is_empty() && *start == 0;
         let read = reader.read(bytes, |data| {
             let data = data.get(..left.saturating_sub(data_length)).unwrap_or(data);
             data_length += data.len();
             match self.framing {
-                Framing::AsItIs if is_one_piece && data.len() == bytes.len() => {}
-                Framing::AsItIs => out.extend_from_slice(data),
-                Framing::Chunks if data.is_empty() => {}
-                Framing::Chunks => push_chunk(out, data),
+                SentFraming::AsItIs if is_one_piece && data.len() == bytes.len() => {}
+                SentFraming::AsItIs => out.extend_from_slice(data),
+                SentFraming::Chunks if data.is_empty() => {}
+                SentFraming::Chunks => push_chunk(out, data),
             }
         });
         let count = read.map_err(|_| RelayError::Origin(OriginFault::Malformed))?;
@@ -174,7 +174,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
 
     /// The answer's body is whole.
     fn finish(&mut self) {
-        if self.framing == Framing::Chunks {
+        if self.framing == SentFraming::Chunks {
             self.out.extend_from_slice(b"0\r\n\r\n");
         }
         self.answer = Answer::Over;
@@ -220,8 +220,8 @@ fn write_switch(out: &mut Vec<u8>, head: &AnswerHead<'_>, protocol: &[u8]) {
 fn write_head(
     out: &mut Vec<u8>,
     head: &AnswerHead<'_>,
-    request: &Request<'_>,
-    framing: Framing,
+    request: &RelayRequest<'_>,
+    framing: SentFraming,
     keeps_alive: bool,
 ) {
     out.reserve(head.length + 256);
@@ -231,9 +231,9 @@ fn write_head(
 }
 
 /// The fields of an answer as HTTP/2 has them, which frames bodies itself.
-fn fields(head: &AnswerHead<'_>, request: &Request<'_>) -> HeaderMap {
+fn fields(head: &AnswerHead<'_>, request: &RelayRequest<'_>) -> HeaderMap {
     let mut fields = HeaderMap::new();
-    put_fields(head, request, Framing::AsItIs, |name, value| {
+    put_fields(head, request, SentFraming::AsItIs, |name, value| {
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
             fields.append(name, value);
         }
@@ -243,19 +243,19 @@ fn fields(head: &AnswerHead<'_>, request: &Request<'_>) -> HeaderMap {
 
 fn put_fields(
     head: &AnswerHead<'_>,
-    request: &Request<'_>,
-    framing: Framing,
+    request: &RelayRequest<'_>,
+    framing: SentFraming,
     mut put: impl FnMut(&[u8], &[u8]),
 ) {
     head.page_fields().for_each(|(name, value)| put(name, value));
     // The answer to HEAD says how long the body would be, and a 304 may.
     match (framing, head.declared_length()) {
-        (Framing::Chunks, _) => put(b"Transfer-Encoding", b"chunked"),
-        (Framing::AsItIs, Some(length)) if head.status != 204 => {
+        (SentFraming::Chunks, _) => put(b"Transfer-Encoding", b"chunked"),
+        (SentFraming::AsItIs, Some(length)) if head.status != 204 => {
             let length = length.min(request.most as u64);
             put(b"Content-Length", length.to_string().as_bytes());
         }
-        (Framing::AsItIs, _) => {}
+        (SentFraming::AsItIs, _) => {}
     }
     // RFC 9110 §6.6.1: who forwards an answer without a date writes one.
     if !head.has("date") {

@@ -29,7 +29,7 @@ const MOST_INTERIM: usize = 32;
 
 /// What an exchange needs to know of its request.
 #[derive(Debug)]
-pub(super) struct Request<'a> {
+pub(super) struct RelayRequest<'a> {
     pub(super) method: &'a str,
     /// The version that the client speaks.
     pub(super) version: HttpVersion,
@@ -100,19 +100,19 @@ enum Answer {
 
 /// How the body goes on to the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Framing {
+enum SentFraming {
     AsItIs,
     Chunks,
 }
 
 /// One exchange under way.
 pub(super) struct Relay<'a, C> {
-    request: Request<'a>,
+    request: RelayRequest<'a>,
     client: &'a mut C,
     origin: &'a mut OriginConnection,
     upload: Upload,
     answer: Answer,
-    framing: Framing,
+    framing: SentFraming,
     /// What is on its way to the client.
     out: Vec<u8>,
     out_sent: usize,
@@ -132,7 +132,7 @@ pub(super) struct Relay<'a, C> {
 impl<'a, C: ExchangeClient> Relay<'a, C> {
     /// An exchange that begins with `head`.
     pub(super) fn new(
-        request: Request<'a>,
+        request: RelayRequest<'a>,
         head: Vec<u8>,
         client: &'a mut C,
         origin: &'a mut OriginConnection,
@@ -146,7 +146,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             origin,
             upload,
             answer: Answer::Head,
-            framing: Framing::AsItIs,
+            framing: SentFraming::AsItIs,
             out: Vec::new(),
             out_sent: 0,
             is_held: false,
@@ -273,7 +273,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             return Poll::Pending;
         }
         let is_stuck = !self.upload.is_sent() && !self.upload.is_broken;
-        let Request { read_timeout, write_timeout, .. } = self.request;
+        let RelayRequest { read_timeout, write_timeout, .. } = self.request;
         let patience = if is_stuck { write_timeout.min(read_timeout) } else { read_timeout };
         ready!(self.client.poll_deadline(context, self.since + patience));
         Poll::Ready(Err(RelayError::Origin(OriginFault::Timeout)))

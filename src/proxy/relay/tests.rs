@@ -77,8 +77,8 @@ impl ExchangeClient for Player {
 
 const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-fn request(method: &str, body: Body) -> Request<'_> {
-    Request {
+fn request(method: &str, body: Body) -> RelayRequest<'_> {
+    RelayRequest {
         method,
         version: HttpVersion::Http11,
         body,
@@ -92,7 +92,7 @@ fn request(method: &str, body: Body) -> Request<'_> {
 }
 
 /// What came of an exchange: what the client heard without the date, what the origin heard, and how it ended.
-struct Came {
+struct RelayOutcome {
     heard: String,
     /// Whether the client's stream holds nothing of that back.
     is_flushed: bool,
@@ -103,12 +103,12 @@ struct Came {
 
 /// An exchange in which the origin answers with `answer`, and closes its side if `closes`.
 async fn exchanged(
-    request: Request<'_>,
+    request: RelayRequest<'_>,
     mut client: Player,
     is_kept: bool,
     answer: &[u8],
     closes: bool,
-) -> Came {
+) -> RelayOutcome {
     let (mut origin, ours) = UnixStream::pair().unwrap();
     let stream = Box::new(Stream::from(ours));
     let connection = OriginConnection::of_test(stream, is_kept);
@@ -133,10 +133,10 @@ async fn exchanged(
     let is_flushed = client.flushed == client.heard.len();
     let heard = String::from_utf8(client.heard).unwrap();
     let heard: String = heard.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect();
-    Came { heard, is_flushed, at_origin: String::from_utf8(at_origin).unwrap(), progress, result }
+    RelayOutcome { heard, is_flushed, at_origin: String::from_utf8(at_origin).unwrap(), progress, result }
 }
 
-async fn got(answer: &str, closes: bool) -> Came {
+async fn got(answer: &str, closes: bool) -> RelayOutcome {
     exchanged(request("GET", Body::None), Player::default(), false, answer.as_bytes(), closes).await
 }
 
@@ -162,7 +162,7 @@ async fn chunks_and_bodies_that_end_with_the_connection_are_framed_anew() {
     let came = got("HTTP/1.1 200 OK\r\n\r\nhello", true).await;
     assert_eq!(came.heard, anew);
     assert!(came.progress.keeps_client && !came.progress.keeps_origin);
-    let old = Request { version: HttpVersion::Http10, ..request("GET", Body::None) };
+    let old = RelayRequest { version: HttpVersion::Http10, ..request("GET", Body::None) };
     let came = exchanged(old, Player::default(), false, chunked.as_bytes(), false).await;
     assert_eq!(came.heard, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
     assert!(!came.progress.keeps_client);
@@ -180,7 +180,7 @@ async fn an_answer_that_stops_short_is_never_made_whole() {
 
 #[tokio::test]
 async fn what_came_is_not_held_back_for_what_is_to_come() {
-    let hasty = Request { read_timeout: Duration::from_millis(50), ..request("GET", Body::None) };
+    let hasty = RelayRequest { read_timeout: Duration::from_millis(50), ..request("GET", Body::None) };
     let first = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
     let player = Player { is_patient: true, ..Player::default() };
     let came = exchanged(hasty, player, false, first, false).await;
@@ -249,7 +249,7 @@ async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
 
 #[tokio::test]
 async fn a_tunnel_carries_both_ways_and_ends_with_the_client() {
-    let handshake = Request { is_handshake: true, ..request("GET", Body::None) };
+    let handshake = RelayRequest { is_handshake: true, ..request("GET", Body::None) };
     let client = Player { body: [Ok(b"ping".to_vec())].into(), is_whole: true, ..Player::default() };
     let switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\npong";
     let came = exchanged(handshake, client, false, switch, false).await;

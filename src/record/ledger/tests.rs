@@ -13,9 +13,9 @@ fn serving(host: &str, file: &[u8]) -> Vec<LedgerChange> {
     vec![LedgerChange::file(file), LedgerChange::Serving { hosts, gone: Vec::new() }]
 }
 
-struct Place(TempDir);
+struct LedgerPlace(TempDir);
 
-impl Place {
+impl LedgerPlace {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -40,7 +40,7 @@ fn changes(news: &LedgerNews) -> Vec<&LedgerChange> {
 
 #[test]
 fn what_was_written_is_found_again_in_order() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut ledger, news) = place.open(&LedgerMemory::Nothing);
     assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: false }]);
     ledger.append(serving("*", b"a")).unwrap();
@@ -56,7 +56,7 @@ fn what_was_written_is_found_again_in_order() {
 
 #[test]
 fn a_process_that_was_killed_is_noted_as_ended_and_a_living_one_is_not() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut killed, _) = place.open(&LedgerMemory::Nothing);
     killed.append(serving("*", b"a")).unwrap();
     let (mut alive, _) = place.open(&LedgerMemory::Nothing);
@@ -74,7 +74,7 @@ fn a_process_that_was_killed_is_noted_as_ended_and_a_living_one_is_not() {
 
 #[test]
 fn two_processes_see_what_each_other_writes() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut one, _) = place.open(&LedgerMemory::Nothing);
     let (mut other, _) = place.open(&LedgerMemory::Nothing);
     assert_eq!(one.clock().now().since(other.clock().now()).as_secs(), 0);
@@ -87,7 +87,7 @@ fn two_processes_see_what_each_other_writes() {
 
 #[test]
 fn processes_whose_clocks_differ_agree_on_when_something_was() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     std::fs::create_dir_all(place.path().parent().unwrap()).unwrap();
     // Of a boot a year ago: this one goes on from it.
     let year = Duration::from_secs(366 * 86_400);
@@ -129,7 +129,7 @@ fn processes_whose_clocks_differ_agree_on_when_something_was() {
 
 #[test]
 fn a_line_cut_off_by_a_kill_was_never_served() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut ledger, _) = place.open(&LedgerMemory::Nothing);
     ledger.append(serving("*", b"a")).unwrap();
     let last = ledger.last();
@@ -145,7 +145,7 @@ fn a_line_cut_off_by_a_kill_was_never_served() {
 fn what_is_lost_or_damaged_is_set_aside_and_told() {
     let lost = LedgerChange::Begun { after_loss: true };
     for damage in ["flipped", "shortened", "older", "cut, and nobody remembers", "gone"] {
-        let place = Place::new();
+        let place = LedgerPlace::new();
         let (mut ledger, _) = place.open(&LedgerMemory::Nothing);
         ledger.append(serving("*", b"a")).unwrap();
         let mut memory = LedgerMemory::Entry(ledger.last());
@@ -174,7 +174,7 @@ fn what_is_lost_or_damaged_is_set_aside_and_told() {
 
 #[test]
 fn what_is_begun_after_a_loss_comes_after_entries_that_nobody_had_seen() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut one, _) = place.open(&LedgerMemory::Nothing);
     let (mut other, _) = place.open(&LedgerMemory::Nothing);
     for _ in 0..100 {
@@ -189,7 +189,7 @@ fn what_is_begun_after_a_loss_comes_after_entries_that_nobody_had_seen() {
 
 #[test]
 fn version_0_1_is_continued() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let seed = |sequence, ago, change| LedgerSeed {
         sequence,
         ago: Duration::from_secs(ago),
@@ -217,7 +217,7 @@ fn version_0_1_is_continued() {
 
 #[test]
 fn what_cannot_be_written_leaves_nothing_behind() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     std::fs::create_dir_all(place.path()).unwrap();
     let error = Ledger::open(&place.path(), &LedgerMemory::Nothing, KEEP).unwrap_err().to_string();
     assert!(error.contains("make the state folder writable"), "{error}");
@@ -225,7 +225,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 
 #[test]
 fn a_ledger_that_has_grown_keeps_what_is_needed() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut ledger, _) = Ledger::open(&place.path(), &LedgerMemory::Nothing, Duration::ZERO).unwrap();
     let large = |number: u32| format!("# {number}\n").repeat(40_000).into_bytes();
     for number in 0..30 {
@@ -246,7 +246,7 @@ fn a_ledger_that_has_grown_keeps_what_is_needed() {
 
 #[test]
 fn compaction_keeps_what_each_process_served() {
-    let place = Place::new();
+    let place = LedgerPlace::new();
     let (mut one, _) = place.open(&LedgerMemory::Nothing);
     one.append(serving("*", b"a")).unwrap();
     one.append(serving("a.example", b"b")).unwrap();

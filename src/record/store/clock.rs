@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use crate::record::store::open::{DatabaseSource as _, StoreFile};
     use crate::record::store::sqlite::Sqlite;
-    use crate::record::store::tests::Folder;
+    use crate::record::store::tests::StoreFolder;
 
     const NOON: i64 = 1_800_014_400 * SECOND;
     const HOUR: i64 = 3_600 * SECOND;
@@ -160,13 +160,13 @@ mod tests {
         StoreClock { boot: boot.to_owned(), mark: None }
     }
 
-    fn store(folder: &Folder) -> Sqlite {
+    fn store(folder: &StoreFolder) -> Sqlite {
         StoreFile::new(folder.store()).open(false).unwrap().database
     }
 
     #[test]
     fn a_step_is_not_gone_by_until_it_has_lasted_for_a_day() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let (mut database, mut one) = (store(&folder), clock("one"));
         for hours in [120 * 24, -30] {
             assert_eq!(one.now_at(&mut database, HOUR, NOON, true), Ok(NOON));
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_is_not_steady_waits_anew_and_a_clock_that_is_set_right_is_believed_at_once() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let (mut database, mut one) = (store(&folder), clock("one"));
         one.now_at(&mut database, 0, NOON, true).unwrap();
         one.now_at(&mut database, 60 * SECOND, NOON + 50 * HOUR, true).unwrap();
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_time_between_two_processes_is_known_within_a_boot_and_a_day_of_it_is_nothing_after_another() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut database = store(&folder);
         let mut start = |boot: &str, uptime, wall| {
             let mut clock = clock(boot);
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_store_of_the_former_version_says_when_it_was_written() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let (mut database, mut one) = (store(&folder), clock("one"));
         let sql = "INSERT INTO writer (process, sequence, written) VALUES ('old', 1, ?1)";
         database.run(sql, &[Integer(NOON)]).unwrap();

@@ -85,11 +85,11 @@ fn refused(path: &Path, error: &io::Error) -> StoreError {
 mod tests {
     use super::*;
     use crate::record::store::open::{DatabaseSource as _, StoreFile};
-    use crate::record::store::tests::Folder;
+    use crate::record::store::tests::StoreFolder;
 
     #[test]
     fn a_copy_holds_what_is_still_in_the_log() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut database = StoreFile::new(folder.store()).open(false).unwrap().database;
         database.run("INSERT INTO meta (name, value) VALUES ('here', 7)", &[]).unwrap();
         let to = folder.path().join("copy.sqlite");
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn nothing_is_written_over_and_nothing_is_left_of_a_copy_that_failed() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let to = folder.path().join("copy.sqlite");
         fs::write(&to, "mine").unwrap();
         let error = copy(&folder.store(), &to).unwrap_err().to_string();

@@ -5,6 +5,7 @@ use super::error::{StoreError, StoreErrorKind};
 use super::outbox::ExportedRows;
 use super::schema;
 use super::sqlite::Sqlite;
+use super::write::ADD_PATH;
 use crate::record::file_bytes;
 use SqlValue::{Blob, Integer, Text};
 use std::collections::HashMap;
@@ -100,15 +101,8 @@ fn paths(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> R
     for ((day, subject, target), sums) in &rows.paths {
         let [allowed, violations, stale, variants, spoofed, refused] = sums.map(count);
         let (who, day) = (ids.subject(subject), Integer(*day));
-        database.run(
-            "INSERT INTO path (subject, day, target, allowed, violations, stale, variants, spoofed, refused)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT DO UPDATE SET allowed = allowed + excluded.allowed,
-             violations = violations + excluded.violations, stale = stale + excluded.stale,
-             variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
-             refused = refused + excluded.refused",
-            &[who, day, Text(target), allowed, violations, stale, variants, spoofed, refused],
-        )?;
+        let values = [who, day, Text(target), allowed, violations, stale, variants, spoofed, refused];
+        database.run(ADD_PATH, &values)?;
     }
     Ok(())
 }

@@ -179,12 +179,12 @@ impl DatabaseSource for StoreFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::store::tests::Folder;
+    use crate::record::store::tests::StoreFolder;
     use std::path::Path;
 
     #[test]
     fn a_new_store_has_the_newest_schema() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let mut opened = file.open(true).unwrap();
         assert_eq!(schema::version(&mut opened.database).unwrap(), schema::newest());
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_no_database_is_set_aside_whole() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let garbage = b"this is no database".repeat(500);
         std::fs::write(folder.store(), &garbage).unwrap();
         let mut file = StoreFile::new(folder.store());
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_broken_page_is_found_when_the_store_is_opened() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;
         for number in 0..2_000 {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_store_of_a_later_program_is_refused_and_left_alone() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;
         database.script("PRAGMA user_version = 99").unwrap();
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn two_that_open_a_new_store_at_once_agree() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -260,7 +260,7 @@ mod tests {
 
     /// What is found after `work` on the files of a store that holds something, of which the log does not know all.
     fn after(work: impl Fn(&Path)) -> (Option<StoreDamage>, DamagedStore, OpenedStore<Sqlite>) {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;
         let values = [super::super::database::SqlValue::Integer(7)];
@@ -325,7 +325,7 @@ mod tests {
     fn a_store_that_is_moved_away_has_all_of_its_log() {
         let (harm, _, _) = after(|path| std::fs::rename(path, path.with_extension("away")).unwrap());
         assert_eq!(harm, Some(StoreDamage::Gone));
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let mut database = file.open(false).unwrap().database;
         database.run("INSERT INTO meta (name, value) VALUES ('late', 7)", &[]).unwrap();

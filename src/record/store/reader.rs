@@ -313,13 +313,13 @@ fn unsigned(count: i64) -> u64 {
 mod tests {
     use super::*;
     use crate::record::Recorder;
-    use crate::record::store::tests::{Folder, Request};
+    use crate::record::store::tests::{SampleRequest, StoreFolder};
 
     #[test]
     fn a_reader_gives_up_when_its_time_is_over() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let recorder = Recorder::start(&folder.options()).unwrap();
-        Request::of("GPTBot", "/").record(&recorder);
+        SampleRequest::of("GPTBot", "/").record(&recorder);
         recorder.flush();
         let reader = StoreReader::open(&folder.store()).unwrap();
         let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT sum(i) FROM n";
@@ -333,9 +333,9 @@ mod tests {
 
     #[test]
     fn a_store_that_no_gateway_has_open_is_read_without_writing_beside_it() {
-        let folder = Folder::new();
+        let folder = StoreFolder::new();
         let recorder = Recorder::start(&folder.options()).unwrap();
-        Request::of("GPTBot", "/").record(&recorder);
+        SampleRequest::of("GPTBot", "/").record(&recorder);
         recorder.flush();
         assert!(alone(&folder.store()).is_none(), "its log may hold what the file does not");
         recorder.close();

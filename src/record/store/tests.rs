@@ -24,9 +24,9 @@ mod together;
 
 /// A folder of one test, removed at its end.
 #[derive(Debug)]
-pub(in crate::record) struct Folder(PathBuf);
+pub(in crate::record) struct StoreFolder(PathBuf);
 
-impl Folder {
+impl StoreFolder {
     pub(in crate::record) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for StoreFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -65,7 +65,7 @@ pub(in crate::record) fn identity(crawler: &str, basis: Basis) -> Identity {
 
 /// What a test sends: who, whence its name is known, where to, and what comes of it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::record) struct Request<'a> {
+pub(in crate::record) struct SampleRequest<'a> {
     pub(in crate::record) crawler: &'a str,
     pub(in crate::record) basis: Basis,
     pub(in crate::record) target: &'a str,
@@ -75,7 +75,7 @@ pub(in crate::record) struct Request<'a> {
     pub(in crate::record) network: u8,
 }
 
-impl<'a> Request<'a> {
+impl<'a> SampleRequest<'a> {
     pub(in crate::record) fn of(crawler: &'a str, target: &'a str) -> Self {
         let outcome = VerdictOutcome::Violation(Notice::Read);
         Self { crawler, basis: Basis::Catalogue, target, outcome, at: SystemTime::now(), network: 1 }

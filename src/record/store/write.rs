@@ -32,6 +32,15 @@ const FIRST_STRANGERS_PER_DAY: i64 = 500;
 /// The host or target that stands for all that found no room.
 pub const OTHER: &str = "(other)";
 
+/// Adds the counts of a target of a subject and day.
+pub(super) const ADD_PATH: &str =
+    "INSERT INTO path (subject, day, target, allowed, violations, stale, variants, spoofed, refused)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+     ON CONFLICT DO UPDATE SET allowed = allowed + excluded.allowed,
+     violations = violations + excluded.violations, stale = stale + excluded.stale,
+     variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
+     refused = refused + excluded.refused";
+
 /// The last entry of the ledger of versions.
 pub(super) const LEDGER_ENTRY: &str = "ledger_entry";
 
@@ -317,15 +326,7 @@ impl<D: Database> Writing<'_, D> {
         target: &str,
         counts: &PathCounts,
     ) -> Result<(), StoreError> {
-        self.database.run(
-            "INSERT INTO path (subject, day, target, allowed, violations, stale, variants, spoofed, refused)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT DO UPDATE SET allowed = allowed + excluded.allowed,
-             violations = violations + excluded.violations, stale = stale + excluded.stale,
-             variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
-             refused = refused + excluded.refused",
-            &path_values(subject, day, target, counts),
-        )?;
+        self.database.run(ADD_PATH, &path_values(subject, day, target, counts))?;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 /// Whoever asks for more targets than memory has room for makes nobody else one of whom nothing is known.
 #[test]
 fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     let (flood, other) =
         (identity(ClientKind::Crawler, "Floodbot"), identity(ClientKind::Crawler, "Otherbot"));
     for number in 0..100_000 {

@@ -10,7 +10,7 @@ fn bot(name: &str) -> Identity {
     identity(ClientKind::Crawler, name)
 }
 
-impl Scene {
+impl ReportScene {
     fn requests(&self, name: &str, proof: Proof, outcome: VerdictOutcome, count: u64) {
         for number in 0..count {
             self.request(&bot(name), proof, "/x", outcome, noon() + Duration::from_secs(60 + number));
@@ -24,7 +24,7 @@ impl Scene {
 
 #[test]
 fn a_name_in_another_case_is_the_same_crawler() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.read(&bot("FooBot"), Proof::Unchecked, noon());
     scene.requests("FOOBOT", Proof::Unchecked, LAPSED, 3);
     scene.requests("foobot", Proof::Confirmed, VerdictOutcome::Allow, 1);
@@ -40,7 +40,7 @@ fn a_name_in_another_case_is_the_same_crawler() {
 
 #[test]
 fn a_read_that_does_not_count_is_a_read_all_the_same() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.read(&bot("Onebot"), Proof::Unchecked, noon());
     scene.requests("Onebot", Proof::Unchecked, LAPSED, 2);
     let (stores, question) = (scene.stores(), question());
@@ -63,7 +63,7 @@ fn a_read_that_does_not_count_is_a_read_all_the_same() {
 
 #[test]
 fn nobody_who_broke_rules_is_left_out() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.requests("Readbot", Proof::Confirmed, READ, 3);
     scene.requests("Readbot", Proof::Unchecked, READ, 1);
     for name in ["Twobot", "Threebot"] {
@@ -81,7 +81,7 @@ fn nobody_who_broke_rules_is_left_out() {
 
 #[test]
 fn the_rest_of_many_names_is_no_crawler() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.requests("Readbot", Proof::Confirmed, READ, 1);
     scene.requests(OTHER_CRAWLERS, Proof::Unchecked, READ, 50);
     let summary = scene.report(&question()).summary();
@@ -91,7 +91,7 @@ fn the_rest_of_many_names_is_no_crawler() {
          rules 50 times"
     );
     assert_eq!((summary.crawlers, summary.violating, summary.violations), (1, 1, 51));
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     scene.requests(OTHER_CRAWLERS, Proof::Unchecked, VerdictOutcome::Allow, 1);
     let all_good =
@@ -101,7 +101,7 @@ fn the_rest_of_many_names_is_no_crawler() {
 
 #[test]
 fn who_only_read_is_not_said_to_have_obeyed() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.read(&bot("Readbot"), Proof::Unchecked, noon());
     let report = scene.report(&question());
     assert_eq!(entry(&report, "Readbot", Proof::Unchecked).conduct, Conduct::Unknown);
@@ -112,7 +112,7 @@ fn who_only_read_is_not_said_to_have_obeyed() {
 
 #[test]
 fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.requests("Spoofed", Proof::Contradicted, READ, 9);
     scene.requests("Quiet", Proof::Contradicted, VerdictOutcome::Allow, 1);
     scene.requests("Onebot", Proof::Unchecked, VerdictOutcome::Allow, 1);
@@ -128,7 +128,7 @@ fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
 
 #[test]
 fn a_site_is_asked_for_in_any_case() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     scene.read(&bot("Onebot"), Proof::Unchecked, noon());
     scene.requests("Onebot", Proof::Unchecked, READ, 1);
     let asked = ReportQuestion { site: Some("A".to_owned()), ..question() };
@@ -139,13 +139,13 @@ fn a_site_is_asked_for_in_any_case() {
 
 #[test]
 fn versions_of_two_stores_are_told_once() {
-    let (one, two) = (Scene::new(), Scene::new());
+    let (one, two) = (ReportScene::new(), ReportScene::new());
     two.recorder.in_force("a", Some(b"User-agent: *\nAllow: /\n"), noon() + DAY / 4);
     for scene in [&one, &two] {
         scene.read(&bot("Onebot"), Proof::Unchecked, noon());
         scene.requests("Onebot", Proof::Unchecked, READ, 1);
     }
-    let stores: Vec<_> = [&one, &two].into_iter().flat_map(Scene::stores).collect();
+    let stores: Vec<_> = [&one, &two].into_iter().flat_map(ReportScene::stores).collect();
     let case = CrawlerCase::of(&stores, &question()).unwrap();
     let times: Vec<_> = case.versions.iter().map(|version| (version.id, version.periods.len())).collect();
     let allowing = VersionId::of(b"User-agent: *\nAllow: /\n");

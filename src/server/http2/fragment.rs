@@ -170,7 +170,7 @@ enum NextField {
 
 /// How a field is written (RFC 7541 §6).
 #[derive(Clone, Copy, Debug, Default)]
-enum Kind {
+enum FieldForm {
     /// All of it by its index.
     #[default]
     Indexed,
@@ -185,7 +185,7 @@ enum Kind {
 #[derive(Debug, Default)]
 struct HpackReader {
     next: NextField,
-    kind: Kind,
+    kind: FieldForm,
     /// An index, or a size.
     number: usize,
     /// Whether the text is a name, and whether that is `:path`, as far as it was read.
@@ -240,10 +240,10 @@ impl HpackReader {
     /// The first byte of a field: an index, or a literal whose name is one or follows.
     fn begin(&mut self, byte: u8, table: &mut Table) {
         let (kind, most) = match byte {
-            0x80.. => (Kind::Indexed, 0x7f),
-            0x40.. => (Kind::Literal { is_kept: true }, 0x3f),
-            0x20.. => (Kind::Resized, 0x1f),
-            _ => (Kind::Literal { is_kept: false }, 0x0f),
+            0x80.. => (FieldForm::Indexed, 0x7f),
+            0x40.. => (FieldForm::Literal { is_kept: true }, 0x3f),
+            0x20.. => (FieldForm::Resized, 0x1f),
+            _ => (FieldForm::Literal { is_kept: false }, 0x0f),
         };
         (self.kind, self.number, self.next) =
             (kind, usize::from(byte & most), NextField::Number { shift: 0 });
@@ -256,9 +256,9 @@ impl HpackReader {
     fn numbered(&mut self, table: &mut Table) {
         self.next = NextField::Field;
         match self.kind {
-            Kind::Indexed => {}
-            Kind::Resized => table.resize(self.number),
-            Kind::Literal { .. } => {
+            FieldForm::Indexed => {}
+            FieldForm::Resized => table.resize(self.number),
+            FieldForm::Literal { .. } => {
                 self.is_name = self.number == 0;
                 (self.is_path, self.name) = if self.is_name { (true, 0) } else { table.name(self.number) };
                 self.next = NextField::Length;
@@ -292,7 +292,7 @@ impl HpackReader {
             (self.is_name, self.name, self.next) = (false, self.length, NextField::Length);
             return;
         }
-        if let Kind::Literal { is_kept: true } = self.kind {
+        if let FieldForm::Literal { is_kept: true } = self.kind {
             table.push(self.is_path, self.name, self.length);
         }
         self.next = NextField::Field;
@@ -301,7 +301,7 @@ impl HpackReader {
     /// Counts the signs of a text in Huffman's code.
     fn decode(&mut self, byte: &mut u8, is_guarded: bool) {
         // How long a text is matters for what is kept alone.
-        if !is_guarded && !matches!(self.kind, Kind::Literal { is_kept: true }) {
+        if !is_guarded && !matches!(self.kind, FieldForm::Literal { is_kept: true }) {
             return;
         }
         for place in (0..8).rev() {

@@ -80,13 +80,13 @@ impl Request {
 
 /// A response, read to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Response {
+pub(crate) struct ClientResponse {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Response {
+impl ClientResponse {
     /// The value of a header field; fails the test when it was sent twice.
     #[track_caller]
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -142,12 +142,12 @@ impl Client {
 
     /// Sends a request on this connection and reads the whole response.
     #[track_caller]
-    pub(crate) fn send(&mut self, request: &Request) -> Response {
+    pub(crate) fn send(&mut self, request: &Request) -> ClientResponse {
         self.try_send(request).unwrap_or_else(|error| panic!("no response to {request:?}: {error}"))
     }
 
     /// The same; on a new connection where the server has announced the end of this one.
-    pub(crate) fn try_send(&mut self, request: &Request) -> std::io::Result<Response> {
+    pub(crate) fn try_send(&mut self, request: &Request) -> std::io::Result<ClientResponse> {
         if self.is_over {
             *self = Self::try_to(self.stream.peer_addr()?)?;
         }
@@ -165,14 +165,14 @@ impl Client {
     }
 
     /// Reads one response; `to_head` says that it has no body whatever its header fields say.
-    pub(crate) fn read(&mut self, to_head: bool) -> std::io::Result<Response> {
+    pub(crate) fn read(&mut self, to_head: bool) -> std::io::Result<ClientResponse> {
         loop {
             let head = self.until_blank_line()?;
             let (status, headers) = parse_head(&head)?;
             if (100..200).contains(&status) {
                 continue;
             }
-            let mut response = Response { status, headers, body: Vec::new() };
+            let mut response = ClientResponse { status, headers, body: Vec::new() };
             self.is_over =
                 response.header("Connection").is_some_and(|option| option.eq_ignore_ascii_case("close"));
             if !to_head && status != 204 && status != 304 {
@@ -194,7 +194,7 @@ impl Client {
         self.unread.is_empty() && matches!(self.stream.read(&mut byte), Ok(0))
     }
 
-    fn body(&mut self, response: &Response) -> std::io::Result<Vec<u8>> {
+    fn body(&mut self, response: &ClientResponse) -> std::io::Result<Vec<u8>> {
         if response.header("Transfer-Encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
             return self.chunks();
         }

@@ -1,9 +1,9 @@
 //! The real gateway as a child process, and a builder that reads as a sentence.
 
-use super::client::{Client, Request, Response};
+use super::client::{Client, ClientResponse, Request};
 use super::command::{self, Ended};
 use super::folder::Folder;
-use super::journal::Journal;
+use super::journal::JournalFile;
 use super::log::Log;
 use super::origin::Nginx;
 use super::wait::{until, within};
@@ -313,8 +313,8 @@ impl Daemon {
         self.folder.join("robots.txt")
     }
 
-    pub(crate) fn journal(&self) -> Journal {
-        Journal(self.folder.join("state").join("journal.jsonl"))
+    pub(crate) fn journal(&self) -> JournalFile {
+        JournalFile(self.folder.join("state").join("journal.jsonl"))
     }
 
     pub(crate) fn process_id(&self) -> u32 {
@@ -335,7 +335,7 @@ impl Daemon {
 
     /// Sends one request on a connection of its own.
     #[track_caller]
-    pub(crate) fn send(&self, request: &Request) -> Response {
+    pub(crate) fn send(&self, request: &Request) -> ClientResponse {
         self.client().send(request)
     }
 

@@ -23,7 +23,7 @@ pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A frame (RFC 9113 §4.1).
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct H2Frame {
     pub(crate) kind: u8,
     pub(crate) flags: u8,
     pub(crate) stream: u32,
@@ -115,7 +115,7 @@ impl Http2 {
     }
 
     /// The next frame; `None` at the end of the connection, however it comes.
-    pub(crate) fn next(&mut self) -> Option<Frame> {
+    pub(crate) fn next(&mut self) -> Option<H2Frame> {
         loop {
             if let Some(head) = self.unread.get(..9) {
                 let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
@@ -123,7 +123,7 @@ impl Http2 {
                     let bytes: Vec<u8> = self.unread.drain(..9 + length).collect();
                     let stream = u32::from_be_bytes([bytes[5] & 0x7f, bytes[6], bytes[7], bytes[8]]);
                     let payload = bytes[9..].to_vec();
-                    return Some(Frame { kind: bytes[3], flags: bytes[4], stream, payload });
+                    return Some(H2Frame { kind: bytes[3], flags: bytes[4], stream, payload });
                 }
             }
             let mut bytes = [0; 16_384];
@@ -139,7 +139,7 @@ impl Http2 {
     }
 
     /// The first frame that `wanted` holds for, answering pings and settings meanwhile as a client must.
-    pub(crate) fn find(&mut self, mut wanted: impl FnMut(&Frame) -> bool) -> Option<Frame> {
+    pub(crate) fn find(&mut self, mut wanted: impl FnMut(&H2Frame) -> bool) -> Option<H2Frame> {
         loop {
             let next = self.next()?;
             if wanted(&next) {

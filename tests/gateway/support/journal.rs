@@ -39,9 +39,9 @@ pub(crate) const FIELDS: [&str; 28] = [
 
 /// The journal of one daemon.
 #[derive(Debug)]
-pub(crate) struct Journal(pub(crate) PathBuf);
+pub(crate) struct JournalFile(pub(crate) PathBuf);
 
-impl Journal {
+impl JournalFile {
     /// Its whole lines, as they are.
     pub(crate) fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(&self.0).unwrap_or_default();

@@ -6,14 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 #[derive(Debug, Default)]
-struct State {
+struct LogState {
     lines: Vec<String>,
     ended: bool,
 }
 
 /// The lines of one stream so far; it goes on collecting in a thread of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Log(Arc<(Mutex<State>, Condvar)>);
+pub(crate) struct Log(Arc<(Mutex<LogState>, Condvar)>);
 
 impl Log {
     pub(crate) fn of(stream: impl Read + Send + 'static) -> Self {

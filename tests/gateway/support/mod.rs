@@ -18,7 +18,7 @@ pub(crate) mod scripted;
 pub(crate) mod tls;
 pub(crate) mod wait;
 
-pub(crate) use client::{Client, Request, Response, get, head, request};
+pub(crate) use client::{Client, ClientResponse, Request, get, head, request};
 pub(crate) use command::Ended;
 pub(crate) use daemon::{Builder, Daemon, configured};
 pub(crate) use folder::Folder;

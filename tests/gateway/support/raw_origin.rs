@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 #[derive(Debug, Default)]
-struct State {
+struct RawOriginState {
     heads: Vec<Vec<u8>>,
     held: bool,
 }
 
-type Board = Arc<(Mutex<State>, Condvar)>;
+type Board = Arc<(Mutex<RawOriginState>, Condvar)>;
 
 /// Listens on a free port for as long as the test binary runs.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-type Script = Arc<Mutex<State>>;
+type Script = Arc<Mutex<ScriptedState>>;
 /// From a head to the bytes of its answer; none to hang.
 type Answering = Box<dyn FnMut(&str) -> Option<Vec<u8>> + Send>;
 
-struct State {
+struct ScriptedState {
     answer: Answering,
     heads: Vec<String>,
 }
@@ -45,7 +45,7 @@ impl Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
         let answer = Box::new(|_: &str| Some(answer("503 Service Unavailable", "", "")));
-        let script: Script = Arc::new(Mutex::new(State { answer, heads: Vec::new() }));
+        let script: Script = Arc::new(Mutex::new(ScriptedState { answer, heads: Vec::new() }));
         let for_thread = Arc::clone(&script);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -56,7 +56,7 @@ impl Scripted {
         Self { address, script }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, ScriptedState> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

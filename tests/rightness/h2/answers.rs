@@ -2,7 +2,7 @@
 //! connection of HTTP/1.1 (RFC 9113 §8.2.2).
 
 use super::hostile::site;
-use super::probe::{Came, Probe};
+use super::probe::{H2Probe, ProbeOutcome};
 use super::request;
 use crate::http1::answer;
 use crate::keeper::Keeper;
@@ -31,9 +31,9 @@ fn there_is_no_body_where_there_must_be_none() {
         ("POST", "/robots.txt", 405, 0),
         ("HEAD", "/private", 403, 0),
     ] {
-        let mut probe = Probe::to(&authority, tls_address(&gateway));
+        let mut probe = H2Probe::to(&authority, tls_address(&gateway));
         probe.send(&asks(method, path));
-        assert_eq!(probe.came(1, true), Came::Answer(status), "{method} {path}");
+        assert_eq!(probe.came(1, true), ProbeOutcome::Answer(status), "{method} {path}");
         probe.finish(1);
         let sent: usize = probe.data().iter().sum();
         assert!(sent == bytes || status == 405, "{method} {path}: {sent}");
@@ -46,11 +46,11 @@ fn there_is_no_body_where_there_must_be_none() {
 fn a_refusal_does_not_wait_for_the_body() {
     let (authority, origin) = (Authority::new(), Keeper::start());
     let gateway = site(&authority, &origin.url()).in_mode("enforce").start();
-    let mut probe = Probe::to(&authority, tls_address(&gateway));
+    let mut probe = H2Probe::to(&authority, tls_address(&gateway));
     let head = [(":method", "POST"), (":scheme", "https"), (":authority", "a"), (":path", "/private")];
     let fields = [&head[..], &[("user-agent", GPTBOT), ("content-length", "1000000")]].concat();
     probe.send(&super::headers(crate::support::http2::END_HEADERS, 1, &super::list(&fields)));
-    assert_eq!(probe.came(1, true), Came::Answer(403));
+    assert_eq!(probe.came(1, true), ProbeOutcome::Answer(403));
     assert!(probe.serves());
     assert!(origin.take().iter().all(|kept| kept.request_line() == "GET /last HTTP/1.1"));
 }

@@ -1,7 +1,7 @@
 //! Rows about the body: where HTTP/2 ends it, and what `content-length` says of it (RFC 9113 §8.1.1).
 
-use super::hostile::Expected::{BrokenOff, Forwarded, Malformed};
-use super::hostile::{Row, row};
+use super::hostile::HostileOutcome::{BrokenOff, Forwarded, Malformed};
+use super::hostile::{HostileRow, row};
 use super::{PADDED, list, post, with};
 use crate::support::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, frame};
 
@@ -9,7 +9,7 @@ const LINE: &str = "POST /p HTTP/1.1";
 const CHUNKED: &[&str] = &["host: a", "transfer-encoding: chunked"];
 const FIVE: &[&str] = &["content-length: 5", "host: a"];
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<HostileRow> {
     [good(), empties(), lengths(), trailers()].concat()
 }
 
@@ -26,7 +26,7 @@ fn sent(fields: &[(&str, &str)], frames: &[Vec<u8>]) -> Vec<u8> {
     [post(fields), frames.concat()].concat()
 }
 
-fn good() -> Vec<Row> {
+fn good() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.1";
     let five = [("content-length", "5")];
     // One byte says how many there are of padding, which is behind the data (RFC 9113 §6.1).
@@ -74,7 +74,7 @@ fn good() -> Vec<Row> {
 }
 
 /// Frames without data, which HTTP/1.1 would read as the end (RFC 9112 §7.1).
-fn empties() -> Vec<Row> {
+fn empties() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.1";
     let five = [("content-length", "5")];
     vec![
@@ -117,7 +117,7 @@ fn empties() -> Vec<Row> {
     ]
 }
 
-fn lengths() -> Vec<Row> {
+fn lengths() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.1.1";
     let length = |name, length: &str| {
         row(name, "RFC 9110 §8.6", sent(&[("content-length", length)], &[last(b"hello")]), Malformed)
@@ -158,7 +158,7 @@ fn lengths() -> Vec<Row> {
     ]
 }
 
-fn trailers() -> Vec<Row> {
+fn trailers() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.1";
     let hello = "5\\r\\nhello\\r\\n0\\r\\n\\r\\n";
     let head = |flags, fields: &[(&str, &str)]| frame(HEADERS, END_HEADERS | flags, 1, &list(fields));

@@ -1,13 +1,13 @@
 //! Rows about field names and values, and fields that HTTP/2 has no place for (RFC 9113 §8.2).
 
-use super::hostile::Expected::{Forwarded, Malformed, Refused};
-use super::hostile::{Row, row};
+use super::hostile::HostileOutcome::{Forwarded, Malformed, Refused};
+use super::hostile::{HostileRow, row};
 use super::{GOOD, list, with};
 use crate::support::http2::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, field, frame};
 
 const LINE: &str = "GET /p HTTP/1.1";
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<HostileRow> {
     [names(), values(), connection(), cookies(), sizes()].concat()
 }
 
@@ -15,7 +15,7 @@ fn raw(name: &[u8], value: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, 1, &[list(&GOOD), field(name, value)].concat())
 }
 
-fn names() -> Vec<Row> {
+fn names() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.2.1";
     let name = |what, name: &str| row(what, clause, with(&[(name, "y")]), Malformed);
     vec![
@@ -44,7 +44,7 @@ fn names() -> Vec<Row> {
     ]
 }
 
-fn values() -> Vec<Row> {
+fn values() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.2.1";
     let value = |what, value: &str| row(what, clause, with(&[("x", value)]), Malformed);
     vec![
@@ -76,7 +76,7 @@ fn values() -> Vec<Row> {
     ]
 }
 
-fn connection() -> Vec<Row> {
+fn connection() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.2.2";
     let field = |what, name: &str, value: &str| row(what, clause, with(&[(name, value)]), Malformed);
     vec![
@@ -106,7 +106,7 @@ fn connection() -> Vec<Row> {
 }
 
 /// RFC 9113 §8.2.3: what was cut for the sake of compression is one field again for HTTP/1.1.
-fn cookies() -> Vec<Row> {
+fn cookies() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.2.3";
     vec![
         row(
@@ -124,7 +124,7 @@ fn cookies() -> Vec<Row> {
     ]
 }
 
-fn sizes() -> Vec<Row> {
+fn sizes() -> Vec<HostileRow> {
     let large = "y".repeat(15_000);
     let pieces = |count: usize, last: u8| {
         let head = frame(HEADERS, END_STREAM, 1, &list(&GOOD));

@@ -1,7 +1,7 @@
 //! Rows about pseudo-header fields: the request line of HTTP/2 (RFC 9113 §8.3).
 
-use super::hostile::Expected::{Forwarded, Malformed, Refused};
-use super::hostile::{Row, row};
+use super::hostile::HostileOutcome::{Forwarded, Malformed, Refused};
+use super::hostile::{HostileRow, row};
 use super::{GOOD, but, changed, list, request, with};
 use crate::support::http2::{END_HEADERS, END_STREAM, HEADERS, field, frame};
 
@@ -22,7 +22,7 @@ fn fragment_in_code() -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, 1, &block)
 }
 
-pub(super) fn pseudo() -> Vec<Row> {
+pub(super) fn pseudo() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.3.1";
     let split = "GET /x HTTP/1.1\r\nHost: b\r\n\r\nGET";
     let malformed = |name, sent| row(name, clause, sent, Malformed);
@@ -72,7 +72,7 @@ pub(super) fn pseudo() -> Vec<Row> {
     ]
 }
 
-pub(super) fn connect() -> Vec<Row> {
+pub(super) fn connect() -> Vec<HostileRow> {
     vec![
         row(
             "CONNECT",
@@ -97,7 +97,7 @@ pub(super) fn connect() -> Vec<Row> {
     ]
 }
 
-pub(super) fn authorities() -> Vec<Row> {
+pub(super) fn authorities() -> Vec<HostileRow> {
     let clause = "RFC 9113 §8.3.1";
     let named = |name, authority: &str| row(name, clause, changed(":authority", authority), Malformed);
     let host_alone = |hosts: &[(&str, &str)]| request(&[&[GOOD[0], GOOD[1], GOOD[3]], hosts].concat());
@@ -151,7 +151,7 @@ pub(super) fn authorities() -> Vec<Row> {
     ]
 }
 
-pub(super) fn targets() -> Vec<Row> {
+pub(super) fn targets() -> Vec<HostileRow> {
     let (form, bytes) = ("RFC 9113 §8.3.1", "RFC 3986 §2");
     let path = |name, clause, path: &str| row(name, clause, changed(":path", path), Malformed);
     let forwarded = |name, clause, path: &str, line| {

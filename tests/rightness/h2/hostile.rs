@@ -1,9 +1,9 @@
 //! The table of requests that break the rules of HTTP/2, or come near it; row by row, on a connection of its own.
 
-use super::probe::{Came, Probe};
+use super::probe::{H2Probe, ProbeOutcome};
 use super::{bodies, fields, heads};
 use crate::conformance::is_told_of;
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::http2::PREFACE;
 use crate::support::tls::{Authority, LISTENER, tls_address};
 use crate::support::{Builder, Daemon, until};
@@ -16,7 +16,7 @@ pub(super) const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
 /// What must follow.
 #[derive(Clone, Debug)]
-pub(super) enum Expected {
+pub(super) enum HostileOutcome {
     /// The stream is reset or answered with 400, or the connection is ended (RFC 9113 §8.1.1, §5.4); the origin
     /// sees nothing.
     Malformed,
@@ -31,17 +31,22 @@ pub(super) enum Expected {
 
 /// One row.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct HostileRow {
     pub(super) name: &'static str,
     /// The section that is broken, or that says why the request is good.
     pub(super) clause: &'static str,
     /// Frames behind the hello.
     pub(super) sent: Vec<u8>,
-    pub(super) expected: Expected,
+    pub(super) expected: HostileOutcome,
 }
 
-pub(super) fn row(name: &'static str, clause: &'static str, sent: Vec<u8>, expected: Expected) -> Row {
-    Row { name, clause, sent, expected }
+pub(super) fn row(
+    name: &'static str,
+    clause: &'static str,
+    sent: Vec<u8>,
+    expected: HostileOutcome,
+) -> HostileRow {
+    HostileRow { name, clause, sent, expected }
 }
 
 /// A gateway with TLS in front of `origin`.
@@ -51,7 +56,7 @@ pub(super) fn site(authority: &Authority, origin: &str) -> Builder {
     builder
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<HostileRow> {
     [
         heads::pseudo(),
         heads::connect(),
@@ -67,8 +72,8 @@ fn rows() -> Vec<Row> {
 const OWN: [&str; 5] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id", "via"];
 
 /// The fields of a head without those, each as `name: value`, sorted.
-fn told(message: &Kept) -> Vec<String> {
-    let Kept::Whole { head, .. } = message else { return Vec::new() };
+fn told(message: &KeptMessage) -> Vec<String> {
+    let KeptMessage::Whole { head, .. } = message else { return Vec::new() };
     let text = head.escape_ascii().to_string();
     let lines = text.trim_end_matches("\\r\\n").split("\\r\\n").skip(1);
     let mut fields: Vec<String> = lines
@@ -82,49 +87,54 @@ fn told(message: &Kept) -> Vec<String> {
 }
 
 #[track_caller]
-fn check(row: &Row, authority: &Authority, address: SocketAddr, origin: &Keeper) -> Came {
+fn check(row: &HostileRow, authority: &Authority, address: SocketAddr, origin: &Keeper) -> ProbeOutcome {
     origin.take();
-    let mut probe = Probe::to(authority, address);
+    let mut probe = H2Probe::to(authority, address);
     let heads = origin.heads();
     probe.send(&row.sent);
-    if let Expected::BrokenOff(late) = &row.expected {
+    if let HostileOutcome::BrokenOff(late) = &row.expected {
         until("the head is at the origin", || (origin.heads() > heads).then_some(()));
         probe.send(late);
     }
     let came = probe.came(1, true);
     let said = format!("{} ({}): {came}", row.name, row.clause);
-    let is_refused = matches!(came, Came::Reset(_) | Came::Answer(400) | Came::Goodbye(_) | Came::Closed);
+    let is_refused = matches!(
+        came,
+        ProbeOutcome::Reset(_) | ProbeOutcome::Answer(400) | ProbeOutcome::Goodbye(_) | ProbeOutcome::Closed
+    );
     match &row.expected {
-        Expected::Malformed => {
+        HostileOutcome::Malformed => {
             assert!(is_refused, "{said}");
             assert!(origin.so_far().is_empty(), "{said}: {:?}", origin.so_far());
         }
-        Expected::Refused(status) => {
-            assert_eq!(came, Came::Answer(*status), "{said}");
+        HostileOutcome::Refused(status) => {
+            assert_eq!(came, ProbeOutcome::Answer(*status), "{said}");
             assert!(origin.so_far().is_empty(), "{said}: {:?}", origin.so_far());
         }
-        Expected::Forwarded(line, fields, body) => {
-            assert_eq!(came, Came::Answer(200), "{said}");
+        HostileOutcome::Forwarded(line, fields, body) => {
+            assert_eq!(came, ProbeOutcome::Answer(200), "{said}");
             let kept = origin.so_far();
-            let [message @ Kept::Whole { body: sent, .. }] = &kept[..] else { panic!("{said}: {kept:?}") };
+            let [message @ KeptMessage::Whole { body: sent, .. }] = &kept[..] else {
+                panic!("{said}: {kept:?}")
+            };
             assert_eq!(message.request_line(), *line, "{said}");
             assert_eq!(told(message), *fields, "{said}");
             assert_eq!(sent.escape_ascii().to_string(), *body, "{said}");
         }
-        Expected::BrokenOff(_) => {
+        HostileOutcome::BrokenOff(_) => {
             assert!(is_refused, "{said}");
-            let seen = |kept: &Vec<Kept>| !kept.is_empty();
+            let seen = |kept: &Vec<KeptMessage>| !kept.is_empty();
             let kept = until("the origin sees the end", || Some(origin.so_far()).filter(seen));
-            assert!(matches!(kept[..], [Kept::Torn(_)]), "{said}: {kept:?}");
+            assert!(matches!(kept[..], [KeptMessage::Torn(_)]), "{said}: {kept:?}");
         }
     }
     // Whatever it was, it was the fault of one stream at most, or the connection is gone.
-    if !matches!(came, Came::Goodbye(_) | Came::Closed) {
+    if !matches!(came, ProbeOutcome::Goodbye(_) | ProbeOutcome::Closed) {
         origin.take();
         assert!(probe.serves(), "{said}");
         let kept = origin.so_far();
         assert!(
-            matches!(&kept[..], [last @ Kept::Whole { .. }] if last.request_line() == "GET /last HTTP/1.1"),
+            matches!(&kept[..], [last @ KeptMessage::Whole { .. }] if last.request_line() == "GET /last HTTP/1.1"),
             "{said}: {kept:?}"
         );
     }
@@ -147,10 +157,10 @@ fn every_row_is_refused_or_forwarded_with_its_meaning() {
         println!("{:16}  {:60}  {came}", row.clause, row.name);
     }
     assert!(wrong.is_empty(), "{} rows are wrong: {wrong:#?}", wrong.len());
-    let violations = rows.iter().filter(|row| !matches!(row.expected, Expected::Forwarded(..))).count();
+    let violations = rows.iter().filter(|row| !matches!(row.expected, HostileOutcome::Forwarded(..))).count();
     let names: HashSet<&str> = rows.iter().map(|row| row.name).collect();
-    let late = |row: &Row| match &row.expected {
-        Expected::BrokenOff(late) => late.clone(),
+    let late = |row: &HostileRow| match &row.expected {
+        HostileOutcome::BrokenOff(late) => late.clone(),
         _ => Vec::new(),
     };
     let sent: HashSet<_> = rows.iter().map(|row| (&row.sent, late(row))).collect();

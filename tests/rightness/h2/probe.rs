@@ -4,8 +4,8 @@
 //! turn, so that two of them, one after the other, come back behind whatever the frame caused.
 
 use crate::support::http2::{
-    DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADERS, Http2, PING, PREFACE, RST_STREAM, SETTINGS, field,
-    frame,
+    DATA, END_HEADERS, END_STREAM, GOAWAY, H2Frame, HEADERS, Http2, PING, PREFACE, RST_STREAM, SETTINGS,
+    field, frame,
 };
 use crate::support::tls::Authority;
 use std::fmt;
@@ -20,7 +20,7 @@ const LAST: u32 = 0x1001;
 
 /// What became of a stream, or of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum ProbeOutcome {
     /// The status of an answer.
     Answer(u16),
     /// `RST_STREAM`.
@@ -57,7 +57,7 @@ pub(crate) fn code(number: u32) -> &'static str {
     CODES.get(number as usize).copied().unwrap_or("an unknown code")
 }
 
-impl fmt::Display for Came {
+impl fmt::Display for ProbeOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answer(status) => write!(out, "{status}"),
@@ -71,16 +71,16 @@ impl fmt::Display for Came {
 }
 
 /// A connection under observation.
-pub(crate) struct Probe {
+pub(crate) struct H2Probe {
     client: Http2,
     answer: Option<u16>,
     reset: Option<u32>,
     goodbye: Option<u32>,
     is_over: bool,
-    seen: Vec<Frame>,
+    seen: Vec<H2Frame>,
 }
 
-impl Probe {
+impl H2Probe {
     /// Connects and says nothing.
     pub(crate) fn silent(authority: &Authority, address: SocketAddr) -> Self {
         let client = Http2::silent(authority, address);
@@ -101,22 +101,22 @@ impl Probe {
     }
 
     /// What came of everything sent so far, on `stream` or for the connection.
-    pub(crate) fn came(&mut self, stream: u32, awaits_answer: bool) -> Came {
+    pub(crate) fn came(&mut self, stream: u32, awaits_answer: bool) -> ProbeOutcome {
         self.round(stream, *b"round--1");
         self.round(stream, *b"round--2");
         while awaits_answer && !self.is_settled() {
             let Some(next) = self.next(stream) else { break };
             let _ = next;
         }
-        let answer = self.answer.map(Came::Answer);
-        let reset = self.reset.map(Came::Reset);
-        let goodbye = self.goodbye.map(Came::Goodbye);
-        let closed = self.is_over.then_some(Came::Closed);
-        let silence = self.client.is_silent().then_some(Came::Silence);
+        let answer = self.answer.map(ProbeOutcome::Answer);
+        let reset = self.reset.map(ProbeOutcome::Reset);
+        let goodbye = self.goodbye.map(ProbeOutcome::Goodbye);
+        let closed = self.is_over.then_some(ProbeOutcome::Closed);
+        let silence = self.client.is_silent().then_some(ProbeOutcome::Silence);
         let ended = goodbye.or(closed);
         let stream = if awaits_answer { answer.or(reset) } else { reset.or(answer) };
         let came = if awaits_answer { stream.or(ended) } else { ended.or(stream) };
-        came.or(silence).unwrap_or(Came::Nothing)
+        came.or(silence).unwrap_or(ProbeOutcome::Nothing)
     }
 
     /// Whether another request is answered on this connection.
@@ -134,8 +134,9 @@ impl Probe {
 
     /// Waits for the whole answer on a stream, and forgets it.
     pub(crate) fn finish(&mut self, stream: u32) {
-        let is_last =
-            |seen: &Frame| seen.stream == stream && (seen.kind == RST_STREAM || seen.flags & END_STREAM != 0);
+        let is_last = |seen: &H2Frame| {
+            seen.stream == stream && (seen.kind == RST_STREAM || seen.flags & END_STREAM != 0)
+        };
         while !self.seen.iter().any(is_last) && self.next(stream).is_some() {}
         (self.answer, self.reset) = (None, None);
     }
@@ -147,7 +148,7 @@ impl Probe {
 
     /// The lengths of the `DATA` frames that have come on stream 1, one after the other.
     pub(crate) fn data(&self) -> Vec<usize> {
-        let is_data = |seen: &&Frame| (seen.kind, seen.stream) == (DATA, 1);
+        let is_data = |seen: &&H2Frame| (seen.kind, seen.stream) == (DATA, 1);
         self.seen.iter().filter(is_data).map(|seen| seen.payload.len()).collect()
     }
 
@@ -166,7 +167,7 @@ impl Probe {
     }
 
     /// The next frame, noted; none at the end of the connection, or of patience.
-    fn next(&mut self, stream: u32) -> Option<Frame> {
+    fn next(&mut self, stream: u32) -> Option<H2Frame> {
         if self.is_over || self.client.is_silent() {
             return None;
         }

@@ -1,8 +1,8 @@
 //! RFC 9110 §8 to §15: what an origin answers, and what of it a client gets.
 
-use super::{Case, case};
+use super::{Http1Case, case};
 
-pub(super) const FORWARDING: &[Case] = &[
+pub(super) const FORWARDING: &[Http1Case] = &[
     case(
         "9110 §9.3.2",
         "HEAD",

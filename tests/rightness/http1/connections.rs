@@ -1,8 +1,8 @@
 //! RFC 9112 §9 and RFC 9110 §7.6.1, §7.8: connections, and what belongs to them.
 
-use super::{Case, case};
+use super::{Http1Case, case};
 
-pub(super) const CONNECTIONS: &[Case] = &[
+pub(super) const CONNECTIONS: &[Http1Case] = &[
     case(
         "9112 §9.3",
         "two requests on a connection",

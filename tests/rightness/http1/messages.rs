@@ -1,9 +1,9 @@
 //! RFC 9112 §2 to §7: the form of a message.
 
-use super::{Case, case};
-use crate::keeper::Kept;
+use super::{Http1Case, case};
+use crate::keeper::KeptMessage;
 
-pub(super) const MESSAGES: &[Case] = &[
+pub(super) const MESSAGES: &[Http1Case] = &[
     case(
         "9112 §2.2",
         "an empty line before the request",
@@ -131,21 +131,21 @@ pub(super) const MESSAGES: &[Case] = &[
         "a body to GET",
         "GET / HTTP/1.1\nHost: a\nConnection: close\nContent-Length: 2\n\nhi",
         "the origin sees it",
-        |seen| matches!(&seen.kept[..], [Kept::Whole { body, .. }] if body == b"hi"),
+        |seen| matches!(&seen.kept[..], [KeptMessage::Whole { body, .. }] if body == b"hi"),
     ),
     case(
         "9112 §7.1",
         "chunks",
         "POST / HTTP/1.1\nHost: a\nConnection: close\nTransfer-Encoding: chunked\n\n2\nhi\n0\n\n",
         "the origin sees the data",
-        |seen| matches!(&seen.kept[..], [Kept::Whole { body, .. }] if body == b"2\r\nhi\r\n0\r\n\r\n"),
+        |seen| matches!(&seen.kept[..], [KeptMessage::Whole { body, .. }] if body == b"2\r\nhi\r\n0\r\n\r\n"),
     ),
     case(
         "9112 §7.1.1",
         "chunks with extensions",
         "POST / HTTP/1.1\nHost: a\nConnection: close\nTransfer-Encoding: chunked\n\n2;a=\"b\"\nhi\n0;c\n\n",
         "the origin sees the data",
-        |seen| matches!(&seen.kept[..], [Kept::Whole { body, .. }] if body == b"2\r\nhi\r\n0\r\n\r\n"),
+        |seen| matches!(&seen.kept[..], [KeptMessage::Whole { body, .. }] if body == b"2\r\nhi\r\n0\r\n\r\n"),
     ),
     case(
         "9112 §7.1.2",

@@ -10,29 +10,29 @@ mod routing;
 mod semantics;
 
 use crate::conformance::{Explained, Outcome, tell};
-use crate::keeper::{Keeper, Kept};
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::Daemon;
 use crate::wire::{exchange, statuses};
 
 /// One case. A blank line ends each request; what is sent has one unless it shows its own.
 #[derive(Clone, Copy, Debug)]
-struct Case {
+struct Http1Case {
     section: &'static str,
     sent: &'static str,
     bytes: &'static str,
     asked: &'static str,
-    is_met: fn(&Seen) -> bool,
+    is_met: fn(&Http1Outcome) -> bool,
 }
 
 /// What came of it.
 #[derive(Debug)]
-struct Seen {
+struct Http1Outcome {
     answer: String,
     statuses: Vec<u16>,
-    kept: Vec<Kept>,
+    kept: Vec<KeptMessage>,
 }
 
-impl Seen {
+impl Http1Outcome {
     fn is(&self, statuses: &[u16]) -> bool {
         self.statuses == statuses
     }
@@ -53,7 +53,7 @@ impl Seen {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.kept.iter().map(Kept::request_line).collect()
+        self.kept.iter().map(KeptMessage::request_line).collect()
     }
 }
 
@@ -125,7 +125,7 @@ fn every_case_of_conformance_is_as_asked_or_explained() {
         // The end of the connection ends a case; the last of several requests asks for it.
         let bytes = case.bytes.replace('\n', "\r\n").replace("%LONG%", &"a".repeat(40_000));
         let answer = String::from_utf8_lossy(&exchange(gateway.address(), bytes.as_bytes())).into_owned();
-        let seen = Seen { statuses: statuses(answer.as_bytes()), answer, kept: origin.take() };
+        let seen = Http1Outcome { statuses: statuses(answer.as_bytes()), answer, kept: origin.take() };
         let is_right = (case.is_met)(&seen);
         let came = format!("{:?}, {} at the origin", seen.statuses, seen.kept.len());
         if !is_right {
@@ -141,7 +141,7 @@ const fn case(
     sent: &'static str,
     bytes: &'static str,
     asked: &'static str,
-    is_met: fn(&Seen) -> bool,
-) -> Case {
-    Case { section, sent, bytes, asked, is_met }
+    is_met: fn(&Http1Outcome) -> bool,
+) -> Http1Case {
+    Http1Case { section, sent, bytes, asked, is_met }
 }

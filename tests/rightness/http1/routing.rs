@@ -1,8 +1,8 @@
 //! RFC 9112 §3.2 and RFC 9110 §7.6: whom a request is for, and how far it goes.
 
-use super::{Case, case};
+use super::{Http1Case, case};
 
-pub(super) const ROUTING: &[Case] = &[
+pub(super) const ROUTING: &[Http1Case] = &[
     case("9112 §3.2", "no Host", "GET / HTTP/1.1\n\n", "400", |seen| {
         seen.is(&[400]) && seen.kept.is_empty()
     }),

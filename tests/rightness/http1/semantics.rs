@@ -1,8 +1,8 @@
 //! RFC 9110 §9 to §12: what a client means, and what of it an origin gets.
 
-use super::{Case, case};
+use super::{Http1Case, case};
 
-pub(super) const SEMANTICS: &[Case] = &[
+pub(super) const SEMANTICS: &[Http1Case] = &[
     case(
         "9110 §9.3.7",
         "OPTIONS",

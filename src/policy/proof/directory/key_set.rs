@@ -66,8 +66,9 @@ impl KeySet {
 
     /// Reads a set. Keys that cannot be used are left out, and told of.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let document: JwkDocument = serde_json::from_slice(bytes)
-            .map_err(|error| format!("is no JWK Set (RFC 7517), such as {{\"keys\":[…]}}: {error}"))?;
+        let document: JwkDocument = serde_json::from_slice(bytes).map_err(|error| {
+            format!("is invalid: expected a JWK Set (RFC 7517), such as {{\"keys\":[…]}}: {error}")
+        })?;
         if document.keys.len() > MOST_KEYS {
             return Err(format!("has {} keys, and {MOST_KEYS} are the most", document.keys.len()));
         }

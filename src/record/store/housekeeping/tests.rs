@@ -7,7 +7,7 @@ use crate::identify::{Basis, Proof};
 use crate::record::store::LossReason;
 use crate::record::store::open::{DatabaseSource as _, StoreFile};
 use crate::record::store::sqlite::Sqlite;
-use crate::record::store::tests::{Folder, Request, by_crawler, everything, identity, some_read};
+use crate::record::store::tests::{SampleRequest, StoreFolder, by_crawler, everything, identity, some_read};
 use crate::record::store::{Filter, MissingSpan, StoreReader, Window};
 use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ fn ago(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(NOW - seconds)
 }
 
-fn open(folder: &Folder) -> Sqlite {
+fn open(folder: &StoreFolder) -> Sqlite {
     StoreFile::new(folder.store()).open(false).unwrap().database
 }
 
@@ -35,13 +35,13 @@ fn number(database: &mut Sqlite, sql: &'static str) -> i64 {
 }
 
 /// What the store tells as missing from a moment on.
-fn missing(folder: &Folder, from: SystemTime) -> Vec<MissingSpan> {
+fn missing(folder: &StoreFolder, from: SystemTime) -> Vec<MissingSpan> {
     let ever = Window { from, to: UNIX_EPOCH + Duration::from_secs(2 * NOW) };
     StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap()
 }
 
 /// Requests every 47 minutes over twenty days.
-fn filled(folder: &Folder) -> u64 {
+fn filled(folder: &StoreFolder) -> u64 {
     // The writer's own housekeeping goes by the clock; these times are no trouble to it.
     let options = crate::record::StoreOptions {
         retention: Duration::from_secs(100 * 366 * 86_400),
@@ -51,8 +51,8 @@ fn filled(folder: &Folder) -> u64 {
     let mut sent = 0;
     for at in (0..20 * 86_400).step_by(47 * 60) {
         for crawler in ["GPTBot", "bingbot"] {
-            Request { at: ago(at), ..Request::of(crawler, "/x") }.record(&recorder);
-            Request { at: ago(at), outcome: VerdictOutcome::Allow, ..Request::of(crawler, "/y") }
+            SampleRequest { at: ago(at), ..SampleRequest::of(crawler, "/x") }.record(&recorder);
+            SampleRequest { at: ago(at), outcome: VerdictOutcome::Allow, ..SampleRequest::of(crawler, "/y") }
                 .record(&recorder);
             sent += 2;
         }
@@ -63,7 +63,7 @@ fn filled(folder: &Folder) -> u64 {
 
 #[test]
 fn folding_keeps_every_count_and_leaves_few_rows() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let sent = filled(&folder);
     let mut database = open(&folder);
     assert!(tidy(&mut database, GENEROUS, NOW) > 0);
@@ -85,7 +85,7 @@ fn folding_keeps_every_count_and_leaves_few_rows() {
 
 #[test]
 fn a_window_reaches_to_the_bounds_of_what_is_folded() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     filled(&folder);
     tidy(&mut open(&folder), GENEROUS, NOW);
     let reader = StoreReader::open(&folder.store()).unwrap();
@@ -118,7 +118,7 @@ fn a_window_reaches_to_the_bounds_of_what_is_folded() {
 
 #[test]
 fn retention_takes_what_is_old_and_nothing_else() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let sent = filled(&folder);
     let mut database = open(&folder);
     let keep = Keep { retention: 10 * DAY, ..GENEROUS };
@@ -155,7 +155,7 @@ fn retention_takes_what_is_old_and_nothing_else() {
 
 #[test]
 fn versions_in_force_and_their_reads_outlive_retention() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for (bytes, day) in [(&b"a"[..], 300), (&b"b"[..], 200), (&b"c"[..], 120)] {
         recorder.in_force("example.org", Some(bytes), ago(day * 86_400));
@@ -171,13 +171,13 @@ fn versions_in_force_and_their_reads_outlive_retention() {
 
 #[test]
 fn the_cap_takes_the_oldest_details_first_and_tells() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for day in 0..6 {
         for number in 0..900 {
             let target = format!("/{number}/{}", "x".repeat(200));
             let at = SystemTime::now() - Duration::from_secs(day * 86_400);
-            Request { at, ..Request::of("GPTBot", &target) }.record(&recorder);
+            SampleRequest { at, ..SampleRequest::of("GPTBot", &target) }.record(&recorder);
         }
     }
     recorder.close();
@@ -211,7 +211,7 @@ fn the_cap_takes_the_oldest_details_first_and_tells() {
 /// Of the reads that the size cap takes at last, the sites and times are noted.
 #[test]
 fn the_cap_notes_at_which_sites_it_took_reads() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for number in 0..2_000_u32 {
         let who = identity(&format!("bot{number}"), Basis::Catalogue);

@@ -102,7 +102,7 @@ impl Other {
     pub(in crate::record::store) fn read(&self) -> Result<SpillFile, UnreadableSpill> {
         let metadata = self.file.metadata().map_err(UnreadableSpill::Io)?;
         if !metadata.is_file() || metadata.len() > MOST + LAST_LINE {
-            return Err(UnreadableSpill::Damaged("it is no file, or larger than any that is written"));
+            return Err(UnreadableSpill::Damaged("it is not a file, or is larger than any that is written"));
         }
         let mut bytes = Vec::new();
         (&self.file).rewind().map_err(UnreadableSpill::Io)?;

@@ -5,7 +5,7 @@ use crate::decide::{RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReaso
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::network::NetworkId;
-use crate::record::store::tests::Folder;
+use crate::record::store::tests::StoreFolder;
 use crate::record::tally::{
     CountedDecision, CountedRequest, DecisionRef, InForce, KeptEvent, Losses, ReadKey, SeenInstants,
     SeenRead, SubjectRef, Tally, WAITING,
@@ -85,7 +85,7 @@ fn contents(batch: &CountBatch) -> Vec<String> {
     all
 }
 
-fn only(folder: &Folder, looking: SpillReader) -> Other {
+fn only(folder: &StoreFolder, looking: SpillReader) -> Other {
     let mut all = others(&folder.store(), looking).unwrap();
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
@@ -93,7 +93,7 @@ fn only(folder: &Folder, looking: SpillReader) -> Other {
 
 #[test]
 fn what_is_kept_comes_back_whole() {
-    let (folder, batch) = (Folder::new(), batch());
+    let (folder, batch) = (StoreFolder::new(), batch());
     assert_eq!(batch.requests(), 27);
     let mut spill = Spill::new(&folder.store(), "1-2-a");
     spill.put(&[(7, &batch), (8, &CountBatch::new(WAITING))], true, 99).unwrap();
@@ -113,7 +113,7 @@ fn what_is_kept_comes_back_whole() {
 /// too, and then `GOLDEN=write` writes the file anew.
 #[test]
 fn a_file_of_this_form_that_an_earlier_build_wrote_is_read() {
-    let (folder, batch) = (Folder::new(), batch());
+    let (folder, batch) = (StoreFolder::new(), batch());
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/store/spill/form-2.jsonl");
     let mut spill = Spill::new(&folder.store(), "1-2-a");
     spill.put(&[(7, &batch)], true, 99).unwrap();
@@ -129,7 +129,7 @@ fn a_file_of_this_form_that_an_earlier_build_wrote_is_read() {
 
 #[test]
 fn a_file_that_is_not_as_it_was_written_is_not_counted() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let mut spill = Spill::new(&folder.store(), "1");
     spill.put(&[(7, &batch())], false, 99).unwrap();
     let path = spill.path().to_owned();
@@ -155,7 +155,7 @@ fn a_file_that_is_not_as_it_was_written_is_not_counted() {
 
 #[test]
 fn the_file_of_another_process_or_of_a_later_program_is_not_taken_for_ones_own() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let mut spill = Spill::new(&folder.store(), "1");
     spill.put(&[(7, &batch())], false, 99).unwrap();
     let renamed = beside(&folder.store(), ".unwritten-2");
@@ -173,7 +173,7 @@ fn the_file_of_another_process_or_of_a_later_program_is_not_taken_for_ones_own()
 
 #[test]
 fn who_holds_its_lock_is_alive_whoever_looks() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let mut spill = Spill::new(&folder.store(), "1");
     spill.mark(1).unwrap();
     for looking in [SpillReader::ToRead, SpillReader::ToTakeUp] {
@@ -196,7 +196,7 @@ fn who_holds_its_lock_is_alive_whoever_looks() {
 
 #[test]
 fn where_room_runs_out_details_go_before_counts_and_what_was_kept_stays() {
-    let (folder, batch) = (Folder::new(), batch());
+    let (folder, batch) = (StoreFolder::new(), batch());
     let mut spill = Spill::new(&folder.store(), "1");
     spill.put(&[(7, &batch)], false, 1).unwrap();
     let size = |spill: &Spill| std::fs::metadata(spill.path()).unwrap().len();

@@ -4,20 +4,20 @@ use super::*;
 
 #[test]
 fn the_first_thousand_targets_of_a_day_are_exact() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for round in 0..2 {
         for number in 0..1_500 {
             let outcome =
                 if round == 0 { VerdictOutcome::Allow } else { VerdictOutcome::Violation(Notice::Lapsed) };
             let target = format!("/{number}");
-            Request { outcome, at: noon(), ..Request::of("GPTBot", &target) }.record(&recorder);
+            SampleRequest { outcome, at: noon(), ..SampleRequest::of("GPTBot", &target) }.record(&recorder);
             if number == 999 {
                 recorder.flush();
             }
         }
     }
-    Request { at: noon(), ..Request::of("bingbot", "/caf\u{e9}?a=b") }.record(&recorder);
+    SampleRequest { at: noon(), ..SampleRequest::of("bingbot", "/caf\u{e9}?a=b") }.record(&recorder);
     recorder.close();
     let reader = StoreReader::open(&folder.store()).unwrap();
     let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
@@ -40,11 +40,12 @@ fn the_first_thousand_targets_of_a_day_are_exact() {
 /// of the others, also after any flood.
 #[test]
 fn a_flood_of_made_up_names_leaves_places_to_others() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let stranger = |crawler: &str, network: u8, minutes: u64| {
         let at = noon() + Duration::from_secs(60 * minutes);
-        Request { at, basis: Basis::Sign, network, ..Request::of(crawler, "/") }.record(&recorder);
+        SampleRequest { at, basis: Basis::Sign, network, ..SampleRequest::of(crawler, "/") }
+            .record(&recorder);
     };
     for number in 0..5_000 {
         stranger(&format!("made-up-{number}"), 1, 0);
@@ -67,15 +68,15 @@ fn a_flood_of_made_up_names_leaves_places_to_others() {
 
 #[test]
 fn a_thousand_made_up_names_of_a_day_are_exact() {
-    let (folder, begun) = (Folder::new(), std::time::Instant::now());
+    let (folder, begun) = (StoreFolder::new(), std::time::Instant::now());
     let recorder = Recorder::start(&folder.options()).unwrap();
     for number in 0..1_700 {
         let (known, made_up) = (format!("known-{}", number % 40), format!("made-up-{number}"));
-        Request { at: noon(), ..Request::of(&known, "/") }.record(&recorder);
+        SampleRequest { at: noon(), ..SampleRequest::of(&known, "/") }.record(&recorder);
         // Each from two networks, and no network has many.
         for network in [number % 255, number % 254 + 1] {
             let network = u8::try_from(network).unwrap();
-            Request { at: noon(), basis: Basis::Sign, network, ..Request::of(&made_up, "/") }
+            SampleRequest { at: noon(), basis: Basis::Sign, network, ..SampleRequest::of(&made_up, "/") }
                 .record(&recorder);
         }
         if number % 600 == 599 {
@@ -95,13 +96,14 @@ fn a_thousand_made_up_names_of_a_day_are_exact() {
 
 #[test]
 fn events_in_full_are_few_and_hold_their_line() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for round in 0..12 {
         for number in 0..30 {
-            Request::of("GPTBot", &format!("/{round}/{number}")).record(&recorder);
+            SampleRequest::of("GPTBot", &format!("/{round}/{number}")).record(&recorder);
         }
-        Request { outcome: VerdictOutcome::Allow, ..Request::of("GPTBot", "/") }.record(&recorder);
+        SampleRequest { outcome: VerdictOutcome::Allow, ..SampleRequest::of("GPTBot", "/") }
+            .record(&recorder);
         recorder.flush();
     }
     recorder.close();
@@ -117,12 +119,12 @@ fn events_in_full_are_few_and_hold_their_line() {
 /// Of the events that are kept in full, a sender that floods replaces its own.
 #[test]
 fn no_sender_washes_out_what_others_did() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let asks = |network: u8, second: u64| {
         let at = noon() + Duration::from_secs(second);
         let target = format!("/{network}/{second}");
-        Request { at, network, ..Request::of("GPTBot", &target) }.record(&recorder);
+        SampleRequest { at, network, ..SampleRequest::of("GPTBot", &target) }.record(&recorder);
         recorder.flush();
     };
     // A flood takes all places.
@@ -155,7 +157,7 @@ fn no_sender_washes_out_what_others_did() {
 
 #[test]
 fn readers_beyond_the_first_thousand_are_counted_together() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let who = identity("GPTBot", Basis::Catalogue);
     for number in 0..1_200_u32 {

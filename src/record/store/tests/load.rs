@@ -5,15 +5,18 @@ use super::*;
 /// The writer keeps up with many more requests a second than a gateway on this machine could answer.
 #[test]
 fn the_writer_sustains_a_heavy_crawl() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let crawlers: Vec<_> = (0..50).map(|number| format!("bot{number}")).collect();
     let targets: Vec<_> = (0..200).map(|number| format!("/{number}")).collect();
     let begun = std::time::Instant::now();
     let sent = 200_000_u32;
     for number in 0..sent as usize {
-        Request { at: noon(), ..Request::of(&crawlers[number % 50], &targets[number / 50 % 200]) }
-            .record(&recorder);
+        SampleRequest {
+            at: noon(),
+            ..SampleRequest::of(&crawlers[number % 50], &targets[number / 50 % 200])
+        }
+        .record(&recorder);
     }
     let counting = begun.elapsed();
     recorder.close();
@@ -30,7 +33,7 @@ fn the_writer_sustains_a_heavy_crawl() {
 #[test]
 #[ignore = "fills a store of 90 days; run it with --release"]
 fn a_season_of_three_hundred_crawlers_is_read_in_a_second() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let crawlers: Vec<_> = (0..300).map(|number| format!("bot{number}")).collect();
     let targets: Vec<_> = (0..100).map(|number| format!("/section/{number}")).collect();
@@ -40,8 +43,11 @@ fn a_season_of_three_hundred_crawlers_is_read_in_a_second() {
         for (number, crawler) in crawlers.iter().enumerate() {
             for times in 0..16_u8 {
                 let at = now - Duration::from_secs(hour * 3_600 + u64::from(times) * 60 + 60);
-                Request { at, ..Request::of(crawler, &targets[(number + usize::from(times)) % 100]) }
-                    .record(&recorder);
+                SampleRequest {
+                    at,
+                    ..SampleRequest::of(crawler, &targets[(number + usize::from(times)) % 100])
+                }
+                .record(&recorder);
                 sent += 1;
             }
         }
@@ -69,7 +75,7 @@ fn a_season_of_three_hundred_crawlers_is_read_in_a_second() {
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
 
-fn recorder_is_tidy(folder: &Folder) -> bool {
+fn recorder_is_tidy(folder: &StoreFolder) -> bool {
     use super::open::DatabaseSource as _;
     let mut database = StoreFile::new(folder.store()).open(false).unwrap().database;
     let now = crate::record::tally::micros(SystemTime::now());

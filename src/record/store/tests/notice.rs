@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn reads_versions_and_presence_are_kept() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     recorder.in_force("example.org", Some(b"old"), noon());
     recorder.in_force("example.org", Some(b"old"), noon() + Duration::from_secs(5));
@@ -54,7 +54,7 @@ fn reads_versions_and_presence_are_kept() {
 
 #[test]
 fn where_addresses_are_not_kept_no_network_is() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     let who = identity("GPTBot", Basis::Catalogue);
     let reader = ReaderId::new("h", &who, Proof::Unchecked, "198.51.100.7".parse().ok());
@@ -81,9 +81,9 @@ fn where_addresses_are_not_kept_no_network_is() {
 
 #[test]
 fn reads_that_may_have_gone_unseen_are_told_of_the_time_they_concern() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
-    Request::of("GPTBot", "/").record(&recorder);
+    SampleRequest::of("GPTBot", "/").record(&recorder);
     recorder.flush();
     let around = |from: SystemTime| Window { from, to: from + Duration::from_secs(60) };
     let past = around(SystemTime::now() - Duration::from_secs(30));

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_is_recorded_is_what_is_read() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for number in 0..600_u64 {
         let at = noon() + Duration::from_secs(number);
@@ -13,7 +13,8 @@ fn what_is_recorded_is_what_is_read() {
             1 => ("GPTBot", VerdictOutcome::Violation(Notice::Read)),
             _ => ("bingbot", VerdictOutcome::Stale(Notice::Pending)),
         };
-        Request { outcome, at, ..Request::of(crawler, &format!("/{}", number % 7)) }.record(&recorder);
+        SampleRequest { outcome, at, ..SampleRequest::of(crawler, &format!("/{}", number % 7)) }
+            .record(&recorder);
     }
     recorder.close();
     let reader = StoreReader::open(&folder.store()).unwrap();
@@ -46,12 +47,12 @@ fn what_is_recorded_is_what_is_read() {
 
 #[test]
 fn a_time_and_a_filter_narrow_what_is_read() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for minute in 0..10 {
         for crawler in ["GPTBot", "bingbot"] {
             let at = noon() + Duration::from_secs(minute * 60 + 30);
-            Request { at, ..Request::of(crawler, "/x") }.record(&recorder);
+            SampleRequest { at, ..SampleRequest::of(crawler, "/x") }.record(&recorder);
         }
     }
     recorder.close();

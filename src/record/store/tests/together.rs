@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn two_writers_of_one_store_lose_nothing_and_count_nothing_twice() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     std::thread::scope(|scope| {
         for writer in 0..2 {
             let options = folder.options();
@@ -12,7 +12,7 @@ fn two_writers_of_one_store_lose_nothing_and_count_nothing_twice() {
                 let recorder = Recorder::start(&options).unwrap();
                 for number in 0..5_000 {
                     let (crawler, target) = (format!("bot{}", number % 20), format!("/{}", number % 150));
-                    Request { at: noon(), ..Request::of(&crawler, &target) }.record(&recorder);
+                    SampleRequest { at: noon(), ..SampleRequest::of(&crawler, &target) }.record(&recorder);
                     if number % (700 + 300 * writer) == 0 {
                         recorder.flush();
                     }
@@ -32,12 +32,12 @@ fn two_writers_of_one_store_lose_nothing_and_count_nothing_twice() {
 
 #[test]
 fn a_reader_sees_one_moment_while_writing_goes_on() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
-    Request::of("GPTBot", "/").record(&recorder);
+    SampleRequest::of("GPTBot", "/").record(&recorder);
     recorder.flush();
     let reader = StoreReader::open(&folder.store()).unwrap();
-    Request::of("GPTBot", "/").record(&recorder);
+    SampleRequest::of("GPTBot", "/").record(&recorder);
     recorder.flush();
     assert_eq!(by_crawler(&reader)["GPTBot"], 1);
     assert_eq!(by_crawler(&StoreReader::open(&folder.store()).unwrap())["GPTBot"], 2);
@@ -46,7 +46,7 @@ fn a_reader_sees_one_moment_while_writing_goes_on() {
 
 #[test]
 fn where_there_is_no_store_it_is_said() {
-    let folder = Folder::new();
+    let folder = StoreFolder::new();
     let error = StoreReader::open(&folder.store()).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Missing);
     std::fs::write(folder.store(), "not a database, whatever its name says").unwrap();

@@ -7,7 +7,7 @@ use super::super::faulty::{FaultInjectingFile, FaultOutcome, InjectedFault};
 use super::super::losses::LossReason;
 use super::super::open::StoreFile;
 use super::super::reader::{Filter, StoreReader, Window};
-use super::super::tests::Folder;
+use super::super::tests::StoreFolder;
 use super::*;
 use crate::decide::{RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
@@ -19,7 +19,7 @@ use crate::record::tally::{
 use std::collections::BTreeMap;
 
 /// Requests by crawler and target, as the sender knows them.
-type Ledger = BTreeMap<(String, String), u64>;
+type SentCounts = BTreeMap<(String, String), u64>;
 
 fn subject(crawler: &str) -> SubjectRef<'_> {
     SubjectRef {
@@ -32,7 +32,7 @@ fn subject(crawler: &str) -> SubjectRef<'_> {
 }
 
 /// Sends what is a little different in every round.
-fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
+fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
     let verdict = Verdict {
         outcome: VerdictOutcome::Allow,
         reason: VerdictReason::NoRule,
@@ -69,10 +69,10 @@ fn send(tally: &Tally, round: u64, ledger: &mut Ledger) {
 }
 
 /// Targets and roll-ups as the store tells them; the two must agree.
-fn stored(folder: &Folder) -> Ledger {
-    let Ok(reader) = StoreReader::open(&folder.store()) else { return Ledger::new() };
-    let Some(window) = reader.span().unwrap() else { return Ledger::new() };
-    let mut ledger = Ledger::new();
+fn stored(folder: &StoreFolder) -> SentCounts {
+    let Ok(reader) = StoreReader::open(&folder.store()) else { return SentCounts::new() };
+    let Some(window) = reader.span().unwrap() else { return SentCounts::new() };
+    let mut ledger = SentCounts::new();
     for path in reader.paths(&window, &Filter::default(), usize::MAX).unwrap() {
         let crawler = path.subject.crawler.as_deref().unwrap().to_owned();
         ledger.insert((crawler, path.target.clone()), path.counts.requests());
@@ -82,15 +82,15 @@ fn stored(folder: &Folder) -> Ledger {
     ledger
 }
 
-fn writer(folder: &Folder, fate: &FaultOutcome) -> StoreWriter<FaultInjectingFile> {
+fn writer(folder: &StoreFolder, fate: &FaultOutcome) -> StoreWriter<FaultInjectingFile> {
     StoreWriter::new(FaultInjectingFile::new(folder.store(), fate.clone()), folder.options())
 }
 
 /// How many statements a process runs for two rounds: faults are tried at each of them.
 fn statements() -> usize {
-    let (folder, fate, tally) = (Folder::new(), FaultOutcome::default(), Tally::default());
+    let (folder, fate, tally) = (StoreFolder::new(), FaultOutcome::default(), Tally::default());
     let mut writer = writer(&folder, &fate);
-    let mut ledger = Ledger::new();
+    let mut ledger = SentCounts::new();
     for round in 0..2 {
         send(&tally, round, &mut ledger);
         writer.write_turn(&tally);
@@ -111,9 +111,10 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
             (InjectedFault::DoneButFails(kind), 1),
             (InjectedFault::Fails(kind), 30),
         ] {
-            let (folder, fate, tally) = (Folder::new(), FaultOutcome::at(nth, ill, times), Tally::default());
+            let (folder, fate, tally) =
+                (StoreFolder::new(), FaultOutcome::at(nth, ill, times), Tally::default());
             let mut writer = writer(&folder, &fate);
-            let mut ledger = Ledger::new();
+            let mut ledger = SentCounts::new();
             let mut saw_error = writer.status.lock().unwrap().error.is_some();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
@@ -140,9 +141,9 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
     let whole = statements();
     for nth in 1..=whole {
         for ill in [InjectedFault::Killed, InjectedFault::DoneThenKilled] {
-            let (folder, fate) = (Folder::new(), FaultOutcome::at(nth, ill, 1));
+            let (folder, fate) = (StoreFolder::new(), FaultOutcome::at(nth, ill, 1));
             // What each round had sent, as far as the dead process got.
-            let (mut sent, mut ledger) = (vec![Ledger::new()], Ledger::new());
+            let (mut sent, mut ledger) = (vec![SentCounts::new()], SentCounts::new());
             let mut written = 0;
             {
                 let tally = Tally::default();
@@ -162,7 +163,7 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
             assert!(at == written || at == written + 1, "{ill:?} at {nth}: {at}, and {written} were written");
 
             // The next process goes on from there, and its counts come on top.
-            let (tally, mut next) = (Tally::default(), Ledger::new());
+            let (tally, mut next) = (Tally::default(), SentCounts::new());
             let mut writer = writer(&folder, &FaultOutcome::default());
             send(&tally, 7, &mut next);
             writer.write_turn(&tally);
@@ -177,9 +178,9 @@ fn a_process_killed_at_any_statement_loses_at_most_what_it_had_not_written() {
 
 #[test]
 fn counts_wait_while_another_process_holds_the_store() {
-    let (folder, tally) = (Folder::new(), Tally::default());
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    let mut ledger = Ledger::new();
+    let mut ledger = SentCounts::new();
     let mut other = StoreFile::new(folder.store());
     let mut other = other.open(false).unwrap().database;
     other.run("BEGIN EXCLUSIVE", &[]).unwrap();
@@ -198,9 +199,9 @@ fn counts_wait_while_another_process_holds_the_store() {
 
 #[test]
 fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
-    let (folder, fate, tally) = (Folder::new(), FaultOutcome::default(), Tally::default());
+    let (folder, fate, tally) = (StoreFolder::new(), FaultOutcome::default(), Tally::default());
     let mut writer = writer(&folder, &fate);
-    send(&tally, 0, &mut Ledger::new());
+    send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
     // What the database says when it meets a broken page, once for nothing and once for cause.
     let breaks = || {
@@ -209,7 +210,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
     };
     breaks();
     for round in 1..3 {
-        send(&tally, round, &mut Ledger::new());
+        send(&tally, round, &mut SentCounts::new());
         writer.write_turn(&tally);
     }
     assert_eq!(writer.status.lock().unwrap().set_aside, Vec::<String>::new(), "the file is sound");
@@ -220,7 +221,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
         let length = std::fs::metadata(&path).unwrap().len();
         std::fs::write(path, vec![0x5A; usize::try_from(length).unwrap()]).unwrap();
     }
-    let mut after = Ledger::new();
+    let mut after = SentCounts::new();
     breaks();
     send(&tally, 99, &mut after);
     for _ in 0..3 {
@@ -234,9 +235,9 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
 
 #[test]
 fn a_store_that_was_moved_away_is_begun_anew() {
-    let (folder, tally) = (Folder::new(), Tally::default());
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    send(&tally, 0, &mut Ledger::new());
+    send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
     let away = folder.path().join("away");
     std::fs::create_dir(&away).unwrap();
@@ -244,7 +245,7 @@ fn a_store_that_was_moved_away_is_begun_anew() {
         let name = format!("store.sqlite{part}");
         std::fs::rename(folder.path().join(&name), away.join(&name)).unwrap();
     }
-    let mut ledger = Ledger::new();
+    let mut ledger = SentCounts::new();
     send(&tally, 1, &mut ledger);
     writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
@@ -252,11 +253,11 @@ fn a_store_that_was_moved_away_is_begun_anew() {
 
 #[test]
 fn a_folder_that_comes_back_is_written_again() {
-    let (folder, tally) = (Folder::new(), Tally::default());
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
     let state = folder.path().join("state");
     let options = StoreOptions { path: state.join("store.sqlite"), ..folder.options() };
     let mut writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
-    send(&tally, 0, &mut Ledger::new());
+    send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
     assert!(writer.status.lock().unwrap().error.is_some());
     std::fs::create_dir(&state).unwrap();
@@ -269,9 +270,9 @@ fn a_folder_that_comes_back_is_written_again() {
 
 #[test]
 fn a_store_of_a_later_program_is_waited_for() {
-    let (folder, tally) = (Folder::new(), Tally::default());
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    let mut ledger = Ledger::new();
+    let mut ledger = SentCounts::new();
     send(&tally, 0, &mut ledger);
     writer.write_turn(&tally);
     let mut later = StoreFile::new(folder.store());

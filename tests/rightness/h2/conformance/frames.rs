@@ -1,7 +1,7 @@
 //! RFC 9113 §6 and §7: each type of frame, and error codes.
 
-use super::Asked::{Answer, Connection, Data, Frame, Nothing, Stream};
-use super::{Case, case};
+use super::DemandedOutcome::{Answer, Connection, Data, Frame, Nothing, Stream};
+use super::{H2Case, case};
 use crate::h2::{GOOD, PADDED, PUSH_PROMISE, get, headers, list, open, setting};
 use crate::support::http2::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE,
@@ -20,12 +20,12 @@ const FRAME_SIZE: u16 = 5;
 /// The largest window (RFC 9113 §6.9.1).
 const LARGEST: [u8; 4] = [0x7f, 0xff, 0xff, 0xff];
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<H2Case> {
     [data(), heads(), resets(), settings(), pings(), windows(), window_errors(), continuations(), codes()]
         .concat()
 }
 
-fn data() -> Vec<Case> {
+fn data() -> Vec<H2Case> {
     let section = "9113 §6.1";
     let then = |flags: u8, bytes: &[u8]| [open(), frame(DATA, flags, 1, bytes)].concat();
     vec![
@@ -60,7 +60,7 @@ fn data() -> Vec<Case> {
     ]
 }
 
-fn heads() -> Vec<Case> {
+fn heads() -> Vec<H2Case> {
     let (section, end) = ("9113 §6.2", END_HEADERS | END_STREAM);
     let padded = |padding: u8| headers(end | PADDED, 1, &[vec![padding], list(&GOOD), vec![0; 3]].concat());
     vec![
@@ -96,7 +96,7 @@ fn heads() -> Vec<Case> {
     ]
 }
 
-fn resets() -> Vec<Case> {
+fn resets() -> Vec<H2Case> {
     let section = "9113 §6.4";
     vec![
         case(section, "RST_STREAM", [open(), frame(RST_STREAM, 0, 1, &[0, 0, 0, 8])].concat(), Nothing),
@@ -121,7 +121,7 @@ fn resets() -> Vec<Case> {
     ]
 }
 
-fn settings() -> Vec<Case> {
+fn settings() -> Vec<H2Case> {
     let values = "9113 §6.5.2";
     vec![
         case("9113 §6.5", "SETTINGS", frame(SETTINGS, 0, 0, &[]), Frame(SETTINGS, 1, &[])),
@@ -167,7 +167,7 @@ fn settings() -> Vec<Case> {
     ]
 }
 
-fn pings() -> Vec<Case> {
+fn pings() -> Vec<H2Case> {
     let section = "9113 §6.7";
     vec![
         case(section, "PING", frame(PING, 0, 0, b"h2probes"), Frame(PING, 1, b"h2probes")),
@@ -179,7 +179,7 @@ fn pings() -> Vec<Case> {
     ]
 }
 
-fn windows() -> Vec<Case> {
+fn windows() -> Vec<H2Case> {
     let update = |stream, value: [u8; 4]| frame(WINDOW_UPDATE, 0, stream, &value);
     let one = [0, 0, 0, 1];
     vec![
@@ -220,7 +220,7 @@ fn windows() -> Vec<Case> {
     ]
 }
 
-fn window_errors() -> Vec<Case> {
+fn window_errors() -> Vec<H2Case> {
     let update = |stream, value: [u8; 4]| frame(WINDOW_UPDATE, 0, stream, &value);
     vec![
         case(
@@ -262,7 +262,7 @@ fn window_errors() -> Vec<Case> {
     ]
 }
 
-fn continuations() -> Vec<Case> {
+fn continuations() -> Vec<H2Case> {
     let section = "9113 §6.10";
     let cut = |more: &[Vec<u8>]| [headers(END_STREAM, 1, &list(&GOOD)), more.concat()].concat();
     let more = |flags, stream, name: &str| frame(CONTINUATION, flags, stream, &list(&[(name, "y")]));
@@ -313,7 +313,7 @@ fn continuations() -> Vec<Case> {
     ]
 }
 
-fn codes() -> Vec<Case> {
+fn codes() -> Vec<H2Case> {
     let section = "9113 §7";
     vec![
         case(

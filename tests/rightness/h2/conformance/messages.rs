@@ -1,14 +1,14 @@
 //! RFC 9113 §8 and RFC 7541: requests as HTTP, and the compression of their fields. What is malformed in finer ways
 //! is in the table of [`crate::h2::hostile`], with what the origin sees.
 
-use super::Asked::{Answer, Connection, Malformed};
-use super::{Asked, Case, case};
+use super::DemandedOutcome::{Answer, Connection, Malformed};
+use super::{DemandedOutcome, H2Case, case};
 use crate::h2::{GOOD, changed, get, headers, list, open, post, request, with};
 use crate::support::http2::{DATA, END_HEADERS, END_STREAM, field, frame};
 
 const COMPRESSION_ERROR: u32 = 9;
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<H2Case> {
     [methods(), heads(), bodies(), compression(), decoding()].concat()
 }
 
@@ -16,7 +16,7 @@ fn end() -> Vec<u8> {
     frame(DATA, END_STREAM, 1, b"test")
 }
 
-fn methods() -> Vec<Case> {
+fn methods() -> Vec<H2Case> {
     let section = "9113 §8.1";
     let trailer = |flags, fields: &[(&str, &str)]| headers(END_HEADERS | flags, 1, &list(fields));
     vec![
@@ -47,7 +47,7 @@ fn methods() -> Vec<Case> {
     ]
 }
 
-fn heads() -> Vec<Case> {
+fn heads() -> Vec<H2Case> {
     let (fields, pseudo) = ("9113 §8.2.1", "9113 §8.3.1");
     let without = |number: usize| {
         let fields: Vec<_> =
@@ -82,7 +82,7 @@ fn heads() -> Vec<Case> {
     ]
 }
 
-fn bodies() -> Vec<Case> {
+fn bodies() -> Vec<H2Case> {
     let section = "9113 §8.1.1";
     let length = |length: &str| post(&[("content-length", length)]);
     vec![
@@ -110,7 +110,7 @@ fn block(before: &[u8], behind: &[u8]) -> Vec<u8> {
     headers(END_HEADERS | END_STREAM, 1, &[before, &list(&GOOD), behind].concat())
 }
 
-fn compression() -> Vec<Case> {
+fn compression() -> Vec<H2Case> {
     let good = |section, sent, bytes| case(section, sent, bytes, Answer(200));
     // `:method: GET`, `:scheme: https`, `:path: /` are entries 2, 7 and 4 of the static table (RFC 7541 appendix A).
     let indexed = [&[0x82, 0x87, 0x84][..], &field(":authority", "a")].concat();
@@ -144,9 +144,9 @@ fn compression() -> Vec<Case> {
     ]
 }
 
-fn decoding() -> Vec<Case> {
-    let wrong = |section, sent, bytes: &[u8]| -> Case {
-        case(section, sent, block(&[], bytes), Connection(COMPRESSION_ERROR) as Asked)
+fn decoding() -> Vec<H2Case> {
+    let wrong = |section, sent, bytes: &[u8]| -> H2Case {
+        case(section, sent, block(&[], bytes), Connection(COMPRESSION_ERROR) as DemandedOutcome)
     };
     vec![
         wrong("7541 §2.3.3", "an entry that no table has", &[0xff, 0x7f]),

@@ -9,7 +9,7 @@ mod messages;
 mod streams;
 
 use super::hostile::site;
-use super::probe::{Came, Probe, code};
+use super::probe::{H2Probe, ProbeOutcome, code};
 use crate::conformance::{Explained, Outcome, tell};
 use crate::keeper::Keeper;
 use crate::support::tls::{Authority, tls_address};
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 
 /// What a section asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asked {
+pub(super) enum DemandedOutcome {
     /// An answer with this status.
     Answer(u16),
     /// A stream error: `RST_STREAM`, or the same as an error of the connection (RFC 9113 §5.4).
@@ -35,7 +35,7 @@ pub(super) enum Asked {
     Data(&'static [usize]),
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for DemandedOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answer(status) => write!(out, "{status}"),
@@ -53,22 +53,27 @@ impl fmt::Display for Asked {
 
 /// One case.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct H2Case {
     section: &'static str,
     sent: &'static str,
     /// Frames before, whose stream 1 is answered before the rest follows.
     before: Vec<u8>,
     bytes: Vec<u8>,
     stream: u32,
-    asked: Asked,
+    asked: DemandedOutcome,
     is_silent: bool,
 }
 
-pub(super) fn case(section: &'static str, sent: &'static str, bytes: Vec<u8>, asked: Asked) -> Case {
-    Case { section, sent, before: Vec::new(), bytes, stream: 1, asked, is_silent: false }
+pub(super) fn case(
+    section: &'static str,
+    sent: &'static str,
+    bytes: Vec<u8>,
+    asked: DemandedOutcome,
+) -> H2Case {
+    H2Case { section, sent, before: Vec::new(), bytes, stream: 1, asked, is_silent: false }
 }
 
-impl Case {
+impl H2Case {
     /// Behind frames whose stream 1 is answered first.
     fn behind(self, before: Vec<u8>) -> Self {
         Self { before, ..self }
@@ -86,22 +91,25 @@ impl Case {
 
     /// What came, in words, and whether it is what was asked.
     fn probe(&self, authority: &Authority, address: SocketAddr) -> (String, bool) {
-        let mut probe =
-            if self.is_silent { Probe::silent(authority, address) } else { Probe::to(authority, address) };
+        let mut probe = if self.is_silent {
+            H2Probe::silent(authority, address)
+        } else {
+            H2Probe::to(authority, address)
+        };
         if !self.before.is_empty() {
             probe.send(&self.before);
             probe.finish(1);
         }
         probe.send(&self.bytes);
-        let awaits_answer = matches!(self.asked, Asked::Answer(_) | Asked::Malformed);
+        let awaits_answer = matches!(self.asked, DemandedOutcome::Answer(_) | DemandedOutcome::Malformed);
         let came = probe.came(self.stream, awaits_answer);
         let (mut words, mut is_right) = (came.to_string(), self.is_met_by(came));
         match self.asked {
-            Asked::Frame(kind, flags, payload) => {
+            DemandedOutcome::Frame(kind, flags, payload) => {
                 is_right = probe.has_seen(kind, flags, payload);
                 words = if is_right { self.asked.to_string() } else { words };
             }
-            Asked::Data(lengths) => {
+            DemandedOutcome::Data(lengths) => {
                 // The answer's head comes without a window; what may follow it has followed within some rounds.
                 probe.came(1, true);
                 let _ = (0..100).find(|_| {
@@ -113,26 +121,27 @@ impl Case {
             }
             _ => {}
         }
-        let is_over = matches!(came, Came::Goodbye(_) | Came::Closed);
+        let is_over = matches!(came, ProbeOutcome::Goodbye(_) | ProbeOutcome::Closed);
         // All streams that there may be are taken.
-        let is_full = came == Came::Reset(7);
-        if !is_over && !is_full && !matches!(self.asked, Asked::Data(_)) && !probe.serves() {
+        let is_full = came == ProbeOutcome::Reset(7);
+        if !is_over && !is_full && !matches!(self.asked, DemandedOutcome::Data(_)) && !probe.serves() {
             (words, is_right) = (format!("{words}; the connection serves no more"), false);
         }
         (words, is_right)
     }
 
-    fn is_met_by(&self, came: Came) -> bool {
+    fn is_met_by(&self, came: ProbeOutcome) -> bool {
         match (self.asked, came) {
-            (Asked::Answer(asked), Came::Answer(status)) => asked == status,
+            (DemandedOutcome::Answer(asked), ProbeOutcome::Answer(status)) => asked == status,
             // RFC 9113 §3.4: to who speaks another protocol there is no need to speak.
-            (Asked::Connection(_), Came::Closed) => self.is_silent,
-            (Asked::Stream(asked), Came::Reset(code) | Came::Goodbye(code))
-            | (Asked::Connection(asked), Came::Goodbye(code)) => asked == code,
-            (Asked::Malformed, Came::Reset(code) | Came::Goodbye(code)) => code == 1,
-            (Asked::Malformed, Came::Answer(400)) | (Asked::Nothing, Came::Nothing | Came::Answer(200)) => {
-                true
+            (DemandedOutcome::Connection(_), ProbeOutcome::Closed) => self.is_silent,
+            (DemandedOutcome::Stream(asked), ProbeOutcome::Reset(code) | ProbeOutcome::Goodbye(code))
+            | (DemandedOutcome::Connection(asked), ProbeOutcome::Goodbye(code)) => asked == code,
+            (DemandedOutcome::Malformed, ProbeOutcome::Reset(code) | ProbeOutcome::Goodbye(code)) => {
+                code == 1
             }
+            (DemandedOutcome::Malformed, ProbeOutcome::Answer(400))
+            | (DemandedOutcome::Nothing, ProbeOutcome::Nothing | ProbeOutcome::Answer(200)) => true,
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! RFC 9113 §3 to §5: the preface, frames as such, and the life of streams.
 
-use super::Asked::{Answer, Connection, Frame, Nothing, Stream};
-use super::{Case, case};
+use super::DemandedOutcome::{Answer, Connection, Frame, Nothing, Stream};
+use super::{H2Case, case};
 use crate::h2::{GOOD, PADDED, WITH_PRIORITY, get, headers, list, open, setting};
 use crate::support::http2::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, PRIORITY, RST_STREAM, SETTINGS,
@@ -14,11 +14,11 @@ const FRAME_SIZE_ERROR: u32 = 6;
 const REFUSED_STREAM: u32 = 7;
 const COMPRESSION_ERROR: u32 = 9;
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<H2Case> {
     [preface(), format(), blocks(), idle(), half_closed(), closed(), numbers(), unknown()].concat()
 }
 
-fn preface() -> Vec<Case> {
+fn preface() -> Vec<H2Case> {
     let hello = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     vec![
         case("9113 §3.4", "preface and SETTINGS", hello.clone(), Frame(SETTINGS, 1, &[])).first(),
@@ -47,7 +47,7 @@ fn preface() -> Vec<Case> {
     ]
 }
 
-fn format() -> Vec<Case> {
+fn format() -> Vec<H2Case> {
     let reserved = |mut bytes: Vec<u8>| {
         bytes[5] |= 0x80;
         bytes
@@ -102,7 +102,7 @@ fn format() -> Vec<Case> {
     ]
 }
 
-fn blocks() -> Vec<Case> {
+fn blocks() -> Vec<H2Case> {
     let cut = |more: Vec<u8>| [headers(END_STREAM, 1, &list(&GOOD)), more].concat();
     let rest = frame(CONTINUATION, END_HEADERS, 1, &list(&[("x", "y")]));
     vec![
@@ -140,7 +140,7 @@ fn blocks() -> Vec<Case> {
     ]
 }
 
-fn idle() -> Vec<Case> {
+fn idle() -> Vec<H2Case> {
     let section = "9113 §5.1";
     vec![
         case(
@@ -171,7 +171,7 @@ fn idle() -> Vec<Case> {
     ]
 }
 
-fn half_closed() -> Vec<Case> {
+fn half_closed() -> Vec<H2Case> {
     let section = "9113 §5.1";
     let then = |more: Vec<u8>| [get(1), more].concat();
     vec![
@@ -209,7 +209,7 @@ fn half_closed() -> Vec<Case> {
     ]
 }
 
-fn closed() -> Vec<Case> {
+fn closed() -> Vec<H2Case> {
     let section = "9113 §5.1";
     let reset = |more: Vec<u8>| [open(), frame(RST_STREAM, 0, 1, &[0, 0, 0, 8]), more].concat();
     let ended = |sent, bytes, asked| case(section, sent, bytes, asked).behind(get(1));
@@ -233,7 +233,7 @@ fn closed() -> Vec<Case> {
     ]
 }
 
-fn unknown() -> Vec<Case> {
+fn unknown() -> Vec<H2Case> {
     vec![
         case(
             "9113 §5.4.1",
@@ -262,7 +262,7 @@ fn unknown() -> Vec<Case> {
     ]
 }
 
-fn numbers() -> Vec<Case> {
+fn numbers() -> Vec<H2Case> {
     let many = |count: u32| {
         (0..count).flat_map(|number| headers(END_HEADERS, 2 * number + 1, &list(&GOOD))).collect()
     };

@@ -3,14 +3,14 @@
 use super::*;
 
 /// The names of the files of processes beside the store.
-fn beside_the_store(folder: &Folder) -> Vec<String> {
+fn beside_the_store(folder: &StoreFolder) -> Vec<String> {
     let names = std::fs::read_dir(folder.path()).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.contains("unwritten")).collect()
 }
 
 /// What the next process finds, after its first turn.
-fn next_start(folder: &Folder) -> (Ledger, StoreStatus) {
+fn next_start(folder: &StoreFolder) -> (SentCounts, StoreStatus) {
     let mut next = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     next.write_turn(&Tally::default());
     let status = next.status.lock().unwrap().clone();
@@ -26,9 +26,9 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
         let kind = [StoreErrorKind::Full, StoreErrorKind::Busy, StoreErrorKind::Io][nth % 3];
         for ill in [InjectedFault::Fails(kind), InjectedFault::DoneButFails(kind)] {
             let (folder, fate, tally) =
-                (Folder::new(), FaultOutcome::at(nth, ill, usize::MAX), Tally::default());
+                (StoreFolder::new(), FaultOutcome::at(nth, ill, usize::MAX), Tally::default());
             let mut writer = writer(&folder, &fate);
-            let mut ledger = Ledger::new();
+            let mut ledger = SentCounts::new();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
                 writer.write_turn(&tally);
@@ -36,7 +36,7 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
             if writer.status.lock().unwrap().error.is_some() {
                 writer.spill_all(false).unwrap();
             }
-            send(&tally, 2, &mut Ledger::new());
+            send(&tally, 2, &mut SentCounts::new());
             drop(writer);
             let (found, status) = next_start(&folder);
             assert_eq!(found, ledger, "{ill:?} at {nth} of {whole}");
@@ -49,8 +49,8 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
 
 #[test]
 fn what_a_process_that_ends_could_not_write_is_taken_up_by_the_next_and_nothing_is_missing() {
-    let (folder, tally) = (Folder::new(), Tally::default());
-    let mut ledger = Ledger::new();
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
+    let mut ledger = SentCounts::new();
     let mut writer =
         writer(&folder, &FaultOutcome::at(1, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 0, &mut ledger);
@@ -71,9 +71,9 @@ fn what_a_process_that_ends_could_not_write_is_taken_up_by_the_next_and_nothing_
 /// Told by the report before another gateway has started, and by that one from then on.
 #[test]
 fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing() {
-    let (folder, tally) = (Folder::new(), Tally::default());
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    send(&tally, 0, &mut Ledger::new());
+    send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
     let ends = || {
         let now = SystemTime::now();
@@ -87,7 +87,7 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
     };
     assert_eq!(ends(), [], "it lives");
     let written = SystemTime::now();
-    send(&tally, 1, &mut Ledger::new());
+    send(&tally, 1, &mut SentCounts::new());
     drop(writer);
     let [(since, _)] = ends()[..] else { panic!("it is gone") };
     assert!(since <= written && since > written - Duration::from_secs(60), "{since:?} {written:?}");
@@ -109,10 +109,10 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
 
 #[test]
 fn a_damaged_file_is_set_aside_and_told() {
-    let (folder, tally) = (Folder::new(), Tally::default());
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
     let mut writer =
         writer(&folder, &FaultOutcome::at(1, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
-    send(&tally, 0, &mut Ledger::new());
+    send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
     writer.spill_all(false).unwrap();
     drop(writer);
@@ -120,7 +120,7 @@ fn a_damaged_file_is_set_aside_and_told() {
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     let (found, status) = next_start(&folder);
-    assert_eq!((found, status.unclean_ends.len()), (Ledger::new(), 1));
+    assert_eq!((found, status.unclean_ends.len()), (SentCounts::new(), 1));
     let [aside] = &status.set_aside[..] else { panic!("{status:?}") };
     assert_eq!(std::fs::read(aside).unwrap().len(), whole.len() - 1);
     assert_eq!(next_start(&folder).1.set_aside, [""; 0]);
@@ -129,8 +129,8 @@ fn a_damaged_file_is_set_aside_and_told() {
 /// As during an upgrade: each leaves the other's file alone, and what the first could not write the second takes up.
 #[test]
 fn processes_side_by_side_leave_each_other_alone() {
-    let (folder, tally) = (Folder::new(), Tally::default());
-    let mut ledger = Ledger::new();
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
+    let mut ledger = SentCounts::new();
     let fate = FaultOutcome::default();
     let mut old = writer(&folder, &fate);
     send(&tally, 0, &mut ledger);

@@ -1,0 +1,187 @@
+//! `gatewayctl replay`: logs that grow, break off or have lines without end, and events that are written.
+
+use super::*;
+
+#[test]
+fn events_are_lines_of_the_journal() {
+    let folder = folder(log(combined));
+    replay(&folder, &["access.log", "--events", "events.jsonl"]).exits(0);
+    let events = fs::read_to_string(folder.join("events.jsonl")).expect("events");
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| {
+            json!([event["event"], event["crawler"], event["target"], event["notice"], event["action"]])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["violation", "GPTBot", "/private/a?b=c", "lapsed", "refused"]),
+            json!(["violation", "GPTBot", "/private/a?b=c", "read", "refused"]),
+            json!(["violation", "curl", "/cgi-bin/x", "lapsed", "forwarded"]),
+            json!(["violation", null, "/cgi-bin/x", "lapsed", "forwarded"]),
+            json!(["variant", "Googlebot", "//cgi-bin/x", null, "refused"]),
+        ]
+    );
+    let same = replay(&folder, &["access.log", "--events", "-"]).exits(0).stdout;
+    assert_eq!(same.trim_end(), fs::read_to_string(folder.join("events.jsonl")).expect("events").trim_end());
+}
+
+#[test]
+fn a_line_without_end_neither_stops_nor_fills_it() {
+    let folder =
+        folder([log(combined).as_bytes(), &b"x".repeat(9 << 20), b"\n", log(combined).as_bytes()].concat());
+    let report = as_json(&folder, &["access.log"]);
+    assert_eq!(
+        (&report["replay"]["lines"], &report["replay"]["unread"]["count"]),
+        (&json!(19), &json!(1)),
+        "{report}"
+    );
+    assert_eq!(crawler(&report, "GPTBot")["violations"], 4);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_at_once() {
+    let folder = folder(log(combined));
+    assert_golden("replay-absent", &folder, &replay(&folder, &["access.log", "absent.log"]).exits(2));
+    replay(&folder, &["."]).exits(2);
+    ctl(&folder, &["replay", "access.log", "--robots", "absent.txt"]).exits(2);
+    ctl(&folder, &["replay", "access.log", "--config", "absent.toml"]).exits(2);
+    let torn = self::folder(&zstd::encode_all(log(combined).as_bytes(), 1).expect("memory takes it")[..40]);
+    let ended = replay(&torn, &["access.log"]).exits(2);
+    assert!(ended.stderr.contains("access.log: cannot be read on after"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_log_that_is_cut_off_is_reported_as_far_as_it_goes() {
+    let folder = folder(log(combined).repeat(3_000));
+    // Stored blocks: what is there can be read, whatever is cut off behind it.
+    let mut packed = GzEncoder::new(Vec::new(), Compression::none());
+    packed.write_all(log(combined).repeat(3_000).as_bytes()).expect("memory takes it");
+    let packed = packed.finish().expect("memory takes it");
+    folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let ended = replay(&folder, &["cut.gz", "access.log", "--format", "json"]).exits(2);
+    assert!(ended.stderr.contains("cut.gz: cannot be read on after"), "{}", ended.stderr);
+    let told = ended.json()["replay"].clone();
+    let (lines, cut) = (told["lines"].as_u64(), told["broken"][0]["lines"].as_u64());
+    assert_eq!(
+        (&told["broken"][0]["log"], &told["unread"]["count"]),
+        (&json!("cut.gz"), &json!(0)),
+        "{told}"
+    );
+    assert!(cut > Some(9_000) && lines == cut.map(|cut| cut + 27_000), "{told}");
+    let arguments = ["diff", "robots.txt", "--robots", "robots.txt", "--log", "cut.gz"];
+    let ended = ctl(&folder, &arguments).exits(2);
+    assert!(ended.stderr.contains("cut.gz: cannot be read on"), "{}", ended.stderr);
+}
+
+#[test]
+fn events_overwrite_nothing() {
+    let folder = folder(log(combined));
+    std::os::unix::fs::symlink("access.log", folder.join("link")).expect("a link");
+    folder.write("mine.txt", "mine");
+    for (file, why) in [
+        ("access.log", "is one of the logs"),
+        ("link", "is one of the logs"),
+        ("mine.txt", "is there already, and not empty"),
+    ] {
+        let ended = replay(&folder, &["access.log", "--events", file]).exits(2);
+        assert!(ended.stderr.contains(why) && ended.stderr.contains("hint: "), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read_to_string(folder.join("access.log")).expect("the log"), log(combined));
+    assert_eq!(fs::read_to_string(folder.join("mine.txt")).expect("the file"), "mine");
+    replay(&folder, &["absent.log", "--events", "new.jsonl"]).exits(2);
+    assert!(!folder.join("new.jsonl").exists(), "nothing is made for a log that is not there");
+    folder.write("empty.jsonl", "");
+    replay(&folder, &["access.log", "--events", "empty.jsonl"]).exits(0);
+    replay(&folder, &["access.log", "--events", "/dev/null"]).exits(0);
+}
+
+#[test]
+fn following_ends_when_events_cannot_be_written() {
+    let folder = folder(log(combined));
+    let arguments = ["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"];
+    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    command.args(arguments).current_dir(folder.path()).stdin(Stdio::null()).stdout(full);
+    let mut child = command.spawn().expect("it starts");
+    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
+    assert_eq!(code.code(), Some(2));
+}
+
+#[test]
+fn lines_that_are_too_long_do_not_move_the_first_example() {
+    let long = [&b"x".repeat(3 << 20), &b"\n"[..]].concat();
+    let folder = folder([b"torn\n".as_slice(), log(combined).as_bytes(), &long].concat());
+    let told = as_json(&folder, &["access.log"])["replay"].clone();
+    assert_eq!(told["unread"], json!({ "count": 2, "example": "access.log:1: torn" }), "{told}");
+    folder.write("access.log", [log(combined).as_bytes(), &long, b"torn\n"].concat());
+    let told = as_json(&folder, &["access.log"])["replay"].clone();
+    let example = "access.log:10: (a line of more than 128 KiB)";
+    assert_eq!(told["unread"], json!({ "count": 2, "example": example }), "{told}");
+}
+
+#[test]
+fn a_log_that_grows_is_followed_to_the_end() {
+    let folder = folder(log(combined));
+    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+    command.args(["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"]);
+    command.current_dir(folder.path()).stdin(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let said = Log::of(child.stdout.take().expect("piped"));
+    let has = |text: &'static str| move |line: &str| line.contains(text).then_some(());
+    said.find(has("\"variant\"")).expect("the last event of what was there");
+    let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
+    let line = combined(&(300, "192.0.2.1", "/private/new", 200, Some(GPTBOT)));
+    let (start, rest) = line.split_at(40);
+    file.write_all(start.as_bytes()).expect("the log takes it");
+    file.write_all(rest.as_bytes()).expect("the log takes it");
+    said.find(has("/private/new")).expect("the event of a line that came");
+    // Set aside and begun anew, as log rotation does it.
+    fs::rename(folder.join("access.log"), folder.join("access.log.1")).expect("renamed");
+    folder.write("access.log", combined(&(310, "192.0.2.1", "/private/next", 200, Some(GPTBOT))));
+    said.find(has("/private/next")).expect("the event of the next file");
+    let ended = std::process::Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(ended.is_ok_and(|status| status.success()));
+    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
+    assert_eq!(code.code(), Some(0));
+}
+
+#[test]
+fn progress_is_for_terminals_only() {
+    let folder = folder(log(combined).repeat(300));
+    assert_eq!(replay(&folder, &["access.log"]).exits(0).stderr, "");
+    let Some(ended) = crate::terminal::on_terminal(&folder, "replay --robots robots.txt access.log", &[])
+    else {
+        return;
+    };
+    assert!(ended.exits(0).stdout.contains("lines, "), "a rate is shown");
+}
+
+#[test]
+#[ignore = "reads a gibibyte"]
+fn a_line_of_a_gibibyte_takes_no_more_memory_than_any_other() {
+    let folder = folder("");
+    let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
+    // A hole: it takes no room on the disk, and reads as bytes that end no line.
+    file.set_len(1 << 30).expect("a sparse file");
+    file.write_all(format!("\n{}", log(combined)).as_bytes()).expect("the log takes it");
+    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+    command.args(["replay", "--robots", "robots.txt", "--format", "json", "access.log"]);
+    let mut child = command.current_dir(folder.path()).spawn().expect("it starts");
+    let said = Log::of(child.stdout.take().expect("piped"));
+    let (status, mut most) = (format!("/proc/{}/status", child.id()), 0);
+    while child.try_wait().expect("a child can be waited for").is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let peak = text
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        most = most.max(peak.unwrap_or(0_u64));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let report: Value = serde_json::from_str(&said.to_end()).expect("a report");
+    eprintln!("a line of 1 GiB: {} MiB at most", most >> 10);
+    assert_eq!((&report["replay"]["lines"], &report["replay"]["unread"]["count"]), (&json!(10), &json!(1)));
+    assert!(most < 200 << 10, "{most} kB");
+}
