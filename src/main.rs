@@ -67,7 +67,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
-    let heritage = inherited.finish();
+    let inherited = inherited.finish();
     prepare(&policy);
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
@@ -104,7 +104,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     let whole = Server {
         gateway,
         listeners,
-        heritage,
+        inherited,
         admin: config.admin.map(|address| (address, pages(&admin, RequestSource::Listener))),
         control: (config.control.clone(), pages(&admin, RequestSource::Control)),
         demo: demo.map(Arc::clone),

@@ -85,7 +85,7 @@ pub(super) fn load(
     config: Config,
     previous: Option<&Policy>,
     origins: &OriginFiles,
-    manner: LoadOptions,
+    options: LoadOptions,
     now: SystemTime,
 ) -> Result<LoadedPolicy, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
@@ -111,7 +111,7 @@ pub(super) fn load(
             former,
             renewed,
             limit_changed,
-            manner,
+            options,
             now,
         };
         faults.extend(loading.unknown_exceptions());
@@ -188,7 +188,7 @@ struct LoadingSite<'a> {
     former: Option<&'a Site>,
     renewed: bool,
     limit_changed: bool,
-    manner: LoadOptions,
+    options: LoadOptions,
     now: SystemTime,
 }
 
@@ -227,7 +227,7 @@ impl LoadingSite<'_> {
     fn origin(&self) -> Result<Upstreams, ConfigError> {
         let origin = Upstreams::new(&self.site.origin, self.former.map(|former| &former.origin))?;
         for server in origin.servers.iter().filter(|server| server.has_name()) {
-            let asks = match self.manner.names {
+            let asks = match self.options.names {
                 OriginNames::Leave => false,
                 OriginNames::LookUnknown => server.is_unresolved(),
                 OriginNames::Look => true,
@@ -242,7 +242,7 @@ impl LoadingSite<'_> {
 
     /// Whether nothing is known of what its origin has.
     fn is_unknown(&self) -> bool {
-        let is_asked = self.site.robots.origin().is_some() && !self.manner.is_trial;
+        let is_asked = self.site.robots.origin().is_some() && !self.options.is_trial;
         is_asked && self.origins.file(&self.site.name) == OriginFile::Unknown
     }
 
@@ -322,7 +322,7 @@ impl LoadingSite<'_> {
     fn may_be_empty(&self, path: &Path) -> bool {
         let in_force = self.former.and_then(|former| former.robots.as_deref());
         let has_been_meant = in_force.is_some_and(|file| file.own().is_empty() && file.path == path);
-        self.manner.accept_empty || has_been_meant
+        self.options.accept_empty || has_been_meant
     }
 
     fn assembled(&self, fresh: FreshRobots, origin: Upstreams) -> Site {

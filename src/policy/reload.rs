@@ -209,14 +209,14 @@ impl Reloader {
         let mut turn = self.turn.take(PATIENCE).ok_or(Busy)?;
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
-        let manner = LoadOptions { accept_empty, names, ..LoadOptions::default() };
-        let (mut swap, mut errors) = self.attempt(manner);
+        let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
+        let (mut swap, mut errors) = self.attempt(options);
         if self.waits_for_fleet() {
             // What the others answer is taken up in a turn of its own.
             drop(turn);
             self.wait_for_fleet();
             turn = self.turn.take(PATIENCE).ok_or(Busy)?;
-            (swap, errors) = self.attempt(manner);
+            (swap, errors) = self.attempt(options);
         }
         let _turn = turn;
         let report = self.report(&swap.former, &swap.current, &errors);
@@ -251,10 +251,10 @@ impl Reloader {
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
-    fn attempt(&self, manner: LoadOptions) -> (PolicySwap, Vec<ReportedFault>) {
+    fn attempt(&self, options: LoadOptions) -> (PolicySwap, Vec<ReportedFault>) {
         let (previous, now) = (self.current.get(), SystemTime::now());
         let loaded = Config::load(&self.arguments)
-            .and_then(|config| load(config, Some(&previous), &self.origin_files, manner, now));
+            .and_then(|config| load(config, Some(&previous), &self.origin_files, options, now));
         match loaded {
             Ok(LoadedPolicy { policy, unfit }) => {
                 let ranges: Vec<ReportedFault> =

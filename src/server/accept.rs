@@ -61,11 +61,11 @@ impl Connections {
     }
 }
 
-/// Accepts connections until `shutdown` says so, and gives each to one of `crew`, and to that one's own of `fronts`;
+/// Accepts connections until `shutdown` says so, and gives each to one of `worker_pool`, and to that one's own of `fronts`;
 /// the socket is closed then. The connections go on until the crew is told.
 pub(super) async fn accept(
     listener: Listener,
-    crew: WorkerPool,
+    worker_pool: WorkerPool,
     fronts: Vec<Arc<Front>>,
     mut shutdown: watch::Receiver<bool>,
     connections: Arc<Connections>,
@@ -81,7 +81,7 @@ pub(super) async fn accept(
         match accepted {
             Ok(newcomer) => {
                 failing = false;
-                give(newcomer, &crew, &fronts, connections.open());
+                give(newcomer, &worker_pool, &fronts, connections.open());
             }
             // The client gave up while it waited; the next one is fine.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -97,19 +97,19 @@ pub(super) async fn accept(
 }
 
 /// Has `newcomer` served by whose turn it is.
-fn give(newcomer: IncomingConnection, crew: &WorkerPool, fronts: &[Arc<Front>], open: OpenConnection) {
-    let Some(share) = crew.share() else { return };
-    let Some(front) = fronts.get(share.index).map(Arc::clone) else { return };
+fn give(newcomer: IncomingConnection, worker_pool: &WorkerPool, fronts: &[Arc<Front>], open: OpenConnection) {
+    let Some(slot) = worker_pool.take_slot() else { return };
+    let Some(front) = fronts.get(slot.index).map(Arc::clone) else { return };
     // Without a place it is closed at once: a word would cost what there is too little of.
     let Some(permit) = front.enter(newcomer.peer()) else { return };
-    let newcomer = if share.stays() { Ok(newcomer) } else { newcomer.leave() };
-    let (runtime, shutdown) = (share.runtime().clone(), share.stopped());
+    let newcomer = if slot.stays() { Ok(newcomer) } else { newcomer.leave() };
+    let (runtime, shutdown) = (slot.runtime().clone(), slot.stopped());
     runtime.spawn(async move {
         match newcomer.and_then(IncomingConnection::arrive) {
             Ok(accepted) => front.serve(accepted, permit, shutdown).await,
             Err(error) => tracing::warn!("cannot wait for an accepted connection: {error}"),
         }
-        drop((open, share));
+        drop((open, slot));
     });
 }
 

@@ -12,14 +12,14 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(1);
 
 /// Has all workers take each policy that comes into force.
-pub(super) async fn renew(current: Arc<CurrentPolicy>, crew: WorkerPool) {
+pub(super) async fn renew(current: Arc<CurrentPolicy>, worker_pool: WorkerPool) {
     let mut known = current.get().generation;
     loop {
         tokio::time::sleep(SOON).await;
         let generation = current.get().generation;
         if std::mem::replace(&mut known, generation) != generation {
             let current = Arc::clone(&current);
-            crew.each(move || drop(current.held())).await;
+            worker_pool.each(move || drop(current.held())).await;
         }
     }
 }

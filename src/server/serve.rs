@@ -42,7 +42,7 @@ pub struct Server {
     /// Its sockets, and what is spoken there.
     pub listeners: Vec<(TcpListener, ListenerConfig)>,
     /// What is to be told of sockets that were there before.
-    pub heritage: InheritedSockets,
+    pub inherited: InheritedSockets,
     /// Where the admin listener is wanted, and its pages.
     pub admin: Option<(SocketAddr, Pages)>,
     /// Where the control socket is wanted, and its pages.
@@ -62,10 +62,10 @@ impl Server {
         // Pingora's own timers ask for the time with each read and write, and once used wake a thread a hundred times a
         // second. The workers' timers do neither; they take every limit of a second and more.
         set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
-        workers.run(|crew, signals| self.serve(crew, signals)).map_err(ServeError)
+        workers.run(|worker_pool, signals| self.serve(worker_pool, signals)).map_err(ServeError)
     }
 
-    async fn serve(self, crew: WorkerPool, mut signals: Signals) -> io::Result<()> {
+    async fn serve(self, worker_pool: WorkerPool, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
         let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
         let (connections, authorities) = <(Arc<Connections>, Arc<Authorities>)>::default();
@@ -77,9 +77,9 @@ impl Server {
         let mut inquiry = OriginInquiry::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         inquiry.once().await;
         tokio::spawn(inquiry.go_on(stopped.clone()));
-        let room = room(&current.get().config, crew.len(), self.demo.is_some());
+        let room = room(&current.get().config, worker_pool.len(), self.demo.is_some());
         let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
-        let services = services(&self.gateway, &authorities, room, crew.len());
+        let services = services(&self.gateway, &authorities, room, worker_pool.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
         let admission = Arc::new(Admission::new(Arc::clone(&self.gateway.connections)));
         let pages = |pages| ends.pages(pages, &current);
@@ -89,12 +89,12 @@ impl Server {
         }
         let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
         let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
-        let predecessor = self.heritage.predecessor.as_ref().and_then(Predecessor::process);
+        let predecessor = self.inherited.predecessor.as_ref().and_then(Predecessor::process);
         let manager = Arc::new(ServiceManager::from_environment(predecessor));
-        keep(&manager, &self.listeners, &self.heritage)?;
-        let (watched, watching) = (Arc::clone(&manager), crew.clone());
+        keep(&manager, &self.listeners, &self.inherited)?;
+        let (watched, watching) = (Arc::clone(&manager), worker_pool.clone());
         tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
-        tokio::spawn(renew(Arc::clone(&current), crew.clone()));
+        tokio::spawn(renew(Arc::clone(&current), worker_pool.clone()));
         let socket = ControlSocket::bind(&path);
         // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
@@ -106,7 +106,7 @@ impl Server {
             for (listener, config) in self.listeners {
                 tell_listening(&listener, &config)?;
                 let fronts = ends.fronts(&services, &current, &admission, config);
-                crew.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
+                worker_pool.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
             }
             demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
         };
@@ -116,7 +116,7 @@ impl Server {
             let _ = tokio::join!(control, handed);
             return Err(error);
         }
-        if let Some(predecessor) = self.heritage.predecessor {
+        if let Some(predecessor) = self.inherited.predecessor {
             predecessor.tell_ready();
         }
         manager.ready();
@@ -124,7 +124,7 @@ impl Server {
         manager.leaving(stop_for);
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
-        crew.stop();
+        worker_pool.stop();
         let grace = current.get().config.grace;
         drain(&services, &ends, stop_for, &connections, grace, &mut signals).await;
         // Its file goes then.
@@ -189,15 +189,15 @@ fn show(demo: &DemoOrigin, front: Front, stopped: watch::Receiver<bool>) -> io::
 fn keep(
     manager: &ServiceManager,
     listeners: &[(TcpListener, ListenerConfig)],
-    heritage: &InheritedSockets,
+    inherited: &InheritedSockets,
 ) -> io::Result<()> {
     for (listener, _) in listeners {
         let address = listener.local_addr()?;
-        if !heritage.held.contains(&address) {
+        if !inherited.held.contains(&address) {
             manager.keep(address, listener);
         }
     }
-    heritage.stale.iter().for_each(|address| manager.forget(*address));
+    inherited.stale.iter().for_each(|address| manager.forget(*address));
     Ok(())
 }
 
@@ -292,7 +292,7 @@ async fn control(
     mut stopped: watch::Receiver<bool>,
 ) {
     let again = || ControlSocket::bind(&path);
-    let Some(socket) = sooner_or_later(first, again, &mut stopped).await else { return };
+    let Some(socket) = bind_with_retry(first, again, &mut stopped).await else { return };
     logs.set_rotating(true);
     let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
     match listener {
@@ -313,7 +313,7 @@ async fn admin(
     front: Front,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let Some(listener) = sooner_or_later(first, || bind(address), &mut stopped).await else { return };
+    let Some(listener) = bind_with_retry(first, || bind(address), &mut stopped).await else { return };
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
             let address = listener.local_addr().unwrap_or(address);
@@ -326,14 +326,14 @@ async fn admin(
 
 /// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
 async fn show_pages(listener: Listener, front: Front, stopped: watch::Receiver<bool>) {
-    let crew = WorkerPool::here();
-    accept(listener, crew.clone(), vec![Arc::new(front)], stopped, Arc::default()).await;
-    crew.stop();
+    let worker_pool = WorkerPool::here();
+    accept(listener, worker_pool.clone(), vec![Arc::new(front)], stopped, Arc::default()).await;
+    worker_pool.stop();
 }
 
 /// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What
 /// only serves the operator does not keep the site from being served.
-async fn sooner_or_later<T>(
+async fn bind_with_retry<T>(
     first: Result<T, SocketError>,
     again: impl Fn() -> Result<T, SocketError>,
     stopped: &mut watch::Receiver<bool>,

@@ -26,8 +26,8 @@ const LAST: Duration = Duration::from_millis(100);
 pub struct Workers {
     /// What runs beside requests, on the thread that started the workers: signals, the operator's pages, a look after
     /// the origins.
-    steward: Runtime,
-    crew: WorkerPool,
+    control_runtime: Runtime,
+    worker_pool: WorkerPool,
     stop: watch::Sender<bool>,
     /// Gives nothing, and ends with the last thread.
     ended: Receiver<()>,
@@ -44,26 +44,26 @@ impl Workers {
     }
 
     fn started(threads: usize) -> io::Result<Self> {
-        let steward = Builder::new_current_thread().enable_all().build()?;
+        let control_runtime = Builder::new_current_thread().enable_all().build()?;
         let signals = {
-            let _inside = steward.enter();
+            let _inside = control_runtime.enter();
             Signals::new()?
         };
         let (stop, stopped) = watch::channel(false);
         let (lives, ended) = channel();
         let threads = (0..threads).map(|_| thread(stopped.clone(), lives.clone()));
-        let crew = WorkerPool::of(threads.collect::<io::Result<_>>()?);
-        Ok(Self { steward, crew, stop, ended, signals })
+        let worker_pool = WorkerPool::of(threads.collect::<io::Result<_>>()?);
+        Ok(Self { control_runtime, worker_pool, stop, ended, signals })
     }
 
     /// Runs `whole` to its end, and then ends whatever it left to the threads.
     pub(super) fn run<F: Future>(self, whole: impl FnOnce(WorkerPool, Signals) -> F) -> F::Output {
-        let Self { steward, crew, stop, ended, signals } = self;
-        let done = steward.block_on(whole(crew, signals));
+        let Self { control_runtime, worker_pool, stop, ended, signals } = self;
+        let done = control_runtime.block_on(whole(worker_pool, signals));
         stop.send_replace(true);
         // A thread that does not come to its end ends with the process.
         let _ = ended.recv_timeout(LAST);
-        steward.shutdown_timeout(LAST);
+        control_runtime.shutdown_timeout(LAST);
         done
     }
 }
@@ -149,7 +149,7 @@ impl WorkerPool {
     }
 
     /// A place with the worker that has the fewest connections; those that have as many take turns.
-    pub(super) fn share(&self) -> Option<WorkerSlot> {
+    pub(super) fn take_slot(&self) -> Option<WorkerSlot> {
         let count = self.workers.len();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
         let in_turn = (0..count).filter_map(|step| {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, HashSet};
 
-    fn crew(threads: usize) -> (WorkerPool, Vec<Runtime>) {
+    fn worker_pool(threads: usize) -> (WorkerPool, Vec<Runtime>) {
         let runtimes: Vec<Runtime> =
             (0..threads).map(|_| Builder::new_current_thread().build().unwrap()).collect();
         (WorkerPool::of(runtimes.iter().map(|runtime| runtime.handle().clone()).collect()), runtimes)
@@ -218,36 +218,36 @@ mod tests {
 
     #[test]
     fn connections_are_shared_out_evenly() {
-        let (crew, _runtimes) = crew(3);
-        let mut shares: Vec<WorkerSlot> = (0..9).filter_map(|_| crew.share()).collect();
+        let (worker_pool, _runtimes) = worker_pool(3);
+        let mut slots: Vec<WorkerSlot> = (0..9).filter_map(|_| worker_pool.take_slot()).collect();
         let mut loads = BTreeMap::new();
-        for share in &shares {
-            *loads.entry(share.index).or_insert(0) += 1;
+        for slot in &slots {
+            *loads.entry(slot.index).or_insert(0) += 1;
         }
         assert_eq!(loads, BTreeMap::from([(0, 3), (1, 3), (2, 3)]));
         // Who has lost its connections gets the next ones, whoever's turn it is.
-        shares.retain(|share| share.index != 1);
-        let next: Vec<WorkerSlot> = (0..3).filter_map(|_| crew.share()).collect();
-        assert_eq!(next.iter().map(|share| share.index).collect::<Vec<_>>(), [1, 1, 1]);
+        slots.retain(|slot| slot.index != 1);
+        let next: Vec<WorkerSlot> = (0..3).filter_map(|_| worker_pool.take_slot()).collect();
+        assert_eq!(next.iter().map(|slot| slot.index).collect::<Vec<_>>(), [1, 1, 1]);
     }
 
     #[test]
     fn every_connection_hears_of_a_stop() {
-        let (crew, _runtimes) = crew(3);
-        let shares: Vec<WorkerSlot> = (0..3).filter_map(|_| crew.share()).collect();
-        let mut told: Vec<_> = shares.iter().map(WorkerSlot::stopped).collect();
+        let (worker_pool, _runtimes) = worker_pool(3);
+        let slots: Vec<WorkerSlot> = (0..3).filter_map(|_| worker_pool.take_slot()).collect();
+        let mut told: Vec<_> = slots.iter().map(WorkerSlot::stopped).collect();
         assert!(told.iter_mut().all(|told| !*told.borrow()));
-        crew.stop();
+        worker_pool.stop();
         // Whoever comes only now, too.
-        told.extend(shares.iter().map(WorkerSlot::stopped));
+        told.extend(slots.iter().map(WorkerSlot::stopped));
         assert!(told.len() == 6 && told.iter_mut().all(|told| *told.borrow()));
     }
 
     #[test]
     fn each_worker_does_its_job_once() {
         let (done, jobs) = channel();
-        Workers::start(3).unwrap().run(|crew, _| async move {
-            crew.each(move || done.send(std::thread::current().id()).unwrap()).await;
+        Workers::start(3).unwrap().run(|worker_pool, _| async move {
+            worker_pool.each(move || done.send(std::thread::current().id()).unwrap()).await;
         });
         let threads: Vec<_> = jobs.into_iter().collect();
         assert_eq!((threads.len(), threads.iter().collect::<HashSet<_>>().len()), (3, 3));
@@ -257,15 +257,15 @@ mod tests {
     fn what_is_left_to_the_threads_ends_with_them() {
         let workers = Workers::start(2).unwrap();
         let (life, ended) = channel::<()>();
-        workers.run(|crew, _| async move {
+        workers.run(|worker_pool, _| async move {
             for _ in 0..4 {
                 let life = life.clone();
-                crew.share().unwrap().runtime().spawn(async move {
+                worker_pool.take_slot().unwrap().runtime().spawn(async move {
                     std::future::pending::<()>().await;
                     drop(life);
                 });
             }
-            crew.answer().await;
+            worker_pool.answer().await;
         });
         ended.recv().unwrap_err();
     }
