@@ -298,7 +298,10 @@ impl FleetTask {
         }
         let heard = news.members.clone();
         match self.shared.ledger.learn(news) {
-            Ok(()) => (self.is_deaf, _) = (false, self.heard.extend(heard)),
+            Ok(()) => {
+                self.is_deaf = false;
+                self.heard.extend(heard);
+            }
             // It is learnt with the next beat.
             Err(UnlearntNews::Busy) => return Ok(false),
             Err(UnlearntNews::Faulty) => {
