@@ -1,4 +1,4 @@
-//! A machine of its own for the commands of README.md: a folder whose parts stand for the project's folder, `/usr`,
+//! A machine of its own for the commands of the guide: a folder whose parts stand for the project's folder, `/usr`,
 //! `/etc`, `/var` and `/run`, with free ports in the place of the documented ones.
 //!
 //! The programs, the files and `install`, `sed`, `curl` are the real ones. Three commands are stand-ins: `cargo`, since
