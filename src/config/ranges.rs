@@ -150,8 +150,8 @@ mod tests {
         for (text, expected) in [
             ("192.0.2.0/24\n\n  nonsense\n", "list:3:3: invalid address range `nonsense`"),
             ("192.0.2.0/24\nprefix,country\n", "list:2:1: invalid address range `prefix`"),
-            ("prefix,country\nprefix,country\n", "list:2:1: `prefix`"),
-            ("192.0.2.0/33\n", "list:1:1: `192.0.2.0/33`"),
+            ("prefix,country\nprefix,country\n", "list:2:1: invalid address range `prefix`"),
+            ("192.0.2.0/33\n", "list:1:1: invalid address range `192.0.2.0/33`"),
             ("0.0.0.0/0\n", "list:1:1: `0.0.0.0/0` holds a large part of the internet"),
             ("192.0.2.0/24\n2000::/3\n", "list:2:1: `2000::/3` holds"),
             ("<!doctype html>\n", "list:1:1: a web page"),

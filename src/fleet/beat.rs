@@ -2,7 +2,7 @@
 
 use super::FleetError;
 use super::connect::within;
-use crate::record::{FileDigest, FleetWaiver, OfferedFiles, OwnFiles};
+use crate::record::{FileBytes, FileDigest, FleetWaiver, OfferedFiles, OwnFiles};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,8 @@ pub(super) struct BeatAnswer {
     pub(super) revision: i64,
     #[serde(default)]
     pub(super) mark: i64,
+    #[serde(default)]
+    pub(super) piece: Option<String>,
     #[serde(default)]
     pub(super) generation: i64,
     /// Up to where all others know; nothing where there are none.
@@ -160,6 +162,7 @@ pub(super) async fn beat(
     own: &OwnFiles,
     state: BeatState,
     known: i64,
+    bytes: impl FnOnce() -> FileBytes,
 ) -> Result<(BeatAnswer, i64), FleetError> {
     let tables: BTreeMap<Box<str>, Vec<&str>> = own
         .files
@@ -171,7 +174,8 @@ pub(super) async fn beat(
     let revision = revision(&tables, &own.replaced_ago, &own.waived);
     // The files are as large as all the rest, and known where nothing has changed.
     let is_news = state.joins || revision != known;
-    let robots = own.bytes.iter().filter(|_| is_news).map(|(name, bytes)| (&**name, STANDARD.encode(bytes)));
+    let bytes = if is_news { bytes() } else { FileBytes::new() };
+    let robots = bytes.iter().map(|(name, bytes)| (&**name, STANDARD.encode(bytes)));
     let said = Beat {
         store,
         name: &who.name,

@@ -55,6 +55,9 @@ fn hint(code: &str) -> Option<&'static str> {
             "`gatewayctl fleet init` sets it up, and brings it to the version of this program"
         }
         "42501" => "the user needs the role robots_gateway_member: GRANT robots_gateway_member TO USER",
+        "RG001" => {
+            "each store has a user of its own: `gatewayctl fleet forget NAME` gives it free for another one"
+        }
         "28P01" | "28000" => "see `password_file`, or PGPASSWORD, and pg_hba.conf",
         "25006" => "it is read-only, as a standby is: `database` has to name the primary",
         "53100" => "its disk is full",

@@ -6,10 +6,10 @@ use super::FleetError;
 use super::beat::{BeatAnswer, BeatState, Speaker, beat};
 use super::connect::{FleetClient, connect_to_schema, within};
 use super::membership::FleetShared;
-use super::outbox::{self, RefusedBatch, SentOutbox};
+use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::record::{FleetNews, FleetStanding, OfferedFiles, UnlearntNews, file_bytes};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -59,6 +59,8 @@ pub(super) struct FleetTask {
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     has_joined: bool,
+    /// What was heard of the others, and is in the ledger.
+    heard: HashMap<Box<str>, OfferedFiles>,
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
     house_due: Instant,
@@ -95,6 +97,7 @@ impl FleetTask {
             is_reloading: Arc::default(),
             joined: None,
             has_joined: false,
+            heard: HashMap::new(),
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
             told: None,
@@ -196,7 +199,10 @@ impl FleetTask {
             outbox: self.outbox.waiting,
             outbox_since: self.outbox.since,
         };
-        let (mut answer, mut revision) = beat(client, &self.who, store, &own, state, self.revision).await?;
+        let ledger = Arc::clone(&self.shared.ledger);
+        let bytes = || ledger.bytes();
+        let (mut answer, mut revision) =
+            beat(client, &self.who, store, &own, state, self.revision, bytes).await?;
         let is_set_back = answer.stamp < self.applied
             || answer.is_member && !answer.is_replaced && answer.beats + FORGOTTEN_BEATS < self.beats;
         if is_set_back || !answer.is_member {
@@ -205,11 +211,12 @@ impl FleetTask {
                     "the database of the fleet was set back: all members are asked anew what they serve"
                 );
                 self.reads = ReadsTaken::default();
+                self.heard.clear();
                 (self.applied, state.applied) = (0, 0);
             }
             self.doubt();
             state.joins = true;
-            (answer, revision) = beat(client, &self.who, store, &own, state, self.revision).await?;
+            (answer, revision) = beat(client, &self.who, store, &own, state, self.revision, bytes).await?;
         }
         self.beats = answer.beats;
         if answer.is_replaced {
@@ -264,15 +271,23 @@ impl FleetTask {
         let mut wanted = Vec::new();
         for member in &answer.members {
             let (files, missed) = (member.files(), member.missed());
+            if !self.has_joined {
+                news.replaced_ago.push(member.past.clone());
+            }
+            news.waived.extend(member.waived.iter().cloned());
+            // It said how old something is, or what its operator wants.
+            if missed == files && self.heard.get(&member.store) == Some(&files) {
+                continue;
+            }
             wanted.extend(self.shared.ledger.missing(&missed));
             if missed != files {
                 news.missed.insert(member.store.clone(), missed);
             }
             news.members.insert(member.store.clone(), files);
-            news.waived.extend(member.waived.iter().cloned());
-            if !self.has_joined {
-                take_ages(&mut news.replaced_ago, &member.past);
-            }
+        }
+        if !is_own_news && news.is_empty() {
+            self.applied = answer.stamp;
+            return Ok(false);
         }
         if !wanted.is_empty() {
             let sql = "SELECT sha256, bytes FROM robots_gateway.robots WHERE sha256 = ANY($1)";
@@ -281,8 +296,12 @@ impl FleetTask {
                 news.files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
             }
         }
+        let heard = news.members.clone();
         match self.shared.ledger.learn(news) {
-            Ok(()) => self.is_deaf = false,
+            Ok(()) => {
+                self.is_deaf = false;
+                self.heard.extend(heard);
+            }
             // It is learnt with the next beat.
             Err(UnlearntNews::Busy) => return Ok(false),
             Err(UnlearntNews::Faulty) => {
@@ -325,12 +344,5 @@ impl FleetTask {
             };
             let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(reload);
         }
-    }
-}
-
-/// Of what several members say, that which was replaced last.
-fn take_ages(known: &mut BTreeMap<Box<str>, u64>, said: &BTreeMap<Box<str>, u64>) {
-    for (host, ago) in said {
-        known.entry(host.clone()).and_modify(|known| *known = (*known).min(*ago)).or_insert(*ago);
     }
 }

@@ -9,7 +9,8 @@
 //! from the piece before a batch to its last one and adds the counts in one statement, and adds nothing where the mark
 //! stands elsewhere. After any interruption the member reads the mark and goes on from there. A standby or a backup that
 //! lost something has an older mark, too; pieces are kept for a day after they were taken, so that all are there. A store
-//! that was lost begins a new id; one that was copied back from a backup finds the mark ahead of itself, and does so, too.
+//! that was lost begins a new id. One that was copied back from a backup has another batch where the mark stands, or none,
+//! and does so, too.
 //!
 //! **Versions.** A member says which files it serves or is about to serve (`tables`), and up to where it knows what the
 //! others say (`applied`). Everything that happens to members gets a *stamp*, a number in the order in which the database
@@ -27,8 +28,12 @@
 //! database answers, and then, as any member that is new, accuses nobody until it knows what the others serve, and for
 //! `settle` longer: as long as a standby may have lost its being there.
 //!
-//! **What is left.** A gateway that starts while the database cannot be asked serves its file after a few seconds all the
-//! same, and says so: should it be another one than it served last, others learn of it only when the database is back.
+//! **Starts.** A gateway that starts goes on with the file that it served last, and announces another one as after a
+//! reload.
+//!
+//! **What is left.** A gateway without a past that starts while the database cannot be asked serves its file after a few
+//! seconds all the same, and says so. A member that is cut off for longer than `notice` goes on serving what the others
+//! count as replaced.
 
 mod beat;
 mod connect;

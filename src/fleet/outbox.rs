@@ -37,26 +37,35 @@ pub(super) fn store_id(path: &Path) -> Result<Option<String>, FleetError> {
     Ok(OutboxReader::open(path)?.store()?)
 }
 
+/// How far the database has counted a store.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FleetMark {
+    /// Up to this piece.
+    pub(super) sequence: i64,
+    /// What tells the batch that ends there; empty where that is not known.
+    pub(super) piece: String,
+}
+
 /// Sends what waits after `mark`, for a moment.
 pub(super) async fn send(
     client: &Client,
     path: &Path,
     store: &str,
-    mut mark: i64,
+    mark: &FleetMark,
     ledger: &dyn FleetLedger,
     recorder: &Recorder,
     refused: &mut RefusedBatch,
 ) -> Result<SentOutbox, FleetError> {
     let outbox = OutboxReader::open(path)?;
-    if mark > outbox.state(mark)?.last {
-        recorder.begin_anew();
+    if outbox.differs(mark.sequence, &mark.piece)? {
+        recorder.begin_anew(store);
         return Err(FleetError::Local(
-            "the fleet has more of this store than it holds itself: it was copied back from elsewhere, and goes on under a \
-             new id"
+            "the fleet has counted something else of this store than it holds: it was copied back from elsewhere, and goes \
+             on under a new id"
                 .to_owned(),
         ));
     }
-    let (begun, sent_from) = (Instant::now(), mark);
+    let (begun, mut mark) = (Instant::now(), mark.sequence);
     let mut has_more = false;
     while let Some(mut batch) = outbox.after(mark)? {
         if begun.elapsed() > AT_ONCE {
@@ -72,7 +81,7 @@ pub(super) async fn send(
         }
         mark = now;
     }
-    if mark > sent_from || outbox.state(0)?.waiting > 0 {
+    if outbox.is_news(mark)? {
         recorder.fleet_has(mark);
     }
     let state = outbox.state(mark)?;
@@ -100,8 +109,9 @@ async fn take(
         *sequence = ledger.stamp_of(*sequence);
     }
     let rows = rows.json()?;
-    let sql = "SELECT robots_gateway.take($1, $2, $3, $4::text::jsonb)";
-    let taken = within(client.query_one(sql, &[&store, &batch.first, &batch.last, &rows])).await;
+    let sql = "SELECT robots_gateway.take($1, $2, $3, $4, $5::text::jsonb)";
+    let taken =
+        within(client.query_one(sql, &[&store, &batch.first, &batch.last, &batch.piece, &rows])).await;
     match taken {
         Err(error) if error.is_of_data() => {
             let tries = if refused.0 == batch.first { refused.1 + 1 } else { 1 };

@@ -12,8 +12,8 @@ const MOST: i64 = 65_536;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadsTaken {
     /// The transaction before which all are known.
-    before: String,
-    /// The part of a stamp that changes when a standby is promoted: transactions are numbered anew then.
+    before: u64,
+    /// The part of a stamp that changes when a standby is promoted, or a dump restored: transactions are numbered anew then.
     timeline: u64,
 }
 
@@ -26,19 +26,20 @@ impl ReadsTaken {
         stamp: u64,
         ledger: &dyn FleetLedger,
     ) -> Result<(), FleetError> {
-        let timeline = stamp >> 40;
-        if self.before.is_empty() || self.timeline != timeline {
-            "0".clone_into(&mut self.before);
-        }
+        let timeline = stamp >> 32;
         let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
         let end: String = within(client.query_one(sql, &[])).await?.try_get(0)?;
-        let rows = within(client.query(READS, &[&self.before, &end, &store, &MOST])).await?;
+        let last: u64 = end.parse().unwrap_or_default();
+        if self.timeline != timeline || last < self.before {
+            self.before = 0;
+        }
+        let rows = within(client.query(READS, &[&self.before.to_string(), &end, &store, &MOST])).await?;
         let reads: Vec<ReadTotal> =
             rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
         if !reads.is_empty() {
             ledger.learn_reads(reads);
         }
-        (self.before, self.timeline) = (end, timeline);
+        (self.before, self.timeline) = (last, timeline);
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ INSERT INTO robots_gateway.fleet (schema) VALUES (1);
 -- `changed` is the stamp at which that last changed; up to the stamp `applied` the member knows everything.
 CREATE TABLE robots_gateway.member (
     store        text PRIMARY KEY,
-    role         name NOT NULL DEFAULT session_user,
+    role         name DEFAULT session_user, -- nobody's after it was forgotten
     name         text NOT NULL,
     process      text NOT NULL,
     started      bigint NOT NULL,
@@ -58,8 +58,10 @@ CREATE TABLE robots_gateway.word (
 -- How far the batches of each store are counted: up to the piece with this number.
 CREATE TABLE robots_gateway.writer (
     store    text PRIMARY KEY,
-    role     name NOT NULL DEFAULT session_user,
+    role     name DEFAULT session_user, -- nobody's after it was forgotten
     sequence bigint NOT NULL,
+    -- A digest of the last batch: a store that was copied back has another one in its place.
+    piece    text NOT NULL DEFAULT '',
     taken    timestamptz NOT NULL,
     -- Pieces that were lost before they could be counted, and when that was found.
     skipped  bigint NOT NULL DEFAULT 0,
@@ -72,7 +74,8 @@ CREATE TABLE robots_gateway.subject (
     client  text NOT NULL,
     crawler text NOT NULL,
     purpose text NOT NULL,
-    proof   text NOT NULL
+    proof   text NOT NULL,
+    used    date NOT NULL DEFAULT current_date
 );
 CREATE TABLE robots_gateway.decision (
     id      uuid PRIMARY KEY,
@@ -82,7 +85,8 @@ CREATE TABLE robots_gateway.decision (
     version text NOT NULL,
     tokens  text NOT NULL,
     rule    text NOT NULL,
-    line    integer NOT NULL
+    line    integer NOT NULL,
+    used    date NOT NULL DEFAULT current_date
 );
 
 -- Counts by minute, hour or day (span in seconds). Members write to one of 16 slots each, so that they rarely wait for
@@ -190,7 +194,7 @@ CREATE TABLE robots_gateway.generation (
 -- Stamps of a database that was promoted or restored are later than every one that was given before.
 CREATE FUNCTION robots_gateway.stamp_floor() RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint << 40
+    SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint << 48
 $$;
 CREATE FUNCTION robots_gateway.stamp() RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -227,7 +231,7 @@ END $$;
 
 -- Takes a batch of a store: moves its mark from the piece before `first` to `last`, and counts the rows only if it did.
 -- Gives the mark.
-CREATE FUNCTION robots_gateway.take(p_store text, p_first bigint, p_last bigint, p_rows jsonb) RETURNS bigint
+CREATE FUNCTION robots_gateway.take(p_store text, p_first bigint, p_last bigint, p_piece text, p_rows jsonb) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own smallint := robots_gateway.slot(p_store);
@@ -236,12 +240,13 @@ DECLARE
 BEGIN
     INSERT INTO robots_gateway.writer (store, sequence, taken) VALUES (p_store, 0, clock_timestamp())
     ON CONFLICT DO NOTHING;
-    UPDATE robots_gateway.writer SET sequence = p_last, taken = clock_timestamp()
-    WHERE store = p_store AND sequence = p_first - 1 AND p_last >= p_first AND role = session_user;
+    UPDATE robots_gateway.writer SET sequence = p_last, piece = p_piece, taken = clock_timestamp(), role = session_user
+    WHERE store = p_store AND sequence = p_first - 1 AND p_last >= p_first AND coalesce(role, session_user) = session_user;
     IF NOT FOUND THEN
-        SELECT sequence INTO mark FROM robots_gateway.writer WHERE store = p_store AND role = session_user;
+        SELECT sequence INTO mark FROM robots_gateway.writer
+        WHERE store = p_store AND coalesce(role, session_user) = session_user;
         IF mark IS NULL THEN
-            RAISE EXCEPTION 'store % belongs to another role', p_store USING ERRCODE = 'insufficient_privilege';
+            RAISE EXCEPTION 'store % belongs to another user', p_store USING ERRCODE = 'RG001';
         END IF;
         RETURN mark;
     END IF;
@@ -251,11 +256,13 @@ BEGIN
         UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'paths') e) AS days;
     INSERT INTO robots_gateway.subject (id, site, client, crawler, purpose, proof)
     SELECT key::uuid, value->>0, value->>1, value->>2, value->>3, value->>4
-    FROM jsonb_each(p_rows->'subjects') ORDER BY key ON CONFLICT DO NOTHING;
+    FROM jsonb_each(p_rows->'subjects') ORDER BY key
+    ON CONFLICT (id) DO UPDATE SET used = current_date WHERE subject.used < current_date;
     INSERT INTO robots_gateway.decision (id, kind, action, notice, version, tokens, rule, line)
     SELECT key::uuid, value->0->>0, value->0->>1, value->0->>2, value->0->>3, value->0->>4, value->0->>5,
         (value->>1)::bigint::integer
-    FROM jsonb_each(p_rows->'decisions') ORDER BY key ON CONFLICT DO NOTHING;
+    FROM jsonb_each(p_rows->'decisions') ORDER BY key
+    ON CONFLICT (id) DO UPDATE SET used = current_date WHERE decision.used < current_date;
     INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)
     SELECT (e->0->>0)::integer, (e->0->>1)::bigint, (e->0->>2)::uuid, (e->0->>3)::uuid, own, (e->>1)::bigint
     FROM jsonb_array_elements(p_rows->'rollups') e ORDER BY 2, 1, 3, 4
@@ -320,8 +327,8 @@ BEGIN
     INSERT INTO robots_gateway.writer (store, sequence, taken) VALUES (p_store, 0, clock_timestamp())
     ON CONFLICT DO NOTHING;
     UPDATE robots_gateway.writer SET skipped = skipped + (p_first - 1 - sequence), skipped_at = clock_timestamp(),
-        sequence = p_first - 1
-    WHERE store = p_store AND sequence < p_first - 1 AND role = session_user;
+        sequence = p_first - 1, piece = ''
+    WHERE store = p_store AND sequence < p_first - 1 AND coalesce(role, session_user) = session_user;
     RETURN robots_gateway.mark(p_store);
 END $$;
 
@@ -334,7 +341,7 @@ DECLARE
 BEGIN
     SELECT * INTO own FROM robots_gateway.member WHERE store = p->>'store' FOR UPDATE;
     IF own.role <> session_user THEN
-        RAISE EXCEPTION 'store % belongs to another role', p->>'store' USING ERRCODE = 'insufficient_privilege';
+        RAISE EXCEPTION 'store % belongs to another user', p->>'store' USING ERRCODE = 'RG001';
     END IF;
     IF (own.store IS NULL OR own.gone IS NOT NULL) AND NOT (p->>'joins')::boolean THEN
         RETURN jsonb_build_object('is_member', false, 'stamp', robots_gateway.stamp());
@@ -348,6 +355,13 @@ BEGIN
         INSERT INTO robots_gateway.robots (sha256, bytes)
         SELECT key, value #>> '{}' FROM jsonb_each(p->'robots') ORDER BY key
         ON CONFLICT (sha256) DO UPDATE SET used = current_date WHERE robots.used < current_date;
+        -- A store that was lost while its process lives is another one now: nobody waits for what it was.
+        IF own.store IS NULL THEN
+            PERFORM FROM robots_gateway.member WHERE process = p->>'process' AND gone IS NULL FOR UPDATE;
+            UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
+                outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
+            WHERE process = p->>'process' AND gone IS NULL AND role = session_user;
+        END IF;
         known := robots_gateway.next_stamp();
         INSERT INTO robots_gateway.member AS old
             (store, name, process, started, version, seen, lease, revision, tables, past, waived,
@@ -366,7 +380,7 @@ BEGIN
         -- Nothing that others wait for is lost with the last moment of a database.
         SET LOCAL synchronous_commit = off;
     END IF;
-    UPDATE robots_gateway.member SET name = p->>'name', process = p->>'process', started = (p->>'started')::bigint,
+    UPDATE robots_gateway.member SET role = session_user, name = p->>'name', process = p->>'process', started = (p->>'started')::bigint,
         version = p->>'version', beats = beats + 1, seen = clock_timestamp(),
         lease = make_interval(secs => (p->>'lease')::double precision), generation = (p->>'generation')::bigint,
         error = p->>'error', outbox = (p->>'outbox')::bigint, outbox_since = (p->>'outbox_since')::bigint,
@@ -384,6 +398,7 @@ BEGIN
         'changed', own.changed,
         'revision', own.revision,
         'mark', robots_gateway.mark(own.store),
+        'piece', (SELECT piece FROM robots_gateway.writer WHERE writer.store = own.store),
         'generation', (SELECT coalesce(max(number), 0) FROM robots_gateway.generation),
         'floor', (SELECT min(applied) FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store),
@@ -430,9 +445,11 @@ DECLARE
 BEGIN
     PERFORM FROM robots_gateway.member WHERE name = p_name ORDER BY store FOR UPDATE;
     UPDATE robots_gateway.member SET gone = coalesce(gone, clock_timestamp()), gone_because = 'forgotten',
-        tables = '{}', changed = robots_gateway.next_stamp()
+        tables = '{}', changed = robots_gateway.next_stamp(), role = NULL
     WHERE name = p_name AND gone_because IS DISTINCT FROM 'forgotten';
     GET DIAGNOSTICS forgotten = ROW_COUNT;
+    UPDATE robots_gateway.writer SET role = NULL
+    WHERE store IN (SELECT store FROM robots_gateway.member WHERE name = p_name);
     NOTIFY robots_gateway;
     RETURN forgotten;
 END $$;
@@ -471,15 +488,31 @@ BEGIN
     ON CONFLICT (start, span, subject, decision, slot) DO UPDATE SET count = known.count + excluded.count;
     DELETE FROM robots_gateway.read WHERE last < oldest * 1000000
         AND version NOT IN (SELECT left(sha256, 12) FROM robots_gateway.version WHERE until = 0);
+    -- Nobody says any more when a version ended at a member that is gone.
+    UPDATE robots_gateway.version SET until = greatest(since, oldest * 1000000 + 1)
+    WHERE until = 0 AND store NOT IN (SELECT store FROM robots_gateway.member)
+        AND store IN (SELECT store FROM robots_gateway.writer WHERE taken < to_timestamp(oldest));
     DELETE FROM robots_gateway.version WHERE until > 0 AND until < oldest * 1000000;
     DELETE FROM robots_gateway.unseen_reads WHERE last < oldest * 1000000;
     DELETE FROM robots_gateway.word WHERE said < now() - interval '90 days' AND EXISTS (
         SELECT FROM robots_gateway.word AS later WHERE later.store = word.store AND later.stamp > word.stamp);
     DELETE FROM robots_gateway.loss WHERE start + span < oldest;
     DELETE FROM robots_gateway.unclean WHERE until < oldest * 1000000;
-    -- What a beat is about to use stays.
+    DELETE FROM robots_gateway.writer WHERE taken < to_timestamp(oldest)
+        AND store NOT IN (SELECT store FROM robots_gateway.member)
+        AND store NOT IN (SELECT store FROM robots_gateway.version);
+    -- Whoever counts for one of these says it again. Those of versions in force may be old.
+    DELETE FROM robots_gateway.subject WHERE id IN (SELECT id FROM robots_gateway.subject
+        WHERE used < to_timestamp(oldest)::date - 1 AND id NOT IN (SELECT subject FROM robots_gateway.read)
+        FOR UPDATE SKIP LOCKED);
+    DELETE FROM robots_gateway.decision WHERE id IN (SELECT id FROM robots_gateway.decision
+        WHERE used < to_timestamp(oldest)::date - 1 FOR UPDATE SKIP LOCKED);
+    -- What a beat is about to use stays, and so does what a member serves, or was heard to serve.
     DELETE FROM robots_gateway.robots WHERE sha256 IN (SELECT sha256 FROM robots_gateway.robots
         WHERE used < current_date - 8 AND sha256 NOT IN (SELECT sha256 FROM robots_gateway.version)
+            AND sha256 NOT IN (SELECT file FROM (SELECT tables FROM robots_gateway.member
+                    UNION SELECT tables FROM robots_gateway.word) AS said,
+                jsonb_each(said.tables) AS host, jsonb_array_elements_text(host.value) AS file)
         FOR UPDATE SKIP LOCKED);
     DELETE FROM robots_gateway.member WHERE store IN (SELECT store FROM robots_gateway.member
         WHERE gone < now() - interval '30 days' FOR UPDATE SKIP LOCKED);
@@ -503,7 +536,7 @@ REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA robots_gateway FROM PUBLIC;
 GRANT USAGE ON SCHEMA robots_gateway TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA robots_gateway
     TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
-GRANT EXECUTE ON FUNCTION robots_gateway.take(text, bigint, bigint, jsonb), robots_gateway.mark(text),
+GRANT EXECUTE ON FUNCTION robots_gateway.take(text, bigint, bigint, text, jsonb), robots_gateway.mark(text),
     robots_gateway.skip(text, bigint), robots_gateway.beat(jsonb), robots_gateway.leave(text, text),
     robots_gateway.expire(text, bigint), robots_gateway.keep_house() TO robots_gateway_member;
 GRANT EXECUTE ON FUNCTION robots_gateway.forget(text), robots_gateway.publish(bigint, text, text)

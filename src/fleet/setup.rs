@@ -15,8 +15,9 @@ const ROLES: [&str; 4] =
 /// No older database has what is used here.
 const OLDEST_SERVER: i32 = 150_000;
 
-/// After a database was restored from a dump its stamps have to be later than all that were given since.
-const LATER: i64 = 1 << 36;
+/// After a database was restored from a dump its stamps have to be later than all that were given since. There is room for
+/// 65,536 of these before a promotion counts on.
+const LATER: i64 = 1 << 32;
 
 /// What was done.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -74,6 +75,8 @@ async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
         within(transaction.batch_execute(step)).await?;
     }
+    // A dump has the numbers of transactions of another cluster. To take a read up twice adds nothing.
+    within(transaction.batch_execute("UPDATE robots_gateway.read SET noted = DEFAULT")).await?;
     let days = retention_days.map(i64::from);
     let update = "UPDATE robots_gateway.fleet SET schema = $1, stamp = stamp + $2,
                   retention = coalesce($3 * interval '1 day', retention)

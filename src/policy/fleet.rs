@@ -1,8 +1,13 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
-use super::{Policy, ReloadResult, Reloader, ReportedFault, Trigger};
-use crate::record::{FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, UnlearntNews};
-use std::collections::{BTreeMap, BTreeSet};
+use super::hosts::Hosts;
+use super::{Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
+use crate::decide::SiteRules;
+use crate::record::{
+    FileBytes, FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, UnlearntNews,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a reload waits until the other members know what it is about to serve: twice their pulse.
@@ -17,16 +22,16 @@ fn offered(policy: &Policy) -> OfferedFiles {
     table.into_iter().map(|(host, file)| (host, BTreeSet::from([file]))).collect()
 }
 
-fn bytes(policy: &Policy) -> BTreeMap<Box<str>, Vec<u8>> {
+fn bytes(policy: &Policy) -> FileBytes {
     let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
     files.map(|file| (file.digest.clone(), file.bytes.clone())).collect()
 }
 
 /// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
-/// same.
+/// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
 pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
     let policy = reloader.current();
-    let served = standing.offer(offered(&policy), BTreeMap::new(), START_PATIENCE);
+    let served = standing.offer(offered(&policy), FileBytes::new, START_PATIENCE);
     standing.serves(offered(&policy));
     if let Err(behind) = served {
         tracing::warn!(
@@ -35,33 +40,35 @@ pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
             START_PATIENCE.as_secs()
         );
     }
-}
-
-impl Reloader {
-    /// Offers what a policy is about to serve to the fleet; the fault that holds it up where the others do not know of it
-    /// yet.
-    pub(super) fn offered(&self, next: &Policy) -> Result<(), ReportedFault> {
-        let standing = &self.reads.fleet;
-        if !standing.has_begun() {
-            return Ok(());
-        }
-        standing.offer(offered(next), bytes(next), Duration::ZERO).map_err(|behind| {
-            let whom = match behind.len() {
-                0 => "the database of the fleet, which cannot be asked".to_owned(),
-                1..=4 => behind.join(", "),
-                more => format!("{} and {} more", behind.iter().take(3).cloned().collect::<Vec<_>>().join(", "), more - 3),
-            };
-            let message = format!(
-                "a robots.txt that changed waits for {whom}: it is served by itself once every member of the fleet knows \
-                 of it or its lease has run out; `gatewayctl fleet forget NAME` has it wait for that member no longer"
-            );
-            let path = next.config.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-            ReportedFault { path, line: None, column: None, message }
-        })
+    if policy.sites().iter().any(|site| site.error.is_some()) {
+        // It tells what it waits for by itself.
+        let _ = reloader.reload(Trigger::Fleet, false);
     }
 }
 
 impl Reloader {
+    /// Offers what a policy is about to serve to the fleet. Sites whose file the others do not know of yet keep the one
+    /// that is served; the fault says what that waits for.
+    ///
+    /// # Errors
+    /// The fault, where a site that is new cannot be kept back by itself.
+    pub(super) fn offered(
+        &self,
+        next: &mut Policy,
+        previous: &Policy,
+    ) -> Result<Option<ReportedFault>, ReportedFault> {
+        let standing = &self.reads.fleet;
+        if !standing.has_begun() {
+            return Ok(None);
+        }
+        let Err(behind) = standing.offer(offered(next), || bytes(next), Duration::ZERO) else {
+            return Ok(None);
+        };
+        let fault = waits(next, &behind);
+        next.keep_files(previous, |site| !standing.knows(&of_site(site)), &fault.message);
+        if standing.serves_meanwhile(offered(next)) { Ok(Some(fault)) } else { Err(fault) }
+    }
+
     /// Whether something waits for the others.
     pub(super) fn waits_for_fleet(&self) -> bool {
         self.reads.fleet.has_wanted()
@@ -69,10 +76,53 @@ impl Reloader {
 
     /// Waits a little until the others know of it.
     pub(super) fn wait_for_fleet(&self) {
-        if let Some((wanted, bytes)) = self.reads.fleet.wanted() {
-            // Whether they do is seen when it is offered again.
-            let _ = self.reads.fleet.offer(wanted, bytes, PATIENCE);
+        self.reads.fleet.wait(PATIENCE);
+    }
+}
+
+/// What a site serves.
+fn of_site(site: &Site) -> OfferedFiles {
+    let file = site.robots.as_ref().map(|file| file.digest.clone());
+    let hosts = site.patterns().filter(|_| !site.is_unknown);
+    hosts.map(|host| (host, BTreeSet::from([file.clone()]))).collect()
+}
+
+fn waits(policy: &Policy, behind: &[String]) -> ReportedFault {
+    let whom = match behind.len() {
+        0 => "the database of the fleet, which cannot be asked".to_owned(),
+        1..=4 => behind.join(", "),
+        more => {
+            format!("{} and {} more", behind.iter().take(3).cloned().collect::<Vec<_>>().join(", "), more - 3)
         }
+    };
+    let message = format!(
+        "a robots.txt that changed waits for {whom}: it is served by itself once every member of the fleet knows of it or \
+         its lease has run out; `gatewayctl fleet forget NAME` has it wait for that member no longer, and `gatewayctl \
+         reload --now` for none"
+    );
+    let path = policy.config.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    ReportedFault { path, line: None, column: None, message }
+}
+
+impl Policy {
+    /// Has sites that wait keep the file that is served there.
+    fn keep_files(&mut self, previous: &Self, waits: impl Fn(&Site) -> bool, why: &str) {
+        let is_renewed = !Arc::ptr_eq(&previous.identifier, &self.identifier);
+        for site in self.sites.iter_mut().filter(|site| waits(site)) {
+            let Some(former) = previous.before(&site.config) else { continue };
+            let version = former.rules.current();
+            let version = if is_renewed { version.renewed() } else { Arc::clone(version) };
+            *site = Arc::new(Site {
+                rules: SiteRules::new(version),
+                robots: former.robots.clone(),
+                since: former.since,
+                findings: Arc::clone(&former.findings),
+                is_unknown: former.is_unknown,
+                error: Some(why.to_owned()),
+                ..(**site).clone()
+            });
+        }
+        self.hosts = Hosts::plain(&self.sites);
     }
 }
 
@@ -94,11 +144,11 @@ impl FleetLedger for Reloader {
         // What is in the ledger and not in force yet, others cannot know to be over.
         let covers = policy.hosts().slots().iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
         // Another process of the state folder may go on to serve what it began with.
-        let (mut files, mut known) = (self.history.served_here(), bytes(&policy));
+        let mut files = self.history.served_here();
         for (host, file) in offered(&policy) {
             files.entry(host).or_default().extend(file);
         }
-        known.extend(self.reads.fleet.speak(&mut files));
+        self.reads.fleet.speak(&mut files);
         let (now, period) = (policy.clock.now(), policy.config.period);
         let ago = |slot: &super::HostSlot| {
             let long = period.notice.as_secs().saturating_mul(2);
@@ -110,7 +160,6 @@ impl FleetLedger for Reloader {
         let error = self.last().and_then(|last| last.faults().next().map(ToString::to_string));
         OwnFiles {
             files,
-            bytes: known,
             replaced_ago: slots.map(ago).collect(),
             notice: period.notice,
             waived: self.history.own_waivers(),
@@ -122,6 +171,12 @@ impl FleetLedger for Reloader {
                 .collect(),
             error,
         }
+    }
+
+    fn bytes(&self) -> FileBytes {
+        let mut known = bytes(&self.current());
+        known.extend(self.reads.fleet.wanted_bytes());
+        known
     }
 
     fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {

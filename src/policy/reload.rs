@@ -216,7 +216,8 @@ impl Reloader {
             drop(turn);
             self.wait_for_fleet();
             turn = self.turn.take(PATIENCE).ok_or(Busy)?;
-            (swap, errors) = self.attempt(options);
+            let waited = self.attempt(options);
+            (swap.current, errors) = (waited.0.current, waited.1);
         }
         let _turn = turn;
         let report = self.report(&swap.former, &swap.current, &errors);
@@ -256,14 +257,15 @@ impl Reloader {
         let loaded = Config::load(&self.arguments)
             .and_then(|config| load(config, Some(&previous), &self.origin_files, options, now));
         match loaded {
-            Ok(LoadedPolicy { policy, unfit }) => {
+            Ok(LoadedPolicy { mut policy, unfit }) => {
                 let ranges: Vec<ReportedFault> =
                     policy.evidence.faults().iter().map(ReportedFault::from).collect();
                 let mut errors: Vec<ReportedFault> =
                     unfit.iter().map(ReportedFault::from).chain(ranges).collect();
-                let adopted = self
-                    .offered(&policy)
-                    .and_then(|()| self.adopt(policy).map_err(|error| ReportedFault::from(&error)));
+                let adopted = self.offered(&mut policy, &previous).and_then(|waits| {
+                    errors.extend(waits);
+                    self.adopt(policy).map_err(|error| ReportedFault::from(&error))
+                });
                 let swap = adopted.unwrap_or_else(|fault| {
                     errors.push(fault);
                     PolicySwap { former: Arc::clone(&previous), current: previous }

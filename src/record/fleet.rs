@@ -42,10 +42,17 @@ pub struct FleetNews {
     pub missed: BTreeMap<Box<str>, OfferedFiles>,
     /// The files that these name, as far as they were not known.
     pub files: Vec<Vec<u8>>,
-    /// How many seconds ago anything was last replaced at hosts, as members that were there before say.
-    pub replaced_ago: BTreeMap<Box<str>, u64>,
+    /// How many seconds ago anything was last replaced at hosts, as each member that was there before says.
+    pub replaced_ago: Vec<BTreeMap<Box<str>, u64>>,
     /// What operators said of notice elsewhere.
     pub waived: Vec<FleetWaiver>,
+}
+
+impl FleetNews {
+    /// Whether it says nothing but its stamp.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.replaced_ago.is_empty() && self.waived.is_empty()
+    }
 }
 
 /// What a member serves itself.
@@ -53,8 +60,6 @@ pub struct FleetNews {
 pub struct OwnFiles {
     /// Files by hosts, those that wait for the others among them.
     pub files: OfferedFiles,
-    /// Their bytes by SHA-256.
-    pub bytes: FileBytes,
     /// How many seconds ago anything was last replaced there.
     pub replaced_ago: BTreeMap<Box<str>, u64>,
     /// For how long a version that was replaced may be held.
@@ -88,6 +93,8 @@ pub trait FleetLedger: Send + Sync + std::fmt::Debug {
     fn stamp_of(&self, sequence: u64) -> u64;
     /// What this gateway serves, and is about to.
     fn own(&self) -> OwnFiles;
+    /// The bytes of these files, as far as its policy or what waits has them.
+    fn bytes(&self) -> FileBytes;
     /// Which of these files are not known.
     fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>>;
     /// Notes news, on the disk and in the policy in force.
@@ -184,7 +191,7 @@ impl FleetStanding {
 
     /// Adds what is served already or offered to what this member is about to say that it serves. The others may forget
     /// what it no longer says as soon as that is on its way.
-    pub fn speak(&self, files: &mut OfferedFiles) -> FileBytes {
+    pub fn speak(&self, files: &mut OfferedFiles) {
         let mut state = self.state();
         for (host, more) in state.served.iter().chain(state.wanted.iter().flatten()) {
             files.entry(host.clone()).or_default().extend(more.iter().cloned());
@@ -192,7 +199,6 @@ impl FleetStanding {
         for (host, cleared) in &mut state.cleared {
             cleared.retain(|file| files.get(host).is_some_and(|said| said.contains(file)));
         }
-        state.wanted_bytes.clone()
     }
 
     /// Every other member knows that this one may serve these files.
@@ -213,7 +219,7 @@ impl FleetStanding {
     pub fn offer(
         &self,
         files: OfferedFiles,
-        bytes: FileBytes,
+        bytes: impl FnOnce() -> FileBytes,
         patience: Duration,
     ) -> Result<(), Vec<String>> {
         if !self.is_member.load(Ordering::Relaxed) {
@@ -222,7 +228,9 @@ impl FleetStanding {
         let deadline = Instant::now() + patience;
         let mut state = self.state();
         if !self.may_serve(&files, &state) {
-            (state.wanted, state.wanted_bytes) = (Some(files.clone()), bytes);
+            if state.wanted.as_ref() != Some(&files) {
+                (state.wanted, state.wanted_bytes) = (Some(files.clone()), bytes());
+            }
             self.wake.notify_one();
         }
         while !self.may_serve(&files, &state) {
@@ -235,6 +243,30 @@ impl FleetStanding {
         (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
         state.served = files;
         Ok(())
+    }
+
+    /// Waits a little until every other member knows of what is offered.
+    pub fn wait(&self, patience: Duration) {
+        let waits = |state: &mut StandingState| {
+            state.wanted.as_ref().is_some_and(|wanted| !self.may_serve(wanted, state))
+        };
+        // Whether they do is seen when it is offered again.
+        let _ = self.changed.wait_timeout_while(self.state(), patience, waits);
+    }
+
+    /// Whether these files are served already, or may be.
+    pub fn knows(&self, files: &OfferedFiles) -> bool {
+        self.may_serve(files, &self.state())
+    }
+
+    /// Serves a part of what is offered, where that may be served, while the rest waits.
+    pub fn serves_meanwhile(&self, files: OfferedFiles) -> bool {
+        let mut state = self.state();
+        let may_serve = self.may_serve(&files, &state);
+        if may_serve {
+            state.served = files;
+        }
+        may_serve
     }
 
     /// Whether these files are served already, or may be. After its lease a member's word may be forgotten.
@@ -267,10 +299,9 @@ impl FleetStanding {
         self.state().wanted.is_some()
     }
 
-    /// What is offered, where that waits.
-    pub fn wanted(&self) -> Option<(OfferedFiles, FileBytes)> {
-        let state = self.state();
-        state.wanted.clone().map(|wanted| (wanted, state.wanted_bytes.clone()))
+    /// The bytes of what is offered, where that waits.
+    pub fn wanted_bytes(&self) -> FileBytes {
+        self.state().wanted_bytes.clone()
     }
 
     /// Nothing is offered any more.
@@ -302,7 +333,7 @@ mod tests {
     fn who_is_in_no_fleet_is_never_in_doubt() {
         let standing = FleetStanding::default();
         assert_eq!(standing.doubt(), None);
-        assert_eq!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO), Ok(()));
+        assert_eq!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO), Ok(()));
     }
 
     #[test]
@@ -327,14 +358,14 @@ mod tests {
         standing.begin();
         standing.renew(FleetStanding::moment(), Duration::from_secs(60));
         standing.clear(&files("*", "a"), vec!["b".to_owned()], true);
-        assert_eq!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO), Ok(()));
-        let offered = standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO);
+        assert_eq!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO), Ok(()));
+        let offered = standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO);
         assert_eq!(offered, Err(vec!["b".to_owned()]));
-        assert!(standing.wanted().is_some() && !standing.may_go_on());
+        assert!(standing.has_wanted() && !standing.may_go_on());
         standing.clear(&files("*", "b"), Vec::new(), true);
         assert!(standing.may_go_on());
-        assert_eq!(standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO), Ok(()));
-        assert!(standing.wanted().is_none());
+        assert_eq!(standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO), Ok(()));
+        assert!(!standing.has_wanted());
     }
 
     #[test]
@@ -346,12 +377,12 @@ mod tests {
         let mut both = files("*", "a");
         both.get_mut("*").unwrap().insert(Some("b".into()));
         standing.clear(&both, Vec::new(), true);
-        standing.offer(files("*", "b"), BTreeMap::new(), Duration::ZERO).unwrap();
+        standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO).unwrap();
         // It is on its way that "a" is over, and the answer is not here yet.
         let mut said = files("*", "b");
         standing.speak(&mut said);
         assert_eq!(said, files("*", "b"));
-        assert!(standing.offer(files("*", "a"), BTreeMap::new(), Duration::ZERO).is_err());
+        assert!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO).is_err());
         let mut said = files("*", "b");
         standing.speak(&mut said);
         assert_eq!(said, both, "what is wanted is said");

@@ -19,6 +19,9 @@ use std::sync::{Mutex, PoisonError};
 /// How many readers are remembered.
 const READERS: usize = 65_536;
 
+/// How many reads are taken up at once.
+const AT_ONCE: usize = 256;
+
 /// How many reads of one reader are remembered.
 const READS_PER_READER: usize = 32;
 
@@ -137,26 +140,26 @@ impl ReadBook {
     /// Notes a read.
     pub fn note(&self, reader: ReaderId<'_>, read: Read) {
         let reader = reader.into_owned();
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() >= READERS && !readers.contains_key(&reader) {
-            forget_oldest(&mut readers);
-        }
-        readers.entry(reader).or_default().note(read);
+        note(&mut self.readers.lock().unwrap_or_else(PoisonError::into_inner), reader, read);
     }
 
     /// Takes up what was read before the gateway started. What a version said is asked of `rules` where the store
     /// does not know it.
     pub fn restore(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| read.sequence);
-        for read in reads {
-            let Some(reader) = ReaderId::remembered(read).map(ReaderId::into_owned) else { continue };
-            let Some(rules) = read.rules.or_else(|| rules(read.version)) else { continue };
-            if readers.len() >= READERS && !readers.contains_key(&reader) {
-                continue;
+        let known = reads.into_iter().filter_map(|read| {
+            let reader = ReaderId::remembered(read)?.into_owned();
+            let rules = read.rules.or_else(|| rules(read.version))?;
+            Some((reader, Read { rules, sequence: read.sequence, at: read.at }))
+        });
+        let known: Vec<_> = known.collect();
+        // Requests that are judged meanwhile wait for no more than a few of them.
+        for some in known.chunks(AT_ONCE) {
+            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            for (reader, read) in some {
+                note(&mut readers, reader.clone(), *read);
             }
-            readers.entry(reader).or_default().note(Read { rules, sequence: read.sequence, at: read.at });
         }
     }
 
@@ -187,13 +190,26 @@ impl ReadBook {
     }
 }
 
+fn note(readers: &mut ReaderMap, reader: ReaderId<'static>, read: Read) {
+    if readers.len() >= READERS && !readers.contains_key(&reader) {
+        forget_oldest(readers);
+    }
+    readers.entry(reader).or_default().note(read);
+}
+
 /// Makes room for many newcomers at once, so that the search is paid for rarely.
 fn forget_oldest(readers: &mut ReaderMap) {
     let mut times: Vec<NoticeTime> = readers.values().map(|history| history.last).collect();
     let quarter = times.len() / 4;
     let (_, bound, _) = times.select_nth_unstable(quarter);
     let bound = *bound;
-    readers.retain(|_, history| history.last > bound);
+    // Reads of a fleet are of one moment, all of them.
+    let mut most = quarter + 1;
+    readers.retain(|_, history| {
+        let goes = history.last <= bound && most > 0;
+        most -= usize::from(goes);
+        !goes
+    });
 }
 
 #[cfg(test)]
@@ -264,6 +280,21 @@ mod tests {
         let rules = read(1, 10).rules;
         assert_eq!(book.readers_of(rules, |host| host == "example.org"), 2);
         assert_eq!(book.readers_of(rules, |_| false), 0);
+    }
+
+    #[test]
+    fn a_full_book_takes_up_what_is_new_and_keeps_the_most() {
+        let book = ReadBook::default();
+        for number in 0..READERS {
+            book.note(reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"), read(1, 10));
+        }
+        let words = ["example.org", "crawler", "GPTBot", "", "confirmed"];
+        let rules = read(1, 10).rules.to_string();
+        let new = ReadTotal::of_words(&words, ["000000000000", "example.org", ""], &rules, 1).unwrap();
+        book.restore(&[new], |_| None);
+        assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).len(), 1);
+        // All are of one moment.
+        assert!(book.readers.lock().unwrap().len() > READERS / 2);
     }
 
     #[test]

@@ -161,9 +161,9 @@ impl Recorder {
         let _ = self.messages.send(Message::Taken(mark));
     }
 
-    /// Has the store be another one for the fleet, which knows more of it than it does itself.
-    pub fn begin_anew(&self) {
-        let _ = self.messages.send(Message::BeginAnew);
+    /// Has the store with this id be another one for the fleet, which has counted something else under its numbers.
+    pub fn begin_anew(&self, store: &str) {
+        let _ = self.messages.send(Message::BeginAnew(store.to_owned()));
     }
 
     /// What the store is doing.

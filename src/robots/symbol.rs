@@ -26,10 +26,9 @@ impl PathByte {
     /// stands for itself.
     pub(super) fn split(raw: &[u8]) -> Option<(Self, &[u8])> {
         match raw {
-            [b'%', high, low, rest @ ..] => match (hex(*high), hex(*low)) {
-                (Some(high), Some(low)) => Some((Self { value: high << 4 | low, encoded: true }, rest)),
-                _ => raw.split_first().map(|(&value, rest)| (Self { value, encoded: false }, rest)),
-            },
+            [b'%', high, low, rest @ ..] if (digit(*high) | digit(*low)) < 16 => {
+                Some((Self { value: digit(*high) << 4 | digit(*low), encoded: true }, rest))
+            }
             [value, rest @ ..] => Some((Self { value: *value, encoded: false }, rest)),
             [] => None,
         }
@@ -65,13 +64,22 @@ impl PathByte {
     }
 }
 
-const fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
+/// The values of hexadecimal digits; 16 for any other byte, so that two are asked about at once. A table takes a third of the
+/// time of comparing.
+#[expect(clippy::indexing_slicing, reason = "each byte has a place, and a constant cannot panic")]
+const DIGITS: [u8; 256] = {
+    let mut digits = [16; 256];
+    let (mut rest, mut value): (&[u8], u8) = (b"0123456789abcdefABCDEF", 0);
+    while let [digit, more @ ..] = rest {
+        digits[*digit as usize] = if value < 16 { value } else { value - 6 };
+        (rest, value) = (more, value + 1);
     }
+    digits
+};
+
+/// The value of a hexadecimal digit, or 16.
+fn digit(byte: u8) -> u8 {
+    DIGITS.get(usize::from(byte)).copied().unwrap_or(16)
 }
 
 /// Appends the symbol to `out`.

@@ -47,15 +47,20 @@ fn user() -> Option<(u32, u32)> {
 }
 
 impl Engine {
-    /// A new, empty database cluster whose server runs.
-    pub(crate) fn start() -> Self {
-        let (folder, user) = (Folder::new(), user());
+    /// A server that is not set up yet.
+    fn of(user: Option<(u32, u32)>) -> Self {
+        let folder = Folder::new();
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).expect("the folder is the server's");
         }
-        let mut engine = Self { folder, process: None, port, user };
+        Self { folder, process: None, port, user }
+    }
+
+    /// A new, empty database cluster whose server runs.
+    pub(crate) fn start() -> Self {
+        let mut engine = Self::of(user());
         let data = engine.data();
         engine.run(
             "initdb",
@@ -72,8 +77,9 @@ impl Engine {
             ],
         );
         let config = format!(
-            "\nport = {port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nmax_connections = 300\n\
-             wal_level = replica\nhot_standby = on\n"
+            "\nport = {}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nmax_connections = 300\n\
+             wal_level = replica\nhot_standby = on\n",
+            engine.port
         );
         let path = data.join("postgresql.conf");
         let text = std::fs::read_to_string(&path).expect("postgresql.conf") + &config;
@@ -84,13 +90,7 @@ impl Engine {
 
     /// A standby of this one that is some moments behind at most.
     pub(crate) fn standby(&self) -> Self {
-        let (folder, user) = (Folder::new(), self.user);
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
-        if let Some((uid, gid)) = user {
-            chown(folder.path(), Some(uid), Some(gid)).expect("the folder is the server's");
-        }
-        let mut engine = Self { folder, process: None, port, user };
+        let mut engine = Self::of(self.user);
         let data = engine.data();
         let from = format!("host=127.0.0.1 port={} user=postgres", self.port);
         engine.run(
@@ -100,8 +100,9 @@ impl Engine {
         // It follows nobody: all that comes from now on it has lost when it is promoted.
         let path = data.join("postgresql.auto.conf");
         let text = format!(
-            "{}\nport = {port}\nprimary_conninfo = ''\n",
-            std::fs::read_to_string(&path).expect("postgresql.auto.conf")
+            "{}\nport = {}\nprimary_conninfo = ''\n",
+            std::fs::read_to_string(&path).expect("postgresql.auto.conf"),
+            engine.port
         );
         std::fs::write(path, text).expect("postgresql.auto.conf");
         engine.resume();

@@ -133,6 +133,6 @@ fn a_standby_that_lost_its_last_second_is_told_again() {
     standby.move_to(port);
     std::mem::swap(&mut scene.engine, &mut standby);
     scene.adds_up(&a, &["a"]);
-    let stamp: i64 = scene.engine.sql("SELECT robots_gateway.stamp() >> 40").parse().expect("a number");
+    let stamp: i64 = scene.engine.sql("SELECT robots_gateway.stamp() >> 48").parse().expect("a number");
     assert_eq!(stamp, 2, "the second timeline");
 }

@@ -2,6 +2,7 @@
 
 use crate::scene::{PATIENCE, Scene, fleet_report, requests, stands};
 use crate::support::agents::GPTBOT;
+use crate::support::command::ctl;
 use crate::support::get;
 use crate::support::wait::within;
 use serde_json::{Value, json};
@@ -187,4 +188,71 @@ fn counts_that_the_database_refuses_are_told_to_be_missing_and_hold_up_nothing()
     let counted = within(PATIENCE, || (requests(&fleet_report(&a)) == 1).then_some(()));
     assert!(counted.is_some(), "{}", a.log.text());
     assert!(a.log.text().contains("counts are missing in the fleet"), "{}", a.log.text());
+}
+
+#[test]
+fn what_nothing_names_any_more_goes() {
+    let scene = Scene::new();
+    beat(&scene, "a", &json!({ "tables": { "*": ["served"] }, "robots": { "served": "", "other": "" } }));
+    scene.engine.sql(
+        "UPDATE robots_gateway.robots SET used = used - 30;
+         INSERT INTO robots_gateway.subject SELECT md5(used::text)::uuid, '', '', used::text, '', '', used
+            FROM (VALUES (current_date), (current_date - 100)) AS days (used);
+         INSERT INTO robots_gateway.decision SELECT md5(used::text)::uuid, '', '', '', '', '', '', 1, used
+            FROM (VALUES (current_date), (current_date - 100)) AS days (used);
+         INSERT INTO robots_gateway.writer VALUES ('gone', 'x', 7, '', now() - interval '100 days');
+         INSERT INTO robots_gateway.version VALUES ('gone', 'x', 'other', 1, 0)",
+    );
+    scene.engine.sql_of("gateway", "SELECT robots_gateway.keep_house()").expect("it may");
+    let count = |of: &str| scene.engine.sql(&format!("SELECT count(*) FROM robots_gateway.{of}"));
+    assert_eq!((count("subject").as_str(), count("decision").as_str()), ("1", "1"));
+    // It goes on the day after its version has ended.
+    scene
+        .engine
+        .sql("UPDATE robots_gateway.version SET until = 1; UPDATE robots_gateway.fleet SET kept_on = NULL");
+    scene.engine.sql_of("gateway", "SELECT robots_gateway.keep_house()").expect("it may");
+    assert_eq!((count("version").as_str(), count("writer").as_str()), ("0", "0"));
+    assert_eq!(scene.engine.sql("SELECT string_agg(sha256, ' ') FROM robots_gateway.robots"), "served");
+}
+
+#[test]
+fn a_process_whose_store_is_another_one_waits_for_nothing_of_what_it_was() {
+    let scene = Scene::new();
+    beat(&scene, "a", &json!({ "process": "p" }));
+    beat(&scene, "b", &json!({ "process": "q" }));
+    beat(&scene, "c", &json!({ "process": "p" }));
+    let living = "SELECT string_agg(store, ' ' ORDER BY store) FROM robots_gateway.member WHERE gone IS NULL";
+    assert_eq!(scene.engine.sql(living), "b c");
+}
+
+#[test]
+fn a_store_goes_to_another_user_when_it_was_forgotten() {
+    let scene = Scene::new();
+    scene.engine.sql("CREATE ROLE another LOGIN IN ROLE robots_gateway_member");
+    beat(&scene, "a", &json!({}));
+    let take = "SELECT robots_gateway.take('a', 1, 1, '', '{}')";
+    scene.engine.sql_of("gateway", take).expect("it is its own");
+    let again = take.replace("1, 1", "2, 2");
+    let refused = scene.engine.sql_of("another", &again).expect_err("it is another one's");
+    assert!(refused.contains("belongs to another user"), "{refused}");
+    scene.forget("a");
+    scene.engine.sql_of("another", &again).expect("nobody's");
+    scene.engine.sql_of("gateway", &take.replace("1, 1", "3, 3")).expect_err("it was taken");
+}
+
+#[test]
+fn to_set_it_up_again_has_stamps_rise_and_reads_taken_up_and_nothing_else() {
+    let scene = Scene::new();
+    // As a dump of another cluster has it.
+    scene.engine.sql(
+        "INSERT INTO robots_gateway.read VALUES
+            ('a', 'e3b0c442-98fc-1c14-9afb-f4c8996fb924', 'v', 1, 'h', '', '', 1, 1, 1, 1, '99999999999')",
+    );
+    for _ in 0..17 {
+        ctl(["fleet", "init", "--database", &scene.engine.url("postgres")]).exits(0);
+    }
+    // There is room for what a promotion adds.
+    assert_eq!(scene.engine.sql("SELECT stamp < 2::bigint << 48 FROM robots_gateway.fleet"), "t");
+    let known = "SELECT noted < pg_snapshot_xmin(pg_current_snapshot()) FROM robots_gateway.read";
+    assert_eq!(scene.engine.sql(known), "t");
 }

@@ -55,7 +55,7 @@ fn robots_txt_that_is_cancelled_on_its_way_is_no_read() {
     let mut looks = Vec::new();
     until("no more fits between the two", || {
         looks.push(client.waiting());
-        let last = looks.last_chunk::<10>()?;
+        let last = looks.last_chunk::<40>()?;
         last.iter().all(|count| *count == last[0]).then_some(())
     });
     client.write(&asks(3, END_STREAM, "GET", "/robots.txt", GPTBOT)).expect("sent");

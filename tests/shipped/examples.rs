@@ -100,7 +100,7 @@ fn the_pipeline_of_vector_names_fields_that_the_journal_has() {
         assert!(time.parse::<jiff::Timestamp>().is_ok() && time.ends_with('Z'), "{time}");
     }
     let include = pipeline["sources"]["journal"]["include"][0].as_str().unwrap();
-    assert!(text("README.md").contains(include), "the journal's default place is {include}");
+    assert!(text("docs/in-front.md").contains(include), "the journal's default place is {include}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A newcomer's first deployment: the commands of README.md, run in order on a machine of their own.
+//! A newcomer's first deployment: the commands of `docs/in-front.md`, run in order on a machine of their own.
 //!
 //! A block marked `sh` is run and must end well, or with the code of its `exit=`. A block marked `text` shows lines that
 //! the block before it must have printed.
@@ -6,8 +6,6 @@
 use crate::sandbox::Sandbox;
 use crate::text;
 use std::time::{Duration, Instant};
-
-const HEADING: &str = "## A first deployment in five steps";
 
 /// How long a result may take to show: the journal is written beside the request.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,12 +25,6 @@ impl Block {
     }
 }
 
-fn section() -> String {
-    let readme = text("README.md");
-    let (_, rest) = readme.split_once(HEADING).unwrap_or_else(|| panic!("README.md has no `{HEADING}`"));
-    rest.split("\n## ").next().unwrap_or_default().to_owned()
-}
-
 fn blocks(section: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     // Odd parts stand between fences.
@@ -47,7 +39,7 @@ fn blocks(section: &str) -> Vec<Block> {
                 });
             }
             ("text", _) => blocks.last_mut().unwrap().shows.extend(body.lines().map(str::to_owned)),
-            _ => panic!("README.md: a block of an unknown kind: {kind}"),
+            _ => panic!("docs/in-front.md: a block of an unknown kind: {kind}"),
         }
     }
     blocks
@@ -79,10 +71,11 @@ fn run(sandbox: &Sandbox, block: &Block) -> String {
 }
 
 #[test]
-fn the_commands_of_the_readme_lead_to_an_enforcing_gateway() {
-    let section = section();
+fn the_five_steps_lead_to_an_enforcing_gateway() {
+    let page = text("docs/in-front.md");
+    let section = page.split("\n## ").next().unwrap_or_default();
     assert_eq!(section.matches("\n**").count(), 5, "five steps");
-    let blocks = blocks(&section);
+    let blocks = blocks(section);
     assert!(blocks.len() >= 7, "only {} blocks seen", blocks.len());
     let sandbox = Sandbox::new();
     let mut journal = String::new();

@@ -1,4 +1,4 @@
-//! A machine of its own for the commands of README.md: a folder whose parts stand for the project's folder, `/usr`,
+//! A machine of its own for the commands of the guide: a folder whose parts stand for the project's folder, `/usr`,
 //! `/etc`, `/var` and `/run`, with free ports in the place of the documented ones.
 //!
 //! The programs, the files and `install`, `sed`, `curl` are the real ones. Three commands are stand-ins: `cargo`, since
@@ -51,6 +51,14 @@ case "$*" in
         exit 1
         ;;
 esac
+"#;
+
+/// Gives the configuration that `init` wrote the ports of the sandbox, where it wrote one to the documented place.
+const INITIAL_PORTS: &str = r#"
+if grep -qs 'gatewayctl init' /etc/robots-gateway/gateway.toml && ! grep -q ^admin /etc/robots-gateway/gateway.toml; then
+    port='127.0.0.1:8080'
+    sed -i -e "s/127\.0\.0\.1:8[0]80/$port/" -e '1i admin = "off"' /etc/robots-gateway/gateway.toml
+fi
 "#;
 
 const SUDO: &str = "#!/bin/sh\nexec \"$@\"\n";
@@ -135,7 +143,9 @@ impl Sandbox {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{}:{path}", self.path("bin").display(), self.path("usr/local/bin").display());
         let mut command = Command::new("timeout");
-        command.args(["60", "bash", "-euo", "pipefail", "-c", &self.rewrite(script)]);
+        // What `init` writes names the documented port.
+        let own = if script.contains("gatewayctl init ") { INITIAL_PORTS } else { "" };
+        command.args(["60", "bash", "-euo", "pipefail", "-c", &self.rewrite(&format!("{script}{own}"))]);
         command.current_dir(self.project()).env("PATH", path).env_remove("RUST_LOG");
         command.env("STATE_DIRECTORY", self.path("var/lib/robots-gateway"));
         command.env("RUNTIME_DIRECTORY", self.run.path());

@@ -339,8 +339,10 @@ fn checked_url(reader: &mut CatalogueReader<'_>, text: Spanned<String>, key: &st
     if plain && host.is_some_and(|host| is_suffix(&format!(".{host}"))) {
         return Some(boxed(text));
     }
-    reader
-        .refuse(text.span(), format!("invalid `{key}` `{}`: expected an http or https URL", text.get_ref()));
+    reader.refuse(
+        text.span(),
+        format!("`{key}`: invalid URL `{}`: expected an http or https URL", text.get_ref()),
+    );
     None
 }
 
@@ -409,14 +411,14 @@ mod tests {
     #[test]
     fn each_mistake_has_its_message() {
         for (entry, part) in [
-            ("docs = \"example.org\"", "no http or https address"),
-            ("docs = \"https://localhost/x\"", "no http or https address"),
+            ("docs = \"example.org\"", "expected an http or https URL"),
+            ("docs = \"https://localhost/x\"", "expected an http or https URL"),
             ("checked = \"2026-13-01\"", "not a date"),
             ("checked = \"26-1-1\"", "not a date"),
             ("tokens = [\"a/b\"]", "invalid product token"),
             ("tokens = [\"Foo\", \"foo\"]", "written twice"),
             ("signs = [\"a*b\"]", "only open or close"),
-            ("verify = { rdns = [\"example.org\"] }", "write it as `.example.com`"),
+            ("verify = { rdns = [\"example.org\"] }", "expected one such as `.example.com`"),
             ("verify = 1", "must be a table"),
             ("signature_agent = \"http://agent.example\"", "such as `https://agent.example`"),
             ("signature_agent = \"https://agent.example/x\"", "expected an https origin"),

@@ -1,6 +1,6 @@
 //! What is done beside versions: counts, reads, members that are silent, and order in the database.
 
-use super::{BeatAnswer, FleetClient, FleetError, FleetTask, HOUSE, outbox, within};
+use super::{BeatAnswer, FleetClient, FleetError, FleetMark, FleetTask, HOUSE, outbox, within};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio_postgres::Client;
@@ -17,8 +17,8 @@ impl FleetTask {
         let shared = Arc::clone(&self.shared);
         let expired = self.expire(client, answer).await;
         let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
-        let sent =
-            outbox::send(client, &shared.store, store, answer.mark, ledger, recorder, &mut self.refused);
+        let mark = FleetMark { sequence: answer.mark, piece: answer.piece.clone().unwrap_or_default() };
+        let sent = outbox::send(client, &shared.store, store, &mark, ledger, recorder, &mut self.refused);
         let sent = sent.await.map(|sent| self.outbox = sent);
         let read = self.reads.take(client, store, answer.stamp, ledger).await;
         let mut kept = Ok(());
@@ -77,12 +77,14 @@ impl FleetTask {
     pub(super) async fn leave(&mut self, client: &Client) -> Result<(), FleetError> {
         let shared = Arc::clone(&self.shared);
         if let Some(store) = outbox::store_id(&shared.store)? {
-            let sql = "SELECT robots_gateway.mark($1)";
+            let sql = "SELECT sequence, piece FROM robots_gateway.writer WHERE store = $1";
             loop {
-                let mark: i64 = within(client.query_one(sql, &[&store])).await?.try_get(0)?;
+                let row = within(client.query_opt(sql, &[&store])).await?;
+                let mark = row.map(|row| Ok(FleetMark { sequence: row.try_get(0)?, piece: row.try_get(1)? }));
+                let mark: FleetMark = mark.transpose().map_err(FleetError::Database)?.unwrap_or_default();
                 let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
                 let sent =
-                    outbox::send(client, &shared.store, &store, mark, ledger, recorder, &mut self.refused);
+                    outbox::send(client, &shared.store, &store, &mark, ledger, recorder, &mut self.refused);
                 if !sent.await.is_ok_and(|sent| sent.has_more) {
                     break;
                 }

@@ -7,11 +7,15 @@
 //! to know enough only excuses.
 
 use super::past::{Past, patterns};
-use super::{HistoryState, NoticeHistory, WORTH_WRITING};
-use crate::decide::{Moment, NoticeTime};
-use crate::policy::Policy;
+use super::{HistoryState, NoticeHistory, WORTH_WRITING, file_of};
+use crate::decide::{Moment, NoticeTime, RobotsVersion, SiteRules};
+use crate::policy::composition::compiled;
+use crate::policy::hosts::Hosts;
+use crate::policy::{Policy, RobotsFile, Site};
 use crate::record::{BeforeEntry, FileDigest, FleetNews, FleetWaiver, LedgerChange, OfferedFiles};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is known of the other members.
@@ -146,8 +150,8 @@ impl Past {
     }
 }
 
-/// How many seconds ago hosts of a pattern had anything replaced, as others say: of the most specific pattern that names
-/// them.
+/// How many seconds ago hosts of a pattern had anything replaced, as another member says: of the most specific pattern
+/// that names them.
 fn replaced_ago(said: &BTreeMap<Box<str>, u64>, pattern: &str) -> Option<u64> {
     patterns(pattern).find_map(|pattern| said.get(&*pattern)).copied()
 }
@@ -164,7 +168,8 @@ impl NoticeHistory {
         for site in policy.sites() {
             for pattern in site.patterns() {
                 let Some(until) = state.past.unknown_until(&pattern) else { continue };
-                let Some(ago) = replaced_ago(&news.replaced_ago, &pattern) else { continue };
+                let of_each = news.replaced_ago.iter().filter_map(|said| replaced_ago(said, &pattern));
+                let Some(ago) = of_each.min() else { continue };
                 let replaced = now.before(Duration::from_secs(ago));
                 if until.since(replaced) > WORTH_WRITING {
                     let replaced = u64::try_from(replaced.0.as_micros()).unwrap_or(u64::MAX);
@@ -232,6 +237,38 @@ impl NoticeHistory {
 }
 
 impl HistoryState {
+    /// Has a policy that begins serve what was served here last, where that is known: another file waits until the fleet
+    /// knows of it.
+    pub(super) fn keep_last(&self, policy: &mut Policy) {
+        for site in &mut policy.sites {
+            let last = |host: Box<str>| self.past.last_file(&host).cloned();
+            let mut files: Vec<Option<FileDigest>> = site.patterns().map(last).collect();
+            files.dedup();
+            let [Some(file)] = &files[..] else { continue };
+            let bytes = file.as_deref().map(|file| self.past.bytes(file));
+            if *file == file_of(site) || site.is_unknown || bytes == Some(None) {
+                continue;
+            }
+            let path = site.config.robots.file().unwrap_or_else(|| Path::new(""));
+            let robots = bytes.flatten().map(|bytes| RobotsFile::of(path, bytes));
+            let (version, findings) = robots.as_ref().map_or_else(
+                || (RobotsVersion::allowing_everything(), Vec::new()),
+                |file| {
+                    let (version, findings) = compiled(file, policy.identifier.catalogue(), self.limits);
+                    (Arc::new(version), findings)
+                },
+            );
+            *site = Arc::new(Site {
+                rules: SiteRules::new(version),
+                robots: robots.map(Arc::new),
+                findings: findings.into(),
+                error: Some("the robots.txt changed, and waits until the fleet knows of it".to_owned()),
+                ..(**site).clone()
+            });
+        }
+        policy.hosts = Hosts::plain(&policy.sites);
+    }
+
     /// What members of a fleet served that this gateway is none of any more is replaced. Should it become one again, it
     /// asks for everything.
     pub(super) fn leave_fleet(&mut self) {

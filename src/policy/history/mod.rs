@@ -101,6 +101,9 @@ impl NoticeHistory {
 
     /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
     pub fn begin(&self, mut policy: Policy) -> Policy {
+        if policy.config.fleet.is_some() {
+            self.state().keep_last(&mut policy);
+        }
         if let Err(error) = self.adopt(&mut policy, None) {
             let mut state = self.state();
             state.fault = Some(error.to_string());

@@ -57,6 +57,8 @@ struct Serving {
 pub(super) struct Past {
     pub(super) hosts: HashMap<Box<str>, HostPast>,
     processes: HashMap<Box<str>, Serving>,
+    /// What the process served that ceased to last.
+    last: FilesByHost,
     pub(super) numbers: u32,
     files: HashMap<Box<str>, String>,
     compiled: HashMap<FileDigest, Arc<RobotsVersion>>,
@@ -165,7 +167,8 @@ impl Past {
     }
 
     fn stop(&mut self, who: &str, moment: Moment) {
-        let Some(Serving { number, .. }) = self.processes.remove(who) else { return };
+        let Some(Serving { number, table }) = self.processes.remove(who) else { return };
+        self.last = table;
         for past in self.hosts.values_mut() {
             past.history.stop(number, moment);
         }
@@ -237,8 +240,13 @@ impl Past {
             tables.iter().any(|table| table.contains_key(pattern)) || self.fleet.names(pattern)
         };
         self.hosts.retain(|pattern, past| is_named(pattern) || past.history.has_past());
-        let named: Vec<FileDigest> =
-            tables.iter().flat_map(|table| table.values()).chain(self.fleet.files()).cloned().collect();
+        let named: Vec<FileDigest> = tables
+            .iter()
+            .flat_map(|table| table.values())
+            .chain(self.last.values())
+            .chain(self.fleet.files())
+            .cloned()
+            .collect();
         self.compiled.retain(|digest, version| named.contains(digest) || Arc::strong_count(version) > 1);
         self.files.retain(|sha256, _| self.compiled.contains_key(&Some(sha256.clone())));
     }
@@ -259,6 +267,14 @@ impl Past {
         served
     }
 
+    /// What was served last at the hosts of a pattern: by a process that is there, or else by the one that was there last.
+    pub(super) fn last_file(&self, pattern: &str) -> Option<&FileDigest> {
+        let living =
+            self.processes.values().max_by_key(|serving| serving.number).map(|serving| &serving.table);
+        let table = living.unwrap_or(&self.last);
+        patterns(pattern).find_map(|pattern| table.get(&*pattern))
+    }
+
     /// Whether a process serves this file.
     pub(super) fn is_served(&self, digest: &str) -> bool {
         let mut tables = self.processes.values().map(|serving| &serving.table);
@@ -268,6 +284,11 @@ impl Past {
     /// Whether the bytes of a file are known.
     pub(super) fn has_file(&self, digest: &str) -> bool {
         self.files.contains_key(digest)
+    }
+
+    /// The bytes of a file, where they are known.
+    pub(super) fn bytes(&self, digest: &str) -> Option<Vec<u8>> {
+        file_bytes(digest, self.files.get(digest)?)
     }
 
     /// The bytes of a version that is kept.

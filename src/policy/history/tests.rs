@@ -1,5 +1,6 @@
 //! What a host could hold, asked of the ledger in a folder of its own.
 
+mod fleet;
 mod losses;
 mod moves;
 mod processes;

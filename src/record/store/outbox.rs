@@ -5,10 +5,12 @@
 //! the fleet has taken is kept for a day, since a database that is restored, or a standby that lost its last second, asks
 //! for it again.
 
+mod anew;
 mod of_batch;
 mod reader;
 mod rows;
 
+pub(super) use anew::begin_anew;
 pub(super) use of_batch::unseen_row;
 pub use reader::{OutboxBatch, OutboxReader, OutboxState};
 pub use rows::{ExportedRows, LossRow, PathRow, PresenceRow, ReadRow, RollupRow, UnseenRow};
@@ -34,8 +36,13 @@ pub(super) fn wanted<D: Database>(database: &mut D) -> Result<Option<ExportedRow
     Ok(is_shared(database)?.then(ExportedRows::default))
 }
 
-/// Says whether the gateway is a member of a fleet. What one that is none any more had not sent is dropped.
-pub(super) fn share<D: Database>(database: &mut D, is_member: bool) -> Result<(), StoreError> {
+/// Says whether the gateway is a member of a fleet. What one that is none any more had not sent is dropped; one that
+/// becomes a member sends what is in force.
+pub(super) fn share<D: Database>(database: &mut D, is_member: bool, now: i64) -> Result<(), StoreError> {
+    if is_member {
+        // What comes from now on is told from what a store that was copied back held.
+        while seal(database, now)? {}
+    }
     if is_shared(database)? == is_member {
         return Ok(());
     }
@@ -45,10 +52,10 @@ pub(super) fn share<D: Database>(database: &mut D, is_member: bool) -> Result<()
              ON CONFLICT DO UPDATE SET value = excluded.value",
             &[Integer(i64::from(is_member))],
         )?;
-        if !is_member {
-            database.run("DELETE FROM outbox", &[])?;
+        if is_member {
+            return anew::put_in_force(database, now);
         }
-        Ok(())
+        database.run("DELETE FROM outbox", &[]).map(drop)
     })
 }
 
@@ -132,17 +139,6 @@ pub(super) fn prune<D: Database>(database: &mut D, most: u64, now: i64) -> Resul
             "the outbox of the fleet takes too much room in the store: its oldest pieces go"
         );
     }
-    Ok(())
-}
-
-/// The store was copied back from elsewhere, and the fleet knows more of it than it does itself: from now on it is
-/// another one. All that is in its outbox the fleet has.
-pub(super) fn begin_anew<D: Database>(database: &mut D) -> Result<(), StoreError> {
-    transaction(database, |database| {
-        database.run("DELETE FROM outbox", &[])?;
-        database.run("UPDATE meta SET value = 0 WHERE name = 'outbox'", &[])?;
-        database.run("UPDATE meta SET value = abs(random() / 2) WHERE name = 'store_id'", &[])
-    })?;
     Ok(())
 }
 

@@ -52,8 +52,8 @@ pub(in crate::record) enum Message {
     Flush(SyncSender<()>),
     /// The fleet has everything up to this piece of the outbox.
     Taken(i64),
-    /// The fleet knows more of this store than it does itself.
-    BeginAnew,
+    /// The fleet has counted something else under the numbers of the store with this id.
+    BeginAnew(String),
     /// Write what there is, and end.
     Stop,
 }
@@ -96,6 +96,8 @@ pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     reminder_due: Instant,
     /// When the fleet's outbox is sealed next.
     seal_due: Instant,
+    /// When the store was opened, in microseconds.
+    opened: i64,
 }
 
 impl<S: DatabaseSource> StoreWriter<S> {
@@ -130,6 +132,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
             housekeeping_due: Instant::now(),
             reminder_due: Instant::now(),
             seal_due: Instant::now() + SEALED_EVERY,
+            opened: 0,
         };
         if let Err(error) = writer.reopen() {
             writer.fail(&error);
@@ -258,7 +261,10 @@ impl<S: DatabaseSource> StoreWriter<S> {
                     let now = self.taken;
                     self.note_for_fleet(|database| outbox::taken(database, mark, now));
                 }
-                Ok(Message::BeginAnew) => self.note_for_fleet(outbox::begin_anew),
+                Ok(Message::BeginAnew(store)) => {
+                    let (opened, now) = (self.opened, self.taken);
+                    self.note_for_fleet(|database| outbox::begin_anew(database, &store, opened, now));
+                }
                 _ => {}
             }
         }

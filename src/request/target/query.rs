@@ -22,26 +22,35 @@ pub(super) fn is_decoded_further(query: &[u8]) -> bool {
 /// `query` decoded once more.
 pub(super) fn decoded_query(query: &[u8]) -> Vec<u8> {
     let mut once = Vec::with_capacity(query.len());
+    // What is not written yet begins here.
     let mut rest = query;
     let mut in_name = true;
-    while let Some((first, tail)) = rest.split_first() {
-        let (mut byte, mut after) = (*first, tail);
-        if byte == b'%' {
-            if let Some((escape, after)) = escape_of_escape(rest) {
-                once.extend_from_slice(&escape);
-                rest = after;
-                continue;
-            }
-            let delimiter = encoded(rest).filter(|(byte, _)| in_name && matches!(byte, b'=' | b'&'));
-            (byte, after) = delimiter.unwrap_or((byte, after));
-        }
+    let mut at = 0;
+    while let Some(byte) = rest.get(at) {
         match byte {
             b'=' => in_name = false,
             b'&' => in_name = true,
+            b'%' => {
+                let (before, escape) = rest.split_at_checked(at).unwrap_or((rest, b""));
+                let delimiter = |byte: &u8| in_name && matches!(byte, b'=' | b'&');
+                if let Some((decoded, after)) = escape_of_escape(escape) {
+                    once.extend_from_slice(before);
+                    once.extend_from_slice(&decoded);
+                    (rest, at) = (after, 0);
+                    continue;
+                }
+                if let Some((byte, after)) = encoded(escape).filter(|(byte, _)| delimiter(byte)) {
+                    once.extend_from_slice(before);
+                    once.push(byte);
+                    in_name = byte == b'&';
+                    (rest, at) = (after, 0);
+                    continue;
+                }
+            }
             _ => {}
         }
-        once.push(byte);
-        rest = after;
+        at += 1;
     }
+    once.extend_from_slice(rest);
     once
 }

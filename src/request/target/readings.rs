@@ -11,15 +11,15 @@
 use super::PathParameters;
 use super::query::{decoded_query, is_decoded_further};
 use super::split_query;
-use super::steps::{PathStep, Steps, encoded};
+use super::steps::{PathStep, Steps, at_percents, encoded};
 
 /// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
 /// with two or three tricks at once have some dozens.
 const MOST_PATHS: usize = 64;
 
 /// What is judged or followed for one target may cost so much, what is judged anyway among it. This bounds the time that
-/// one target takes: the worst of 8 KiB takes 13 times as long as a plain one (`cargo test --release --test readings worst`).
-const MOST_COST: usize = 56 * 1024;
+/// one target takes: the worst of 8 KiB takes some 23 times as long as a plain one (`cargo test --release --test readings worst`).
+const MOST_COST: usize = 36 * 1024;
 
 /// A byte that is no letter, digit, `-` or `_` costs as much as so many of those: a look is taken at what it may mean.
 const SPECIAL: usize = 16;
@@ -29,13 +29,12 @@ const SPECIAL: usize = 16;
 const MOST_PERCENT_WEIGHT: usize = 512;
 
 fn has_too_many_percents(target: &[u8]) -> bool {
-    let weight = |at: usize| match target.get(at..).and_then(encoded) {
+    let weight = |rest: &[u8]| match encoded(rest) {
         None => 2,
         Some((b'%', _)) => 1,
         Some(_) => 0,
     };
-    let left = memchr::memchr_iter(b'%', target)
-        .try_fold(MOST_PERCENT_WEIGHT, |left, at| left.checked_sub(weight(at)));
+    let left = at_percents(target).try_fold(MOST_PERCENT_WEIGHT, |left, rest| left.checked_sub(weight(rest)));
     left.is_none()
 }
 
@@ -68,13 +67,14 @@ impl Readings {
         let left = MOST_COST.saturating_sub(cost(judged));
         let mut closure = Closure { found: Vec::new(), left, has_more: has_too_many_percents(sent) };
         if !is_plain && !closure.has_more {
-            closure.close(path, parameters);
+            // To resolve dot segments takes bytes away, and nothing else has been done to what is judged.
+            closure.close(path, parameters, judged.len() < sent.len());
         }
         if closure.has_more {
             return Self { has_more: true, ..Self::default() };
         }
         let has_other_query = is_decoded_further(query);
-        if has_other_query && closure.left < query.len() {
+        if has_other_query && closure.left < cost(query) {
             // There is no room for a second query of its size.
             return Self { has_more: true, ..Self::default() };
         }
@@ -127,8 +127,8 @@ struct Closure {
 }
 
 impl Closure {
-    fn close(&mut self, path: &[u8], parameters: PathParameters) {
-        if !Steps::change(path, parameters) {
+    fn close(&mut self, path: &[u8], parameters: PathParameters, has_dots: bool) {
+        if !Steps::change(path, parameters, has_dots) {
             return;
         }
         // There is no room for a second path of its size.

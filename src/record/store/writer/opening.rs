@@ -49,7 +49,8 @@ impl<S: DatabaseSource> StoreWriter<S> {
         if is_new {
             self.begun.store(true, Ordering::Relaxed);
         }
-        outbox::share(&mut database, self.options.is_shared)?;
+        self.opened = micros(SystemTime::now());
+        outbox::share(&mut database, self.options.is_shared, self.opened)?;
         // Before this process notes when it wrote.
         self.clock.now(&mut database, micros(SystemTime::now()), true)?;
         self.database = Some(database);

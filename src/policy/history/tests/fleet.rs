@@ -1,0 +1,34 @@
+//! What other members of a fleet gave a host.
+
+use super::*;
+use crate::record::FleetNews;
+
+#[test]
+fn what_was_replaced_last_counts_whatever_pattern_a_member_has_for_a_host() {
+    let scene = HistoryScene::new();
+    let (history, before) = scene.start(&[(&["www.example"], "a")]);
+    assert_eq!(held(&before, "www.example"), [None]);
+    let said = |pattern: &str, seconds| BTreeMap::from([(Box::from(pattern), seconds)]);
+    let news = FleetNews {
+        stamp: 1,
+        replaced_ago: vec![said("www.example", 172_800), said("*.example", 10)],
+        ..FleetNews::default()
+    };
+    assert!(history.learn(&before, news));
+    let after = scene.reload(&history, &before, &[(&["www.example"], "a")]);
+    assert_eq!(held(&after, "www.example"), [None], "it was replaced ten seconds ago at another member");
+}
+
+#[test]
+fn a_member_begins_with_what_was_served_last() {
+    let scene = HistoryScene::new();
+    let (history, _) = scene.start(&[(&["a.example"], "a"), (&["b.example"], "b")]);
+    history.close();
+    let mut policy = scene.policy(&[(&["a.example"], "x"), (&["b.example"], "b"), (&["c.example"], "c")]);
+    let history = NoticeHistory::open(&policy.config);
+    history.state().keep_last(&mut policy);
+    let served = |host: &str| policy.site(host).unwrap().version();
+    assert_eq!((served("a.example"), served("b.example"), served("c.example")), (id("a"), id("b"), id("c")));
+    let waits: Vec<bool> = policy.sites().iter().map(|site| site.error.is_some()).collect();
+    assert_eq!(waits, [true, false, false]);
+}
