@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Totals over crawlers under their own names, and what they come to in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
+    /// The answer in a line, where rules were broken.
+    pub title: Option<String>,
     /// One sentence, without a full stop. Names in it are as the clients sent them: make them harmless.
     pub headline: String,
     /// What the report cannot see, or what it lacks: whole sentences; empty when nothing.
@@ -136,8 +138,27 @@ impl Summary {
         if rest.name.0 > 0 {
             summary.headline.push_str(&of_rest(&rest, summary.crawlers));
         }
+        // What many names beyond a bound did is no crawler's.
+        summary.title = summary.title(report.is_replay).filter(|_| rest.name.0 == 0);
         summary.caveats = caveats(report);
         summary
+    }
+
+    /// Refusals of what was no violation are told in the totals alone.
+    fn title(&self, is_replay: bool) -> Option<String> {
+        let who = match (self.violating, self.crawlers) {
+            (0, _) => return None,
+            (1, 1) => "1 crawler".to_owned(),
+            (count, all) => format!("{} of {} crawlers", grouped(count as u64), grouped(all as u64)),
+        };
+        let requests = amount(self.violations, "request", "requests");
+        let refused = match self.refused {
+            _ if is_replay => String::new(),
+            0 => ", none refused".to_owned(),
+            count if count <= self.violations => format!(", {} refused", grouped(count)),
+            _ => String::new(),
+        };
+        Some(format!("{who} broke your rules: {requests}{refused}"))
     }
 
     fn add(&mut self, entry: &ReportEntry) {

@@ -75,6 +75,9 @@ pub struct Report {
     pub losses: Vec<MissingCounts>,
     /// Requests that are dated later than the question, within the window or not: a clock was ahead.
     pub counts_ahead: u64,
+    /// The answer in a line, where rules were broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The answer in one sentence. Names in it are as the clients sent them.
     pub headline: String,
     /// What the report cannot see, or what it lacks, in whole sentences.
@@ -92,6 +95,9 @@ pub struct Report {
     /// Details that the size cap took from the stores, ever.
     #[serde(skip)]
     pub details_removed: u64,
+    /// Whether it is of a log: what would have been refused was not.
+    #[serde(skip)]
+    pub is_replay: bool,
     #[serde(skip)]
     ahead: ahead::ClockAhead,
 }
@@ -104,15 +110,20 @@ impl Report {
     pub fn of(stores: &[StoreReader], question: &ReportQuestion) -> Result<Self, StoreError> {
         let window = window::common(stores, question)?;
         let gathered = gather::gather(stores, question, &window)?;
-        Ok(Self::made_of(gathered, question, window))
+        Ok(Self::made_of(gathered, question, window, false))
     }
 
-    /// Adds up what was counted elsewhere, of exactly this `window`.
+    /// Adds up what was counted of a log, of exactly this `window`.
     pub fn of_counts(counted: WindowCounts, question: &ReportQuestion, window: Window) -> Self {
-        Self::made_of(gather::add_up(counted, question, &window), question, window)
+        Self::made_of(gather::add_up(counted, question, &window), question, window, true)
     }
 
-    fn made_of(gathered: gather::Gathered, question: &ReportQuestion, window: Window) -> Self {
+    fn made_of(
+        gathered: gather::Gathered,
+        question: &ReportQuestion,
+        window: Window,
+        is_replay: bool,
+    ) -> Self {
         let Losses { details_dropped, reads_lost, .. } = gathered.lost;
         let (partial_reads, losses) = (gathered.unseen.clone(), gathered.losses.clone());
         let counts_lost = losses.iter().filter_map(|loss| loss.requests).sum();
@@ -122,7 +133,7 @@ impl Report {
         let (crawlers, proposals) = gathered.entries(question);
         let blocked = blocks::blocked(&crawlers);
         let Window { from, to } = window;
-        let (headline, notes) = (String::new(), Vec::new());
+        let (title, headline, notes) = (None, String::new(), Vec::new());
         let mut report = Self {
             from,
             to,
@@ -133,6 +144,7 @@ impl Report {
             counts_lost,
             losses,
             counts_ahead: ahead.requests,
+            title,
             headline,
             notes,
             crawlers,
@@ -140,9 +152,11 @@ impl Report {
             proposals,
             fleet: None,
             details_removed,
+            is_replay,
             ahead,
         };
-        Summary { headline: report.headline, caveats: report.notes, .. } = report.summary();
+        Summary { title: report.title, headline: report.headline, caveats: report.notes, .. } =
+            report.summary();
         report
     }
 

@@ -142,7 +142,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
     for (label, field) in [
         ("Requests", "requests"),
         ("Violations", "violations"),
-        ("Refused", "refused"),
+        ("Would be refused", "refused"),
         ("Variants", "variants"),
     ] {
         let told = format!("<dt>{label}</dt><dd>{}</dd>", count(field));

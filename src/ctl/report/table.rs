@@ -54,7 +54,12 @@ impl TableShape {
 pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
-    output.line(shape.bold(&escape_harmful(&summary.headline)))?;
+    if let Some(title) = &summary.title {
+        output.line(shape.bold(title))?;
+        output.line(escape_harmful(&summary.headline))?;
+    } else {
+        output.line(shape.bold(&escape_harmful(&summary.headline)))?;
+    }
     // A replay in which nothing was seen has no times.
     if report.from > std::time::UNIX_EPOCH {
         output.line(format!("{} to {}", format_minute(report.from), format_minute(report.to)))?;

@@ -91,6 +91,8 @@ struct Page<'a> {
     /// Of some at least it can be said how they behaved.
     tells_conduct: bool,
     headline: String,
+    /// What the headline leaves out.
+    detail: Option<String>,
     scope: Option<String>,
     from: String,
     to: String,
@@ -166,6 +168,10 @@ pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result
 }
 
 impl<'a> Page<'a> {
+    fn case_parts(&self) -> Vec<(Option<String>, &[CaseView])> {
+        rows::parts(&self.cases)
+    }
+
     fn new(question: &ReportQuestion, report: &Report, course: &ViolationTimeline, frame: &'a Frame) -> Self {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
@@ -186,14 +192,16 @@ impl<'a> Page<'a> {
             frame,
             is_hypothetical: report.is_hypothetical(),
             tells_conduct: report.crawlers.iter().any(|entry| !entry.is_hypothetical()),
-            headline: capitalised(&sentence(&summary.headline)),
+            headline: capitalised(&sentence(summary.title.as_ref().unwrap_or(&summary.headline))),
+            detail: summary.title.is_some().then(|| capitalised(&sentence(&summary.headline))),
             scope: scope(question),
             from: moment(report.from),
             to: moment(report.to),
-            totals: totals(&summary, report.is_hypothetical()),
+            totals: totals(&summary, report),
             caveats: summary.caveats.iter().map(|caveat| as_sentence(caveat)).collect(),
             course: CourseChart::of(course),
-            shares: chart::shares(report),
+            // The addresses of a log are not looked up.
+            shares: if report.is_replay { Vec::new() } else { chart::shares(report) },
             heat: Heat::of(report),
             groups: RowGroup::all(report, row),
             proposals: Proposed::all(&report.proposals, shows_site),
@@ -203,9 +211,10 @@ impl<'a> Page<'a> {
 }
 
 /// What the totals of crawlers are, with a word on each.
-fn totals(summary: &Summary, is_hypothetical: bool) -> Vec<PageTotal> {
+fn totals(summary: &Summary, report: &Report) -> Vec<PageTotal> {
+    let is_hypothetical = report.is_hypothetical();
     let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
-    vec![
+    let mut totals = vec![
         PageTotal {
             label: "Crawlers",
             value: count(summary.crawlers),
@@ -225,18 +234,22 @@ fn totals(summary: &Summary, is_hypothetical: bool) -> Vec<PageTotal> {
             let value = grouped(summary.violations);
             PageTotal { label: "Violations", value, what: "of rules they could know" }
         },
-        PageTotal {
-            label: "Refused",
-            value: grouped(summary.refused),
-            what: if is_hypothetical { "in enforce mode" } else { "answered by the gateway" },
-        },
-        PageTotal { label: "Stale", value: grouped(summary.stale), what: "within notice, forwarded" },
-        PageTotal {
-            label: "Variants",
-            value: grouped(summary.variants),
-            what: "other spellings, counted apart",
-        },
-    ]
+    ];
+    let refused = if report.is_replay {
+        ("Would be refused", summary.refused, "in enforce mode")
+    } else {
+        ("Refused", summary.refused, "answered by the gateway")
+    };
+    for (label, count, what) in [
+        refused,
+        ("Stale", summary.stale, "within notice, forwarded"),
+        ("Variants", summary.variants, "other spellings, counted apart"),
+    ] {
+        if count > 0 {
+            totals.push(PageTotal { label, value: grouped(count), what });
+        }
+    }
+    totals
 }
 
 /// What the report was narrowed to.

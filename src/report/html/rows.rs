@@ -36,7 +36,21 @@ pub(super) struct ElementRow {
     pub(super) last_seen: String,
 }
 
+/// How many rows stand open; the others are a click away.
+const OPEN: usize = 10;
+
+/// What stands open of a list, and what is folded, with the words on it.
+pub(super) fn parts<T>(list: &[T]) -> Vec<(Option<String>, &[T])> {
+    let (open, folded) = list.split_at_checked(OPEN).unwrap_or((list, &[]));
+    let folded = (!folded.is_empty()).then(|| (Some(format!("{} more", folded.len())), folded));
+    std::iter::once((None, open)).chain(folded).collect()
+}
+
 impl RowGroup {
+    pub(super) fn parts(&self) -> Vec<(Option<String>, &[ElementRow])> {
+        parts(&self.rows)
+    }
+
     /// The tables of a report, those without a row left out.
     pub(super) fn all(report: &Report, row: impl Fn(&ReportEntry) -> ElementRow) -> Vec<Self> {
         let groups = [

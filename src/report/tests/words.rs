@@ -152,3 +152,17 @@ fn versions_of_two_stores_are_told_once() {
     assert_eq!(times, [(Some(VersionId::of(ROBOTS)), 1), (Some(allowing), 1)]);
     assert_eq!(case.report.crawlers[0].reads_by_version()[0].count, 2);
 }
+
+#[test]
+fn the_title_is_the_answer_in_a_line() {
+    let scene = Scene::new();
+    let title = || scene.report(&question()).summary().title;
+    scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
+    assert_eq!(title(), None);
+    scene.requests("Readbot", Proof::Confirmed, READ, 1_200);
+    assert_eq!(title().as_deref(), Some("1 of 2 crawlers broke your rules: 1,200 requests, none refused"));
+    let replayed = Report { is_replay: true, ..scene.report(&question()) };
+    assert_eq!(replayed.summary().title.as_deref(), Some("1 of 2 crawlers broke your rules: 1,200 requests"));
+    scene.requests(OTHER_CRAWLERS, Proof::Unchecked, READ, 50);
+    assert_eq!(title(), None);
+}

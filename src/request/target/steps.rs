@@ -200,24 +200,24 @@ fn find(byte: u8, path: &[u8]) -> Option<usize> {
 
 /// Whether a segment of `path` means its own folder or the one above.
 pub(super) fn has_dots(path: &[u8]) -> bool {
-    next_dots(path).is_some()
+    dot_segments(path).next().is_some()
 }
 
 /// A segment that means a folder (RFC 3986 §5.2.4; WHATWG URL: `%2e` is a dot).
-struct Dots<'a> {
-    /// What stands before its slash, and what behind it: nothing, or a slash and more.
-    before: &'a [u8],
-    after: &'a [u8],
+struct DotSegment {
+    /// Where the slash before it is, and where it ends: with the path, or with a slash.
+    slash: usize,
+    end: usize,
     /// Whether it means the folder above.
     is_up: bool,
 }
 
-/// The first dot segment of `path`.
-fn next_dots(path: &[u8]) -> Option<Dots<'_>> {
-    places(b'/', path).find_map(|slash| {
+/// The dot segments of `path`.
+fn dot_segments(path: &[u8]) -> impl Iterator<Item = DotSegment> {
+    places(b'/', path).filter_map(|slash| {
         let rest = path.get(slash + 1..).filter(|rest| matches!(rest, [b'.' | b'%', ..]))?;
         let (is_up, after) = after_dots(rest)?;
-        Some(Dots { before: path.get(..slash)?, after, is_up })
+        Some(DotSegment { slash, end: path.len() - after.len(), is_up })
     })
 }
 
@@ -247,18 +247,18 @@ fn after_dots(path: &[u8]) -> Option<(bool, &[u8])> {
 /// `path` with dot segments resolved. A last one names a folder, so its slash stays.
 pub(super) fn without_dots(path: &[u8]) -> Vec<u8> {
     let mut resolved: Vec<u8> = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(dots) = next_dots(rest) {
-        resolved.extend_from_slice(dots.before);
-        if dots.is_up {
+    let mut written = 0;
+    for DotSegment { slash, end, is_up } in dot_segments(path) {
+        resolved.extend_from_slice(path.get(written..slash).unwrap_or_default());
+        if is_up {
             resolved.truncate(memchr::memrchr(b'/', &resolved).unwrap_or(0));
         }
-        if dots.after.is_empty() {
+        if end == path.len() {
             resolved.push(b'/');
         }
-        rest = dots.after;
+        written = end;
     }
-    resolved.extend_from_slice(rest);
+    resolved.extend_from_slice(path.get(written..).unwrap_or_default());
     resolved
 }
 
