@@ -155,7 +155,7 @@ fn versions_of_two_stores_are_told_once() {
 
 #[test]
 fn the_title_is_the_answer_in_a_line() {
-    let scene = Scene::new();
+    let scene = ReportScene::new();
     let title = || scene.report(&question()).summary().title;
     scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     assert_eq!(title(), None);
