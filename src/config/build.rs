@@ -24,7 +24,7 @@ use crate::enforce::Mode;
 use crate::record::{JournalOptions, JournalTarget, STORE_FILE, StoreOptions};
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -95,7 +95,18 @@ pub(super) fn build(
     let fleet = fleet::build(&mut file, base, &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
+    let places: Vec<Range<usize>> =
+        file.sites.iter().map(|site| site.as_ref().origin.as_ref().map_or(0..0, Spanned::span)).collect();
     let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
+    for (site, place) in sites.iter().zip(places) {
+        if let Some(url) =
+            site.origin.servers.iter().map(|server| &server.url).find(|url| is_own(url, &listen))
+        {
+            let message =
+                format!("the origin {url} is the gateway itself: every request would come back to it");
+            faults.push(place, message, "name the address where the site itself answers");
+        }
+    }
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
     check_ranges(&file, &mut faults);
@@ -142,6 +153,15 @@ pub(super) fn build(
         crawlers,
         sites,
     })
+}
+
+/// Whether an origin is where the gateway itself listens, as far as its URL says so.
+fn is_own(url: &OriginUrl, listen: &[SocketAddr]) -> bool {
+    let OriginUrl::Tcp { host, port, .. } = url else { return false };
+    let address = if &**host == "localhost" { Some(Ipv4Addr::LOCALHOST.into()) } else { host.parse().ok() };
+    let Some(address): Option<IpAddr> = address else { return false };
+    let is_here = |ip: IpAddr| ip == address || ip.is_unspecified() && address.is_loopback();
+    listen.iter().any(|own| own.port() == *port && *port != 0 && is_here(own.ip()))
 }
 
 /// The state folder and the control socket.
