@@ -95,18 +95,7 @@ pub(super) fn build(
     let fleet = fleet::build(&mut file, base, &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
-    let places: Vec<Range<usize>> =
-        file.sites.iter().map(|site| site.as_ref().origin.as_ref().map_or(0..0, Spanned::span)).collect();
-    let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
-    for (site, place) in sites.iter().zip(places) {
-        if let Some(url) =
-            site.origin.servers.iter().map(|server| &server.url).find(|url| is_own(url, &listen))
-        {
-            let message =
-                format!("the origin {url} is the gateway itself: every request would come back to it");
-            faults.push(place, message, "name the address where the site itself answers");
-        }
-    }
+    let sites = sites(&mut file, base, arguments, (authorize.is_some(), &listen), &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
     check_ranges(&file, &mut faults);
@@ -280,7 +269,7 @@ fn sites(
     file: &mut ConfigFile,
     base: &Path,
     arguments: &Arguments,
-    is_beside: bool,
+    (is_beside, listen): (bool, &[SocketAddr]),
     faults: &mut Faults<'_>,
 ) -> Vec<SiteConfig> {
     let tables = std::mem::take(&mut file.sites);
@@ -290,7 +279,18 @@ fn sites(
     }
     let mut sites: Vec<SiteConfig> = tables
         .into_iter()
-        .filter_map(|table| SiteConfig::from_table(table.into_inner(), base, faults))
+        .filter_map(|table| {
+            let table = table.into_inner();
+            let place = table.origin.as_ref().map_or(0..0, Spanned::span);
+            let site = SiteConfig::from_table(table, base, faults)?;
+            if let Some(own) = site.origin.servers.iter().find(|server| is_own(&server.url, listen)) {
+                let url = &own.url;
+                let message =
+                    format!("the origin {url} is the gateway itself: every request would come back to it");
+                faults.push(place, message, "name the address where the site itself answers");
+            }
+            Some(site)
+        })
         .collect();
     apply_options(&mut sites, arguments, is_beside, faults);
     if sites.is_empty() && faults.found.is_empty() {
