@@ -24,7 +24,7 @@ use crate::enforce::Mode;
 use crate::record::{JournalOptions, JournalTarget, STORE_FILE, StoreOptions};
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub(super) fn build(
     let fleet = fleet::build(&mut file, base, &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
-    let sites = sites(&mut file, base, arguments, authorize.is_some(), &mut faults);
+    let sites = sites(&mut file, base, arguments, (authorize.is_some(), &listen), &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
     check_ranges(&file, &mut faults);
@@ -142,6 +142,15 @@ pub(super) fn build(
         crawlers,
         sites,
     })
+}
+
+/// Whether an origin is where the gateway itself listens, as far as its URL says so.
+fn is_own(url: &OriginUrl, listen: &[SocketAddr]) -> bool {
+    let OriginUrl::Tcp { host, port, .. } = url else { return false };
+    let address = if &**host == "localhost" { Some(Ipv4Addr::LOCALHOST.into()) } else { host.parse().ok() };
+    let Some(address): Option<IpAddr> = address else { return false };
+    let is_here = |ip: IpAddr| ip == address || ip.is_unspecified() && address.is_loopback();
+    listen.iter().any(|own| own.port() == *port && *port != 0 && is_here(own.ip()))
 }
 
 /// The state folder and the control socket.
@@ -260,7 +269,7 @@ fn sites(
     file: &mut ConfigFile,
     base: &Path,
     arguments: &Arguments,
-    is_beside: bool,
+    (is_beside, listen): (bool, &[SocketAddr]),
     faults: &mut Faults<'_>,
 ) -> Vec<SiteConfig> {
     let tables = std::mem::take(&mut file.sites);
@@ -270,7 +279,18 @@ fn sites(
     }
     let mut sites: Vec<SiteConfig> = tables
         .into_iter()
-        .filter_map(|table| SiteConfig::from_table(table.into_inner(), base, faults))
+        .filter_map(|table| {
+            let table = table.into_inner();
+            let place = table.origin.as_ref().map_or(0..0, Spanned::span);
+            let site = SiteConfig::from_table(table, base, faults)?;
+            if let Some(own) = site.origin.servers.iter().find(|server| is_own(&server.url, listen)) {
+                let url = &own.url;
+                let message =
+                    format!("the origin {url} is the gateway itself: every request would come back to it");
+                faults.push(place, message, "name the address where the site itself answers");
+            }
+            Some(site)
+        })
         .collect();
     apply_options(&mut sites, arguments, is_beside, faults);
     if sites.is_empty() && faults.found.is_empty() {

@@ -167,7 +167,15 @@ impl ConfigFile {
     /// Parses the text of a configuration file.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         toml::from_str(text).map_err(|error| {
-            ConfigError::at(path, text, error.span(), explain_unknown_key(&join_lines(error.message())))
+            let message = join_lines(error.message());
+            let header = error.span().and_then(|span| single_bracket(text.get(span.start..)?));
+            let message = match header {
+                Some(name) if message.starts_with("invalid type: map, expected a sequence") => {
+                    format!("invalid table `[{name}]`: expected `[[{name}]]`, because there may be several")
+                }
+                _ => explain_unknown_key(&message),
+            };
+            ConfigError::at(path, text, error.span(), message)
         })
     }
 }
@@ -185,8 +193,24 @@ fn explain_unknown_key(message: &str) -> String {
     if let Some((_, meant)) = alike.max_by(|one, other| one.0.total_cmp(&other.0)) {
         return format!("unknown key `{key}`; did you mean `{meant}`?");
     }
+    if is_of_whole_file(key) {
+        return format!(
+            "`{key}` is a key of the whole file: write it above the first table, which begins with `[`"
+        );
+    }
     let known: Vec<String> = known().map(|key| format!("`{key}`")).collect();
     format!("unknown key `{key}`; the keys here are {}", known.join(", "))
+}
+
+/// The name in `[name]`.
+fn single_bracket(text: &str) -> Option<&str> {
+    text.strip_prefix('[')?.split_once(']').map(|(name, _)| name).filter(|name| !name.starts_with('['))
+}
+
+/// Whether `key` stands outside of all tables, as what is read there says itself.
+fn is_of_whole_file(key: &str) -> bool {
+    let error = toml::from_str::<ConfigFile>("unknown-key = 1").map(drop).err();
+    error.is_some_and(|error| error.message().contains(&format!("`{key}`")))
 }
 
 /// `toml` words some messages over two lines; an operator's log has one.
@@ -218,6 +242,10 @@ mod tests {
             fault(&format!("{site}refusals = {{}}"))
                 .ends_with(":3:1: unknown key `refusals`; did you mean `refusal`?")
         );
+        let message = fault(&format!("{site}exempt = []"));
+        assert!(message.contains(":3:1: `exempt` is a key of the whole file: write it above"), "{message}");
+        let message = fault("[sites]\norigin = \"http://127.0.0.1:9\"\n");
+        assert!(message.contains(":1:1: invalid table `[sites]`: expected `[[sites]]`"), "{message}");
         let message = fault(&format!("{site}[sites.refusal]\nxyzzy = 1"));
         assert!(
             message
@@ -234,7 +262,10 @@ mod tests {
             fault("threads = \"two\"")
         );
         let message = fault("\nnotice = \"soon\"");
-        assert!(message.starts_with("gateway.toml:2:10: invalid duration `soon`"), "{message}");
+        assert!(
+            message.starts_with("gateway.toml:2:10: invalid duration `soon`: expected a number"),
+            "{message}"
+        );
         assert!(fault("[clients]\nbrowser = \"audit\"").contains("unknown key `browser`"));
     }
 

@@ -99,7 +99,7 @@ impl FromStr for DurationValue {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let error = || {
             ValueError(format!(
-                "invalid duration `{text}`: expected a number and a unit (ms, s, m, h or d), such as `24h`"
+                "invalid duration `{text}`: expected a number and a unit (ms, s, m, h, d or w), such as `24h`"
             ))
         };
         let (number, unit) = split_number(text).ok_or_else(error)?;
@@ -109,6 +109,7 @@ impl FromStr for DurationValue {
             "m" => 60,
             "h" => 3_600,
             "d" => 86_400,
+            "w" => 7 * 86_400,
             _ => return Err(error()),
         };
         number.checked_mul(scale).map(|seconds| Self(Duration::from_secs(seconds))).ok_or_else(error)
@@ -246,6 +247,7 @@ mod tests {
         assert_eq!(duration("200ms"), Some(Duration::from_millis(200)));
         assert_eq!(duration("0s"), Some(Duration::ZERO));
         assert_eq!(duration("2d"), Some(Duration::from_secs(172_800)));
+        assert_eq!(duration("1w"), duration("7d"));
         for bad in ["", "24", "h", "-1s", "1.5h", "1 h", "99999999999999999999s", "18446744073709551615d"] {
             assert_eq!(duration(bad), None, "{bad}");
         }

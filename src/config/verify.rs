@@ -250,7 +250,7 @@ mod tests {
         for (table, expected) in [
             ("resolvers = [\"localhost\"]", "gateway.toml:2:13: invalid name server `localhost`"),
             ("refresh = \"59m\"", "gateway.toml:2:11: `59m` is too often"),
-            ("refresh = \"daily\"", "gateway.toml:2:11: invalid duration `daily`"),
+            ("refresh = \"daily\"", "gateway.toml:2:11: invalid duration `daily`: expected a number"),
             ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),
             ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` must be"),
             ("mirror = \"ftp://x/\"", "gateway.toml:2:10: invalid URL `ftp://x/`"),

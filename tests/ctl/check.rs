@@ -67,6 +67,25 @@ fn a_value_that_may_be_a_secret_is_not_shown() {
 }
 
 #[test]
+fn an_origin_that_is_the_gateway_itself() {
+    let config = |listen: &str, origin: &str| {
+        format!("listen = [\"{listen}\"]\n[[sites]]\norigin = \"{origin}\"\nrobots = \"robots.txt\"\n")
+    };
+    check("check-own-origin", &config("0.0.0.0:8099", "http://localhost:8099"), ROBOTS, &[], 1);
+    for (listen, origin, code) in [
+        ("127.0.0.1:8099", "http://127.0.0.1:8099", 1),
+        ("127.0.0.1:8099", "http://127.0.0.1:8098", 0),
+        ("127.0.0.1:8099", "http://127.0.0.2:8099", 0),
+        ("0.0.0.0:8099", "http://192.0.2.1:8099", 0),
+    ] {
+        let folder = Folder::new();
+        folder.write("gateway.toml", config(listen, origin));
+        folder.write("robots.txt", ROBOTS);
+        ctl(&folder, &["check", "--offline", "--config", "gateway.toml"]).exits(code);
+    }
+}
+
+#[test]
 fn two_sites_with_one_host() {
     let site = "[[sites]]\nhosts = [\"example.org\"]\norigin = \"http://127.0.0.1:9\"\n";
     check("check-two-sites", &format!("{site}{site}"), ROBOTS, &[], 1);
