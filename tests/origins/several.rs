@@ -115,7 +115,7 @@ fn what_cannot_be_an_origin_is_told_with_its_place() {
         ("{ servers = [{ url = \"http://a\", wait = 1 }] }", "unknown key `wait`; the keys here are"),
         ("{ servers = [\"http://a\"], sever = 1 }", "unknown key `sever`; did you mean `servers`"),
         ("{ servers = [{ url = \"http://a\", server_name = \"b\" }] }", "needs a name and an https:// URL"),
-        ("{ servers = [\"http://a\"], health = { check = \"http\", path = \"x\" } }", "`x` is no path"),
+        ("{ servers = [\"http://a\"], health = { check = \"http\", path = \"x\" } }", "invalid path `x`"),
         ("{ servers = [\"http://a\"], health = { failures = 0 } }", "count from 1"),
         ("7", "a URL such as"),
         ("\"unix:app.sock\"", "write the whole path of the socket"),
