@@ -1,13 +1,15 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
 use super::hosts::Hosts;
-use super::{Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
+use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
 use crate::decide::SiteRules;
 use crate::record::{
-    FileBytes, FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, UnlearntNews,
+    FileBytes, FleetLedger, FleetNews, FleetStanding, GenerationState, OfferedFiles, OwnFiles, ReadTotal,
+    UnlearntNews,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a reload waits until the other members know what it is about to serve: twice their pulse.
@@ -36,8 +38,7 @@ pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
     if let Err(behind) = served {
         tracing::warn!(
             behind = behind.join(", "),
-            "robots.txt is served before every member of the fleet knows of it: they could not be asked in {} s",
-            START_PATIENCE.as_secs()
+            "robots.txt is served before every member of the fleet knows of it: they did not answer"
         );
     }
     if policy.sites().iter().any(|site| site.error.is_some()) {
@@ -200,6 +201,27 @@ impl FleetLedger for Reloader {
             read.at = now;
         }
         self.reads.restore(&reads, |_| None);
+    }
+
+    fn generation(&self) -> GenerationState {
+        let policy = self.current();
+        let (published, applied) = (&policy.published, &self.reads.fleet.applied);
+        let waits = |site: &&Arc<Site>| site.error.is_some() && published.robots(&site.config.name).is_some();
+        if !policy.sites().iter().any(|site| waits(&site)) {
+            applied.store(published.number, Ordering::Relaxed);
+        }
+        GenerationState { taken: published.number, applied: applied.load(Ordering::Relaxed) }
+    }
+
+    fn take_generation(&self, number: i64, document: &str) -> Result<(), String> {
+        let generation = FleetGeneration::parse(document)?;
+        if generation.number != number {
+            return Err(format!("its document says that it is generation {}", generation.number));
+        }
+        let folder = &self.current().config.state_dir;
+        generation.save(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        // What keeps it from coming into force is told by the reload, and shown by `fleet`.
+        self.reload(Trigger::Fleet, false).map(drop).map_err(|busy| busy.to_string())
     }
 
     fn go_on(&self) {
