@@ -16,7 +16,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The same of a start.
-const START_PATIENCE: Duration = Duration::from_secs(5);
+const START_PATIENCE: Duration = PATIENCE;
 
 /// What a policy serves.
 fn offered(policy: &Policy) -> OfferedFiles {
@@ -31,7 +31,7 @@ fn bytes(policy: &Policy) -> FileBytes {
 
 /// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
-pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
+pub fn offer_first(reloader: &Arc<Reloader>, standing: &FleetStanding) {
     let policy = reloader.current();
     let served = standing.offer(offered(&policy), FileBytes::new, START_PATIENCE);
     standing.serves(offered(&policy));
@@ -42,8 +42,10 @@ pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
         );
     }
     if policy.sites().iter().any(|site| site.error.is_some()) {
-        // It tells what it waits for by itself.
-        let _ = reloader.reload(Trigger::Fleet, false);
+        // It tells what it waits for by itself, and nothing waits for it.
+        let reloader = Arc::clone(reloader);
+        let reload = move || drop(reloader.reload(Trigger::Fleet, false));
+        let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(reload);
     }
 }
 
