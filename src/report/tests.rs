@@ -102,6 +102,7 @@ impl Scene {
             now: at,
             request_id: "1",
             addresses: AddressDetail::Full,
+            gateway: None,
         };
         if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(&verdict, proof)) {
             self.recorder.keep(wanted, &Event::new(&occurrence), None);
@@ -119,6 +120,7 @@ impl Scene {
             time: at,
             read: some_read(),
             addresses: AddressDetail::Full,
+            gateway: None,
         });
     }
 
