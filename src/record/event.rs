@@ -246,7 +246,7 @@ mod tests {
     use std::time::Duration;
 
     /// The fields of a line, in their order.
-    const FIELDS: [&str; 28] = [
+    const FIELDS: [&str; 29] = [
         "v",
         "time",
         "event",

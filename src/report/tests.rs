@@ -120,7 +120,6 @@ impl Scene {
             time: at,
             read: some_read(),
             addresses: AddressDetail::Full,
-            gateway: None,
         });
     }
 

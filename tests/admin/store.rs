@@ -143,7 +143,6 @@ impl Season {
                 at: NoticeTime::default(),
             },
             addresses: AddressDetail::Full,
-            gateway: None,
         });
     }
 
