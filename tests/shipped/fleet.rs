@@ -47,7 +47,7 @@ fn loads(config: &str, robots: &str) {
     std::fs::write(folder.path().join("robots.txt"), robots).unwrap();
     let written = config.lines().map(|line| {
         if line.starts_with("password_file") {
-            format!("password_file = {password:?}")
+            format!("password_file = \"{}\"", password.display())
         } else {
             line.to_owned()
         }
@@ -61,7 +61,8 @@ fn loads(config: &str, robots: &str) {
 /// The file that a configuration has the password in.
 fn password_file(config: &str) -> String {
     let config: toml::Table = config.parse().unwrap();
-    config["fleet"]["password_file"].as_str().unwrap().to_owned()
+    let fleet = config.get("fleet").and_then(|fleet| fleet.get("password_file"));
+    fleet.and_then(toml::Value::as_str).unwrap().to_owned()
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(in crate::ctl) enum FleetVerb {
         /// The member's name
         #[arg(value_name = "NAME")]
         name: String,
-        /// The database, with a user in the role robots_gateway_publisher [default: the one of the configuration]
+        /// The database, with a user that may publish [default: the one of the configuration]
         #[arg(long, value_name = "URL")]
         database: Option<String>,
     },
@@ -50,7 +50,7 @@ pub(in crate::ctl) struct PublishArgs {
     /// Carry nothing over from the last generation: neither files of other sites nor modes
     #[arg(long)]
     pub(in crate::ctl) anew: bool,
-    /// The database, with a user in the role robots_gateway_publisher [default: the one of the configuration]
+    /// The database, with a user that may publish [default: the one of the configuration]
     #[arg(long, value_name = "URL")]
     pub(in crate::ctl) database: Option<String>,
 }

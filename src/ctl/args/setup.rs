@@ -48,6 +48,7 @@ pub(in crate::ctl) enum BesideProxy {
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["mode", "clear"])))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(in crate::ctl) struct ModeArgs {
     /// audit, enforce or off [default: show what is in force for whom, and why]
     #[arg(value_name = "MODE")]

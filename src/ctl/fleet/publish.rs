@@ -46,7 +46,7 @@ pub(super) fn robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>
         site: site.clone(),
         robots_version: file.map(|file| file.id.to_string()),
     });
-    tell(Publication { generation, sites: sites.collect(), modes: Vec::new() }, output)
+    tell(&Publication { generation, sites: sites.collect(), modes: Vec::new() }, output)
 }
 
 /// The sites that the files are for, one each.
@@ -84,7 +84,7 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
         let last = last.map(|last| FleetGeneration::parse(&last)).transpose().map_err(VerbFailure)?;
         let last = last.unwrap_or_default();
         return tell(
-            Publication { generation: last.number, sites: Vec::new(), modes: of_fleet(&last) },
+            &Publication { generation: last.number, sites: Vec::new(), modes: of_fleet(&last) },
             output,
         );
     }
@@ -105,7 +105,7 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
     })?;
     let last =
         published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose().map_err(VerbFailure)?;
-    tell(Publication { generation, sites: Vec::new(), modes: of_fleet(&last.unwrap_or_default()) }, output)
+    tell(&Publication { generation, sites: Vec::new(), modes: of_fleet(&last.unwrap_or_default()) }, output)
 }
 
 fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
@@ -128,9 +128,9 @@ fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
     Ok(next)
 }
 
-fn tell(done: Publication, output: &mut Output<'_>) -> VerbResult {
+fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
     if output.is_json() {
-        output.json(&done)?;
+        output.json(done)?;
         return Ok(VerbOutcome::Fine);
     }
     output.line(format!("generation {}", done.generation))?;
