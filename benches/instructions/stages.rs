@@ -122,6 +122,7 @@ fn record(scene: &Scene, identity: &Identity, allowed: &Verdict<'_>, disallowed:
         now: scene.now,
         request_id: "0000018bcfe56800-1",
         addresses: scene.policy.config.addresses,
+        gateway: None,
     };
     let refused = occurrence(disallowed, Action::Refuse);
     counted(&mut || drop(black_box(Event::new(black_box(&refused)))));
@@ -187,6 +188,7 @@ fn recorded(scene: &Scene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>)
         now: scene.now,
         request_id: "0000018bcfe56800-1",
         addresses: scene.policy.config.addresses,
+        gateway: None,
     };
     let kind = EventKind::of(&judged.verdict, judged.proof);
     drop(black_box(scene.recorder.count(&occurrence, kind)));
