@@ -42,12 +42,13 @@ const LAYERS: [&[&str]; 11] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 22] = [
+const HOMES: [(&str, &str); 23] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
     ("httparse", "src/http/head/"),
     ("ring", "src/identify/signature/"),
+    ("ring", "src/fleet/signature.rs"),
     ("sfv", "src/identify/signature/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch"),

@@ -122,6 +122,7 @@ fn record(scene: &BenchScene, identity: &Identity, allowed: &Verdict<'_>, disall
         now: scene.now,
         request_id: "0000018bcfe56800-1",
         addresses: scene.policy.config.addresses,
+        gateway: None,
     };
     let refused = occurrence(disallowed, Action::Refuse);
     counted(&mut || drop(black_box(Event::new(black_box(&refused)))));
@@ -191,6 +192,7 @@ fn recorded(scene: &BenchScene, facts: &RequestFacts<'_>, judged: &JudgedRequest
         now: scene.now,
         request_id: "0000018bcfe56800-1",
         addresses: scene.policy.config.addresses,
+        gateway: None,
     };
     let kind = EventKind::of(&judged.verdict, judged.proof);
     drop(black_box(scene.recorder.count(&occurrence, kind)));

@@ -48,7 +48,7 @@ pub(super) fn change(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> 
     };
     let (scope, persists) = (wish.scope.clone(), wish.persist);
     let changed = match wish.mode {
-        Some(mode) => admin.reloader.set_mode(&Override { scope, mode, persists }),
+        Some(mode) => admin.reloader.set_mode(&Override { scope, mode, persists, fleet: false }),
         None if scope.all => admin.reloader.clear_modes(),
         None => admin.reloader.clear_mode(&scope),
     };

@@ -4,6 +4,8 @@ use super::build::Faults;
 use super::defaults;
 use super::file::ConfigFile;
 use super::values::DurationValue;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +22,8 @@ pub struct FleetConfig {
     pub password_file: Option<PathBuf>,
     /// The certificates of the authorities that the database's is checked against; without a file those of the system.
     pub ca_file: Option<PathBuf>,
+    /// The Ed25519 key that has to have signed what is published.
+    pub publisher_key: Option<[u8; 32]>,
     /// For how long a member that falls silent still counts as serving what it served.
     pub lease: Duration,
     /// For how long a member that joins goes on accusing nobody.
@@ -33,6 +37,7 @@ pub(super) struct FleetTable {
     name: Option<Spanned<String>>,
     password_file: Option<PathBuf>,
     ca_file: Option<PathBuf>,
+    publisher_key: Option<Spanned<String>>,
     lease: Option<Spanned<DurationValue>>,
     settle: Option<DurationValue>,
 }
@@ -48,6 +53,7 @@ pub(super) fn build(file: &mut ConfigFile, base: &Path, faults: &mut Faults<'_>)
     let table = file.fleet.take()?;
     check_url(&table.database, faults);
     let name = name(table.name, faults);
+    let publisher_key = table.publisher_key.and_then(|key| publisher_key(&key, faults));
     let lease = table.lease.map_or(defaults::FLEET_LEASE, |lease| {
         if lease.as_ref().0 < SHORTEST_LEASE {
             let message = "`lease` is too short: expected `10s` or more";
@@ -60,6 +66,7 @@ pub(super) fn build(file: &mut ConfigFile, base: &Path, faults: &mut Faults<'_>)
         name,
         password_file: table.password_file.map(|path| base.join(path)),
         ca_file: table.ca_file.map(|path| base.join(path)),
+        publisher_key,
         lease,
         settle: table.settle.map_or(defaults::FLEET_SETTLE, |settle| settle.0),
     })
@@ -92,6 +99,20 @@ fn name(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> String {
     written.into_inner()
 }
 
+/// How the public keys of Ed25519 begin as `openssl pkey -pubout` writes them (RFC 8410 §4).
+const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+
+fn publisher_key(written: &Spanned<String>, faults: &mut Faults<'_>) -> Option<[u8; 32]> {
+    let key = STANDARD.decode(written.as_ref()).ok();
+    let key = key.and_then(|key| key.strip_prefix(ED25519_KEY)?.try_into().ok());
+    if key.is_none() {
+        let message = "invalid `publisher_key`: expected a public key of Ed25519";
+        let hint = "write the line between the first and the last one of `openssl pkey -in key.pem -pubout`";
+        faults.push(written.span(), message, hint);
+    }
+    key
+}
+
 fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if name.is_empty() { "gateway".to_owned() } else { name }
@@ -119,6 +140,13 @@ mod tests {
     }
 
     #[test]
+    fn the_publishers_key_is_what_openssl_writes() {
+        let key = "publisher_key = \"MCowBQYDK2VwAyEAAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\"";
+        let config = load(&format!("database = \"postgresql:///x\"\n{key}")).unwrap();
+        assert_eq!(config.fleet.unwrap().publisher_key, Some([1; 32]));
+    }
+
+    #[test]
     fn a_fault_is_told_without_the_password() {
         for (table, told) in [
             ("database = \"mysql://x\"", "expected a URL of PostgreSQL"),
@@ -128,6 +156,7 @@ mod tests {
             ("database = \"postgresql://db.example/robots?PASSWORD=s3cret\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?p%61ssword=s3cret\"", "holds a password"),
             ("database = \"postgresql:///x\"\nlease = \"1s\"", "`lease` is too short"),
+            ("database = \"postgresql:///x\"\npublisher_key = \"AAAA\"", "expected a public key of Ed25519"),
             ("database = \"postgresql:///x\"\nname = \"\"", "expected 1 to 200 characters"),
         ] {
             let error = load(table).unwrap_err();

@@ -11,7 +11,7 @@ mod fleet;
 mod past;
 mod setup;
 
-pub(super) use fleet::{FleetArgs, FleetVerb};
+pub(super) use fleet::{FleetArgs, FleetVerb, PublishArgs};
 pub(super) use past::{DiffArgs, ReplayArgs};
 pub(super) use setup::{BesideProxy, CompletionsArgs, InitArgs, ManArgs, ModeArgs};
 

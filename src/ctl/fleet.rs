@@ -1,4 +1,8 @@
-//! `gatewayctl fleet`: the database of the fleet set up, its members shown, one of them forgotten.
+//! `gatewayctl fleet`: the database of the fleet set up, its members shown, one of them forgotten, files published.
+
+mod publish;
+
+pub(super) use publish::modes;
 
 use super::args::{Cli, FleetArgs, FleetVerb};
 use super::output::{Output, escape_harmful};
@@ -15,13 +19,12 @@ pub(super) fn run(
     match &arguments.verb {
         None => show(&of_configuration(cli)?, output),
         Some(FleetVerb::Init { database, retention_days }) => {
-            let config = match database {
-                Some(url) => of_url(cli, url),
-                None => of_configuration(cli)?,
-            };
-            init(&config, *retention_days, output)
+            init(&self::database(cli, database.as_deref())?, *retention_days, output)
         }
-        Some(FleetVerb::Forget { name }) => forget_one(&of_configuration(cli)?, name, output),
+        Some(FleetVerb::Publish(arguments)) => publish::robots(cli, arguments, output),
+        Some(FleetVerb::Forget { name, database: url }) => {
+            forget_one(&database(cli, url.as_deref())?, name, output)
+        }
     }
 }
 
@@ -37,13 +40,20 @@ pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
     })
 }
 
-/// A database that no configuration needs to name; certificates are those of the configuration, where there is one.
+/// The database that is named, or the one of the configuration.
+fn database(cli: &Cli, url: Option<&str>) -> Result<FleetConfig, VerbFailure> {
+    url.map_or_else(|| of_configuration(cli), |url| Ok(of_url(cli, url)))
+}
+
+/// A database that no configuration needs to name; certificates and the publisher's key are those of the configuration,
+/// where there is one.
 fn of_url(cli: &Cli, url: &str) -> FleetConfig {
     let configured = setting::load_any(cli).ok().and_then(|config| config.fleet);
     FleetConfig {
         database: url.to_owned(),
         name: "gatewayctl".to_owned(),
         password_file: None,
+        publisher_key: configured.as_ref().and_then(|fleet| fleet.publisher_key),
         ca_file: configured.and_then(|fleet| fleet.ca_file),
         lease: defaults::FLEET_LEASE,
         settle: defaults::FLEET_SETTLE,

@@ -9,6 +9,9 @@ use serde_json::Value;
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
+    if arguments.fleet {
+        return super::fleet::modes(cli, arguments, output);
+    }
     let shows = arguments.mode.is_none() && !arguments.clear;
     let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", request_path(arguments)) };
     let report = control::ask(&cli.control_socket()?, method, &path)?;
@@ -101,6 +104,7 @@ fn print_in_force(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
 fn describe_source(one: &Value) -> String {
     let name = string(one, "name");
     match one.get("because").and_then(Value::as_str) {
+        Some("fleet") => "published for the fleet".to_owned(),
         Some("by-hand") => format!("set by hand, {}", describe_persistence(one)),
         Some("crawlers") => format!("by [crawlers.{name}] of the configuration"),
         Some("purposes") => format!("by [purposes.{name}] of the configuration"),
@@ -129,5 +133,8 @@ pub(super) fn override_line(set: &Value) -> String {
         }
         (None, None) => "every site without a mode of its own".to_owned(),
     };
+    if set.get("fleet") == Some(&Value::Bool(true)) {
+        return format!("published for the fleet: {} for {whom}", string(set, "mode"));
+    }
     format!("set by hand: {} for {whom}, {}", string(set, "mode"), describe_persistence(set))
 }

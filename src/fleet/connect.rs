@@ -149,7 +149,15 @@ mod tests {
     fn config(database: &str) -> FleetConfig {
         let lease = Duration::from_secs(300);
         let (name, database) = ("a".to_owned(), database.to_owned());
-        FleetConfig { database, name, password_file: None, ca_file: None, lease, settle: lease }
+        FleetConfig {
+            database,
+            name,
+            password_file: None,
+            ca_file: None,
+            publisher_key: None,
+            lease,
+            settle: lease,
+        }
     }
 
     #[test]

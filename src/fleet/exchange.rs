@@ -1,6 +1,7 @@
 //! The one task that speaks with the database, on a thread of its own.
 
 mod beside;
+mod generation;
 
 use super::FleetError;
 use super::beat::{BeatAnswer, BeatState, Speaker, beat};
@@ -10,8 +11,8 @@ use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::record::{FleetNews, FleetStanding, OfferedFiles, UnlearntNews, file_bytes};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio_postgres::Client;
@@ -56,6 +57,7 @@ pub(super) struct FleetTask {
     is_deaf: bool,
     /// Whether a thread is at work that reloads.
     is_reloading: Arc<AtomicBool>,
+    refused_generation: Arc<Mutex<Option<generation::RefusedGeneration>>>,
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     has_joined: bool,
@@ -95,6 +97,7 @@ impl FleetTask {
             beats: 0,
             is_deaf: false,
             is_reloading: Arc::default(),
+            refused_generation: Arc::default(),
             joined: None,
             has_joined: false,
             heard: HashMap::new(),
@@ -109,6 +112,7 @@ impl FleetTask {
         while !self.is_stopped() {
             let begun = Instant::now();
             let Err(error) = self.session().await else { return };
+            self.shared.standing().set_cut_off(true);
             self.tell(&error);
             if begun.elapsed() > longest {
                 pause = RETRY.0;
@@ -148,6 +152,7 @@ impl FleetTask {
             return Err(FleetError::Local("the store is not set up yet".to_owned()));
         };
         self.revision = -1;
+        self.shared.standing().set_cut_off(false);
         loop {
             let begun = Instant::now();
             let (outcome, fault) = self.turn(&client, &store).await?;
@@ -190,12 +195,13 @@ impl FleetTask {
             return Err(FleetError::Local("the store is another one now".to_owned()));
         }
         let asked = FleetStanding::moment();
-        let own = self.shared.ledger.own();
+        let mut own = self.shared.ledger.own();
+        own.error = self.refused_generation().map(|(_, why, _)| why).or(own.error);
         let mut state = BeatState {
             joins: false,
             applied: self.applied,
             is_deaf: self.is_deaf,
-            generation: 0,
+            generation: self.shared.ledger.generation().applied,
             outbox: self.outbox.waiting,
             outbox_since: self.outbox.since,
         };

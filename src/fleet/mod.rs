@@ -28,11 +28,15 @@
 //! database answers, and then, as any member that is new, accuses nobody until it knows what the others serve, and for
 //! `settle` longer: as long as a standby may have lost its being there.
 //!
+//! **Generations.** What is published is a row: a whole document of robots.txt and modes, signed where `publisher_key`
+//! asks for that. A member takes one that is newer than its own, keeps it in its state folder, and loads it as it loads a
+//! file that changed: so its robots.txt is announced, too.
+//!
 //! **Starts.** A gateway that starts goes on with the file that it served last, and announces another one as after a
 //! reload.
 //!
-//! **What is left.** A gateway without a past that starts while the database cannot be asked serves its file after a few
-//! seconds all the same, and says so. A member that is cut off for longer than `notice` goes on serving what the others
+//! **What is left.** A gateway without a past that starts while the database cannot be asked serves its file all the
+//! same, and says so. A member that is cut off for longer than `notice` goes on serving what the others
 //! count as replaced.
 
 mod beat;
@@ -42,16 +46,20 @@ mod exchange;
 mod members;
 mod membership;
 mod outbox;
+mod publish;
 mod reads;
 mod report;
 mod setup;
+mod signature;
 mod tls;
 
 pub use error::FleetError;
 pub use members::{FleetMember, FleetOverview, WaitingOutbox, forget, overview};
 pub use membership::{Fleet, FleetStatus};
+pub use publish::{publish, published};
 pub use report::{FleetCounts, counts};
 pub use setup::{SetUp, set_up};
+pub use signature::PublisherKey;
 
 use std::future::Future;
 

@@ -382,7 +382,7 @@ BEGIN
     END IF;
     UPDATE robots_gateway.member SET role = session_user, name = p->>'name', process = p->>'process', started = (p->>'started')::bigint,
         version = p->>'version', beats = beats + 1, seen = clock_timestamp(),
-        lease = make_interval(secs => (p->>'lease')::double precision), generation = (p->>'generation')::bigint,
+        lease = make_interval(secs => (p->>'lease')::double precision), generation = least((p->>'generation')::bigint, 1::bigint << 53),
         error = p->>'error', outbox = (p->>'outbox')::bigint, outbox_since = (p->>'outbox_since')::bigint,
         serving = p->'serving',
         -- A database that was set back has not given the stamps that members had of it.
@@ -520,15 +520,16 @@ BEGIN
     UPDATE robots_gateway.fleet SET kept_on = current_date;
 END $$;
 
--- Publishes the generation that follows the last one.
-CREATE FUNCTION robots_gateway.publish(p_number bigint, p_document text, p_signature text) RETURNS bigint
+-- Publishes a generation; false where another publisher was there first.
+CREATE FUNCTION robots_gateway.publish(p_number bigint, p_document text, p_signature text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     INSERT INTO robots_gateway.generation (number, stamp, published, document, signature)
     SELECT p_number, robots_gateway.next_stamp(), clock_timestamp(), p_document, p_signature
-    WHERE p_number = (SELECT coalesce(max(number), 0) + 1 FROM robots_gateway.generation);
+    WHERE p_number > (SELECT coalesce(max(number), 0) FROM robots_gateway.generation) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN RETURN false; END IF;
     NOTIFY robots_gateway;
-    RETURN (SELECT max(number) FROM robots_gateway.generation);
+    RETURN true;
 END $$;
 
 -- Every function is open to everybody when it is made.

@@ -313,6 +313,7 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
         now: input.now,
         request_id: "",
         addresses: input.policy.config.addresses,
+        gateway: input.policy.config.fleet.as_ref().map(|fleet| &*fleet.name),
     }
 }
 

@@ -1,20 +1,22 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
 use super::hosts::Hosts;
-use super::{Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
+use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
 use crate::decide::SiteRules;
 use crate::record::{
-    FileBytes, FleetLedger, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, UnlearntNews,
+    FileBytes, FleetLedger, FleetNews, FleetStanding, GenerationState, OfferedFiles, OwnFiles, ReadTotal,
+    UnlearntNews,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a reload waits until the other members know what it is about to serve: twice their pulse.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The same of a start.
-const START_PATIENCE: Duration = Duration::from_secs(5);
+const START_PATIENCE: Duration = PATIENCE;
 
 /// What a policy serves.
 fn offered(policy: &Policy) -> OfferedFiles {
@@ -29,20 +31,21 @@ fn bytes(policy: &Policy) -> FileBytes {
 
 /// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
-pub fn offer_first(reloader: &Reloader, standing: &FleetStanding) {
+pub fn offer_first(reloader: &Arc<Reloader>, standing: &FleetStanding) {
     let policy = reloader.current();
     let served = standing.offer(offered(&policy), FileBytes::new, START_PATIENCE);
     standing.serves(offered(&policy));
     if let Err(behind) = served {
         tracing::warn!(
             behind = behind.join(", "),
-            "robots.txt is served before every member of the fleet knows of it: they could not be asked in {} s",
-            START_PATIENCE.as_secs()
+            "robots.txt is served before every member of the fleet knows of it: they did not answer"
         );
     }
     if policy.sites().iter().any(|site| site.error.is_some()) {
-        // It tells what it waits for by itself.
-        let _ = reloader.reload(Trigger::Fleet, false);
+        // It tells what it waits for by itself, and nothing waits for it.
+        let reloader = Arc::clone(reloader);
+        let reload = move || drop(reloader.reload(Trigger::Fleet, false));
+        let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(reload);
     }
 }
 
@@ -200,6 +203,27 @@ impl FleetLedger for Reloader {
             read.at = now;
         }
         self.reads.restore(&reads, |_| None);
+    }
+
+    fn generation(&self) -> GenerationState {
+        let policy = self.current();
+        let (published, applied) = (&policy.published, &self.reads.fleet.applied);
+        let waits = |site: &&Arc<Site>| site.error.is_some() && published.robots(&site.config.name).is_some();
+        if !policy.sites().iter().any(|site| waits(&site)) {
+            applied.store(published.number, Ordering::Relaxed);
+        }
+        GenerationState { taken: published.number, applied: applied.load(Ordering::Relaxed) }
+    }
+
+    fn take_generation(&self, number: i64, document: &str) -> Result<(), String> {
+        let generation = FleetGeneration::parse(document)?;
+        if generation.number != number {
+            return Err(format!("its document says that it is generation {}", generation.number));
+        }
+        let folder = &self.current().config.state_dir;
+        generation.save(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        // What keeps it from coming into force is told by the reload, and shown by `fleet`.
+        self.reload(Trigger::Fleet, false).map(drop).map_err(|busy| busy.to_string())
     }
 
     fn go_on(&self) {

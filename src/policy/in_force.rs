@@ -69,6 +69,8 @@ pub enum ModeScope {
 pub enum ModeSource {
     /// `gatewayctl mode`.
     ByHand,
+    /// `gatewayctl mode --fleet`.
+    Fleet,
     /// `[crawlers.NAME]`.
     Crawlers,
     /// `[purposes.NAME]`.
@@ -162,7 +164,8 @@ fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<Mo
 
 impl Override {
     const fn in_force(&self, whom: ModeScope) -> ModeInForce {
-        ModeInForce { whom, mode: self.mode, because: ModeSource::ByHand, persists: Some(self.persists) }
+        let because = if self.fleet { ModeSource::Fleet } else { ModeSource::ByHand };
+        ModeInForce { whom, mode: self.mode, because, persists: Some(self.persists) }
     }
 }
 
@@ -230,7 +233,7 @@ mod tests {
 
     fn set(crawler: Option<&str>, site: Option<&str>, mode: Mode) -> Override {
         let (crawler, site) = (crawler.map(str::to_owned), site.map(str::to_owned));
-        Override { scope: Scope { crawler, site, ..Scope::default() }, mode, persists: false }
+        Override { scope: Scope { crawler, site, ..Scope::default() }, mode, persists: false, fleet: false }
     }
 
     /// The mode of the site, of GPTBot and of what trains models, at each site.
@@ -256,10 +259,10 @@ mod tests {
         let everywhere = crawler.with(set(Some("gptbot"), None, Enforce));
         assert_eq!(shown(&everywhere), [(Enforce, Audit, Enforce), (Audit, Enforce, Enforce)]);
         let scope = Scope { purpose: Some(Purpose::AiTrain), ..Scope::default() };
-        let purpose = everywhere.with(Override { scope, mode: Off, persists: false });
+        let purpose = everywhere.with(Override { scope, mode: Off, persists: false, fleet: false });
         assert_eq!(shown(&purpose), [(Enforce, Audit, Off), (Audit, Enforce, Off)]);
         let scope = Scope { all: true, ..Scope::default() };
-        let everybody = purpose.with(Override { scope, mode: Off, persists: false });
+        let everybody = purpose.with(Override { scope, mode: Off, persists: false, fleet: false });
         assert_eq!(shown(&everybody).map(|(general, ..)| general), [Off, Off]);
     }
 
@@ -270,6 +273,7 @@ mod tests {
             scope,
             mode: Mode::Off,
             persists: true,
+            fleet: false,
         });
         let config = config();
         let told: Vec<_> = in_force(&config, &config.sites[1], &overrides)

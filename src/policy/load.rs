@@ -5,6 +5,7 @@ use super::composition::{UnfitPart, compiled, compose};
 use super::hosts::Hosts;
 use super::in_force::configured;
 use super::proof::Evidence;
+use super::published::FleetGeneration;
 use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secret::Secret;
@@ -18,7 +19,7 @@ use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
 use crate::robots::{Finding, ParseLimits};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -97,6 +98,8 @@ pub(super) fn load(
     let secret_file = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
     let secret = secret_file.map(Secret::load).transpose()?;
     origins.track_sites(&config);
+    let published =
+        config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
@@ -107,6 +110,7 @@ pub(super) fn load(
             config: &config,
             catalogue,
             origins,
+            published: &published,
             site,
             former,
             renewed,
@@ -141,6 +145,7 @@ pub(super) fn load(
         hosts: Hosts::plain(&sites),
         clock: NoticeClock::default(),
         fetch_marker: origins.marker(),
+        published: Arc::new(published),
         sites,
     };
     Ok(LoadedPolicy { policy, unfit })
@@ -184,6 +189,7 @@ struct LoadingSite<'a> {
     config: &'a Config,
     catalogue: &'a Catalogue,
     origins: &'a OriginFiles,
+    published: &'a FleetGeneration,
     site: &'a SiteConfig,
     former: Option<&'a Site>,
     renewed: bool,
@@ -242,7 +248,8 @@ impl LoadingSite<'_> {
 
     /// Whether nothing is known of what its origin has.
     fn is_unknown(&self) -> bool {
-        let is_asked = self.site.robots.origin().is_some() && !self.options.is_trial;
+        let is_published = self.published.robots(&self.site.name).is_some();
+        let is_asked = self.site.robots.origin().is_some() && !self.options.is_trial && !is_published;
         is_asked && self.origins.file(&self.site.name) == OriginFile::Unknown
     }
 
@@ -260,6 +267,10 @@ impl LoadingSite<'_> {
 
     /// The site's own robots.txt, where it has one.
     fn own(&self) -> Result<Option<RobotsFile>, UnfitPart> {
+        if let Some(bytes) = self.published.robots(&self.site.name) {
+            let fit = fitness(&bytes).map_err(|unfit| (PathBuf::new(), unfit));
+            return fit.map(|()| Some(RobotsFile::of(Path::new(""), bytes)));
+        }
         let path = match &self.site.robots.source {
             RobotsSource::File(path) => path,
             RobotsSource::None => return Ok(None),

@@ -17,6 +17,7 @@ mod load;
 mod origin_file;
 mod overrides;
 mod proof;
+mod published;
 mod reload;
 mod replies;
 mod restart;
@@ -47,6 +48,7 @@ pub use proof::{
     Claim, Evidence, Examination, Fetched, KeyDirectory, Prover, Publisher, QuestionCounts, RangeList,
     RangeSource, Refreshed, examine, refresh_regularly,
 };
+pub use published::FleetGeneration;
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
@@ -87,6 +89,8 @@ pub struct Policy {
     pub clock: NoticeClock,
     /// What tells this gateway's own question for robots.txt from everybody else's.
     fetch_marker: Arc<str>,
+    /// What the fleet published.
+    published: Arc<FleetGeneration>,
     sites: Vec<Arc<Site>>,
     hosts: Hosts,
     /// Whether any site could refuse anybody.

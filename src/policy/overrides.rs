@@ -45,6 +45,9 @@ pub struct Override {
     /// Whether it outlives a restart.
     #[serde(skip_deserializing, default = "yes")]
     pub persists: bool,
+    /// Whether it is published for the whole fleet.
+    #[serde(skip_deserializing, default)]
+    pub fleet: bool,
 }
 
 const fn yes() -> bool {
@@ -56,6 +59,8 @@ const fn yes() -> bool {
 pub(super) struct Overrides {
     kept: Vec<Override>,
     passing: Vec<Override>,
+    /// Of the fleet; those set here for the same scope hide them.
+    published: Vec<Override>,
 }
 
 impl Scope {
@@ -76,7 +81,28 @@ impl Overrides {
         };
         let kept: Vec<Override> = serde_json::from_slice(&text)?;
         let kept = kept.into_iter().map(|kept| Override { scope: kept.scope.normalised(), ..kept });
-        Ok(Self { kept: kept.collect(), passing: Vec::new() })
+        Ok(Self::kept(kept.collect()))
+    }
+
+    /// These, and no other.
+    pub(super) fn kept(kept: Vec<Override>) -> Self {
+        Self { kept, ..Self::default() }
+    }
+
+    pub(super) fn into_kept(self) -> Vec<Override> {
+        self.kept
+    }
+
+    /// These, and what the fleet published.
+    pub(super) fn publish(&mut self, published: &[Override]) {
+        let of_fleet =
+            |set: &Override| Override { scope: set.scope.clone().normalised(), fleet: true, ..set.clone() };
+        self.published = published.iter().map(of_fleet).collect();
+    }
+
+    /// Only what the fleet published.
+    pub(super) fn cleared(self) -> Self {
+        Self { published: self.published, ..Self::default() }
     }
 
     /// Keeps what is to outlive a restart. Whole or not at all: it is written beside the file, and renamed.
@@ -119,9 +145,12 @@ impl Overrides {
 
     /// Those in force, the general ones first.
     pub(super) fn in_force(&self) -> Vec<Override> {
-        let hidden = |kept: &Override| self.passing.iter().any(|passing| passing.scope == kept.scope);
-        let kept = self.kept.iter().filter(|kept| !hidden(kept));
-        let mut all: Vec<Override> = kept.chain(&self.passing).cloned().collect();
+        let mut all: Vec<Override> = self.passing.clone();
+        for more in [&self.kept, &self.published] {
+            let is_hidden = |set: &&Override| all.iter().any(|known| known.scope == set.scope);
+            let shown: Vec<Override> = more.iter().filter(|set| !is_hidden(set)).cloned().collect();
+            all.extend(shown);
+        }
         all.sort_by_key(|Override { scope, .. }| {
             (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some(), scope.clone())
         });
@@ -163,7 +192,7 @@ mod tests {
 
     fn set(crawler: Option<&str>, site: Option<&str>, mode: Mode, persists: bool) -> Override {
         let (crawler, site) = (crawler.map(str::to_owned), site.map(str::to_owned));
-        Override { scope: Scope { crawler, site, ..Scope::default() }, mode, persists }
+        Override { scope: Scope { crawler, site, ..Scope::default() }, mode, persists, fleet: false }
     }
 
     #[test]
@@ -203,8 +232,12 @@ mod tests {
 
     #[test]
     fn to_clear_what_is_for_nobody_in_particular_clears_what_is_for_everybody() {
-        let all =
-            Override { scope: Scope { all: true, ..Scope::default() }, mode: Mode::Off, persists: false };
+        let all = Override {
+            scope: Scope { all: true, ..Scope::default() },
+            mode: Mode::Off,
+            persists: false,
+            fleet: false,
+        };
         let crawler = set(Some("gptbot"), None, Mode::Audit, false);
         let both = Overrides::default().with(all).with(crawler.clone());
         assert_eq!(both.without(&Scope::default()).in_force(), [crawler]);

@@ -140,6 +140,8 @@ impl Reloader {
             );
             Overrides::default()
         });
+        let mut overrides = overrides;
+        overrides.publish(policy.published.modes());
         if !overrides.in_force().is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
@@ -287,7 +289,8 @@ impl Reloader {
         self.history.adopt(&mut next, Some(&previous))?;
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
-        let known = self.known();
+        let mut known = self.known();
+        known.overrides.publish(next.published.modes());
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if !differs(&former, &next) {
@@ -351,6 +354,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || !previous.evidence.is_as(&next.evidence)
         || !previous.certificates.is_as(&next.certificates)
         || previous.secret != next.secret
+        || previous.published != next.published
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }

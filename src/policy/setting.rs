@@ -51,7 +51,7 @@ impl Reloader {
     /// # Errors
     /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
     pub fn clear_modes(&self) -> Result<bool, ModeError> {
-        self.change_modes(&Scope::default(), |_| Overrides::default())
+        self.change_modes(&Scope::default(), Overrides::cleared)
     }
 
     fn change_modes(

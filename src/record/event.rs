@@ -98,6 +98,8 @@ pub struct Occurrence<'a> {
     pub request_id: &'a str,
     /// How much of the address is recorded.
     pub addresses: AddressDetail,
+    /// What this gateway is called in its fleet.
+    pub gateway: Option<&'a str>,
 }
 
 /// One line of the journal, all but its status. Every field is always present, null where empty.
@@ -155,7 +157,7 @@ impl StatusCode {
 
 /// The fields in their order, and where the status is to stand.
 fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
-    let Occurrence { facts, now, request_id, addresses, .. } = *occurrence;
+    let Occurrence { facts, now, request_id, addresses, gateway, .. } = *occurrence;
     let (mut line, mut cut) = (JsonLine::new(SCHEMA), CutText::default());
     line.time(key!("time"), now);
     phrases::with(kind, occurrence, |phrases| {
@@ -178,6 +180,7 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
             }
         }
         line.text(key!("request_id"), request_id);
+        line.text_or_null(key!("gateway"), gateway);
         (line.finish(), status)
     })
 }
@@ -243,7 +246,7 @@ mod tests {
     use std::time::Duration;
 
     /// The fields of a line, in their order.
-    const FIELDS: [&str; 28] = [
+    const FIELDS: [&str; 29] = [
         "v",
         "time",
         "event",
@@ -272,6 +275,7 @@ mod tests {
         "notice",
         "cut",
         "request_id",
+        "gateway",
     ];
 
     fn line(addresses: AddressDetail) -> String {
@@ -316,6 +320,7 @@ mod tests {
             now: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_020),
             request_id: "1",
             addresses,
+            gateway: None,
         })
     }
 

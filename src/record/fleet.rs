@@ -7,7 +7,7 @@ use super::ledger::{FileDigest, uptime};
 use super::store::ReadTotal;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -74,6 +74,15 @@ pub struct OwnFiles {
     pub error: Option<String>,
 }
 
+/// How far a gateway is with what the fleet publishes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GenerationState {
+    /// The last generation that its policy has.
+    pub taken: i64,
+    /// The last one of which all was in force.
+    pub applied: i64,
+}
+
 /// Why news cannot be noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlearntNews {
@@ -106,6 +115,13 @@ pub trait FleetLedger: Send + Sync + std::fmt::Debug {
     fn learn_reads(&self, reads: Vec<ReadTotal>);
     /// What waited for the others need not wait any more.
     fn go_on(&self);
+    /// How far this gateway is with what the fleet publishes.
+    fn generation(&self) -> GenerationState;
+    /// Takes a generation: on the disk, and in force as far as nothing waits.
+    ///
+    /// # Errors
+    /// Why nothing of it is.
+    fn take_generation(&self, number: i64, document: &str) -> Result<(), String>;
 }
 
 /// Why nobody can be accused at the moment.
@@ -126,6 +142,10 @@ pub struct FleetStanding {
     until: AtomicU64,
     /// Whether the operator will not wait for the others.
     is_forced: AtomicBool,
+    /// Whether the others cannot be asked at the moment.
+    is_cut_off: AtomicBool,
+    /// The last generation of which all was in force.
+    pub applied: AtomicI64,
     state: Mutex<StandingState>,
     changed: Condvar,
     /// Has the exchange go on at once.
@@ -235,7 +255,7 @@ impl FleetStanding {
         }
         while !self.may_serve(&files, &state) {
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || self.is_cut_off.load(Ordering::Acquire) {
                 return Err(state.behind.clone());
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -243,6 +263,12 @@ impl FleetStanding {
         (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
         state.served = files;
         Ok(())
+    }
+
+    /// Whether the others can be asked: nobody waits for them while they cannot.
+    pub fn set_cut_off(&self, is_cut_off: bool) {
+        self.is_cut_off.store(is_cut_off, Ordering::Release);
+        self.changed.notify_all();
     }
 
     /// Waits a little until every other member knows of what is offered.

@@ -44,8 +44,8 @@ pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
 pub use files::{beside, make_folder};
 pub use fleet::{
-    FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, OfferedFiles, OwnFiles,
-    UnlearntNews,
+    FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, GenerationState, OfferedFiles,
+    OwnFiles, UnlearntNews,
 };
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};

@@ -229,6 +229,7 @@ mod tests {
             now: SystemTime::UNIX_EPOCH,
             request_id: "1",
             addresses: AddressDetail::Full,
+            gateway: None,
         });
         String::from_utf8(event.line(None)).unwrap()
     }

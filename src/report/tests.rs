@@ -104,6 +104,7 @@ impl ReportScene {
             now: at,
             request_id: "1",
             addresses: AddressDetail::Full,
+            gateway: None,
         };
         if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(&verdict, proof)) {
             self.recorder.keep(wanted, &Event::new(&occurrence), None);

@@ -52,7 +52,7 @@ mod tests {
 
         drop(current.held());
         let former = Arc::downgrade(&current.get());
-        let off = Override { scope: Scope::default(), mode: Mode::Off, persists: false };
+        let off = Override { scope: Scope::default(), mode: Mode::Off, persists: false, fleet: false };
         assert!(reloader.set_mode(&off).unwrap());
         assert!(former.upgrade().is_some(), "this thread holds it");
         tokio::time::sleep(SOON * 2).await;

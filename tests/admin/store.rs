@@ -118,6 +118,7 @@ impl Season {
                 now,
                 request_id: "1",
                 addresses: AddressDetail::Full,
+                gateway: None,
             };
             if let Some(wanted) = self.recorder.count(&occurrence, kind) {
                 self.recorder.keep(wanted, &Event::new(&occurrence), None);

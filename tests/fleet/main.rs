@@ -12,6 +12,7 @@ mod exactness;
 mod fairness;
 mod oracle;
 mod pace;
+mod publishing;
 mod scene;
 mod schema;
 #[expect(

@@ -78,12 +78,23 @@ impl Scene {
     /// Has a publisher say that a member is gone.
     #[track_caller]
     pub(crate) fn forget(&self, name: &str) {
+        self.publisher(&["fleet", "forget", name]).exits(0);
+    }
+
+    /// Runs `gatewayctl` as a publisher.
+    #[track_caller]
+    pub(crate) fn publisher(&self, arguments: &[&str]) -> Ended {
         let table = format!(
             "[fleet]\ndatabase = \"{}\"\n[[sites]]\norigin = \"http://127.0.0.1:9\"\n",
             self.engine.url("publisher")
         );
         let config = self.folder.write("publisher.toml", table);
-        ctl(["fleet", "forget", name, "--config", config.to_str().expect("UTF-8")]).exits(0);
+        ctl([arguments, &["--config", config.to_str().expect("UTF-8")]].concat())
+    }
+
+    /// A file to publish.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        self.folder.write(name, content).to_str().expect("UTF-8").to_owned()
     }
 
     /// The sum of the members' own reports.

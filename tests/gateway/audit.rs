@@ -99,7 +99,7 @@ fn a_violation_has_every_field_in_its_order() {
             "client": "crawler", "crawler": "GPTBot", "purpose": "ai-train", "token": "GPTBot", "proof": "unchecked", "proof_by": null,
             "address": "127.0.0.1", "scheme": "http", "method": "GET", "host": "example.org",
             "target": "/private/a%20b?x='1'&y=%22", "user_agent": GPTBOT, "group": ["GPTBot", "ClaudeBot"], "line": 3,
-            "source": null, "rule": "Disallow: /private", "reason": "rule", "robots_version": version_of(ROBOTS), "notice": "lapsed", "cut": null,
+            "source": null, "rule": "Disallow: /private", "reason": "rule", "robots_version": version_of(ROBOTS), "notice": "lapsed", "cut": null, "gateway": null,
         })
     );
 }

@@ -66,6 +66,7 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
         now: at,
         request_id: "1",
         addresses: AddressDetail::Full,
+        gateway: None,
     };
     if let Some(wanted) = recorder.count(&occurrence, EventKind::Violation) {
         recorder.keep(wanted, &Event::new(&occurrence), None);

@@ -9,6 +9,7 @@ mod configuration;
 mod container;
 mod examples;
 mod fields;
+mod fleet;
 mod guide;
 mod newcomer;
 mod origin;

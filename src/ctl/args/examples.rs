@@ -78,6 +78,7 @@ Examples:
   gatewayctl mode --persist enforce
   gatewayctl mode --crawler GPTBot --clear
   gatewayctl mode --clear --all
+  gatewayctl mode --fleet enforce
 
 Without --persist a mode lasts until the gateway is started again. A reload does not end it. `gatewayctl status` shows \
 all that are in force; they win over the configuration. Among all of them the most specific wins: crawler, purpose, kind \
@@ -89,6 +90,8 @@ Examples:
   gatewayctl fleet init --database postgresql://postgres@db.example/robots
   gatewayctl fleet
   gatewayctl fleet --format json
+  gatewayctl fleet publish robots.txt
+  gatewayctl fleet publish --site a.example a.txt --site b.example b.txt
   gatewayctl fleet forget gateway-7
   gatewayctl report --fleet
 

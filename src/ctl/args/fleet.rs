@@ -1,6 +1,7 @@
 //! Options of `gatewayctl fleet`.
 
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(in crate::ctl) struct FleetArgs {
@@ -19,10 +20,37 @@ pub(in crate::ctl) enum FleetVerb {
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(2..))]
         retention_days: Option<u32>,
     },
+    /// Publish a robots.txt: every member serves it in the place of the site's own
+    Publish(PublishArgs),
     /// Wait no longer for members of this name, which are gone for good
     Forget {
         /// The member's name
         #[arg(value_name = "NAME")]
         name: String,
+        /// The database, with a user that may publish [default: the one of the configuration]
+        #[arg(long, value_name = "URL")]
+        database: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct PublishArgs {
+    /// The robots.txt to publish; of several sites one each
+    #[arg(value_name = "FILE", required_unless_present = "clear")]
+    pub(in crate::ctl) files: Vec<PathBuf>,
+    /// The site: its first host, or `default`. Of several files one each, in the same order [default: the only site]
+    #[arg(long, value_name = "S")]
+    pub(in crate::ctl) site: Vec<String>,
+    /// Publish none for the site any more: members serve their own file again
+    #[arg(long, conflicts_with = "files")]
+    pub(in crate::ctl) clear: bool,
+    /// The private key to sign with, where members have its `publisher_key`
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::ctl) key: Option<PathBuf>,
+    /// Carry nothing over from the last generation: neither files of other sites nor modes
+    #[arg(long)]
+    pub(in crate::ctl) anew: bool,
+    /// The database, with a user that may publish [default: the one of the configuration]
+    #[arg(long, value_name = "URL")]
+    pub(in crate::ctl) database: Option<String>,
 }

@@ -48,6 +48,7 @@ pub(in crate::ctl) enum BesideProxy {
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["mode", "clear"])))]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(in crate::ctl) struct ModeArgs {
     /// audit, enforce or off [default: show what is in force for whom, and why]
     #[arg(value_name = "MODE")]
@@ -71,6 +72,12 @@ pub(in crate::ctl) struct ModeArgs {
     /// For everybody, over every other mode, until it is cleared. With --clear: for all that a mode was set for
     #[arg(long, requires = "what", conflicts_with_all = ["crawler", "purpose", "site"])]
     pub(in crate::ctl) all: bool,
+    /// Publish it for the whole fleet, in a generation of its own; without a mode: show those that are published
+    #[arg(long, conflicts_with = "persist")]
+    pub(in crate::ctl) fleet: bool,
+    /// The private key to sign the generation with
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub(in crate::ctl) key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

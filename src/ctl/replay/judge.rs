@@ -366,6 +366,7 @@ fn event(
             now,
             request_id: "",
             addresses: AddressDetail::Full,
+            gateway: None,
         },
     );
     part.events.extend(event.line(status));

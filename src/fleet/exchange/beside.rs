@@ -15,6 +15,7 @@ impl FleetTask {
         answer: &BeatAnswer,
     ) -> Result<Option<FleetError>, FleetError> {
         let shared = Arc::clone(&self.shared);
+        let followed = self.follow(client, answer).await;
         let expired = self.expire(client, answer).await;
         let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
         let mark = FleetMark { sequence: answer.mark, piece: answer.piece.clone().unwrap_or_default() };
@@ -27,7 +28,7 @@ impl FleetTask {
             kept = within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await.map(drop);
         }
         let mut first = None;
-        for fault in [expired, sent, read, kept].into_iter().filter_map(Result::err) {
+        for fault in [followed, expired, sent, read, kept].into_iter().filter_map(Result::err) {
             if client.is_closed() || matches!(fault, FleetError::Silent(_)) {
                 return Err(fault);
             }

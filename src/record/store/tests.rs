@@ -113,6 +113,7 @@ impl<'a> SampleRequest<'a> {
             now: self.at,
             request_id: "1",
             addresses: AddressDetail::Full,
+            gateway: None,
         };
         let kind = EventKind::of(&verdict, Proof::Unchecked);
         if let Some(wanted) = recorder.count(&occurrence, kind) {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The fields of a line, in their order. They are public: whoever changes one breaks somebody's scripts.
-pub(crate) const FIELDS: [&str; 28] = [
+pub(crate) const FIELDS: [&str; 29] = [
     "v",
     "time",
     "event",
@@ -35,6 +35,7 @@ pub(crate) const FIELDS: [&str; 28] = [
     "notice",
     "cut",
     "request_id",
+    "gateway",
 ];
 
 /// The journal of one daemon.

@@ -1,0 +1,146 @@
+//! `gatewayctl fleet publish` and `gatewayctl mode --fleet`: one place to change what all members serve and enforce.
+
+use super::super::args::{Cli, ModeArgs, PublishArgs};
+use super::super::mode::override_line;
+use super::super::output::{Output, escape_harmful};
+use super::super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{database, of_configuration};
+use crate::fleet::{PublisherKey, publish, published};
+use crate::policy::{FleetGeneration, Override, RobotsFile, Scope, fitness};
+use serde::Serialize;
+use std::path::Path;
+
+/// What was published; field names are public API.
+#[derive(Debug, Serialize)]
+struct Publication {
+    generation: i64,
+    sites: Vec<PublishedRobots>,
+    modes: Vec<Override>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct PublishedRobots {
+    site: String,
+    /// Null where members serve their own file again.
+    robots_version: Option<String>,
+}
+
+/// Publishes files of robots.txt.
+pub(super) fn robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>) -> VerbResult {
+    let sites = sites(cli, arguments)?;
+    let mut files = Vec::new();
+    for path in &arguments.files {
+        let file = RobotsFile::named(path).map_err(|unfit| VerbFailure::of_file(path, &unfit))?;
+        fitness(&file.bytes).map_err(|unfit| VerbFailure::of_file(path, &unfit))?;
+        files.push(file);
+    }
+    let key = key(arguments.key.as_deref())?;
+    let config = database(cli, arguments.database.as_deref())?;
+    let changes = || sites.iter().enumerate().map(|(place, site)| (site, files.get(place)));
+    let generation = publish(&config, key.as_ref(), arguments.anew, |last, number| {
+        let mut next = next(last, number)?;
+        changes().for_each(|(site, file)| next.set_robots(site, file.map(|file| &*file.bytes)));
+        Ok(next.document())
+    })?;
+    let sites = changes().map(|(site, file)| PublishedRobots {
+        site: site.clone(),
+        robots_version: file.map(|file| file.id.to_string()),
+    });
+    tell(&Publication { generation, sites: sites.collect(), modes: Vec::new() }, output)
+}
+
+/// The sites that the files are for, one each.
+fn sites(cli: &Cli, arguments: &PublishArgs) -> Result<Vec<String>, VerbFailure> {
+    let PublishArgs { site, files, clear, .. } = arguments;
+    let sites = if site.is_empty() {
+        let config = setting::load_any(cli)?;
+        match &config.sites[..] {
+            [only] => vec![only.name.clone()],
+            sites if sites.iter().any(|site| site.hosts.is_empty()) => vec!["default".to_owned()],
+            _ => {
+                return Err(VerbFailure::with_hint(
+                    "there are several sites, and none is the default",
+                    "name one with --site",
+                ));
+            }
+        }
+    } else {
+        site.clone()
+    };
+    if *clear || sites.len() == files.len() {
+        return Ok(sites);
+    }
+    let what = format!("{} files for {} sites", files.len(), sites.len());
+    Err(VerbFailure::with_hint(what, "--site names the site of each file, in the same order"))
+}
+
+/// Sets or shows the modes of the whole fleet.
+pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
+    let ModeArgs { mode, crawler, purpose, site, all, clear, .. } = arguments;
+    let config = of_configuration(cli)?;
+    let scope = Scope { crawler: crawler.clone(), purpose: *purpose, site: site.clone(), all: *all };
+    if mode.is_none() && !clear {
+        let last = published(&config)?;
+        let last = last.map(|last| FleetGeneration::parse(&last)).transpose().map_err(VerbFailure)?;
+        let last = last.unwrap_or_default();
+        return tell(
+            &Publication { generation: last.number, sites: Vec::new(), modes: of_fleet(&last) },
+            output,
+        );
+    }
+    let key = key(arguments.key.as_deref())?;
+    let change = |last: Option<&str>, number| {
+        let mut next = next(last, number)?;
+        match mode {
+            Some(mode) => {
+                next.set_mode(Override { scope: scope.clone(), mode: mode.0, persists: true, fleet: true });
+            }
+            None if *all => next.clear_modes(),
+            None => next.clear_mode(&scope),
+        }
+        Ok(next)
+    };
+    let generation = publish(&config, key.as_ref(), false, |last, number| {
+        change(last, number).map(|next| next.document())
+    })?;
+    let last =
+        published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose().map_err(VerbFailure)?;
+    tell(&Publication { generation, sites: Vec::new(), modes: of_fleet(&last.unwrap_or_default()) }, output)
+}
+
+fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
+    generation.modes().iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
+}
+
+fn key(path: Option<&Path>) -> Result<Option<PublisherKey>, VerbFailure> {
+    Ok(path.map(PublisherKey::read).transpose()?)
+}
+
+fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
+    let last = last.map(FleetGeneration::parse).transpose();
+    let last = last.map_err(|error| {
+        format!(
+            "the last generation cannot be read: {error}; `fleet publish --anew` carries nothing over from it"
+        )
+    })?;
+    let mut next = last.unwrap_or_default();
+    next.number = number;
+    Ok(next)
+}
+
+fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
+    if output.is_json() {
+        output.json(done)?;
+        return Ok(VerbOutcome::Fine);
+    }
+    output.line(format!("generation {}", done.generation))?;
+    for PublishedRobots { site, robots_version } in &done.sites {
+        let what = robots_version.as_deref().unwrap_or("the members' own files");
+        output.line(format!("{}: {what}", escape_harmful(site)))?;
+    }
+    for set in &done.modes {
+        output.line(override_line(&serde_json::to_value(set).unwrap_or_default()))?;
+    }
+    output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")?;
+    Ok(VerbOutcome::Fine)
+}

@@ -1,0 +1,64 @@
+//! Following what is published.
+
+use super::{BeatAnswer, FleetClient, FleetError, FleetTask, within};
+use crate::fleet::signature::has_signed;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// After how long a generation that was refused is tried again: a disk that was full may have room.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// A generation that was refused: which one, why, and when.
+pub(super) type RefusedGeneration = (i64, String, Instant);
+
+impl FleetTask {
+    /// Takes a generation that is new. Reading and serving it may take its time, and the next beat does not wait for it.
+    pub(super) async fn follow(&self, client: &FleetClient, answer: &BeatAnswer) -> Result<(), FleetError> {
+        let number = answer.generation;
+        let ledger = Arc::clone(&self.shared.ledger);
+        let is_refused = |refused: &RefusedGeneration| refused.0 == number && refused.2.elapsed() < AGAIN;
+        if number <= ledger.generation().taken || self.refused_generation().as_ref().is_some_and(is_refused) {
+            return Ok(());
+        }
+        let sql = "SELECT document, signature FROM robots_gateway.generation WHERE number = $1";
+        let row = within(client.query_one(sql, &[&number])).await?;
+        let (document, signature): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let key = self.shared.config.publisher_key;
+        if key.is_some_and(|key| !has_signed(&key, &document, &signature)) {
+            let why =
+                format!("generation {number} is not signed by the key of `publisher_key`: it is not taken");
+            tracing::error!("{why}");
+            self.refuse_generation(Some((number, why, Instant::now())));
+            return Ok(());
+        }
+        if self.is_reloading.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let (is_reloading, refused) = (Arc::clone(&self.is_reloading), Arc::clone(&self.refused_generation));
+        let take = move || {
+            let taken = ledger.take_generation(number, &document);
+            let told = taken.err().map(|error| format!("generation {number} is not taken: {error}"));
+            if let Some(told) = &told {
+                tracing::error!("{told}");
+            }
+            *refused.lock().unwrap_or_else(PoisonError::into_inner) =
+                told.map(|told| (number, told, Instant::now()));
+            is_reloading.store(false, Ordering::Release);
+        };
+        let thread = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(take);
+        if thread.is_err() {
+            self.is_reloading.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Why the last generation was refused.
+    pub(super) fn refused_generation(&self) -> Option<RefusedGeneration> {
+        self.refused_generation.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn refuse_generation(&self, refused: Option<RefusedGeneration>) {
+        *self.refused_generation.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+}

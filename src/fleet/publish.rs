@@ -1,0 +1,74 @@
+//! `gatewayctl fleet publish`: the generation that follows the last one.
+
+use super::FleetError;
+use super::connect::{FleetClient, connect_to_schema, within};
+use super::signature::{PublisherKey, has_signed};
+use crate::config::FleetConfig;
+use std::sync::Arc;
+
+/// How often another publisher may come first.
+const TRIES: usize = 10;
+
+/// The last document that was published; `None` where there was none.
+///
+/// # Errors
+/// When the database cannot be asked.
+pub fn published(config: &FleetConfig) -> Result<Option<String>, FleetError> {
+    super::now(async {
+        let client = connect_to_schema(config, Arc::default()).await?;
+        Ok(last(&client).await?.map(|(document, _)| document))
+    })
+}
+
+async fn last(client: &FleetClient) -> Result<Option<(String, String)>, FleetError> {
+    let sql = "SELECT document, signature FROM robots_gateway.generation ORDER BY number DESC LIMIT 1";
+    let row = within(client.query_opt(sql, &[])).await?;
+    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
+}
+
+/// Publishes what `change` makes of the last document, under the number that it is given; says which that was. With
+/// `is_anew` nothing is carried over from the last one.
+///
+/// # Errors
+/// When it cannot be published; then nothing is.
+pub fn publish(
+    config: &FleetConfig,
+    key: Option<&PublisherKey>,
+    is_anew: bool,
+    change: impl Fn(Option<&str>, i64) -> Result<String, String>,
+) -> Result<i64, FleetError> {
+    if let Some(expected) = &config.publisher_key
+        && key.is_none_or(|key| key.public() != expected)
+    {
+        return Err(FleetError::Local(
+            "members take only what is signed by the key that belongs to `publisher_key`: name it with --key FILE".to_owned(),
+        ));
+    }
+    super::now(async {
+        let client = connect_to_schema(config, Arc::default()).await?;
+        for _ in 0..TRIES {
+            let last = last(&client).await?.filter(|_| !is_anew);
+            // Whoever signs answers for all that is in it.
+            if let (Some(key), Some((document, signature))) = (key, &last)
+                && !has_signed(key.public(), document, signature)
+            {
+                return Err(FleetError::Local(
+                    "the last generation is not signed by this key: --anew carries nothing over from it"
+                        .to_owned(),
+                ));
+            }
+            // A database that was set back knows fewer than its members.
+            let sql = "SELECT greatest((SELECT max(number) FROM robots_gateway.generation),
+                (SELECT max(generation) FROM robots_gateway.member WHERE gone IS NULL), 0) + 1";
+            let number: i64 = within(client.query_one(sql, &[])).await?.try_get(0)?;
+            let document = change(last.as_ref().map(|(document, _)| &**document), number);
+            let document = document.map_err(FleetError::Local)?;
+            let signature = key.map(|key| key.sign(&document)).unwrap_or_default();
+            let sql = "SELECT robots_gateway.publish($1, $2, $3)";
+            if within(client.query_one(sql, &[&number, &document, &signature])).await?.try_get(0)? {
+                return Ok(number);
+            }
+        }
+        Err(FleetError::Local("others publish all the time: nothing was published, try again".to_owned()))
+    })
+}

@@ -1,0 +1,164 @@
+//! What a fleet publishes: a *generation*, which is a whole document of robots.txt and modes, and of nothing else.
+//!
+//! The last one that was taken is kept in the state folder, so that a start needs no database and `gatewayctl` judges by
+//! the same files. A robots.txt in it stands in the place of the site's own; what is put beside that is the
+//! configuration's affair.
+
+use super::overrides::{Override, Overrides, Scope};
+use super::robots_file::fitness;
+use crate::config::reading;
+use crate::record::make_folder;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// The file in the state folder.
+const FILE: &str = "generation.json";
+
+/// More than any fleet publishes.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// One generation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetGeneration {
+    /// Which one; 0 where none was published.
+    pub number: i64,
+    /// Files in base64, by the names of sites.
+    #[serde(default)]
+    robots: BTreeMap<String, String>,
+    #[serde(default)]
+    modes: Vec<Override>,
+}
+
+impl FleetGeneration {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// Why nothing of it can come into force.
+    pub fn parse(document: &str) -> Result<Self, String> {
+        let read: Self = serde_json::from_str(document)
+            .map_err(|error| format!("it is not what this version of the program knows: {error}"))?;
+        for (site, file) in &read.robots {
+            let bytes =
+                STANDARD.decode(file).map_err(|_| format!("the robots.txt of `{site}` is not base64"))?;
+            fitness(&bytes).map_err(|unfit| format!("site `{site}`: {unfit}; {}", unfit.hint()))?;
+        }
+        Ok(read)
+    }
+
+    /// The last one that was taken; none where there is none that can be read: then it is asked for again.
+    pub(super) fn load(state_dir: &Path) -> Self {
+        let path = state_dir.join(FILE);
+        let read = match reading::read(&path, MOST_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::default(),
+            Err(error) => Err(error.to_string()),
+            Ok(read) => String::from_utf8(read.bytes).map_err(|error| error.to_string()),
+        };
+        read.and_then(|document| Self::parse(&document)).unwrap_or_else(|error| {
+            tracing::error!("{}: what the fleet published is left out: {error}", path.display());
+            Self::default()
+        })
+    }
+
+    /// Keeps it for the next start, whole or not at all.
+    pub(super) fn save(&self, state_dir: &Path) -> io::Result<()> {
+        make_folder(state_dir)?;
+        let path = state_dir.join(FILE);
+        let beside = path.with_extension("json.new");
+        let mut file = File::create(&beside)?;
+        file.write_all(self.document().as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(beside, path)
+    }
+
+    /// It as a document.
+    #[must_use]
+    pub fn document(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The robots.txt that it has for a site.
+    #[must_use]
+    pub fn robots(&self, site: &str) -> Option<Vec<u8>> {
+        STANDARD.decode(self.robots.get(site)?).ok()
+    }
+
+    /// Has it say this of a site; nothing any more without a file.
+    pub fn set_robots(&mut self, site: &str, file: Option<&[u8]>) {
+        match file {
+            Some(bytes) => drop(self.robots.insert(site.to_owned(), STANDARD.encode(bytes))),
+            None => drop(self.robots.remove(site)),
+        }
+    }
+
+    /// The modes that it sets.
+    #[must_use]
+    pub fn modes(&self) -> &[Override] {
+        &self.modes
+    }
+
+    /// Has it set a mode, in the place of an older one for the same scope.
+    pub fn set_mode(&mut self, set: Override) {
+        let modes = Overrides::kept(std::mem::take(&mut self.modes));
+        self.modes = modes.with(Override { persists: true, ..set }).into_kept();
+    }
+
+    /// Has it set none for a scope.
+    pub fn clear_mode(&mut self, scope: &Scope) {
+        self.modes = Overrides::kept(std::mem::take(&mut self.modes)).without(scope).into_kept();
+    }
+
+    /// Has it set none at all.
+    pub fn clear_modes(&mut self) {
+        self.modes.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enforce::Mode;
+
+    #[test]
+    fn a_generation_is_robots_txt_and_modes_and_nothing_else() {
+        let mut one = FleetGeneration { number: 3, ..FleetGeneration::default() };
+        one.set_robots("a.example", Some(b"User-agent: *\nDisallow: /x\n"));
+        one.set_robots("b.example", Some(b"# nothing\n"));
+        one.set_robots("b.example", None);
+        let set = |mode| Override { scope: Scope::default(), mode, persists: false, fleet: false };
+        one.set_mode(set(Mode::Audit));
+        one.set_mode(set(Mode::Enforce));
+        let read = FleetGeneration::parse(&one.document()).unwrap();
+        assert_eq!(read, one);
+        assert_eq!(read.robots("a.example").unwrap(), b"User-agent: *\nDisallow: /x\n");
+        assert_eq!(read.robots("b.example"), None);
+        assert_eq!(read.modes().iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
+        one.clear_mode(&Scope::default());
+        assert!(one.modes().is_empty());
+        for (document, told) in [
+            ("{", "not what this version"),
+            (r#"{"number":1,"origin":"http://evil"}"#, "unknown field `origin`"),
+            (r#"{"number":1,"robots":{"a":"-"}}"#, "is not base64"),
+            (r#"{"number":1,"robots":{"a":""}}"#, "the robots.txt is empty"),
+        ] {
+            let error = FleetGeneration::parse(document).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn it_outlives_a_start_and_a_broken_one_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(FleetGeneration::load(folder.path()), FleetGeneration::default());
+        let one = FleetGeneration { number: 3, ..FleetGeneration::default() };
+        one.save(folder.path()).unwrap();
+        assert_eq!(FleetGeneration::load(folder.path()), one);
+        std::fs::write(folder.path().join(FILE), "{").unwrap();
+        assert_eq!(FleetGeneration::load(folder.path()), FleetGeneration::default());
+    }
+}
