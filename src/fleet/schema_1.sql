@@ -86,9 +86,8 @@ CREATE TABLE robots_gateway.decision (
     tokens  text NOT NULL,
     rule    text NOT NULL,
     line    integer NOT NULL,
-    -- '' where that is not known
-    proof_by text NOT NULL,
-    used    date NOT NULL DEFAULT current_date
+    used    date NOT NULL DEFAULT current_date,
+    proof_by text NOT NULL DEFAULT '' -- '' where that is not known
 );
 
 -- Counts by minute, hour or day (span in seconds). Members write to one of 16 slots each, so that they rarely wait for

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_header_names_every_cell() {
-        assert_eq!(HEADER.split(',').count(), 23);
+        assert_eq!(HEADER.split(',').count(), 26);
         assert!(!HEADER.contains(' '));
     }
 }
