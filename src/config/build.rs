@@ -27,6 +27,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use toml::Spanned;
 
@@ -134,7 +135,7 @@ pub(super) fn build(
         catalogue: file.catalogue.map(|catalogue| base.join(catalogue)),
         grace: duration(file.grace, defaults::GRACE),
         log: file.log,
-        timeouts: file.timeouts,
+        timeouts: Arc::new(file.timeouts),
         limits: file.limits,
         verify,
         clients: modes::clients(&file.clients),

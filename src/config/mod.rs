@@ -61,6 +61,7 @@ use crate::request::address::NetworkList;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
@@ -130,7 +131,7 @@ pub struct Config {
     /// The operational log.
     pub log: LogOptions,
     /// Time limits.
-    pub timeouts: Timeouts,
+    pub timeouts: Arc<Timeouts>,
     /// Bounds on connections and requests.
     pub limits: ConnectionLimits,
     /// How the names of crawlers are verified.

@@ -73,6 +73,7 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
         FileFinding::whole(path, Severity::Note, "stale-catalogue", stale, "install a newer version")
     }));
     complaints.extend(of_certificates(policy));
+    complaints.extend(of_signers(path, policy));
     for site in policy.sites() {
         complaints.extend(of_refusals(path, site));
         complaints.extend(of_siblings(path, policy, site));
@@ -104,6 +105,20 @@ fn of_certificates(policy: &Policy) -> impl Iterator<Item = FileFinding> {
             hint,
         ))
     })
+}
+
+/// Crawlers that sign by the same keys: behind a browser's header nothing tells them apart.
+fn of_signers(path: &Path, policy: &Policy) -> Vec<FileFinding> {
+    let shared = policy.evidence.directories().into_iter().filter_map(|directory| {
+        let (first, others) = directory.crawlers.split_first().filter(|(_, others)| !others.is_empty())?;
+        let message = format!(
+            "`{first}` and `{}` have the same `signature_agent`: what is signed behind a browser's header is taken for `{first}`",
+            others.join("`, `")
+        );
+        let hint = "write `signature_agent = \"\"` for those that do not sign";
+        Some(FileFinding::whole(path, Severity::Note, "same-signature-agent", message, hint))
+    });
+    shared.collect()
 }
 
 fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {

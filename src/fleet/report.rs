@@ -72,12 +72,11 @@ async fn who_and_what(client: &Client, rows: &mut ExportedRows) -> Result<(), Fl
         let words = [text(&row, 1)?, text(&row, 2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?];
         rows.subjects.insert(text(&row, 0)?, words);
     }
-    let sql =
-        "SELECT id::text, kind, action, notice, version, tokens, rule, line FROM robots_gateway.decision";
+    let sql = "SELECT id::text, kind, action, notice, version, tokens, rule, proof_by, line FROM robots_gateway.decision";
     for row in client.query(sql, &[]).await? {
-        let words =
-            [text(&row, 1)?, text(&row, 2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?, text(&row, 6)?];
-        let line = u32::try_from(row.try_get::<_, i32>(7)?).unwrap_or_default();
+        let word = |column| text(&row, column);
+        let words = [word(1)?, word(2)?, word(3)?, word(4)?, word(5)?, word(6)?, word(7)?];
+        let line = u32::try_from(row.try_get::<_, i32>(8)?).unwrap_or_default();
         rows.decisions.insert(text(&row, 0)?, (words, line));
     }
     Ok(())

@@ -86,7 +86,8 @@ CREATE TABLE robots_gateway.decision (
     tokens  text NOT NULL,
     rule    text NOT NULL,
     line    integer NOT NULL,
-    used    date NOT NULL DEFAULT current_date
+    used    date NOT NULL DEFAULT current_date,
+    proof_by text NOT NULL DEFAULT '' -- '' where that is not known
 );
 
 -- Counts by minute, hour or day (span in seconds). Members write to one of 16 slots each, so that they rarely wait for
@@ -258,9 +259,9 @@ BEGIN
     SELECT key::uuid, value->>0, value->>1, value->>2, value->>3, value->>4
     FROM jsonb_each(p_rows->'subjects') ORDER BY key
     ON CONFLICT (id) DO UPDATE SET used = current_date WHERE subject.used < current_date;
-    INSERT INTO robots_gateway.decision (id, kind, action, notice, version, tokens, rule, line)
+    INSERT INTO robots_gateway.decision (id, kind, action, notice, version, tokens, rule, line, proof_by)
     SELECT key::uuid, value->0->>0, value->0->>1, value->0->>2, value->0->>3, value->0->>4, value->0->>5,
-        (value->>1)::bigint::integer
+        (value->>1)::bigint::integer, value->0->>6
     FROM jsonb_each(p_rows->'decisions') ORDER BY key
     ON CONFLICT (id) DO UPDATE SET used = current_date WHERE decision.used < current_date;
     INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)

@@ -85,7 +85,7 @@ impl Exchanger {
         keeps_alive: bool,
     ) -> ExchangeOutcome {
         let Some(site) = context.site() else { return ExchangeOutcome::failed(OriginFault::NoAddress) };
-        let timeouts = context.policy.config.timeouts;
+        let timeouts = *context.policy.config.timeouts;
         let mut attempt =
             ExchangeAttempt { incoming, context, site, timeouts, tried: Vec::new(), blamed: Vec::new() };
         let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;

@@ -13,6 +13,7 @@ use crate::request::address::Network;
 use hashbrown::HashMap;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
@@ -26,8 +27,9 @@ const AT_ONCE: usize = 256;
 const READS_PER_READER: usize = 32;
 
 /// Who a read counts for: the same crawler on the same host with the same proof and, while nothing
-/// proves who it is, only in the same network. The host may move from site to site.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// proves who it is, only in the same network. The host may move from site to site. A name is the same crawler whatever kind
+/// of client it comes as: an agent that signs may read robots.txt under its own header and fetch behind a browser's.
+#[derive(Clone, Debug)]
 pub struct ReaderId<'a> {
     host: Cow<'a, str>,
     client: ClientKind,
@@ -36,7 +38,30 @@ pub struct ReaderId<'a> {
     network: Option<Network>,
 }
 
+/// What makes two readers one.
+type ReaderKey<'r> = (&'r str, Option<ClientKind>, Option<&'r str>, Proof, Option<Network>);
+
+impl PartialEq for ReaderId<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for ReaderId<'_> {}
+
+impl Hash for ReaderId<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
 impl<'a> ReaderId<'a> {
+    fn key(&self) -> ReaderKey<'_> {
+        let crawler = self.crawler.as_deref();
+        let client = Some(self.client).filter(|_| crawler.is_none());
+        (&self.host, client, crawler, self.proof, self.network)
+    }
+
     /// The reader that a request of `identity` to `host` belongs to.
     pub fn new(host: &'a str, identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let network = match (proof, &identity.crawler) {
@@ -99,6 +124,8 @@ impl<'a> ReaderId<'a> {
 struct ReadHistory {
     reads: Vec<Read>,
     last: NoticeTime,
+    /// Whether it ever read as a crawler, and not as a fetcher, a tool or the like.
+    is_crawler: bool,
 }
 
 impl ReadHistory {
@@ -176,14 +203,11 @@ impl ReadBook {
     pub fn readers_of(&self, rules: RulesId, is_host: impl Fn(&str) -> bool) -> usize {
         let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let has_read = |history: &ReadHistory| history.reads.iter().any(|read| read.rules == rules);
-        // Who borrows a name has not read anything in it.
-        let is_crawler = |reader: &ReaderId<'_>| {
-            matches!(reader.client, ClientKind::Crawler | ClientKind::SpecialCase)
-                && reader.proof != Proof::Contradicted
-        };
         let crawlers: HashSet<Option<&str>> = readers
             .iter()
-            .filter(|(reader, history)| is_crawler(reader) && has_read(history) && is_host(&reader.host))
+            .filter(|(_, history)| history.is_crawler && has_read(history))
+            // Who borrows a name has not read anything in it.
+            .filter(|(reader, _)| reader.proof != Proof::Contradicted && is_host(&reader.host))
             .map(|(reader, _)| reader.crawler.as_deref())
             .collect();
         crawlers.len()
@@ -194,7 +218,10 @@ fn note(readers: &mut ReaderMap, reader: ReaderId<'static>, read: Read) {
     if readers.len() >= READERS && !readers.contains_key(&reader) {
         forget_oldest(readers);
     }
-    readers.entry(reader).or_default().note(read);
+    let is_crawler = matches!(reader.client, ClientKind::Crawler | ClientKind::SpecialCase);
+    let history = readers.entry(reader).or_default();
+    history.is_crawler |= is_crawler;
+    history.note(read);
 }
 
 /// Makes room for many newcomers at once, so that the search is paid for rarely.
@@ -266,6 +293,25 @@ mod tests {
         assert!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).is_empty());
         book.note(reader("GPTBot", Proof::Confirmed, "192.0.2.1"), read(1, 10));
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "203.0.113.1")).len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_one_reader_whatever_kind_of_client_it_comes_as() {
+        let book = ReadBook::default();
+        let of = |client, crawler: Option<&str>| {
+            let identity = Identity { crawler: crawler.map(Into::into), ..identity(client, "") };
+            ReaderId::new("example.org", &identity, Proof::Confirmed, None).into_owned()
+        };
+        let (fetcher, crawler) =
+            (of(ClientKind::Fetcher, Some("Signer")), of(ClientKind::Crawler, Some("Signer")));
+        book.note(fetcher.clone(), read(1, 10));
+        assert_eq!(book.readers_of(read(1, 10).rules, |_| true), 0);
+        book.note(crawler.clone(), read(1, 20));
+        assert_eq!((book.of(&fetcher).len(), book.of(&crawler).len()), (2, 2));
+        assert_eq!(book.readers_of(read(1, 10).rules, |_| true), 1);
+        // Without a name, the kind is all that there is.
+        book.note(of(ClientKind::Tool, None), read(1, 10));
+        assert!(book.of(&of(ClientKind::Unnamed, None)).is_empty());
     }
 
     #[test]

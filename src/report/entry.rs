@@ -3,6 +3,7 @@
 use super::conduct::Conduct;
 use super::delay::CrawlDelay;
 use super::optional_time;
+use super::proved::MethodCounts;
 use crate::decide::VersionId;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{CountedDecision, EventKind, PathCounts, word};
@@ -28,6 +29,8 @@ pub struct ReportEntry {
     /// What supported its name at the time.
     #[serde(with = "word")]
     pub proof: Proof,
+    /// By which methods that was known.
+    pub proof_by: MethodCounts,
     /// What can be said of it in one word.
     pub conduct: Conduct,
     /// Requests that were judged, in the window.

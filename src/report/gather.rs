@@ -9,6 +9,7 @@ use super::entry::{PathCount, ReadOf, ReportEntry};
 use super::kin::NameReads;
 use super::missing::{self, MissingCounts};
 use super::pace::Pace;
+use super::proved::MethodCounts;
 use super::question::ReportQuestion;
 use super::rules::{DecisionTimes, rules};
 use super::unseen::{self, PartialReads};
@@ -293,6 +294,7 @@ impl Gathered {
             client: key.client,
             purpose: account.purpose,
             proof: key.proof,
+            proof_by: MethodCounts::of(&account.totals),
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod html;
 mod kin;
 mod missing;
 mod pace;
+mod proved;
 mod question;
 mod rules;
 mod unseen;
@@ -43,6 +44,7 @@ pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
 pub use fleet::{FleetPart, PendingOutbox, SkippedCounts};
 pub use headline::{Summary, amount, grouped};
 pub use missing::MissingCounts;
+pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
 pub use unseen::PartialReads;
 

@@ -53,7 +53,13 @@ pub(super) fn rules(totals: &HashMap<Arc<CountedDecision>, DecisionTimes>) -> Ve
         let first = || RuleCount { decision: Arc::clone(decision), count: 0, versions: Vec::new() };
         let known = rows.entry(row(decision)).or_insert_with(first);
         known.count += met.count;
-        known.versions.push(version);
+        // Proofs by several methods are one row, too.
+        let is_same =
+            |other: &&mut RuleVersion| (other.version, other.line) == (version.version, version.line);
+        match known.versions.iter_mut().find(is_same) {
+            Some(same) => same.count += version.count,
+            None => known.versions.push(version),
+        }
     }
     let mut rules: Vec<RuleCount> = rows.into_values().collect();
     rules.sort_by(|one, two| {

@@ -106,7 +106,8 @@ fn give(newcomer: IncomingConnection, worker_pool: &WorkerPool, fronts: &[Arc<Fr
     let (runtime, shutdown) = (slot.runtime().clone(), slot.stopped());
     runtime.spawn(async move {
         match newcomer.and_then(IncomingConnection::arrive) {
-            Ok(accepted) => front.serve(accepted, permit, shutdown).await,
+            // On the heap, where its size is its own: the next size of a task would be half as large again.
+            Ok(accepted) => Box::pin(front.serve(accepted, permit, shutdown)).await,
             Err(error) => tracing::warn!("cannot wait for an accepted connection: {error}"),
         }
         drop((open, slot));

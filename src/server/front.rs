@@ -107,7 +107,7 @@ impl Front {
 
     fn unix(&self, stream: UnixStream, permit: Permit) -> Box<Http1Connection<UnixStream>> {
         let config = &self.current.get().config;
-        let (limits, timeouts) = (self.limits(config), config.timeouts);
+        let (limits, timeouts) = (self.limits(config), Arc::clone(&config.timeouts));
         Http1Connection::new(NewConnection {
             stream,
             socket: None,
@@ -136,7 +136,7 @@ impl Front {
         let PeerConnection { stream, client, first, permit, may_relay } =
             self.introduced(stream, peer, permit, &config).await?;
         let socket = Some(stream.as_raw_fd());
-        let (limits, timeouts) = (self.limits(&config), config.timeouts);
+        let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
         let opened = NewConnection { stream, socket, first, permit, limits, timeouts };
         let is_asking = matches!(self.service, Service::Doors(_));
         let info = ConnectionInfo::new(Some(client.ip()), false, may_relay);
@@ -162,7 +162,7 @@ impl Front {
         };
         let info = ConnectionInfo::new(Some(client.ip()), true, may_relay);
         let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
-        let (limits, timeouts) = (self.limits(&config), config.timeouts);
+        let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
         let opened =
             NewConnection { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
         Some(match &self.service {

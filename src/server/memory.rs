@@ -33,7 +33,7 @@ impl MemoryServer {
     pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, client: IpAddr) {
         let (limits, timeouts) = {
             let config = &self.gateway.current.get().config;
-            (config.limits, config.timeouts)
+            (config.limits, Arc::clone(&config.timeouts))
         };
         let Some(permit) = self.admission.enter(&limits) else { return };
         let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };

@@ -21,7 +21,8 @@ fn every_entry_is_well_formed() {
         let name = &crawler.name;
         assert!(!name.is_empty() && name.len() <= 64 && name.trim() == &**name, "{name}");
         assert!(crawler.tokens.iter().all(|token| token_is_legal(token)), "{name}");
-        assert!(!crawler.signs.is_empty(), "{name} has no sign");
+        // Who signs may come with a browser's header only.
+        assert!(!crawler.signs.is_empty() || crawler.verify.agent.is_some(), "{name} has no sign");
         assert!(!matches!(crawler.client, ClientKind::Browser | ClientKind::Unnamed), "{name}");
         let ignores_star =
             matches!(crawler.client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
@@ -146,6 +147,19 @@ fn the_major_crawlers_have_their_documented_tokens() {
         !entry(&catalogue, "Baiduspider").verify.forward && entry(&catalogue, "Googlebot").verify.forward
     );
     assert_eq!(&*entry(&catalogue, "Googlebot").verify.rdns, [Box::from(".googlebot.com")]);
+}
+
+/// Their documentation says how they sign, and nothing of a word in their header.
+#[test]
+fn some_agents_are_known_by_their_signatures_alone() {
+    let identifier = Identifier::new(bundled()).expect("compiles");
+    let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36";
+    for (name, word) in [("Hyperbrowser", "Hyperbrowser"), ("Kernel", "kernel.sh"), ("Kernel", "Kernel")] {
+        let entry = identifier.catalogue().get(name).expect("an entry");
+        assert!(entry.signs.is_empty() && entry.verify.agent.is_some(), "{name}");
+        let found = identifier.recognise(Some(format!("{chrome} {word}/1.0").as_bytes()));
+        assert_eq!((found.client, &found.crawler), (ClientKind::Browser, &None), "{word}");
+    }
 }
 
 /// With the signs of the catalogue alone, no header of a person is named.

@@ -22,6 +22,7 @@ mod ranges;
 mod refresh;
 mod scene;
 mod signatures;
+mod signers;
 mod signing;
 mod signing_client;
 #[expect(

@@ -10,7 +10,7 @@ use crate::support::{Builder, Client, Daemon, Nginx, configured, get, until};
 use serde_json::Value;
 
 const ROBOTS: &str = "User-agent: ExampleAgent\nDisallow: /private\n\nUser-agent: *\nDisallow: /\n";
-const HOST: &str = "site.example";
+pub(crate) const HOST: &str = "site.example";
 
 /// A gateway that knows the agent, and its key.
 pub(crate) fn knowing(origin: &Nginx, key: &AgentKey, verify: &str) -> Builder {
@@ -18,7 +18,7 @@ pub(crate) fn knowing(origin: &Nginx, key: &AgentKey, verify: &str) -> Builder {
 }
 
 /// The same with these lines of the site.
-fn knowing_at(origin: &Nginx, key: &AgentKey, verify: &str, site: &str) -> Builder {
+pub(crate) fn knowing_at(origin: &Nginx, key: &AgentKey, verify: &str, site: &str) -> Builder {
     let builder = Daemon::with(ROBOTS)
         .in_front_of(origin)
         .published()
@@ -34,7 +34,7 @@ fn knowing_at(origin: &Nginx, key: &AgentKey, verify: &str, site: &str) -> Build
 }
 
 #[track_caller]
-fn is(event: &Value, fields: &[(&str, Value)]) {
+pub(crate) fn is(event: &Value, fields: &[(&str, Value)]) {
     for (name, value) in fields {
         assert_eq!(&event[name], value, "{name}: {event:#}");
     }
@@ -252,7 +252,7 @@ fn doors_read_signatures_too() {
 
 /// What `gatewayctl` says by the configuration and the state of `gateway`.
 #[track_caller]
-fn ask(gateway: &Daemon, arguments: &[&str]) -> Ended {
+pub(crate) fn ask(gateway: &Daemon, arguments: &[&str]) -> Ended {
     let [config, state] = ["gateway.toml", "state"].map(|name| gateway.folder().join(name));
     let (config, state) = (config.to_str().expect("UTF-8"), state.to_str().expect("UTF-8"));
     ctl([arguments, &["--config", config, "--state-dir", state, "--format", "json"]].concat())

@@ -298,6 +298,7 @@ impl<'a> Judge<'a> {
                     }),
                     line,
                     rule: rule.map(|rule| printable(rule.marked).into()),
+                    proof_by: None,
                 };
                 part.decisions.push(NewDecision { decision, spared });
                 next

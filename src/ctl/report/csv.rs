@@ -11,7 +11,8 @@ use std::io;
 
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
-                      first_violation,last_violation,crawl_delay_declared,crawl_delay_observed";
+                      first_violation,last_violation,crawl_delay_declared,crawl_delay_observed,\
+                      by_ranges,by_rdns,by_signature";
 
 pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
@@ -22,7 +23,7 @@ pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> 
     Ok(())
 }
 
-fn cells(report: &Report, entry: &ReportEntry) -> [String; 23] {
+fn cells(report: &Report, entry: &ReportEntry) -> [String; 26] {
     let seconds = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let time = |value: Option<_>| value.map(timestamp).unwrap_or_default();
     [
@@ -49,6 +50,9 @@ fn cells(report: &Report, entry: &ReportEntry) -> [String; 23] {
         time(entry.last_violation),
         seconds(entry.crawl_delay.declared),
         seconds(entry.crawl_delay.observed),
+        entry.proof_by.ranges.to_string(),
+        entry.proof_by.rdns.to_string(),
+        entry.proof_by.signature.to_string(),
     ]
 }
 
@@ -88,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_header_names_every_cell() {
-        assert_eq!(HEADER.split(',').count(), 23);
+        assert_eq!(HEADER.split(',').count(), 26);
         assert!(!HEADER.contains(' '));
     }
 }

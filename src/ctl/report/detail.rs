@@ -22,6 +22,10 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
         output.line(format!("  {}{text}", pad(label, LABEL, false)))
     };
     line("requests", &requests(entry))?;
+    let proved = entry.proof_by.words(entry.requests);
+    if !proved.is_empty() {
+        line("proof by", &proved)?;
+    }
     for (label, text) in reads(entry) {
         line(label, &text)?;
     }

@@ -9,7 +9,7 @@ mod readings;
 use super::detail::{describe_decision, seconds};
 use super::table::format_minute;
 use crate::ctl::output::{Output, escape_harmful};
-use crate::identify::Proof;
+use crate::identify::{Proof, ProofMethod};
 use crate::record::{EventKind, SampleEvent, timestamp};
 use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion, RuleCount, amount, grouped};
 use letter::{WIDTH, line, prose};
@@ -56,7 +56,7 @@ fn element(case: &CrawlerCase, entry: &ReportEntry, top: usize, output: &mut Out
     let title = format!("{} at {}", escape_harmful(entry.name()), escape_harmful(&entry.site));
     line(&title, output)?;
     line("-".repeat(title.chars().count().min(WIDTH)), output)?;
-    prose(proof(entry.proof), output)?;
+    prose(&proof(entry), output)?;
     prose(&summary(entry), output)?;
     line("", output)?;
     readings::write(case, entry, output)?;
@@ -73,17 +73,38 @@ fn element(case: &CrawlerCase, entry: &ReportEntry, top: usize, output: &mut Out
     Ok(())
 }
 
-const fn proof(proof: Proof) -> &'static str {
-    match proof {
-        Proof::Confirmed => {
+fn proof(entry: &ReportEntry) -> String {
+    match entry.proof {
+        Proof::Confirmed if entry.proof_by.met().next().is_none() => {
             "The addresses were confirmed to be the crawler's, by the ranges its operator publishes or by \
              forward-confirmed reverse DNS."
+                .to_owned()
         }
+        Proof::Confirmed => {
+            let met =
+                entry.proof_by.met().map(|(method, count)| format!("{} {}", grouped(count), by(method)));
+            format!("Confirmed to be the crawler's: {}.", met.collect::<Vec<_>>().join(", "))
+        }
+        Proof::Unchecked if entry.proof_by.signature > 0 => format!(
+            "Nothing proves who came. Of {}, the name is the one of the key that signed, but the signature leaves out the \
+             target or is for a host that the site does not name, so that others could have sent it; of all others, the \
+             name is the one in the User-Agent header.",
+            amount(entry.proof_by.signature, "request", "requests")
+        ),
         Proof::Unchecked => {
             "The name is the one in the User-Agent header. The addresses were neither confirmed nor \
              contradicted."
+                .to_owned()
         }
-        Proof::Contradicted => "The addresses are not the crawler's.",
+        Proof::Contradicted => "The addresses are not the crawler's.".to_owned(),
+    }
+}
+
+const fn by(method: ProofMethod) -> &'static str {
+    match method {
+        ProofMethod::Ranges => "by an address within the ranges that its operator publishes",
+        ProofMethod::Rdns => "by forward-confirmed reverse DNS",
+        ProofMethod::Signature => "by a signature of the request that its published key verifies",
     }
 }
 

@@ -195,7 +195,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         }
         .to_owned()
     };
-    vec![
+    let mut columns = vec![
         text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.name().to_owned()),
         text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
         text("PROOF", 1, &|entry| entry.proof.to_string()),
@@ -206,7 +206,11 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         number("STALE", 2, &|entry| entry.stale),
         number("REFUSED", 0, &|entry| entry.refused),
         text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), format_minute)),
-    ]
+    ];
+    if entries.iter().any(|entry| entry.proof_by.met().next().is_some()) {
+        columns.insert(3, text("BY", 5, &|entry| entry.proof_by.words(entry.requests)));
+    }
+    columns
 }
 
 /// A number of violations; where nobody can have violated anything, of requests that would be disallowed.

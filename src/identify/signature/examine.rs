@@ -187,7 +187,7 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
         let parameters = SignatureParameters::of(input)?;
         parameters.check_time(self.now)?;
         trace.note(|| "`created` and `expires` hold now".to_owned());
-        let signature = signature(signatures, input.label)?;
+        let signature = signature_of(signatures, input.label)?;
         let covers = |names: &[&str]| {
             input.items.iter().any(|item| item.text().is_some_and(|text| names.contains(&text)))
         };
@@ -277,7 +277,10 @@ impl<'a> AgentField<'a> {
 }
 
 /// The byte sequence of `label`.
-fn signature<'a>(signatures: &'a FieldDictionary<'_>, label: &str) -> Result<&'a [u8], SignatureFault> {
+pub(super) fn signature_of<'a>(
+    signatures: &'a FieldDictionary<'_>,
+    label: &str,
+) -> Result<&'a [u8], SignatureFault> {
     let member = signatures.get(label).ok_or(SignatureFault::MissingSignature)?;
     if member.is_repeated {
         return Err(SignatureFault::DuplicateLabel);

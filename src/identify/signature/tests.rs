@@ -1,6 +1,10 @@
 //! The published vectors, and signatures that are broken in one place each.
 
+mod bounds;
 mod broken;
+mod directory;
+mod good;
+mod trial;
 mod vectors;
 
 use super::examine::{AgentKeys, PlainCheck, SignatureOutcome, examine};

@@ -1,11 +1,11 @@
 //! Fetching published ranges and keys from time to time, where the operator turned that on, and telling of lists
 //! and certificates that grow old.
 
-use super::refresh::Publisher;
+use super::refresh::{Fetched, Publisher};
 use super::{Evidence, KeyDirectory};
 use crate::policy::expiry::Reminder;
 use crate::policy::{Policy, Reloader};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -20,11 +20,14 @@ const FIRST_RETRY: Duration = Duration::from_secs(3_600);
 /// Keys are fetched once a day at least: agents change them.
 const KEY_LIFE: Duration = Duration::from_secs(86_400);
 
-/// How long to wait before keys are fetched again that could not be.
+/// How long to wait before keys are fetched again that could not be; each further failure doubles it, up to a day.
 const KEY_RETRY: Duration = Duration::from_secs(300);
 
 /// From which age on the operator is told: a day before a list stops accusing.
 const OLD: Duration = Duration::from_secs(6 * 86_400);
+
+/// The same of keys, which are never too old to verify by: a fetch that fails takes none away.
+const OLD_KEYS: Duration = Duration::from_secs(7 * 86_400);
 
 /// Fetches the lists of the catalogue that are older than `[verify] refresh` says, and warns of old ones
 /// and of certificates that run out, on a thread that ends with the reloader. Whoever watches the files puts them in force.
@@ -51,8 +54,8 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
 #[derive(Debug, Default)]
 struct Timer {
     last: Option<Instant>,
-    /// When keys were fetched.
-    last_keys: Option<Instant>,
+    /// When each directory of keys was asked for, and how many times in a row it could not be fetched.
+    keys: HashMap<Box<str>, (Instant, u32)>,
     /// How many times in a row some list could not be fetched.
     failures: u32,
     told: HashSet<Box<str>>,
@@ -66,7 +69,9 @@ impl Timer {
             self.look_for_keys(policy, every.min(KEY_LIFE), at);
             let due = due(&policy.evidence, every, now);
             if !due.is_empty()
-                && self.last.is_none_or(|last| at.duration_since(last) >= pause(every, self.failures))
+                && self
+                    .last
+                    .is_none_or(|last| at.duration_since(last) >= pause(FIRST_RETRY, every, self.failures))
             {
                 self.last = Some(at);
                 let failed = refresh(policy, &due);
@@ -76,35 +81,47 @@ impl Timer {
             }
         }
         self.tell_of_old_lists(&policy.evidence, now);
+        self.tell_of_old_keys(policy.evidence.directories(), now);
     }
 
     /// Fetches the keys that are old, or that could not be fetched a while ago.
     fn look_for_keys(&mut self, policy: &Policy, every: Duration, at: Instant) {
         let now = SystemTime::now();
-        let is_due = |directory: &&KeyDirectory| directory.age(now).is_none_or(|age| age >= every);
+        let is_due = |directory: &&KeyDirectory| {
+            let asked = self.keys.get(&*directory.agent.directory());
+            let waits = asked.is_some_and(|(last, failures)| {
+                at.duration_since(*last) < pause(KEY_RETRY, every, (*failures).max(1))
+            });
+            !waits && directory.age(now).is_none_or(|age| age >= every)
+        };
         let due: Vec<KeyDirectory> =
             policy.evidence.directories().into_iter().filter(is_due).cloned().collect();
-        let waits = self.last_keys.is_some_and(|last| at.duration_since(last) < KEY_RETRY);
-        if due.is_empty() || waits {
+        if due.is_empty() {
             return;
         }
-        self.last_keys = Some(at);
-        let publisher = match Publisher::new(&policy.config, None) {
-            Ok(publisher) => publisher,
-            Err(error) => return tracing::warn!("keys of agents cannot be fetched: {error}"),
-        };
+        let publisher = Publisher::new(&policy.config, None);
         for directory in &due {
-            let url = directory.agent.directory();
-            // Told once, not every five minutes.
-            let is_told = directory.error.is_some() || self.told.contains(&*url);
-            match publisher.refresh_keys(directory) {
-                Ok(_) => {
-                    self.told.remove(&*url);
+            let result = match &publisher {
+                Ok(publisher) => publisher.refresh_keys(directory),
+                Err(error) => Err(error.clone()),
+            };
+            let url: Box<str> = directory.agent.directory().into();
+            let failures = match &result {
+                Ok(Fetched::Replaced | Fetched::Unchanged) => 0,
+                // What a mirror does not have it will not have in five minutes either.
+                Ok(Fetched::Absent) | Err(_) => {
+                    self.keys.get(&url).map_or(1, |(_, failures)| failures.saturating_add(1))
                 }
-                Err(error) if is_told => tracing::debug!(url, "keys of an agent: {error}"),
+            };
+            self.keys.insert(url.clone(), (at, failures));
+            match result {
+                Ok(_) => drop(self.told.remove(&url)),
+                Err(error) if directory.error.is_some() || self.told.contains(&url) => {
+                    tracing::debug!(url, "keys of an agent: {error}");
+                }
                 Err(error) => {
                     tracing::warn!(url, "keys of an agent could not be fetched: {error}");
-                    self.told.insert(url.into());
+                    self.told.insert(url);
                 }
             }
         }
@@ -125,13 +142,30 @@ impl Timer {
             }
         }
     }
+
+    /// The same of keys.
+    fn tell_of_old_keys(&mut self, directories: Vec<&KeyDirectory>, now: SystemTime) {
+        for directory in directories {
+            let (agent, age) = (directory.agent.as_str(), directory.age(now).unwrap_or_default());
+            if age < OLD_KEYS {
+                self.told.remove(agent);
+            } else if self.told.insert(agent.into()) {
+                let days = age.as_secs() / 86_400;
+                tracing::warn!(
+                    agent,
+                    days,
+                    "the keys of an agent are old, and it may have withdrawn one of them since: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"
+                );
+            }
+        }
+    }
 }
 
-/// How long to wait after the last attempt.
-fn pause(every: Duration, failures: u32) -> Duration {
+/// How long to wait after the last attempt, if `first` is how long after one failure.
+fn pause(first: Duration, every: Duration, failures: u32) -> Duration {
     match failures {
         0 => every,
-        _ => FIRST_RETRY.saturating_mul(1 << (failures - 1).min(16)).min(every),
+        _ => first.saturating_mul(1 << (failures - 1).min(16)).min(every),
     }
 }
 
@@ -185,10 +219,11 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    /// A mirror on loopback: how often it was asked, and whether it answers well.
+    /// A mirror on loopback: how often it was asked for lists and for the keys of one agent, and whether it answers well.
     #[derive(Default)]
     struct Mirror {
-        asked: AtomicUsize,
+        lists: AtomicUsize,
+        keys: AtomicUsize,
         is_well: AtomicBool,
     }
 
@@ -207,12 +242,15 @@ mod tests {
         fn answer(&self, mut stream: TcpStream) {
             let lines = BufReader::new(&stream).lines().map_while(Result::ok);
             let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-            // Keys have a rhythm of their own.
-            let is_list = !lines.iter().any(|line| line.contains("http-message-signatures-directory"));
-            self.asked.fetch_add(usize::from(is_list), Ordering::SeqCst);
-            let is_well = self.is_well.load(Ordering::SeqCst);
-            let (status, body) =
-                if is_well { ("200 OK", "192.0.2.0/24\n") } else { ("503 Service Unavailable", "") };
+            let holds = |part: &str| lines.iter().any(|line| line.contains(part));
+            let is_key = holds("http-message-signatures-directory");
+            let asked = if is_key { &self.keys } else { &self.lists };
+            asked.fetch_add(usize::from(!is_key || holds("chatgpt.com_")), Ordering::SeqCst);
+            let (status, body) = match (self.is_well.load(Ordering::SeqCst), is_key) {
+                (false, _) => ("503 Service Unavailable", String::new()),
+                (true, false) => ("200 OK", "192.0.2.0/24\n".to_owned()),
+                (true, true) => ("200 OK", format!("{{\"keys\":[{KEY}]}}")),
+            };
             let length = body.len();
             // Whoever goes away early counts as having asked.
             let _ = write!(
@@ -222,26 +260,36 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_mirror_that_fails_is_asked_ever_less_often_and_then_as_often_as_told() {
-        let (mirror, url) = Mirror::start();
+    /// The key of RFC 8037 §A.2.
+    const KEY: &str =
+        "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}";
+
+    /// A policy that fetches from this mirror once a day.
+    fn policy_with(mirror: &str) -> (tempfile::TempDir, Policy) {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("gateway.toml");
         let text = format!(
-            "state_dir = {:?}\n[verify]\ndns = false\nrefresh = \"24h\"\nmirror = {url:?}\n\
+            "state_dir = {:?}\n[verify]\ndns = false\nrefresh = \"24h\"\nmirror = {mirror:?}\n\
              [[sites]]\norigin = \"http://127.0.0.1:9\"\n",
             folder.path().join("state")
         );
         std::fs::write(&config, text).unwrap();
         let arguments = Arguments::parse_from(["timer", "--config", config.to_str().unwrap()]);
         let policy = crate::policy::trial(Config::load(&arguments).unwrap(), SystemTime::now()).unwrap();
+        (folder, policy)
+    }
+
+    #[test]
+    fn a_mirror_that_fails_is_asked_ever_less_often_and_then_as_often_as_told() {
+        let (mirror, url) = Mirror::start();
+        let (folder, policy) = policy_with(&url);
         let (mut timer, start) = (Timer::default(), Instant::now());
         let mut asked = Vec::new();
         for half_hours in 0..=80 {
             mirror.is_well.store(half_hours >= 30, Ordering::SeqCst);
-            let before = mirror.asked.load(Ordering::SeqCst);
+            let before = mirror.lists.load(Ordering::SeqCst);
             timer.check(&policy, start + half_hours * FIRST_RETRY / 2);
-            if mirror.asked.load(Ordering::SeqCst) > before {
+            if mirror.lists.load(Ordering::SeqCst) > before {
                 asked.push(half_hours / 2);
             }
         }
@@ -253,10 +301,47 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_cannot_be_fetched_are_asked_for_ever_less_often() {
+        let (mirror, url) = Mirror::start();
+        let (folder, policy) = policy_with(&url);
+        let (mut timer, start, day) = (Timer::default(), Instant::now(), KEY_LIFE);
+        let mut asked = Vec::new();
+        for times in 0..=(4 * 288) {
+            mirror.is_well.store(times >= 1_000, Ordering::SeqCst);
+            let before = mirror.keys.load(Ordering::SeqCst);
+            timer.look_for_keys(&policy, day, start + KEY_RETRY * times);
+            if mirror.keys.load(Ordering::SeqCst) > before {
+                asked.push(times);
+            }
+        }
+        // After 5, 10, 20 minutes and so on, up to a day. This policy does not see that they were fetched at last.
+        let (failed, fetched) = asked.split_at(11);
+        assert_eq!(failed, [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 799], "{asked:?}");
+        assert_eq!(fetched.first(), Some(&1_087));
+        assert!(timer.keys.values().all(|(_, failures)| *failures == 0), "{timer:?}");
+        assert!(folder.path().join("state/keys").read_dir().unwrap().count() > 0);
+    }
+
+    #[test]
+    fn keys_that_grow_old_are_told_of_once_until_they_are_young() {
+        let (_folder, policy) = policy_with("http://127.0.0.1:9/");
+        let mut directory = policy.evidence.directories().into_iter().next().unwrap().clone();
+        let (mut timer, fetched) = (Timer::default(), SystemTime::UNIX_EPOCH);
+        timer.tell_of_old_keys(vec![&directory], fetched + KEY_LIFE * 9);
+        assert!(timer.told.is_empty(), "never fetched");
+        directory.fetched = Some(fetched);
+        let told = |days: u32, timer: &mut Timer| {
+            timer.tell_of_old_keys(vec![&directory], fetched + KEY_LIFE * days);
+            timer.told.contains(directory.agent.as_str())
+        };
+        assert_eq!([6, 7, 8, 1].map(|days| told(days, &mut timer)), [false, true, true, false]);
+    }
+
+    #[test]
     fn failures_are_retried_hourly_at_first_and_then_ever_less_often() {
         let day = FIRST_RETRY * 24;
-        let hours = |failures| pause(day, failures).as_secs() / 3_600;
+        let hours = |failures| pause(FIRST_RETRY, day, failures).as_secs() / 3_600;
         assert_eq!([0, 1, 2, 3, 4, 5, 6, 100].map(hours), [24, 1, 2, 4, 8, 16, 24, 24]);
-        assert_eq!(pause(FIRST_RETRY, 5), FIRST_RETRY);
+        assert_eq!(pause(FIRST_RETRY, FIRST_RETRY, 5), FIRST_RETRY);
     }
 }

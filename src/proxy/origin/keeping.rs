@@ -99,7 +99,7 @@ async fn asked(
     authorities: Arc<Authorities>,
 ) {
     let check = &site.config.origin.health;
-    let timeouts = policy.config.timeouts;
+    let timeouts = *policy.config.timeouts;
     // An origin of names is asked for the site's page, as its visitors do.
     let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
     let is_well = match reached(&server, 0, &site, &timeouts, &authorities) {

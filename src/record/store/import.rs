@@ -63,11 +63,11 @@ fn subjects<'a>(database: &mut Sqlite, rows: &'a ExportedRows) -> Result<HashMap
 fn decisions<'a>(database: &mut Sqlite, rows: &'a ExportedRows) -> Result<HashMap<&'a str, i64>, StoreError> {
     let mut ids = HashMap::new();
     for (id, (name, (words, line))) in (1..).zip(&rows.decisions) {
-        let [kind, action, notice, version, tokens, rule] = words.each_ref().map(|word| Text(word));
+        let [kind, action, notice, version, tokens, rule, proof_by] = words.each_ref().map(|word| Text(word));
         database.run(
-            "INSERT INTO decision (id, kind, action, notice, version, tokens, line, rule, used)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0)",
-            &[Integer(id), kind, action, notice, version, tokens, Integer(i64::from(*line)), rule],
+            "INSERT INTO decision (id, kind, action, notice, version, tokens, line, rule, proof_by, used)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
+            &[Integer(id), kind, action, notice, version, tokens, Integer(i64::from(*line)), rule, proof_by],
         )?;
         ids.insert(&**name, id);
     }

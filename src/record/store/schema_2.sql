@@ -33,6 +33,25 @@ ALTER TABLE loss_2 RENAME TO loss;
 -- 0 where it is unknown or may not be kept.
 ALTER TABLE sample ADD COLUMN network INTEGER NOT NULL DEFAULT 0;
 
+-- By which method the name was confirmed or contradicted: 'ranges', 'rdns' or 'signature'; '' where that is not known.
+CREATE TABLE decision_2 (
+    id       INTEGER PRIMARY KEY,
+    kind     TEXT NOT NULL,
+    action   TEXT NOT NULL,
+    notice   TEXT NOT NULL,
+    version  TEXT NOT NULL,
+    tokens   TEXT NOT NULL,
+    line     INTEGER NOT NULL,
+    rule     TEXT NOT NULL,
+    proof_by TEXT NOT NULL,
+    used     INTEGER NOT NULL,
+    UNIQUE (version, line, kind, action, notice, tokens, rule, proof_by)
+);
+INSERT INTO decision_2 (id, kind, action, notice, version, tokens, line, rule, proof_by, used)
+SELECT id, kind, action, notice, version, tokens, line, rule, '', used FROM decision;
+DROP TABLE decision;
+ALTER TABLE decision_2 RENAME TO decision;
+
 -- Times in which reads of robots.txt may have gone unseen, by site ('' for all) and what showed it. Schema 1 knew one
 -- time, of all sites, and no more than that a trusted proxy stood in front. Reads that were lost it counted as details.
 CREATE TABLE unseen_reads (

@@ -12,7 +12,7 @@ use super::losses::{self, NotedLoss};
 use super::outbox::{self, ExportedRows, RowId, path_counts};
 use super::{schema, unseen, words};
 use crate::decide::VersionId;
-use crate::identify::Purpose;
+use crate::identify::{ProofMethod, Purpose};
 use crate::record::bytes::printable;
 use crate::record::tally::{
     CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, PathCounts, PathDays, SeenInstants,
@@ -242,19 +242,20 @@ impl<D: Database> Writing<'_, D> {
             Text(decision.notice.map_or("", crate::decide::Notice::as_str)),
             Text(&tokens),
             Text(decision.rule.as_deref().unwrap_or_default()),
+            Text(decision.proof_by.map_or("", ProofMethod::as_str)),
             Integer(start_of(self.now, DAY)),
         ];
         let known = self.database.number(
             "SELECT id FROM decision WHERE version = ?1 AND line = ?2 AND kind = ?3 AND action = ?4
-             AND notice = ?5 AND tokens = ?6 AND rule = ?7 AND used >= ?8",
+             AND notice = ?5 AND tokens = ?6 AND rule = ?7 AND proof_by = ?8 AND used >= ?9",
             &key,
         )?;
         if let Some(id) = known {
             return Ok(id);
         }
         let id = self.database.number(
-            "INSERT INTO decision (version, line, kind, action, notice, tokens, rule, used)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            "INSERT INTO decision (version, line, kind, action, notice, tokens, rule, proof_by, used)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT DO UPDATE SET used = excluded.used RETURNING id",
             &key,
         )?;

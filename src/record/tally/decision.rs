@@ -1,7 +1,8 @@
-//! What is counted: kind of event, action and notice, and the rule they rest on.
+//! What is counted: kind of event, action and notice, the rule they rest on, and how the name was proved.
 
 use crate::decide::{Notice, Ruling, VersionId};
 use crate::enforce::Action;
+use crate::identify::ProofMethod;
 use crate::record::bytes::printable;
 use crate::record::event::{EventKind, Occurrence};
 use crate::record::word;
@@ -31,6 +32,9 @@ pub struct CountedDecision {
     pub line: Option<u32>,
     /// That rule as written, with the mark of a generated one; bytes that are not UTF-8 as `\xNN`.
     pub rule: Option<Box<str>>,
+    /// By which method the name was confirmed or contradicted; `None` also of what version 0.1 counted.
+    #[serde(default, with = "word::optional")]
+    pub proof_by: Option<ProofMethod>,
 }
 
 /// A [`CountedDecision`] that borrows, to look one up without a copy.
@@ -41,6 +45,7 @@ pub(in crate::record) struct DecisionRef<'a> {
     notice: Option<Notice>,
     version: Option<VersionId>,
     ruling: Option<&'a Ruling<'a>>,
+    proof_by: Option<ProofMethod>,
 }
 
 impl<'a> DecisionRef<'a> {
@@ -52,6 +57,7 @@ impl<'a> DecisionRef<'a> {
             notice: verdict.notice(),
             version: verdict.version,
             ruling: verdict.ruling.as_ref(),
+            proof_by: occurrence.proof_by,
         }
     }
 
@@ -63,7 +69,8 @@ impl<'a> DecisionRef<'a> {
         action: Action,
     ) -> Self {
         let (notice, version) = (verdict.notice(), verdict.version);
-        Self { kind: EventKind::of(verdict, proof), action, notice, version, ruling: verdict.ruling.as_ref() }
+        let (kind, ruling) = (EventKind::of(verdict, proof), verdict.ruling.as_ref());
+        Self { kind, action, notice, version, ruling, proof_by: None }
     }
 
     fn line(self) -> Option<u32> {
@@ -86,6 +93,7 @@ impl From<&DecisionRef<'_>> for CountedDecision {
             group: decision.group().iter().map(|token| (*token).into()).collect(),
             line: rule.map(|rule| rule.line),
             rule: rule.map(|rule| printable(rule.marked).into()),
+            proof_by: decision.proof_by,
         }
     }
 }
@@ -116,6 +124,7 @@ impl Equivalent<CountedDecision> for DecisionRef<'_> {
             && self.notice == other.notice
             && self.version == other.version
             && self.line() == other.line
+            && self.proof_by == other.proof_by
             && group.len() == other.group.len()
             && group.iter().zip(&other.group).all(|(ours, theirs)| **ours == **theirs)
     }
@@ -140,6 +149,7 @@ mod tests {
             notice: Some(Notice::Read),
             version: Some(VersionId::of(b"a")),
             ruling,
+            proof_by: None,
         }
     }
 
@@ -153,6 +163,8 @@ mod tests {
         assert_eq!(owned.rule.as_deref(), Some("Disallow: /caf\\xE9"));
         assert!(!decision(Some(&two)).equivalent(&owned));
         assert!(!decision(None).equivalent(&owned));
+        let signed = DecisionRef { proof_by: Some(ProofMethod::Signature), ..borrowed };
+        assert!(!signed.equivalent(&owned) && signed.equivalent(&CountedDecision::from(&signed)));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) struct ElementRow {
     pub(super) conduct: &'static str,
     pub(super) conduct_words: &'static str,
     pub(super) proof: &'static str,
+    /// By which methods; empty where that is not known.
+    pub(super) proof_by: String,
     pub(super) requests: String,
     pub(super) violations: String,
     pub(super) stale: String,
@@ -96,6 +98,7 @@ impl ElementRow {
             conduct: entry.conduct.as_str(),
             conduct_words: conduct(entry.conduct),
             proof: entry.proof.as_str(),
+            proof_by: entry.proof_by.words(entry.requests),
             requests: grouped(entry.requests),
             violations: grouped(entry.violations),
             stale: grouped(entry.stale),

@@ -43,6 +43,12 @@ const AHEAD: usize = 16 * 1024;
 /// with an origin in it, 111 KiB, a refusal took a third more instructions (counted with callgrind).
 const LARGEST: usize = 4 * 1024;
 
+/// Moves a state to the heap. A variable that held it first would have its size in the connection's own state, too.
+fn on_heap<F: Future>(future: F) -> Pin<Box<F>> {
+    debug_assert!(size_of::<F>() <= LARGEST, "{}", size_of::<F>());
+    Box::pin(future)
+}
+
 /// What a connection's loop is told of the life of the process.
 #[derive(Clone, Debug)]
 pub(super) struct Lifetime {
@@ -61,7 +67,7 @@ pub(super) struct NewConnection<S> {
     pub(super) first: Vec<u8>,
     pub(super) permit: Permit,
     pub(super) limits: ConnectionLimits,
-    pub(super) timeouts: Timeouts,
+    pub(super) timeouts: Arc<Timeouts>,
 }
 
 /// A connection that is open.
@@ -70,7 +76,7 @@ pub(super) struct Http1Connection<S> {
     socket: Option<RawFd>,
     permit: Permit,
     limits: ConnectionLimits,
-    timeouts: Timeouts,
+    timeouts: Arc<Timeouts>,
     totals: Arc<ConnectionTotals>,
     /// Bytes that were read and belong to what comes next.
     unread: Vec<u8>,
@@ -138,20 +144,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
             match self.next_head(&mut closing).await {
                 NextRequest::Request(head) => {
                     // On the heap for as long as it takes: an idle connection has no room for it.
-                    let answered = self.request(*head, service, info, stopping);
-                    debug_assert!(size_of_val(&answered) <= LARGEST, "{}", size_of_val(&answered));
-                    let goes_on = Box::pin(answered).await;
+                    let goes_on = on_heap(self.request(*head, service, info, stopping)).await;
                     self.idle_since = Instant::now();
                     if !goes_on {
                         break;
                     }
                 }
                 NextRequest::Fault { fault, since } => {
-                    self.refuse(service, info, fault, since).await;
+                    on_heap(self.refuse(service, info, fault, since)).await;
                     return;
                 }
                 NextRequest::Late { event, since } => {
-                    self.give_up(service, info, event, since).await;
+                    on_heap(self.give_up(service, info, event, since)).await;
                     return;
                 }
                 NextRequest::Left { since } => {
@@ -161,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
                 NextRequest::End => break,
             }
         }
-        self.end().await;
+        on_heap(self.end()).await;
     }
 
     /// Closes the connection.

@@ -30,7 +30,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct ConnectionState {
     pub(super) limits: ConnectionLimits,
-    pub(super) timeouts: Timeouts,
+    pub(super) timeouts: Arc<Timeouts>,
     pub(super) info: ConnectionInfo,
     pub(super) places: Places,
     pub(super) endings: Endings,
@@ -54,7 +54,7 @@ pub(super) struct ConnectionState {
 impl ConnectionState {
     pub(super) fn new(
         limits: ConnectionLimits,
-        timeouts: Timeouts,
+        timeouts: Arc<Timeouts>,
         info: ConnectionInfo,
         places: Places,
         socket: Option<RawFd>,

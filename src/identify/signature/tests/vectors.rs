@@ -4,7 +4,7 @@
 use super::super::base::signature_base;
 use super::super::field::{BareValue, FieldDictionary};
 use super::super::key::KeyFault;
-use super::super::{AnswerParts, FieldLine, SignatureFault, prove_directory};
+use super::super::{AnswerParts, FieldLine, SignatureFault};
 use super::*;
 use crate::identify::signature::VerifiedSignature;
 
@@ -167,41 +167,6 @@ fn what_is_no_key_is_refused() {
     ] {
         assert_eq!(PublicKey::from_jwk(&parts), Err(fault), "{parts:?}");
     }
-}
-
-/// The vector of the draft, "Signed Directory Response".
-#[test]
-fn a_directory_proves_that_it_holds_its_keys() {
-    let body = concat!(
-        "{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"kid\":\"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U\",",
-        "\"x\":\"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs\",\"use\":\"sig\"}]}"
-    );
-    let fields: [FieldLine<'_>; 3] = [
-        (b"content-digest", b"sha-256=:CADMT2aBdV/rqQr/NIru64ERQkCobVvllA4V0fLFDu0=:"),
-        (
-            b"signature-input",
-            b"binding=(\"@authority\";req \"content-digest\");created=1735689600;expires=4889289600;keyid=\"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U\";tag=\"http-message-signatures-directory\"",
-        ),
-        (
-            b"signature",
-            b"binding=:l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/UMkBxsigzChM1Gpz7gOVBg==:",
-        ),
-    ];
-    let answer = Some(AnswerParts { status: 200, fields: &fields });
-    let fetched =
-        SignedMessage { answer, ..message("GET", "signature-agent.test", AgentOrigin::WELL_KNOWN, &[]) };
-    let (key, other, now) = (test_key(&ED25519_KEY), test_key(&RSA_PSS), at(1_790_000_000));
-    let body = body.as_bytes();
-    assert_eq!(prove_directory(&fetched, body, &key, now), Ok(true));
-    assert_eq!(prove_directory(&fetched, body, &other, now), Ok(false), "it did not sign");
-    assert_eq!(prove_directory(&fetched, &body[1..], &key, now), Err(SignatureFault::Mismatch));
-    let elsewhere = SignedMessage { authority: "other.test", ..fetched };
-    assert_eq!(prove_directory(&elsewhere, body, &key, now), Err(SignatureFault::Mismatch));
-    let (early, late) = (at(1_735_689_000), at(4_889_289_600));
-    assert_eq!(prove_directory(&fetched, body, &key, early), Err(SignatureFault::FromTheFuture));
-    assert_eq!(prove_directory(&fetched, body, &key, late), Err(SignatureFault::Expired));
-    let unsigned = SignedMessage { answer: Some(AnswerParts { status: 200, fields: &[] }), ..fetched };
-    assert_eq!(prove_directory(&unsigned, body, &key, now), Ok(false));
 }
 
 /// The vectors of cloudflare/web-bot-auth, which are also those of the draft's appendix. Those without `Signature-Agent`

@@ -2,7 +2,7 @@
 
 use super::rows::{ExportedRows, RowId, word};
 use crate::decide::{Notice, VersionId};
-use crate::identify::Purpose;
+use crate::identify::{ProofMethod, Purpose};
 use crate::record::hexadecimal;
 use crate::record::store::words;
 use crate::record::tally::{CountedDecision, InForce, SubjectCounts, SubjectRef};
@@ -47,6 +47,7 @@ impl ExportedRows {
             &version,
             &words::of_group(&decision.group),
             decision.rule.as_deref().unwrap_or_default(),
+            decision.proof_by.map_or("", ProofMethod::as_str),
         ];
         self.decision(words, decision.line.unwrap_or_default())
     }

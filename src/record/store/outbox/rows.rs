@@ -41,8 +41,8 @@ pub type UnseenRow = ((Box<str>, Box<str>), (i64, i64));
 pub struct ExportedRows {
     /// Site, client, crawler, purpose and proof, by id.
     pub subjects: BTreeMap<Box<str>, [Box<str>; 5]>,
-    /// Kind, action, notice, version, tokens and rule, and the line, by id.
-    pub decisions: BTreeMap<Box<str>, ([Box<str>; 6], u32)>,
+    /// Kind, action, notice, version, tokens, rule and method of proof, and the line, by id.
+    pub decisions: BTreeMap<Box<str>, ([Box<str>; 7], u32)>,
     /// Counts.
     pub rollups: Vec<RollupRow>,
     /// When who was seen.
@@ -90,7 +90,7 @@ impl ExportedRows {
     }
 
     /// Notes what a row is of.
-    pub(in crate::record::store) fn decision(&mut self, words: [&str; 6], line: u32) -> RowId {
+    pub(in crate::record::store) fn decision(&mut self, words: [&str; 7], line: u32) -> RowId {
         let words = words.map(word);
         let id = id(&words, line);
         self.decisions.insert(id.clone(), (words, line));
@@ -184,7 +184,7 @@ mod tests {
         let mut rows = ExportedRows::default();
         let who = rows.subject(["example.org", "crawler", "a\0b", "", "unchecked"]);
         assert_eq!(&*rows.subjects[&who][2], "a\u{fffd}b");
-        let what = rows.decision(["violation", "forward", "", "", "*", "Disallow: /"], 7);
+        let what = rows.decision(["violation", "forward", "", "", "*", "Disallow: /", ""], 7);
         for count in [1, 2] {
             let mut more = ExportedRows::default();
             more.rollups.push(((60, 120, who.clone(), what.clone()), count));

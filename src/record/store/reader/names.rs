@@ -19,7 +19,7 @@ impl StoreReader {
 
     pub(super) fn decisions(&self) -> Result<ById<CountedDecision>, StoreError> {
         self.by_id(
-            "SELECT id, kind, action, notice, version, tokens, CAST(line AS TEXT), rule FROM decision",
+            "SELECT id, kind, action, notice, version, tokens, CAST(line AS TEXT), rule, proof_by FROM decision",
             decision,
         )
     }
@@ -50,7 +50,7 @@ pub(super) fn subject(words: &[&str]) -> Option<CountSubject> {
 }
 
 fn decision(words: &[&str]) -> Option<CountedDecision> {
-    let [kind, action, notice, version, tokens, line, rule] = *words else { return None };
+    let [kind, action, notice, version, tokens, line, rule, proof_by] = *words else { return None };
     Some(CountedDecision {
         kind: kind.parse().ok()?,
         action: action.parse().ok()?,
@@ -59,6 +59,7 @@ fn decision(words: &[&str]) -> Option<CountedDecision> {
         group: words::group(tokens),
         line: line.parse().ok().filter(|line| *line > 0),
         rule: non_empty(rule).map(Into::into),
+        proof_by: non_empty(proof_by).map(str::parse).transpose().ok()?,
     })
 }
 

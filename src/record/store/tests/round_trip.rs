@@ -40,6 +40,7 @@ fn what_is_recorded_is_what_is_read() {
             group: vec!["*".into()],
             line: Some(2),
             rule: Some("Disallow: /".into()),
+            proof_by: None,
         }
     );
     assert_eq!(&*violation.subject.site, "example.org");
