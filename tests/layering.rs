@@ -115,9 +115,6 @@ const EFFECTS: [&str; 18] = [
 /// Lines of a file that one person can hold in mind: of code without the tests at its foot, and of tests.
 const LONGEST_FILE: usize = 400;
 
-/// A table of broken signatures, each with its reason, which is read from top to bottom.
-const LONG_TESTS: [&str; 1] = ["src/identify/signature/tests/broken.rs"];
-
 /// A scan that sees fewer files has looked in the wrong place.
 const FEWEST_FILES: usize = 10;
 
@@ -172,7 +169,7 @@ impl<'a> SourceFile<'a> {
             ));
         }
         let lines = self.text.lines().count();
-        if is_test_file(self.path) && lines > LONGEST_FILE && !LONG_TESTS.contains(&self.path) {
+        if is_test_file(self.path) && lines > LONGEST_FILE {
             found.push(format!("{}: {lines} lines of tests, {LONGEST_FILE} at most", self.path));
         }
         // The root of the library declares the modules; it has no logic, and no layer.
