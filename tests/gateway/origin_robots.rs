@@ -120,7 +120,7 @@ fn what_is_unfit_or_of_no_use_leaves_the_last_good_copy() {
     origin.says("404 Not Found", "", "");
     assert_kept(&gateway, "answers 404");
     origin.answers(|_| Some(b"garbage\r\n\r\n".to_vec()));
-    assert_kept(&gateway, "no HTTP");
+    assert_kept(&gateway, "not HTTP");
     origin
         .answers(|_| Some(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *\nAllow: /".to_vec()));
     // The origin keeps the connection open: only the time limit ends this.

@@ -85,7 +85,7 @@ fn run(length: Duration) {
         })
         .collect();
     let (start, mut dice, mut restarts) = (Instant::now(), Dice(42), 0);
-    while start.elapsed() < length {
+    while start.elapsed() < length || restarts == 0 {
         let manner = usize::try_from(dice.below(MANNERS.len() as u64 + 1)).expect("small");
         match MANNERS.get(manner) {
             Some(manner) => server.behaves(*manner),
@@ -116,7 +116,6 @@ fn run(length: Duration) {
         all.cut_off,
         all.slowest
     );
-    assert!(restarts > 0, "it was never killed");
     assert!(all.slowest < LIMIT, "{:?}", all.slowest);
     assert!(all.statuses.get(&200).is_some_and(|count| *count > 20), "{:?}", all.statuses);
     server.behaves(OriginManner::Well);

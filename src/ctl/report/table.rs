@@ -56,7 +56,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
     if let Some(title) = &summary.title {
         output.line(shape.bold(title))?;
-        output.line(escape_harmful(&summary.headline))?;
+        print_wrapped(&escape_harmful(&summary.headline), shape.width, output)?;
     } else {
         output.line(shape.bold(&escape_harmful(&summary.headline)))?;
     }
