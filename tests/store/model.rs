@@ -269,7 +269,11 @@ impl Course {
             200 => how != "HEADs",
             304 => {
                 let kept = kept.expect("what it asked with");
-                let is_current = kept.rules == rules;
+                // Dates have a resolution of a second (RFC 9110 §8.8.2.2), and the clock may come to the same one twice. What
+                // is said by date counts as a read for nobody.
+                let is_same_second = how == "copies validated by date"
+                    && answer.header("Last-Modified").is_some_and(|date| date == kept.date);
+                let is_current = kept.rules == rules || is_same_second;
                 assert!(
                     is_current,
                     "{case}: an old copy is said to be current: {kept:?}, {rules}, {:?}",

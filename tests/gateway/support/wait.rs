@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a condition may take before the test fails. Generous: the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a condition may take before the test fails. Generous: the machine may be busy, and its disk
+/// has made a start wait for more than ten seconds.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often a condition is looked at.
 const STEP: Duration = Duration::from_millis(4);
