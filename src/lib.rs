@@ -65,6 +65,7 @@ pub mod decide;
 pub mod enforce;
 pub mod fleet;
 pub mod gateway;
+mod hex;
 pub mod http;
 pub mod identify;
 pub mod policy;

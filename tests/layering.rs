@@ -24,7 +24,8 @@ use paths::{NamedPath, PathPlace};
 use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
+    &["hex"],
     &["robots", "http", "request"],
     &["identify"],
     &["decide"],
@@ -86,11 +87,11 @@ const BOTTOM: [&str; 13] = [
 ];
 
 /// Layers below this one are read and written by no format: configuration knows the domain, never the reverse.
-const FIRST_WITH_FORMATS: usize = 3;
+const FIRST_WITH_FORMATS: usize = 4;
 const FORMATS: [&str; 2] = ["serde", "toml"];
 
 /// Layers below this one are pure.
-const FIRST_WITH_EFFECTS: usize = 4;
+const FIRST_WITH_EFFECTS: usize = 5;
 const EFFECTS: [&str; 18] = [
     "tokio",
     "tracing",

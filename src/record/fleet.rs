@@ -411,6 +411,6 @@ mod tests {
         assert!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO).is_err());
         let mut said = files("*", "b");
         standing.speak(&mut said);
-        assert_eq!(said, both, "what is wanted is said");
+        assert_eq!(said, both, "both tables are sent");
     }
 }

@@ -138,7 +138,7 @@ impl Summary {
         if rest.name.0 > 0 {
             summary.headline.push_str(&of_rest(&rest, summary.crawlers));
         }
-        // What many names beyond a bound did is no crawler's.
+        // Names beyond 1,000 a day are counted together, so the title could not say how many crawlers they were.
         summary.title = summary.title(report.is_replay).filter(|_| rest.name.0 == 0);
         summary.caveats = caveats(report);
         summary

@@ -90,7 +90,7 @@ pub enum FindingKind {
     #[strum(detailed_message = "check the spelling; comments start with `#`")]
     MisspeltRecord,
     /// A record without the colon after its name.
-    #[strum(message = "there is no colon after `{d}`; it was read as a record")]
+    #[strum(message = "expected a colon after `{d}`; it was read as a record")]
     #[strum(detailed_message = "write `Name: value`")]
     MissingColon,
     /// The name of a crawler that nobody has, and that is nearly one that is known.

@@ -208,15 +208,21 @@ fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
     assert!(events.is_some(), "{}", status(&a));
 }
 
+/// Two members, of which `b` was killed within its lease.
+fn members_of_which_b_is_gone(scene: &Scene) -> [Daemon; 2] {
+    let keys = "settle = \"0s\"\nlease = \"10m\"";
+    let members = ["a", "b"].map(|name| scene.published(name, OLD, "1h", keys));
+    for member in &members {
+        stands(member, "member");
+    }
+    members[1].signal("KILL");
+    members
+}
+
 #[test]
 fn an_emergency_waits_for_nobody() {
     let scene = Scene::new();
-    let keys = "settle = \"0s\"\nlease = \"10m\"";
-    let [a, b] = ["a", "b"].map(|name| scene.published(name, OLD, "1h", keys));
-    for member in [&a, &b] {
-        stands(member, "member");
-    }
-    b.signal("KILL");
+    let [a, _b] = members_of_which_b_is_gone(&scene);
     std::fs::write(a.robots(), NEW).expect("the file");
     // Without the word for emergencies it waits for the one that is gone.
     a.ctl(&["reload"]).exits(1);
@@ -286,12 +292,7 @@ fn a_restart_with_another_file_waits_as_a_reload_does() {
 #[test]
 fn only_the_robots_txt_waits_of_a_configuration_that_changed() {
     let scene = Scene::new();
-    let keys = "settle = \"0s\"\nlease = \"10m\"";
-    let [a, b] = ["a", "b"].map(|name| scene.published(name, OLD, "1h", keys));
-    for member in [&a, &b] {
-        stands(member, "member");
-    }
-    b.signal("KILL");
+    let [a, _b] = members_of_which_b_is_gone(&scene);
     rename_over(&a.robots(), NEW);
     let path = a.folder().join("gateway.toml");
     let config = std::fs::read_to_string(&path).expect("a configuration");

@@ -78,7 +78,7 @@ fn a_stamp_that_was_never_given_acknowledges_nothing() {
     let scene = Scene::new();
     beat(&scene, "a", &word("v1", 1));
     beat(&scene, "b", &word("v1", 1));
-    // The database was set back: what b knows is of a time that is no more.
+    // The database was restored from an older state, so b names a stamp that the database does not have.
     let answer = beat(&scene, "b", &json!({ "revision": 1, "applied": 1_u64 << 60 }));
     assert_eq!(answer["members"][0]["store"], "a", "it is told everything again: {answer}");
     let answer = beat(&scene, "a", &word("v2", 2));

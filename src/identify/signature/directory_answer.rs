@@ -14,8 +14,8 @@ use std::time::SystemTime;
 const TAG: &str = "http-message-signatures-directory";
 
 /// Whether the answer `message` with this body is signed by `key`: whether its holder is there, and means this host.
-/// `Ok(false)` where there is no signature of it. It says nothing of the body where `content-digest` is not covered, nor of
-/// when it was made: an answer may be years old.
+/// `Ok(false)` means that no signature in it is by `key`. The body is proved only where `content-digest` is covered. The time
+/// is not proved: an answer may be years old.
 ///
 /// # Errors
 /// What is wrong with the first signature by it, where none is right.

@@ -101,7 +101,7 @@ mod tests {
         assert!(find_gone(&ledger, "1").is_none());
         assert!(has_other_processes(&ledger, "2") && !has_other_processes(&ledger, "1"));
         drop(presence);
-        assert!(!has_other_processes(&ledger, "2"), "what it left is no process");
+        assert!(!has_other_processes(&ledger, "2"), "the file of a process that ended does not count");
         let gone = find_gone(&ledger, "1").unwrap();
         assert_eq!(gone.last_time(), noted);
         gone.clear();

@@ -98,8 +98,8 @@ fn the_operator_may_say_that_the_file_was_published() {
         (crawler(&report, "GPTBot")["conduct"].as_str(), &report["replay"]["published"][0]["by"]),
         (Some("ignored"), &json!("operator"))
     );
-    // A read of another size is no read of this file, whatever is said; who had it may or may not have known. An empty
-    // answer, which Apache writes as a hyphen, is one of them.
+    // An answer of another size was another file, whatever the operator says. So it is not known what the crawler had read.
+    // Apache writes the size of an empty answer as a hyphen.
     let empty = log(combined).replace(&format!(" 200 {} ", ROBOTS.len()), " 200 - ");
     let report = as_json(&folder(empty), &["access.log", "--published"]);
     assert_eq!(crawler(&report, "GPTBot")["conduct"], "unknown");

@@ -28,7 +28,7 @@ struct KeptDocument<'a> {
     keys: Vec<&'a JwkEntry>,
 }
 
-/// The members of a key that are read. Of those only what its own type has is kept, so that what is kept is short.
+/// The members of a key (RFC 7517 §4). Members that do not belong to the type of the key are dropped, to save memory.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 struct JwkEntry {
