@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource};
-use robots_gateway::config::{Arguments, Config, ListenerConfig};
+use robots_gateway::config::{Arguments, Config, DaemonVerb, ListenerConfig};
 use robots_gateway::fleet::Fleet;
 use robots_gateway::gateway::{Gateway, is_near};
 use robots_gateway::policy::{
@@ -13,7 +13,7 @@ use robots_gateway::record::{
     AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, ReadBook, Recorder, Totals, make_folder,
     start_log,
 };
-use robots_gateway::server::{DemoOrigin, Pages, Server, Workers};
+use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -38,9 +38,11 @@ enum StartFailure {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let is_self_test = arguments.verb == Some(DaemonVerb::SelfTest);
     let (code, error) = match run(arguments) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(StartFailure::Configuration(error)) => (2, error),
+        // A configuration that does not load is what a self-test is to find.
+        Err(StartFailure::Configuration(error)) => (if is_self_test { 1 } else { 2 }, error),
         Err(StartFailure::Running(error)) => (1, error),
     };
     fatal(&*error);
@@ -48,16 +50,28 @@ fn main() -> ExitCode {
 }
 
 fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
+    let mut test = self_test(&arguments)?;
     let demo = demo(&mut arguments)?.map(Arc::new);
-    let ran = serve(arguments, demo.as_ref());
+    let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(test.origin())));
+    let ran = serve(arguments, demo.as_ref(), test.as_mut());
     // What was recorded is written there, so its folder goes last.
     demo.inspect(|demo| demo.remove());
-    ran
+    ran?;
+    test.map_or(Ok(()), |mut test| test.end().map_err(running))
 }
 
-fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), StartFailure> {
+fn serve(
+    arguments: Arguments,
+    demo: Option<&Arc<DemoOrigin>>,
+    test: Option<&mut SelfTest>,
+) -> Result<(), StartFailure> {
     let (started, started_at) = (Instant::now(), SystemTime::now());
+    let (is_demo, is_test) = (arguments.demo, test.is_some());
     let config = Config::load(&arguments).map_err(|errors| StartFailure::Configuration(errors.into()))?;
+    let config = match &test {
+        Some(test) => test.moved(config),
+        None => config,
+    };
     start_log(&config.log);
     ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
@@ -69,6 +83,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     let listeners = bound(&config, &mut inherited).map_err(running)?;
     let inherited = inherited.finish();
     prepare(&policy);
+    test.map_or(Ok(()), |test| test.begin(&policy, &listeners)).map_err(running)?;
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
@@ -77,8 +92,11 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>) -> Result<(), Sta
     let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     policy::refresh_regularly(&reloader).map_err(running)?;
-    policy::watch(&reloader);
-    if let Some(demo) = demo {
+    // A reload would bring the configuration of the gateway that runs.
+    if !is_test {
+        policy::watch(&reloader);
+    }
+    if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
     }
     let access_log = access_log(&config).map_err(running)?;
@@ -189,6 +207,11 @@ fn look_for_proxies(config: &Config) {
              for every client"
         );
     }
+}
+
+fn self_test(arguments: &Arguments) -> Result<Option<SelfTest>, StartFailure> {
+    let test = arguments.verb.map(|DaemonVerb::SelfTest| SelfTest::prepare());
+    test.transpose().map_err(running)
 }
 
 fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, StartFailure> {

@@ -1,19 +1,30 @@
 //! The daemon's options. Without a configuration file they suffice; with one they override it.
 
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   robots-gateway --demo
   robots-gateway --origin http://127.0.0.1:3000 --robots robots.txt
-  robots-gateway --config /etc/robots-gateway/gateway.toml";
+  robots-gateway --config /etc/robots-gateway/gateway.toml
+  robots-gateway self-test --config /etc/robots-gateway/gateway.toml";
+
+/// What the daemon does instead of serving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DaemonVerb {
+    /// Try this configuration on a port and in a folder of its own: a crawler refused, a person let through, robots.txt served
+    SelfTest,
+}
 
 /// A reverse proxy that makes robots.txt binding.
 #[derive(Clone, Debug, Default, Parser)]
 #[command(name = "robots-gateway", version, about, after_help = EXAMPLES)]
 pub struct Arguments {
+    /// What to do instead of serving
+    #[arg(value_enum, value_name = "COMMAND", conflicts_with_all = ["demo", "upgrade"])]
+    pub verb: Option<DaemonVerb>,
     /// Configuration file; the other options override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

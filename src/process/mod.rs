@@ -9,6 +9,7 @@ mod signals;
 mod sockets;
 
 pub use inherited::{InheritError, Inherited, InheritedSockets};
+pub use signals::terminate;
 pub use sockets::{ControlSocket, SocketError, bind};
 
 pub(crate) use files::open_files;

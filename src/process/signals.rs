@@ -35,6 +35,14 @@ impl Stop {
     }
 }
 
+/// Has this process stop, as SIGTERM would.
+///
+/// # Errors
+/// When the system takes no signal.
+pub fn terminate() -> io::Result<()> {
+    Ok(rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)?)
+}
+
 /// The signals a service manager sends.
 #[derive(Debug)]
 pub(crate) struct Signals {

@@ -24,10 +24,10 @@ const PAGES: [(&str, &str); 6] = [
     ("/private/contact.html", "How to reach us: open to everyone."),
 ];
 
-const CRAWLER: &str =
+pub(super) const CRAWLER: &str =
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)";
 const OTHER_CRAWLER: &str = "CCBot/2.0 (https://commoncrawl.org/faq/)";
-const BROWSER: &str =
+pub(super) const BROWSER: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36";
 
 /// Why the demonstration cannot be set up.
@@ -45,7 +45,8 @@ pub enum DemoError {
 #[derive(Debug)]
 pub struct DemoOrigin {
     pub(super) listener: TcpListener,
-    folder: PathBuf,
+    pub(super) address: SocketAddr,
+    pub(super) folder: PathBuf,
 }
 
 impl DemoOrigin {
@@ -54,14 +55,10 @@ impl DemoOrigin {
     /// # Errors
     /// When no port or no folder can be had.
     pub fn prepare(arguments: &mut Arguments) -> Result<Self, DemoError> {
-        let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).map_err(DemoError::Bind)?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| DemoError::Bind(SocketError { address: "127.0.0.1:0".to_owned(), source }))?;
-        let folder = own_folder()?;
+        let demo = Self::with_robots(SAMPLE)?;
+        let folder = &demo.folder;
         let robots = folder.join("robots.txt");
-        std::fs::write(&robots, SAMPLE).map_err(|error| DemoError::Sample(robots.clone(), error))?;
-        arguments.origin = Some(format!("http://{address}"));
+        arguments.origin = Some(format!("http://{}", demo.address));
         arguments.robots.get_or_insert(robots);
         arguments.state_dir.get_or_insert_with(|| folder.clone());
         arguments.control.get_or_insert_with(|| folder.join("control.sock"));
@@ -71,7 +68,19 @@ impl DemoOrigin {
         arguments.notice.get_or_insert(DurationValue(Duration::ZERO));
         // To be seen at once; everywhere else a gateway starts in audit.
         arguments.mode.get_or_insert(ModeValue(Mode::Enforce));
-        Ok(Self { listener, folder })
+        Ok(demo)
+    }
+
+    /// The origin alone, with this robots.txt in its folder.
+    pub(super) fn with_robots(rules: &str) -> Result<Self, DemoError> {
+        let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let address = listener
+            .local_addr()
+            .map_err(|source| SocketError { address: "127.0.0.1:0".to_owned(), source })?;
+        let folder = own_folder()?;
+        let robots = folder.join("robots.txt");
+        std::fs::write(&robots, rules).map_err(|error| DemoError::Sample(robots, error))?;
+        Ok(Self { listener, address, folder })
     }
 
     /// Prints what is running and what to try.

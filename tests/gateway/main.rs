@@ -46,6 +46,7 @@ mod reload_links;
 mod reload_load;
 mod reload_styles;
 mod robots_txt;
+mod self_test;
 mod shutdown;
 mod sites;
 mod support;

@@ -58,12 +58,12 @@ fn blocks(page: &str) -> Vec<(&str, &str)> {
     page.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect()
 }
 
-/// A gateway in the foreground would never end: it has to be running still when it is told to stop.
+/// A gateway in the foreground would never end: it has to be running still when it is told to stop. A self-test ends.
 fn bounded(commands: &str) -> String {
     let bound = |line: &str| {
         let place =
             "--admin off --state-dir /var/lib/robots-gateway --control \"$RUNTIME_DIRECTORY/fore.sock\"";
-        if line.trim_start().starts_with("robots-gateway ") {
+        if line.trim_start().starts_with("robots-gateway -") {
             format!("code=0; timeout 10 {} {place} || code=$?; [ $code = 124 ]\n", line.trim())
         } else {
             format!("{line}\n")

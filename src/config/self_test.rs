@@ -1,0 +1,70 @@
+//! The configuration that a self-test runs with: the one given, moved away from everything the running gateway uses.
+//!
+//! Hosts, rules, catalogue, certificates, limits and time limits stay. Listeners, origins, folders, the fleet and other proxies are
+//! left alone. Notice and the operator's exceptions are off, so that a refusal can be seen at once.
+
+use super::{Config, HostPattern, Origin, OriginUrl, RobotsConfig, RobotsSource, SiteConfig, VerifyOptions};
+use crate::decide::NoticePeriod;
+use crate::enforce::Mode;
+use crate::record::{JournalOptions, JournalTarget, LogOptions, STORE_FILE, StoreOptions};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+/// The site whose robots.txt the self-test writes. The name is nobody's (RFC 2606 §2).
+pub const SELF_TEST_HOST: &str = "self-test.invalid";
+
+impl Config {
+    /// The same sites with this origin, on a free port of the loopback, with all state in `folder`. One more site,
+    /// [`SELF_TEST_HOST`], refuses by `folder/robots.txt`.
+    #[must_use]
+    pub fn for_self_test(self, folder: &Path, origin: SocketAddr) -> Self {
+        let url = OriginUrl::Tcp { tls: false, host: origin.ip().to_string().into(), port: origin.port() };
+        let origin = Origin::single(url);
+        let host = HostPattern::Exact(SELF_TEST_HOST.into());
+        let own = SiteConfig {
+            name: SELF_TEST_HOST.to_owned(),
+            hosts: vec![host],
+            mode: Some(Mode::Enforce),
+            ..SiteConfig::from_options(origin.clone(), RobotsConfig::of_file(folder.join("robots.txt")))
+        };
+        let moved = |site: SiteConfig| SiteConfig {
+            origin: origin.clone(),
+            robots: without_origin(site.robots),
+            redirect_https: false,
+            ..site
+        };
+        Self {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
+            listeners: Vec::new(),
+            authorize: None,
+            fleet: None,
+            admin: None,
+            access_log: None,
+            period: NoticePeriod { notice: Duration::ZERO, settle: Duration::ZERO },
+            journal: JournalOptions {
+                target: JournalTarget::File(folder.join("journal.jsonl")),
+                ..self.journal
+            },
+            store: StoreOptions { path: folder.join(STORE_FILE), is_shared: false, ..self.store },
+            control: folder.join("control.sock"),
+            state_dir: folder.to_owned(),
+            verify: VerifyOptions { dns: None, refresh: None, ..self.verify },
+            log: LogOptions { level: Some("error".to_owned()), ..self.log },
+            exempt: Default::default(),
+            clients: Default::default(),
+            purposes: Default::default(),
+            crawlers: Default::default(),
+            sites: self.sites.into_iter().map(moved).chain([own]).collect(),
+            ..self
+        }
+    }
+}
+
+/// What only the origin could say is left out: it is not asked.
+fn without_origin(robots: RobotsConfig) -> RobotsConfig {
+    match robots.source {
+        RobotsSource::Origin(_) => RobotsConfig { source: RobotsSource::None, ..robots },
+        RobotsSource::None | RobotsSource::File(_) => robots,
+    }
+}

@@ -1,0 +1,195 @@
+//! `robots-gateway self-test`: a gateway with the configuration given, on a port and in a folder of its own, asked by
+//! itself.
+//!
+//! It shows that this program, on this machine, with these files, refuses a crawler, lets a person through and serves
+//! the robots.txt of each site. Whether origins answer is not its question, so they are not asked.
+
+use super::demo::{BROWSER, CRAWLER, DemoError, DemoOrigin};
+use crate::config::{Config, HostPattern, ListenerConfig, SELF_TEST_HOST};
+use crate::policy::Policy;
+use crate::process::terminate;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The rules of the site that refuses.
+const RULES: &str = "User-agent: *\nDisallow: /\n";
+
+/// Longer than any start takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// No robots.txt that is kept in memory is larger.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What was not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum SelfTestError {
+    /// The built-in origin.
+    #[error(transparent)]
+    Origin(#[from] DemoError),
+    /// An answer that never came.
+    #[error("self-test failed: {0} was not answered")]
+    Silent(String, #[source] Box<ureq::Error>),
+    /// Another answer than the right one.
+    #[error("self-test failed: {0}")]
+    Wrong(String),
+    /// The thread that asks.
+    #[error("the self-test cannot be run")]
+    Thread(#[source] io::Error),
+}
+
+/// A self-test: first its place, then its questions.
+#[derive(Debug)]
+pub struct SelfTest {
+    origin: Arc<DemoOrigin>,
+    asking: Option<JoinHandle<Result<(), SelfTestError>>>,
+}
+
+/// A site, and what it has to serve.
+struct ExpectedSite {
+    name: String,
+    host: String,
+    robots: Option<Vec<u8>>,
+}
+
+impl SelfTest {
+    /// Finds a free port and a folder.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn prepare() -> Result<Self, SelfTestError> {
+        Ok(Self { origin: Arc::new(DemoOrigin::with_robots(RULES)?), asking: None })
+    }
+
+    /// The built-in origin.
+    pub const fn origin(&self) -> &Arc<DemoOrigin> {
+        &self.origin
+    }
+
+    /// The configuration, moved to the place of the test.
+    #[must_use]
+    pub fn moved(&self, config: Config) -> Config {
+        config.for_self_test(&self.origin.folder, self.origin.address)
+    }
+
+    /// Asks, on a thread of its own, and then has the gateway stop.
+    ///
+    /// # Errors
+    /// When there is no thread, or nothing listens.
+    pub fn begin(
+        &mut self,
+        policy: &Policy,
+        listeners: &[(TcpListener, ListenerConfig)],
+    ) -> Result<(), SelfTestError> {
+        let listener = listeners.first().ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable));
+        let address =
+            listener.and_then(|(listener, _)| listener.local_addr()).map_err(SelfTestError::Thread)?;
+        let sites: Vec<ExpectedSite> =
+            policy.sites().iter().map(|site| ExpectedSite::of(policy, &site.config.hosts)).collect();
+        let ask = move || {
+            let asked = Asker::new(format!("http://{address}")).ask(&sites);
+            let _ = terminate();
+            asked
+        };
+        let thread = std::thread::Builder::new().name("self-test".to_owned());
+        self.asking = Some(thread.spawn(ask).map_err(SelfTestError::Thread)?);
+        Ok(())
+    }
+
+    /// What came of it.
+    ///
+    /// # Errors
+    /// The first answer that was wrong.
+    pub fn end(&mut self) -> Result<(), SelfTestError> {
+        let asked = self.asking.take().map(JoinHandle::join);
+        let gone = || SelfTestError::Wrong("it was never asked".to_owned());
+        asked.and_then(Result::ok).ok_or_else(gone)?
+    }
+}
+
+impl ExpectedSite {
+    /// A host of the site, and what whoever asks there is to be served.
+    fn of(policy: &Policy, hosts: &[HostPattern]) -> Self {
+        let host = match hosts.first() {
+            Some(HostPattern::Exact(name)) => name.to_string(),
+            Some(HostPattern::Below(domain)) => format!("self-test.{domain}"),
+            None => format!("default.{SELF_TEST_HOST}"),
+        };
+        let site = policy.site(&host);
+        let robots = site.and_then(|site| site.robots.as_ref()).map(|file| file.bytes.clone());
+        Self { name: site.map_or_else(|| host.clone(), |site| site.config.name.clone()), host, robots }
+    }
+}
+
+/// A client.
+struct Asker {
+    agent: ureq::Agent,
+    url: String,
+}
+
+impl Asker {
+    fn new(url: String) -> Self {
+        let agent = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .build()
+            .into();
+        Self { agent, url }
+    }
+
+    fn ask(&self, sites: &[ExpectedSite]) -> Result<(), SelfTestError> {
+        for site in sites {
+            let (status, robots) = self.get(&site.host, "/robots.txt", CRAWLER)?;
+            match &site.robots {
+                Some(expected) if status != 200 || robots != *expected => {
+                    return Err(wrong(format!(
+                        "site `{}`: /robots.txt is not the file in force (status {status})",
+                        site.name
+                    )));
+                }
+                None if status != 404 => {
+                    return Err(wrong(format!(
+                        "site `{}`: no robots.txt, and yet status {status}",
+                        site.name
+                    )));
+                }
+                _ => {}
+            }
+            let (status, _) = self.get(&site.host, "/", BROWSER)?;
+            if status != 200 {
+                return Err(wrong(format!(
+                    "site `{}`: a person was not let through: status {status}",
+                    site.name
+                )));
+            }
+        }
+        let (status, _) = self.get(SELF_TEST_HOST, "/", CRAWLER)?;
+        if status != 403 {
+            return Err(wrong(format!("a crawler was not refused: status {status}")));
+        }
+        // One site is the test's own.
+        let (count, plural) = (sites.len() - 1, if sites.len() == 2 { "" } else { "s" });
+        // Whoever closed standard output has the exit code.
+        let _ = writeln!(
+            io::stdout(),
+            "self-test passed: robots.txt served and a person let through at {count} site{plural}, a crawler refused"
+        );
+        Ok(())
+    }
+
+    fn get(&self, host: &str, path: &str, agent: &str) -> Result<(u16, Vec<u8>), SelfTestError> {
+        let silent = |error| SelfTestError::Silent(format!("{path} of `{host}`"), Box::new(error));
+        let request = self.agent.get(format!("{}{path}", self.url));
+        let mut answer = request.header("Host", host).header("User-Agent", agent).call().map_err(silent)?;
+        let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(silent)?;
+        Ok((answer.status().as_u16(), body))
+    }
+}
+
+const fn wrong(what: String) -> SelfTestError {
+    SelfTestError::Wrong(what)
+}
