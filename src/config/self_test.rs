@@ -5,8 +5,10 @@
 
 use super::{Config, HostPattern, Origin, OriginUrl, RobotsConfig, RobotsSource, SiteConfig, VerifyOptions};
 use crate::decide::NoticePeriod;
-use crate::enforce::Mode;
+use crate::enforce::{ClientModes, Mode};
 use crate::record::{JournalOptions, JournalTarget, LogOptions, STORE_FILE, StoreOptions};
+use crate::request::address::NetworkList;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -51,10 +53,10 @@ impl Config {
             state_dir: folder.to_owned(),
             verify: VerifyOptions { dns: None, refresh: None, ..self.verify },
             log: LogOptions { level: Some("error".to_owned()), ..self.log },
-            exempt: Default::default(),
-            clients: Default::default(),
-            purposes: Default::default(),
-            crawlers: Default::default(),
+            exempt: NetworkList::default(),
+            clients: ClientModes::default(),
+            purposes: BTreeMap::new(),
+            crawlers: HashMap::new(),
             sites: self.sites.into_iter().map(moved).chain([own]).collect(),
             ..self
         }
