@@ -38,7 +38,8 @@
 //! A module names only modules on lower lines; `tests/layering.rs` holds the code to it.
 //!
 //! ```text
-//! 10 main.rs  bin/gatewayctl.rs
+//! 11 main.rs  bin/gatewayctl.rs
+//! 10 alerts                      what needs a look, sent to a webhook
 //! 9  server  admin  ctl           never each other
 //! 8  proxy  process               origins; sockets, hand-over and signals
 //! 7  gateway                      a head in, a decision out; no sockets
@@ -59,6 +60,7 @@
 //! no version of the file the client could hold would allow; a *refusal* is the answer to one.
 
 pub mod admin;
+pub mod alerts;
 pub mod config;
 pub mod ctl;
 pub mod decide;

@@ -2,6 +2,7 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource};
+use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, ListenerConfig};
 use robots_gateway::fleet::Fleet;
 use robots_gateway::gateway::{Gateway, is_near};
@@ -67,17 +68,7 @@ fn serve(
 ) -> Result<(), StartFailure> {
     let (started, started_at) = (Instant::now(), SystemTime::now());
     let (is_demo, is_test) = (arguments.demo, test.is_some());
-    let config = Config::load(&arguments).map_err(|errors| StartFailure::Configuration(errors.into()))?;
-    let config = match &test {
-        Some(test) => test.moved(config),
-        None => config,
-    };
-    start_log(&config.log);
-    ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
-    // From here on signals are ours: a SIGHUP that comes early must not end the process.
-    let workers = Workers::start(config.threads).map_err(running)?;
-    let policy = policy::check(config, SystemTime::now())
-        .map_err(|errors| StartFailure::Configuration(errors.into()))?;
+    let (workers, policy) = load(&arguments, test.as_deref())?;
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
     let listeners = bound(&config, &mut inherited).map_err(running)?;
@@ -100,6 +91,7 @@ fn serve(
         demo.introduce(&config, &listeners);
     }
     let access_log = access_log(&config).map_err(running)?;
+    let alerts = Arc::default();
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
         journal: Arc::clone(&journal),
@@ -109,11 +101,13 @@ fn serve(
         prover: Arc::clone(&prover),
         fleet: fleet.clone(),
         connections: Arc::clone(&connections),
+        alerts: Arc::clone(&alerts),
         started,
         started_at,
         page: LivePage::new(config.store.path.clone()),
         token: config.admin_token.clone(),
     });
+    alerts::watch(Arc::clone(&admin), alerts).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     gateway.connections = connections;
@@ -136,6 +130,21 @@ fn serve(
     // What the store was given last is sent, too.
     fleet.inspect(|fleet| fleet.close());
     served.map_err(running)
+}
+
+/// The log, the signals, and everything that the configuration names.
+fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Policy), StartFailure> {
+    let config = Config::load(arguments).map_err(|errors| StartFailure::Configuration(errors.into()))?;
+    let config = match test {
+        Some(test) => test.moved(config),
+        None => config,
+    };
+    start_log(&config.log);
+    ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
+    // From here on signals are ours: a SIGHUP that comes early must not end the process.
+    let workers = Workers::start(config.threads).map_err(running)?;
+    let policy = policy::check(config, SystemTime::now());
+    Ok((workers, policy.map_err(|errors| StartFailure::Configuration(errors.into()))?))
 }
 
 /// Looks after the past of hosts from now on. Joins the fleet, where there is one, and lets the others know what is served here before anybody can read it.

@@ -24,7 +24,7 @@ use paths::{NamedPath, PathPlace};
 use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     &["hex"],
     &["robots", "http", "request"],
     &["identify"],
@@ -36,6 +36,7 @@ const LAYERS: [&[&str]; 12] = [
     &["gateway"],
     &["proxy", "process"],
     &["server", "admin", "ctl"],
+    &["alerts"],
     &["main", "bin"],
 ];
 
@@ -43,13 +44,14 @@ const LAYERS: [&[&str]; 12] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 23] = [
+const HOMES: [(&str, &str); 24] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
     ("httparse", "src/http/head/"),
     ("ring", "src/identify/signature/"),
     ("ring", "src/fleet/signature.rs"),
+    ("ring", "src/alerts/"),
     ("sfv", "src/identify/signature/"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch"),

@@ -7,8 +7,11 @@ use std::fmt::{Display, Write as _};
 /// What a text of this format is called in `Content-Type`.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How the names of all metrics begin.
+/// How the names of metrics begin, but for those that every program has.
 const PREFIX: &str = "robots_gateway_";
+
+/// How those begin that every program has.
+const COMMON: &str = "process_";
 
 /// A text in the making. Each family is opened once, and its samples follow it.
 #[derive(Debug, Default)]
@@ -36,7 +39,8 @@ impl Exposition {
     fn family(&mut self, name: &'static str, kind: &str, help: &str) -> &mut Self {
         self.family = name;
         // Writing to a `String` cannot fail.
-        let _ = writeln!(self.text, "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}");
+        let prefix = prefix(name);
+        let _ = writeln!(self.text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}");
         self
     }
 
@@ -52,7 +56,7 @@ impl Exposition {
         labels: &[(&str, &str)],
         value: impl Display,
     ) -> &mut Self {
-        self.text.push_str(PREFIX);
+        self.text.push_str(prefix(self.family));
         self.text.push_str(self.family);
         self.text.push_str(suffix);
         for (index, (label, value)) in labels.iter().enumerate() {
@@ -83,6 +87,10 @@ impl Exposition {
     }
 }
 
+fn prefix(name: &str) -> &'static str {
+    if name.starts_with(COMMON) { "" } else { PREFIX }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +103,13 @@ mod tests {
         let expected = "# HELP P_a_total Things.\n# TYPE P_a_total counter\nP_a_total{b=\"c\",d=\"e\"} 3\nP_a_total 4\n\
                         # HELP P_h Times.\n# TYPE P_h histogram\nP_h_bucket{le=\"+Inf\"} 1\n";
         assert_eq!(text.into_text(), expected.replace("P_", PREFIX));
+    }
+
+    #[test]
+    fn what_every_program_has_is_called_alike() {
+        let mut text = Exposition::default();
+        text.gauge("process_open_fds", "Files.").sample(&[], 3);
+        assert!(text.into_text().ends_with("gauge\nprocess_open_fds 3\n"));
     }
 
     #[test]

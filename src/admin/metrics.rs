@@ -1,12 +1,13 @@
 //! `/metrics`: what a running gateway counts, for Prometheus.
 //!
-//! Labels have values that the configuration bounds: sites, kinds of client, words of ours. Never a path, a
-//! User-Agent or the name of a crawler, which clients make up; those are the report's. `docs/metrics.md`
+//! Labels have values that the configuration bounds: sites, kinds of client, words of ours. Crawlers are named where the
+//! catalogue has them. Never a path, a User-Agent or another name, which clients make up; those are the report's. `docs/metrics.md`
 //! lists what is here, and a test compares the two. Names of metrics and labels are public API.
 
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::policy::{OriginState, Policy};
+use crate::process::ProcessUsage;
 use crate::record::{AccessLog, ConnectionEvent, Latency, SiteTotals};
 use http::{Response, StatusCode};
 use std::time::{Duration, SystemTime};
@@ -26,6 +27,7 @@ pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
     origin_files(&mut text, admin, &policy);
     proof(&mut text, admin, &policy);
     recording(&mut text, admin);
+    alerts(&mut text, admin);
     fleet(&mut text, admin);
     response(StatusCode::OK, CONTENT_TYPE, text.into_text().into_bytes())
 }
@@ -37,6 +39,18 @@ fn process(text: &mut Exposition, admin: &Admin) {
         .sample(&[], seconds(admin.started_at));
     text.gauge("uptime_seconds", "How long the process has run.")
         .sample(&[], admin.started.elapsed().as_secs_f64());
+    let usage = ProcessUsage::now();
+    text.counter("process_cpu_seconds_total", "Processor time that the process has used.")
+        .sample(&[], usage.cpu.as_secs_f64());
+    text.gauge("process_start_time_seconds", "When the process started, in Unix time.")
+        .sample(&[], seconds(admin.started_at));
+    text.gauge("process_open_fds", "Files that the process has open.").sample(&[], usage.open_files);
+    if let Some(most) = usage.most_files {
+        text.gauge("process_max_fds", "How many files it may have open.").sample(&[], most);
+    }
+    if let Some(resident) = usage.resident {
+        text.gauge("process_resident_memory_bytes", "Memory that the process has.").sample(&[], resident);
+    }
 }
 
 /// The policy, and what each site does and serves by it.
@@ -130,6 +144,13 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         for (client, count) in site.refusals() {
             text.sample(&[("site", name), ("client", client.as_str())], count);
         }
+    }
+    text.counter(
+        "crawler_requests_total",
+        "Judged requests of crawlers of the catalogue, as of a second ago.",
+    );
+    for ((crawler, verdict, action), count) in admin.recorder.by_crawler() {
+        text.sample(&[("crawler", &crawler), ("verdict", verdict), ("action", action)], count);
     }
     text.counter("proofs_total", "Judged requests by what supported the name they gave.");
     for (name, site) in &sites {
@@ -298,6 +319,14 @@ fn recording(text: &mut Exposition, admin: &Admin) {
         .sample(&[("kind", "counts")], store.counts_removed);
     text.counter("stores_set_aside_total", "Broken stores that were set aside since the start.")
         .sample(&[], store.set_aside.len());
+}
+
+fn alerts(text: &mut Exposition, admin: &Admin) {
+    let (sent, lost, waiting) = admin.alerts.snapshot();
+    text.counter("alerts_total", "Alerts for the webhook, by what became of them.")
+        .sample(&[("result", "sent")], sent)
+        .sample(&[("result", "lost")], lost);
+    text.gauge("alerts_waiting", "Alerts that wait for the webhook.").sample(&[], waiting);
 }
 
 fn seconds(time: SystemTime) -> f64 {

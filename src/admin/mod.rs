@@ -20,7 +20,7 @@ pub use status::{
 
 use crate::fleet::Fleet;
 use crate::policy::{Prover, Reloader, Trigger};
-use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
+use crate::record::{AccessLog, AlertTotals, ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::Serialize;
 use std::sync::Arc;
@@ -54,6 +54,8 @@ pub struct Admin {
     pub fleet: Option<Arc<Fleet>>,
     /// What became of connections.
     pub connections: Arc<ConnectionTotals>,
+    /// What became of alerts.
+    pub alerts: Arc<AlertTotals>,
     /// When the gateway started.
     pub started: Instant,
     /// The same by the clock on the wall.
@@ -83,7 +85,7 @@ impl Admin {
         match (door, path, request.method()) {
             (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, self.readiness()),
-            (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &status::status(self)),
+            (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &self.status()),
             (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
             (RequestSource::Control, "/reload", &Method::POST) => self.reload(request),
@@ -96,6 +98,11 @@ impl Admin {
             (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
+    }
+
+    /// What a running gateway says of itself.
+    pub fn status(&self) -> StatusReport {
+        status::status(self)
     }
 
     /// A member of a fleet that may accuse nobody is as good at answering as any other.

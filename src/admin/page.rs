@@ -11,7 +11,7 @@ use crate::record::{StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link, PageError};
 use crate::report::{CatalogueView, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -78,6 +78,11 @@ impl LivePage {
     /// The page of the store in the file `store`.
     pub fn new(store: PathBuf) -> Self {
         Self { store, limit: LIMIT, waiting: AtomicUsize::new(0), made: Mutex::default() }
+    }
+
+    /// The file of the store.
+    pub fn store(&self) -> &Path {
+        &self.store
     }
 
     /// The page of `view`: as it was made a moment ago, or anew.

@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::access_log;
+use super::alerts;
 use super::arguments::Arguments;
 use super::authorize;
 use super::defaults;
@@ -93,6 +94,7 @@ pub(super) fn build(
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
+    let alerts = alerts::build(&mut file, base, &mut faults);
     let fleet = fleet::build(&mut file, base, &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
@@ -116,6 +118,7 @@ pub(super) fn build(
         journal: journal(&file, arguments, &state_dir),
         access_log: access_log::options(&file, &state_dir),
         store: StoreOptions { path: state_dir.join(STORE_FILE), is_shared: fleet.is_some(), ..store },
+        alerts,
         fleet,
         control,
         state_dir,

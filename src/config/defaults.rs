@@ -39,6 +39,8 @@ pub const RETENTION_MIN: Duration = Duration::from_secs(86_400);
 pub const STORE_MAX_SIZE: u64 = 1024 * 1024 * 1024;
 /// Below this there is no room for the counts of a busy day.
 pub const STORE_MAX_SIZE_MIN: u64 = 16 * 1024 * 1024;
+/// How often a look for alerts is taken. It reads the store.
+pub const ALERTS_EVERY: Duration = Duration::from_secs(30);
 /// For how long a member of a fleet that falls silent still counts as serving what it served: a database may take that
 /// long to start again, or to hand over to a standby.
 pub const FLEET_LEASE: Duration = Duration::from_secs(300);

@@ -2,6 +2,7 @@
 //!
 //! Private to `config`. Nothing past it sees a raw value; [`super::build`] turns this into [`super::Config`].
 
+use super::alerts::AlertsTable;
 use super::authorize::AuthorizeTable;
 use super::error::ConfigError;
 use super::fleet::FleetTable;
@@ -30,6 +31,7 @@ pub(super) struct ConfigFile {
     pub(super) listeners: Vec<Spanned<ListenerTable>>,
     pub(super) certificates: Vec<CertificateTable>,
     pub(super) authorize: Option<AuthorizeTable>,
+    pub(super) alerts: Option<AlertsTable>,
     pub(super) fleet: Option<FleetTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) notice: Option<DurationValue>,

@@ -5,6 +5,7 @@
 //! (`build`). The reasons for the defaults stand in [`defaults`].
 
 mod access_log;
+mod alerts;
 mod arguments;
 mod authorize;
 mod bounded;
@@ -32,6 +33,7 @@ mod values;
 mod verify;
 mod written;
 
+pub use alerts::AlertsConfig;
 pub use arguments::{Arguments, DaemonVerb};
 pub use authorize::AuthorizeConfig;
 pub use bounded::{BoundedThreads, TimedOut};
@@ -82,6 +84,8 @@ pub struct Config {
     pub listeners: Vec<ListenerConfig>,
     /// Where other proxies ask, if they may.
     pub authorize: Option<AuthorizeConfig>,
+    /// Whom the gateway tells of what needs a look.
+    pub alerts: Option<AlertsConfig>,
     /// The fleet that the gateway is a member of, if it is of any.
     pub fleet: Option<FleetConfig>,
     /// What TLS shows there; the first one to whoever asks for a host that no other is for.
@@ -184,12 +188,13 @@ impl Config {
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
-    /// certificates, the secret of other proxies. Lists of address ranges are the policy's affair.
+    /// certificates, the secret of other proxies, the webhook. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().flat_map(|site| site.robots.files());
         let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
         let secret = self.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
-        let own = [self.path.as_deref(), self.catalogue.as_deref(), secret];
+        let webhook = self.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
+        let own = [self.path.as_deref(), self.catalogue.as_deref(), secret, webhook];
         own.into_iter().flatten().chain(robots).chain(pairs)
     }
 }

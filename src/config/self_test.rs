@@ -40,6 +40,7 @@ impl Config {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
             listeners: Vec::new(),
             authorize: None,
+            alerts: None,
             fleet: None,
             admin: None,
             access_log: None,

@@ -10,6 +10,7 @@ use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secret::Secret;
 use super::site::Site;
+use super::webhook::Webhook;
 use super::{OriginFile, OriginFiles, Policy, Upstreams};
 use crate::config::{
     Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,
@@ -97,6 +98,7 @@ pub(super) fn load(
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let secret_file = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
     let secret = secret_file.map(Secret::load).transpose()?;
+    let webhook = config.alerts.as_ref().map(|alerts| Webhook::load(&alerts.webhook_file)).transpose()?;
     origins.track_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
@@ -140,6 +142,7 @@ pub(super) fn load(
         certificates,
         evidence,
         secret,
+        webhook,
         catalogue,
         may_refuse: super::may_refuse(&sites),
         hosts: Hosts::plain(&sites),

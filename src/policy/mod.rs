@@ -28,6 +28,7 @@ mod site;
 mod turn;
 mod upstream;
 mod watch;
+mod webhook;
 
 pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
@@ -46,7 +47,7 @@ pub use origin_file::{
 pub use overrides::{Override, Scope};
 pub use proof::{
     Claim, Evidence, Examination, Fetched, KeyDirectory, Prover, Publisher, QuestionCounts, RangeList,
-    RangeSource, Refreshed, examine, refresh_regularly,
+    RangeSource, Refreshed, examine, refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
@@ -57,6 +58,7 @@ pub use setting::ModeError;
 pub use site::Site;
 pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
+pub use webhook::Webhook;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::SiteRules;
@@ -83,6 +85,8 @@ pub struct Policy {
     pub evidence: Arc<Evidence>,
     /// What other proxies have to send, where a secret is wanted.
     pub secret: Option<Secret>,
+    /// Where alerts are sent.
+    pub webhook: Option<Webhook>,
     /// The operator's own catalogue as last read, to tell whether it changed.
     catalogue: Option<String>,
     /// The clock that notice runs by.

@@ -354,6 +354,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || !previous.evidence.is_as(&next.evidence)
         || !previous.certificates.is_as(&next.certificates)
         || previous.secret != next.secret
+        || previous.webhook != next.webhook
         || previous.published != next.published
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)

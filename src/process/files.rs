@@ -1,6 +1,39 @@
-//! How many files the process may have open. Every connection is one, and another one to the origin.
+//! What the process uses, and how many files it may have open. Every connection is one, and another one to the origin.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// What this process uses now.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessUsage {
+    /// Processor time since its start.
+    pub cpu: Duration,
+    /// Memory that it has in bytes; `None` where the system does not say.
+    pub resident: Option<u64>,
+    /// Files that it has open.
+    pub open_files: usize,
+    /// How many it may have open; `None` where there is no limit.
+    pub most_files: Option<u64>,
+}
+
+impl ProcessUsage {
+    /// Asks the system.
+    pub fn now() -> Self {
+        Self {
+            cpu: Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default(),
+            resident: std::fs::read_to_string("/proc/self/status").ok().and_then(|status| resident(&status)),
+            open_files: open_files(),
+            most_files: getrlimit(Resource::Nofile).current,
+        }
+    }
+}
+
+/// The line `VmRSS:  1234 kB`, in bytes (proc_pid_status(5)).
+fn resident(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
 
 /// Raises the limit of open files as far as the system lets it, and says what it is then; `None` where there is none. Shells
 /// often start programs with 1,024, which a few hundred visitors use up. Root may go beyond what it was started with, as

@@ -13,7 +13,7 @@ pub use signals::terminate;
 pub use sockets::{ControlSocket, SocketError, bind};
 
 pub(crate) use files::open_files;
-pub use files::raise_open_files;
+pub use files::{ProcessUsage, raise_open_files};
 pub(crate) use handover::{Handover, path_beside};
 pub(crate) use inherited::Predecessor;
 pub(crate) use manager::ServiceManager;

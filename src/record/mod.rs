@@ -7,6 +7,8 @@
 //! operator rather than a request.
 
 mod access;
+mod alerts;
+mod by_crawler;
 mod bytes;
 mod connections;
 mod doors;
@@ -38,6 +40,8 @@ mod unseen;
 pub mod word;
 
 pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord};
+pub use alerts::AlertTotals;
+pub use by_crawler::CrawlerCounts;
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};

@@ -2,6 +2,7 @@
 //!
 //! Nothing here waits for a disk or fails. How it gets to the store is the writer's business.
 
+use super::by_crawler::CrawlerCounts;
 use super::event::{AddressDetail, Event, EventKind, Occurrence};
 use super::network::NetworkId;
 use super::reads::ReaderId;
@@ -27,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Recorder {
     tally: Arc<Tally>,
     status: Arc<Mutex<StoreStatus>>,
+    by_crawler: Arc<Mutex<CrawlerCounts>>,
     begun: Arc<AtomicBool>,
     messages: Sender<Message>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -72,9 +74,9 @@ impl Recorder {
     pub fn start(options: &StoreOptions) -> io::Result<Self> {
         let tally = Arc::new(Tally::default());
         let writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
-        let (status, begun) = (writer.status(), writer.begun());
+        let (status, begun, by_crawler) = (writer.status(), writer.begun(), writer.by_crawler());
         let (messages, thread) = spawn(writer, Arc::clone(&tally))?;
-        Ok(Self { tally, status, begun, messages, writer: Mutex::new(Some(thread)) })
+        Ok(Self { tally, status, by_crawler, begun, messages, writer: Mutex::new(Some(thread)) })
     }
 
     /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
@@ -174,6 +176,11 @@ impl Recorder {
         status.reads_lost = status.reads_lost.saturating_add(waiting.reads_lost);
         status.counts_lost = status.counts_lost.saturating_add(waiting.counts_lost);
         status
+    }
+
+    /// Requests of crawlers of the catalogue since the start, as of a second ago.
+    pub fn by_crawler(&self) -> CrawlerCounts {
+        self.by_crawler.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until all that was recorded is written, or writing it has failed once.

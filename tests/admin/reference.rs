@@ -3,7 +3,7 @@
 use crate::queries;
 use crate::scene::{Watched, with_everything};
 use crate::support::agents::GPTBOT;
-use crate::support::{Nginx, get};
+use crate::support::{Nginx, get, until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -15,7 +15,8 @@ fn reference() -> String {
 /// Rows `| name | type | labels | meaning |` of its tables.
 fn rows(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
     let mut rows = BTreeMap::new();
-    for line in text.lines().filter(|line| line.starts_with("| `robots_gateway_")) {
+    let is_metric = |line: &&str| line.starts_with("| `robots_gateway_") || line.starts_with("| `process_");
+    for line in text.lines().filter(is_metric) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [name, kind, labels, meaning] = cells[..] else { panic!("four cells expected: {line}") };
         assert!(!meaning.is_empty(), "{line}");
@@ -32,7 +33,11 @@ fn it_lists_what_is_shown_and_nothing_else() {
     let origin = Nginx::start();
     let watched = Watched::start(with_everything(&origin));
     watched.gateway.send(&get("/private").by(GPTBOT));
-    let metrics = watched.metrics();
+    let metrics = until("the request is counted by crawler", || {
+        let metrics = watched.metrics();
+        let is_counted = metrics.samples("robots_gateway_crawler_requests_total").next().is_some();
+        is_counted.then_some(metrics)
+    });
     let shown: BTreeMap<String, (String, BTreeSet<String>)> = metrics
         .families
         .iter()

@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and prints what it measured"
 )]
 
+mod alerts;
 mod audit;
 mod authorize;
 mod authorize_same;

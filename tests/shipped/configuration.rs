@@ -198,6 +198,7 @@ fn every_key_is_shown() {
         ("listeners", file.get("listeners")),
         ("certificates", file.get("certificates")),
         ("authorize", file.get("authorize")),
+        ("alerts", file.get("alerts")),
         ("fleet", file.get("fleet")),
         ("verify", file.get("verify")),
         ("clients", file.get("clients")),

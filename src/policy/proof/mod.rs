@@ -33,5 +33,6 @@ pub use examine::{Examination, examine};
 pub use prover::{Claim, Prover};
 pub use questions::QuestionCounts;
 pub use range_list::RangeList;
+pub use refresh::root_certs;
 pub use refresh::{Fetched, Publisher, Refreshed};
 pub use timer::refresh_regularly;

@@ -167,7 +167,10 @@ impl Publisher {
 }
 
 /// The certificates of `ca`, or those built in.
-pub(super) fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
+///
+/// # Errors
+/// When the file holds none.
+pub fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
     let Some(path) = ca else { return Ok(RootCerts::WebPki) };
     let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = reading::read(path, MOST_BYTES).map_err(|error| refuse(&error))?.bytes;

@@ -19,6 +19,7 @@ use super::open::DatabaseSource;
 use super::outbox;
 use super::spill::Spill;
 use super::write::{BatchId, write};
+use crate::record::by_crawler::{self, CrawlerCounts};
 use crate::record::tally::{CountBatch, Losses, Strangers, Tally, WAITING, micros};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -26,7 +27,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -83,6 +84,7 @@ pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     /// Losses of batches that are written.
     written_losses: Losses,
     status: Arc<Mutex<StoreStatus>>,
+    by_crawler: Arc<Mutex<CrawlerCounts>>,
     /// Whether the store must be checked in full when it is next opened.
     is_suspect: bool,
     clock: StoreClock,
@@ -125,6 +127,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
             strangers: Strangers::default(),
             written_losses: Losses::default(),
             status: Arc::new(Mutex::new(StoreStatus { path, ..StoreStatus::default() })),
+            by_crawler: Arc::default(),
             is_suspect: false,
             is_begun: false,
             harm: None,
@@ -144,6 +147,11 @@ impl<S: DatabaseSource> StoreWriter<S> {
         Arc::clone(&self.status)
     }
 
+    /// Requests by crawler since the start.
+    pub(in crate::record) fn by_crawler(&self) -> Arc<Mutex<CrawlerCounts>> {
+        Arc::clone(&self.by_crawler)
+    }
+
     /// Set whenever a store is begun.
     pub(in crate::record) fn begun(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.begun)
@@ -152,7 +160,9 @@ impl<S: DatabaseSource> StoreWriter<S> {
     /// Takes what was counted and writes it, if that can be written now.
     pub(in crate::record) fn write_turn(&mut self, tally: &Tally) {
         let now = micros(SystemTime::now());
-        self.next.merge(tally.take());
+        let counted = tally.take();
+        by_crawler::add(&mut self.by_crawler.lock().unwrap_or_else(PoisonError::into_inner), &counted);
+        self.next.merge(counted);
         self.taken = now;
         let written = self.write_all();
         match &written {

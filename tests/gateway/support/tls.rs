@@ -35,6 +35,11 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
     }
 
+    /// Its own certificate, in PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
     /// A chain and its key, in PEM.
     pub(crate) fn pair(&self, names: &[&str]) -> (String, String) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
