@@ -8,6 +8,7 @@ use ring::hmac;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -159,10 +160,13 @@ impl<'a> Receiver<'a> {
 /// Why it did not arrive, without a word of the URL.
 fn why(error: &ureq::Error) -> String {
     match error {
+        // What rustls says may name the host.
+        ureq::Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
+            "its certificate is refused, or it speaks no TLS".to_owned()
+        }
         ureq::Error::Io(error) => error.kind().to_string(),
         ureq::Error::Timeout(_) => format!("no answer within {PATIENCE:?}"),
         ureq::Error::HostNotFound => "its name has no address".to_owned(),
-        ureq::Error::Rustls(error) => format!("TLS: {error}"),
         _ => "the receiver could not be asked".to_owned(),
     }
 }

@@ -187,7 +187,9 @@ fn a_receiver_over_tls_is_believed_by_the_certificates_that_are_named() {
     let url = format!("https://localhost:{}/", receiver.address.port());
     let stranger = telling(&origin, &url, "").start();
     ignore_rules(&stranger);
-    until("the certificate is refused", || stranger.log.text().contains("TLS: ").then_some(()));
+    until("the certificate is refused", || {
+        stranger.log.text().contains("its certificate is refused").then_some(())
+    });
     assert!(receiver.taken().is_empty());
     let gateway = telling(&origin, &url, "ca = \"ca.pem\"\n").file("ca.pem", authority.pem()).start();
     ignore_rules(&gateway);
@@ -199,20 +201,21 @@ fn an_origin_that_fails_and_a_borrowed_name_are_told_of() {
     let receiver = Receiver::answering(&["200 OK"], None);
     let gateway = Daemon::with(ROBOTS)
         .at("http://127.0.0.1:9")
-        .set("trusted_proxies = [\"127.0.0.1\"]")
-        .table("[alerts]\nwebhook_file = \"webhook\"\nevery = \"1s\"\n[verify]\ndns = false\nranges = { GPTBot = [\"ranges.txt\"] }\n")
+        .set("trusted_proxies = [\"127.0.0.1\"]\ncatalogue = \"crawlers.toml\"")
+        .table("[alerts]\nwebhook_file = \"webhook\"\nevery = \"1s\"\n[verify]\ndns = false\nranges = { ExampleBot = [\"ranges.txt\"] }\n")
+        .file("crawlers.toml", "[[crawler]]\nname = \"ExampleBot\"\ntokens = [\"ExampleBot\"]\n")
         .file("ranges.txt", "192.0.2.0/24\n")
         .file("webhook", format!("http://{}/", receiver.address))
         .start();
     for _ in 0..2 {
-        let request = get("/").by(GPTBOT).with("X-Forwarded-For", "8.8.8.8");
+        let request = get("/").by("ExampleBot/1.0").with("X-Forwarded-For", "8.8.8.8");
         assert_eq!(gateway.send(&request).status, 502);
     }
     let failing = receiver.first("origin-failing");
     assert_eq!(failing["details"]["server"], "http://127.0.0.1:9", "{failing}");
     let borrowed = receiver.first("impersonation");
     assert!(
-        borrowed["text"].as_str().is_some_and(|text| text.starts_with("Someone is impersonating GPTBot"))
+        borrowed["text"].as_str().is_some_and(|text| text.starts_with("Someone is impersonating ExampleBot"))
     );
     assert!(!borrowed.to_string().contains("8.8.8"), "an address: {borrowed}");
 }
