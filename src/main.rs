@@ -82,11 +82,7 @@ fn serve(
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
     let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
-    policy::refresh_regularly(&reloader).map_err(running)?;
-    // A reload would bring the configuration of the gateway that runs.
-    if !is_test {
-        policy::watch(&reloader);
-    }
+    follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
     }
@@ -145,6 +141,15 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
     let workers = Workers::start(config.threads).map_err(running)?;
     let policy = policy::check(config, SystemTime::now());
     Ok((workers, policy.map_err(|errors| StartFailure::Configuration(errors.into()))?))
+}
+
+/// Looks for changed files and old lists. In a self-test a reload would bring the configuration of the gateway that runs.
+fn follow_files(reloader: &Arc<Reloader>, is_test: bool) -> std::io::Result<()> {
+    policy::refresh_regularly(reloader)?;
+    if !is_test {
+        policy::watch(reloader);
+    }
+    Ok(())
 }
 
 /// Looks after the past of hosts from now on. Joins the fleet, where there is one, and lets the others know what is served here before anybody can read it.

@@ -53,7 +53,7 @@ impl Delivery {
     }
 
     /// Puts an alert into the queue.
-    pub(super) fn add(&mut self, condition: Condition, now: SystemTime, config: &Config) {
+    pub(super) fn add(&mut self, condition: &Condition, now: SystemTime, config: &Config) {
         let due = Instant::now();
         self.made.retain(|made| due.duration_since(*made) < HOUR);
         if self.made.len() >= MOST_IN_AN_HOUR {

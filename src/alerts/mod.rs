@@ -57,7 +57,7 @@ impl Watcher {
             let now = SystemTime::now();
             let memory = self.memory.get_or_insert_with(|| AlertMemory::open(&config.state_dir));
             for condition in memory.news(self.look.conditions(admin, &policy, now), now) {
-                self.delivery.add(condition, now, config);
+                self.delivery.add(&condition, now, config);
             }
         }
         self.delivery.send(webhook, options.ca.as_deref());

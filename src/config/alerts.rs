@@ -2,7 +2,6 @@
 
 use super::build::Faults;
 use super::defaults;
-use super::file::ConfigFile;
 use super::values::DurationValue;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -31,9 +30,13 @@ pub(super) struct AlertsTable {
 /// A look reads the store.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Takes the table out of `file`.
-pub(super) fn build(file: &mut ConfigFile, base: &Path, faults: &mut Faults<'_>) -> Option<AlertsConfig> {
-    let table = file.alerts.take()?;
+/// Checks the table.
+pub(super) fn build(
+    table: Option<AlertsTable>,
+    base: &Path,
+    faults: &mut Faults<'_>,
+) -> Option<AlertsConfig> {
+    let table = table?;
     let every = table.every.map_or(defaults::ALERTS_EVERY, |every| {
         if every.as_ref().0 < SHORTEST {
             faults.push(

@@ -69,6 +69,10 @@ impl Faults<'_> {
         values.into_iter().collect()
     }
 
+    fn none(self) -> Result<(), ConfigErrors> {
+        if self.found.is_empty() { Ok(()) } else { Err(ConfigErrors(self.found)) }
+    }
+
     /// A fault of an option.
     pub(super) fn push_option(&mut self, message: impl Into<String>, hint: &str) {
         self.found.push(ConfigError::whole(Path::new(""), message).with_hint(hint));
@@ -94,7 +98,7 @@ pub(super) fn build(
     let robots_max_size = robots_max_size(&file, &mut faults);
     let period = period(&file, arguments);
     let store = store(&file, period, &mut faults);
-    let alerts = alerts::build(&mut file, base, &mut faults);
+    let alerts = alerts::build(file.alerts.take(), base, &mut faults);
     let fleet = fleet::build(&mut file, base, &mut faults);
     let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
@@ -102,9 +106,7 @@ pub(super) fn build(
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
     check_journal(&file, &mut faults);
     check_ranges(&file, &mut faults);
-    if !faults.found.is_empty() {
-        return Err(ConfigErrors(faults.found));
-    }
+    faults.none()?;
     let (state_dir, control) = state_and_control_paths(&mut file, base, arguments);
     Ok(Config {
         path: path.map(Path::to_owned),

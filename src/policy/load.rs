@@ -96,9 +96,7 @@ pub(super) fn load(
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
-    let secret_file = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
-    let secret = secret_file.map(Secret::load).transpose()?;
-    let webhook = config.alerts.as_ref().map(|alerts| Webhook::load(&alerts.webhook_file)).transpose()?;
+    let (secret, webhook) = secrets(&config)?;
     origins.track_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
@@ -152,6 +150,13 @@ pub(super) fn load(
         sites,
     };
     Ok(LoadedPolicy { policy, unfit })
+}
+
+/// What stands in the files that are never shown.
+fn secrets(config: &Config) -> Result<(Option<Secret>, Option<Webhook>), ConfigError> {
+    let secret = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
+    let webhook = config.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
+    Ok((secret.map(Secret::load).transpose()?, webhook.map(Webhook::load).transpose()?))
 }
 
 /// What recognises clients under this configuration, without the rest of a policy.

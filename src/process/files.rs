@@ -29,7 +29,7 @@ impl ProcessUsage {
     }
 }
 
-/// The line `VmRSS:  1234 kB`, in bytes (proc_pid_status(5)).
+/// The line `VmRSS:  1234 kB`, in bytes (`proc_pid_status(5)`).
 fn resident(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)

@@ -73,7 +73,7 @@ fn take(stream: impl Read + Write, statuses: &[&str], taken: &Taken) -> std::io:
             break;
         }
         match line.split_once(": ") {
-            None => target = line.to_owned(),
+            None => line.clone_into(&mut target),
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                 length = value.parse().expect("a length");
             }
