@@ -92,7 +92,7 @@ impl Delivery {
         if !self.queue.iter().any(|alert| alert.due <= now) {
             return;
         }
-        let receiver = Receiver::new(webhook, ca);
+        let receiver = WebhookClient::new(webhook, ca);
         for mut alert in std::mem::take(&mut self.queue) {
             let is_left =
                 alert.due > now || self.queue.iter().any(|other| other.attempts > 0 && other.due > now);
@@ -122,12 +122,12 @@ impl Delivery {
 }
 
 /// Who takes alerts.
-struct Receiver<'a> {
+struct WebhookClient<'a> {
     agent: ureq::Agent,
     webhook: &'a Webhook,
 }
 
-impl<'a> Receiver<'a> {
+impl<'a> WebhookClient<'a> {
     fn new(webhook: &'a Webhook, ca: Option<&Path>) -> Result<Self, String> {
         let certificates = TlsConfig::builder().root_certs(root_certs(ca)?).build();
         let agent = ureq::Agent::config_builder()

@@ -19,12 +19,12 @@ const SECRET: &str = "0123456789abcdef";
 type Taken = Arc<Mutex<Vec<(String, Option<String>, Vec<u8>)>>>;
 
 /// Takes alerts on a free port, and answers with these statuses, the last of them for ever.
-struct Receiver {
+struct AlertReceiver {
     address: SocketAddr,
     taken: Taken,
 }
 
-impl Receiver {
+impl AlertReceiver {
     fn answering(statuses: &'static [&'static str], tls: Option<Arc<rustls::ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
@@ -117,7 +117,7 @@ fn ignore_rules(gateway: &Daemon) {
 
 #[test]
 fn a_crawler_that_begins_to_ignore_the_rules_is_told_of_once_and_signed() {
-    let (origin, receiver) = (Nginx::start(), Receiver::answering(&["204 No Content"], None));
+    let (origin, receiver) = (Nginx::start(), AlertReceiver::answering(&["204 No Content"], None));
     let mut gateway = telling(&origin, &format!("http://{}/hook?key=k3y", receiver.address), "").start();
     ignore_rules(&gateway);
     let alert = receiver.first("ignores-rules");
@@ -148,7 +148,7 @@ fn a_crawler_that_begins_to_ignore_the_rules_is_told_of_once_and_signed() {
 #[test]
 fn a_receiver_that_fails_or_redirects_is_tried_again_and_delays_nobody() {
     let (origin, receiver) =
-        (Nginx::start(), Receiver::answering(&["307 Temporary Redirect", "200 OK"], None));
+        (Nginx::start(), AlertReceiver::answering(&["307 Temporary Redirect", "200 OK"], None));
     let gateway = telling(&origin, &format!("http://{}/", receiver.address), "").start();
     ignore_rules(&gateway);
     until("a second attempt", || (receiver.taken().len() == 2).then_some(()));
@@ -183,7 +183,7 @@ fn a_receiver_over_tls_is_believed_by_the_certificates_that_are_named() {
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .expect("a server");
-    let (origin, receiver) = (Nginx::start(), Receiver::answering(&["200 OK"], Some(Arc::new(server))));
+    let (origin, receiver) = (Nginx::start(), AlertReceiver::answering(&["200 OK"], Some(Arc::new(server))));
     let url = format!("https://localhost:{}/", receiver.address.port());
     let stranger = telling(&origin, &url, "").start();
     ignore_rules(&stranger);
@@ -198,7 +198,7 @@ fn a_receiver_over_tls_is_believed_by_the_certificates_that_are_named() {
 
 #[test]
 fn an_origin_that_fails_and_a_borrowed_name_are_told_of() {
-    let receiver = Receiver::answering(&["200 OK"], None);
+    let receiver = AlertReceiver::answering(&["200 OK"], None);
     let gateway = Daemon::with(ROBOTS)
         .at("http://127.0.0.1:9")
         .set("trusted_proxies = [\"127.0.0.1\"]\ncatalogue = \"crawlers.toml\"")
