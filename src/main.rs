@@ -100,7 +100,7 @@ fn serve(
         alerts: Arc::clone(&alerts),
         started,
         started_at,
-        page: LivePage::new(config.store.path.clone()),
+        page: LivePage::new(config.store.path.clone(), config.fleet.clone()),
         token: config.admin_token.clone(),
     });
     alerts::watch(Arc::clone(&admin), alerts).map_err(running)?;

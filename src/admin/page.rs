@@ -5,9 +5,10 @@
 //! wrong with the page: it says what it is.
 
 use super::{Admin, query, response};
-use crate::config::DurationValue;
+use crate::config::{DurationValue, FleetConfig};
+use crate::fleet::{FleetCounts, counts};
 use crate::policy::Policy;
-use crate::record::{StoreError, StoreErrorKind, StoreReader};
+use crate::record::{FleetPart, StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link, PageError};
 use crate::report::{CatalogueView, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
@@ -27,7 +28,7 @@ const OFFERED: [(&str, &str); 5] =
 const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
 
 /// How many targets of each crawler are told by name.
-const TOP: usize = 50;
+const TOP: usize = 1_000;
 
 /// How long a page is shown to everybody who asks for it. Reading is cheap, but a browser that is reloaded
 /// in anger shall cost nothing.
@@ -39,14 +40,22 @@ const KEPT: usize = 4;
 /// How many may wait while one page is made.
 const MOST_WAITING: usize = 8;
 
-/// How long reading the store for one page may take.
+/// How long reading the store for one page may take, and how long the database of the fleet is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Makes the page, and remembers the last few.
 #[derive(Debug)]
 pub struct LivePage {
     store: PathBuf,
+    fleet: Option<FleetConfig>,
     limit: Duration,
+    /// Pages of this gateway alone, and of the fleet: whoever asks for the one never waits for the other.
+    shelves: [PageShelf; 2],
+}
+
+/// Pages that were made a moment ago, and how many wait while one is made.
+#[derive(Debug, Default)]
+struct PageShelf {
     waiting: AtomicUsize,
     made: Mutex<Vec<RenderedPage>>,
 }
@@ -64,6 +73,8 @@ struct RenderedPage {
 struct PageRequest {
     since: Duration,
     site: Option<String>,
+    /// Of all gateways of the fleet.
+    is_of_fleet: bool,
 }
 
 /// What goes wrong, in words for who reads the page.
@@ -75,9 +86,9 @@ struct PageFailure {
 }
 
 impl LivePage {
-    /// The page of the store in the file `store`.
-    pub fn new(store: PathBuf) -> Self {
-        Self { store, limit: LIMIT, waiting: AtomicUsize::new(0), made: Mutex::default() }
+    /// The page of the store in the file `store`, and of the fleet that it is in.
+    pub fn new(store: PathBuf, fleet: Option<FleetConfig>) -> Self {
+        Self { store, fleet, limit: LIMIT, shelves: Default::default() }
     }
 
     /// The file of the store.
@@ -87,14 +98,16 @@ impl LivePage {
 
     /// The page of `view`: as it was made a moment ago, or anew.
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
-        let Some(_place) = WaitingPlace::take(&self.waiting) else {
-            return render_failure(&crowded(), &frame(view, policy));
+        let [own, whole] = &self.shelves;
+        let shelf = if view.is_of_fleet { whole } else { own };
+        let Some(_place) = WaitingPlace::take(&shelf.waiting) else {
+            return render_failure(&crowded(), &self.frame(view, policy));
         };
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = shelf.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.iter().find(|made| made.view == *view && made.at.elapsed() < FRESH) {
             return (known.status, known.body.clone());
         }
-        let frame = frame(view, policy);
+        let frame = self.frame(view, policy);
         let (status, body) = match self.make(view, policy, &frame) {
             Ok(page) => (StatusCode::OK, page),
             Err(trouble) => render_failure(&trouble, &frame),
@@ -117,14 +130,69 @@ impl LivePage {
             top: TOP,
             known: CatalogueView::of(policy.identifier.catalogue()),
         };
-        let store = StoreReader::open(&self.store).map_err(|error| unreadable(&error))?;
+        let (store, part) = match self.fleet.as_ref().filter(|_| view.is_of_fleet) {
+            Some(fleet) => self.ask(fleet, &question)?,
+            None => (StoreReader::open(&self.store).map_err(|error| unreadable(&error))?, None),
+        };
         store.give_up_after(self.limit).map_err(|error| unreadable(&error))?;
         let stores = [store];
         let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
+        let report = match part {
+            Some(part) => report.of_fleet(part),
+            None => report,
+        };
         html::page(&stores, &question, &report, frame).map_err(|error| match error {
             PageError::Store(error) => unreadable(&error),
             PageError::Template(_) => broken(),
         })
+    }
+
+    /// What the fleet's database has, if it answers in time.
+    fn ask(
+        &self,
+        fleet: &FleetConfig,
+        question: &ReportQuestion,
+    ) -> Result<(StoreReader, Option<FleetPart>), PageFailure> {
+        let told = counts(fleet, question.reaches_back(), question.to, Some(self.limit));
+        let FleetCounts { rows, part } = told.map_err(|error| PageFailure {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            title: "The fleet’s database does not answer",
+            reason: format!("{error}."),
+            remedy: "The page of this gateway alone is there all the same. Counts wait in the stores of the members, and \
+                     none is lost; `gatewayctl report --fleet` waits for longer.",
+        })?;
+        let base = self.store.parent().unwrap_or(Path::new("."));
+        Ok((StoreReader::of_rows(&rows, base).map_err(|error| unreadable(&error))?, Some(part)))
+    }
+
+    /// Links to the times that are offered and, where there are several, to the sites; in a fleet, to all of it.
+    fn frame(&self, view: &PageRequest, policy: &Policy) -> Frame {
+        let link = |other: PageRequest, label: &str| Link {
+            href: other.href(),
+            label: label.to_owned(),
+            is_current: other == *view,
+        };
+        let times = OFFERED.into_iter().filter_map(|(since, label)| {
+            let DurationValue(since) = since.parse().ok()?;
+            Some(link(PageRequest { since, ..view.clone() }, label))
+        });
+        let names = policy.sites().iter().map(|site| Some(site.config.name.clone()));
+        let sites = std::iter::once(None).chain(names).filter(|_| policy.sites().len() > 1);
+        let sites = sites.map(|site| {
+            let label = site.clone().unwrap_or_else(|| "All sites".to_owned());
+            link(PageRequest { site, ..view.clone() }, &label)
+        });
+        let gateways = [(false, "This gateway"), (true, "The whole fleet")].into_iter();
+        let gateways = gateways
+            .filter(|_| self.fleet.is_some())
+            .map(|(is_of_fleet, label)| link(PageRequest { is_of_fleet, ..view.clone() }, label));
+        Frame {
+            lists: vec![
+                ("Time", times.collect()),
+                ("Site", sites.collect()),
+                ("Gateways", gateways.collect()),
+            ],
+        }
     }
 }
 
@@ -148,7 +216,7 @@ pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
     let policy = admin.reloader.current();
     let (status, body) = match PageRequest::parse(query.unwrap_or_default(), &policy) {
         Ok(view) => admin.page.of(&view, &policy),
-        Err(trouble) => render_failure(&trouble, &frame(&PageRequest { since: DAY, site: None }, &policy)),
+        Err(trouble) => render_failure(&trouble, &admin.page.frame(&PageRequest::default(), &policy)),
     };
     let mut response = response(status, "text/html; charset=utf-8", body.into_bytes());
     let fields = response.headers_mut();
@@ -167,10 +235,11 @@ pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
 
 impl PageRequest {
     fn parse(text: &str, policy: &Policy) -> Result<Self, PageFailure> {
-        let mut view = Self { since: DAY, site: None };
+        let mut view = Self::default();
         for (name, value) in query::pairs(text) {
             match name.as_str() {
                 "since" => view.since = since(&value)?,
+                "fleet" => view.is_of_fleet = value != "0",
                 "site" => view.site = Some(value).filter(|site| !site.is_empty()),
                 _ => {}
             }
@@ -187,9 +256,19 @@ impl PageRequest {
         }
     }
 
-    fn href(since: &str, site: Option<&str>) -> String {
-        let site = site.map(|site| format!("&site={}", query::encoded(site))).unwrap_or_default();
-        format!("/?since={since}{site}")
+    fn href(&self) -> String {
+        let is_asked = |text: &&str| text.parse().is_ok_and(|DurationValue(since)| since == self.since);
+        let offered = OFFERED.into_iter().map(|(text, _)| text).find(is_asked).map(str::to_owned);
+        let since = offered.unwrap_or_else(|| format!("{}s", self.since.as_secs().max(1)));
+        let site = self.site.as_deref().map(|site| format!("&site={}", query::encoded(site)));
+        let fleet = if self.is_of_fleet { "&fleet=1" } else { "" };
+        format!("/?since={since}{}{fleet}", site.unwrap_or_default())
+    }
+}
+
+impl Default for PageRequest {
+    fn default() -> Self {
+        Self { since: DAY, site: None, is_of_fleet: false }
     }
 }
 
@@ -203,29 +282,6 @@ fn since(text: &str) -> Result<Duration, PageFailure> {
             remedy: "Write a number with m, h or d, such as /?since=36h or /?since=7d.",
         }),
     }
-}
-
-/// Links to the times that are offered and, where there are several, to the sites.
-fn frame(view: &PageRequest, policy: &Policy) -> Frame {
-    let is_current = |text: &str| text.parse().is_ok_and(|DurationValue(since)| since == view.since);
-    let times = OFFERED.into_iter().map(|(since, label)| Link {
-        href: PageRequest::href(since, view.site.as_deref()),
-        label: label.to_owned(),
-        is_current: is_current(since),
-    });
-    let since = format!("{}s", view.since.as_secs().max(1));
-    let site = |site: Option<&str>| Link {
-        href: PageRequest::href(&since, site),
-        label: site.unwrap_or("All sites").to_owned(),
-        is_current: view.site.as_deref() == site,
-    };
-    let names = policy.sites().iter().map(|site| site.config.name.as_str());
-    let sites = if policy.sites().len() > 1 {
-        std::iter::once(None).chain(names.map(Some)).map(site).collect()
-    } else {
-        Vec::new()
-    };
-    Frame { links: times.collect(), sites }
 }
 
 fn render_failure(trouble: &PageFailure, frame: &Frame) -> (StatusCode, String) {

@@ -199,6 +199,9 @@ pub(super) struct ReportArgs {
     /// Of all gateways of the fleet, as its database has it
     #[arg(long)]
     pub(super) fleet: bool,
+    /// Fit to be shown around: no paths, addresses, User-Agent headers, request ids or names of gateways
+    #[arg(long)]
+    pub(super) public: bool,
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,

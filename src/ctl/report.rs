@@ -7,7 +7,6 @@ mod cells;
 mod csv;
 mod detail;
 mod evidence;
-mod fleet;
 mod moment;
 mod table;
 
@@ -17,6 +16,7 @@ use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::catalogue;
+use crate::fleet::{FleetCounts, counts};
 use crate::policy;
 use crate::record::{Filter, STORE_FILE, StoreReader};
 use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
@@ -38,8 +38,10 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     let (folders, known) = stores_and_catalogue(cli)?;
     let question = build_question(cli, arguments, known)?;
     let (stores, part) = if arguments.fleet {
-        let whole = fleet::store(&super::fleet::of_configuration(cli)?, &question)?;
-        (vec![whole.store], Some(whole.part))
+        let fleet = super::fleet::of_configuration(cli)?;
+        let FleetCounts { rows, part } = counts(&fleet, question.reaches_back(), question.to, None)?;
+        let store = StoreReader::of_rows(&rows, &std::env::temp_dir());
+        (vec![store.map_err(|error| VerbFailure(error.to_string()))?], Some(part))
     } else {
         (open(&folders)?, None)
     };
@@ -52,6 +54,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     };
     if arguments.evidence {
         let case = CrawlerCase::of(&stores, &question).map_err(unreadable)?;
+        let case = if arguments.public { case.public() } else { case };
         evidence::write(&case, &question, output)?;
         return Ok(VerbOutcome::Fine);
     }
@@ -60,6 +63,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
         Some(part) => report.of_fleet(part),
         None => report,
     };
+    let report = if arguments.public { report.public() } else { report };
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }

@@ -3,7 +3,7 @@
 use super::FleetError;
 use super::connect::{connect_to_schema, within};
 use crate::config::FleetConfig;
-use crate::record::timestamp;
+use crate::record::{PendingOutbox, timestamp};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,17 +52,6 @@ impl FleetOverview {
     pub fn has_late(&self) -> bool {
         self.members.iter().any(|member| member.late.is_some())
     }
-}
-
-/// A member whose counts are not all here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingOutbox {
-    /// Its name.
-    pub name: String,
-    /// How many batches wait, as far as it said.
-    pub waiting: i64,
-    /// Since when counts of it may be missing.
-    pub since: SystemTime,
 }
 
 /// Asks the database for the members.
@@ -146,7 +135,7 @@ pub fn forget(config: &FleetConfig, name: &str) -> Result<i64, FleetError> {
 }
 
 /// The members whose counts are not all in the database.
-pub(super) async fn waiting(client: &Client) -> Result<Vec<WaitingOutbox>, FleetError> {
+pub(super) async fn waiting(client: &Client) -> Result<Vec<PendingOutbox>, FleetError> {
     let sql = "SELECT name, outbox, CASE WHEN outbox_since > 0 THEN outbox_since
         ELSE (extract(epoch FROM seen) * 1000000)::bigint END FROM robots_gateway.member
         WHERE (outbox > 0 AND gone_because IS DISTINCT FROM 'stopped') OR gone_because = 'silent' OR (gone IS NULL AND seen < clock_timestamp() - interval '15 seconds')
@@ -154,7 +143,7 @@ pub(super) async fn waiting(client: &Client) -> Result<Vec<WaitingOutbox>, Fleet
     let rows = within(client.query(sql, &[])).await?;
     let of = |row: &Row| {
         let since = micros(row.try_get(2)?);
-        Ok(WaitingOutbox { name: row.try_get(0)?, waiting: row.try_get(1)?, since })
+        Ok(PendingOutbox { name: row.try_get(0)?, batches: row.try_get(1)?, since })
     };
     rows.iter().map(of).collect()
 }

@@ -54,7 +54,7 @@ mod signature;
 mod tls;
 
 pub use error::FleetError;
-pub use members::{FleetMember, FleetOverview, WaitingOutbox, forget, overview};
+pub use members::{FleetMember, FleetOverview, forget, overview};
 pub use membership::{Fleet, FleetStatus};
 pub use publish::{publish, published};
 pub use report::{FleetCounts, counts};

@@ -2,11 +2,11 @@
 
 use super::FleetError;
 use super::connect::{connect_to_schema, within};
-use super::members::{WaitingOutbox, micros, waiting};
+use super::members::{micros, waiting};
 use crate::config::FleetConfig;
-use crate::record::ExportedRows;
+use crate::record::{ExportedRows, FleetPart, SkippedCounts};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio_postgres::{Client, IsolationLevel, Row};
 
 /// The length of a day, in seconds: partitions are days, and a report may begin where one does.
@@ -17,44 +17,60 @@ const DAY: i64 = 86_400;
 pub struct FleetCounts {
     /// The rows of all members.
     pub rows: ExportedRows,
-    /// Whose counts are not all there.
-    pub waiting: Vec<WaitingOutbox>,
-    /// Members whose counts were lost in part, and when that was found.
-    pub skipped: Vec<(String, SystemTime)>,
+    /// What is not among them.
+    pub part: FleetPart,
 }
 
-/// Asks the database for all that was counted from `from` on, before `to`, and for all reads and versions.
+/// Asks the database for all that was counted from `from` on, before `to`, and for all reads and versions. Whoever cannot
+/// wait for as long as that takes says how long: the server gives up then, too.
 ///
 /// # Errors
-/// When it cannot be asked.
-pub fn counts(config: &FleetConfig, from: SystemTime, to: SystemTime) -> Result<FleetCounts, FleetError> {
+/// When it cannot be asked, or does not answer in time.
+pub fn counts(
+    config: &FleetConfig,
+    from: SystemTime,
+    to: SystemTime,
+    limit: Option<Duration>,
+) -> Result<FleetCounts, FleetError> {
     super::now(async {
-        let mut client = connect_to_schema(config, Arc::default()).await?;
-        let waiting = waiting(&client).await?;
-        let skipped = skipped(&client).await?;
-        // All of one moment. A table may be large, so that no answer is waited for with a limit.
-        let all = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-        let transaction = all.start().await?;
-        transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
-        let seconds = |time: SystemTime| {
-            let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-            i64::try_from(since).unwrap_or(i64::MAX / 2)
-        };
-        let (first, end) =
-            (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
-        let mut rows = ExportedRows::default();
-        who_and_what(transaction.client(), &mut rows).await?;
-        sums(transaction.client(), &mut rows, first, end).await?;
-        read_and_served(transaction.client(), &mut rows).await?;
-        missing(transaction.client(), &mut rows).await?;
-        Ok(FleetCounts { rows, waiting, skipped })
+        let asked = ask(config, from, to, limit);
+        match limit {
+            None => asked.await,
+            Some(limit) => tokio::time::timeout(limit, asked).await.map_err(|_| FleetError::Silent(limit))?,
+        }
     })
 }
 
-async fn skipped(client: &Client) -> Result<Vec<(String, SystemTime)>, FleetError> {
+async fn ask(
+    config: &FleetConfig,
+    from: SystemTime,
+    to: SystemTime,
+    limit: Option<Duration>,
+) -> Result<FleetCounts, FleetError> {
+    let mut client = connect_to_schema(config, Arc::default()).await?;
+    let part = FleetPart { outboxes: waiting(&client).await?, skipped: skipped(&client).await? };
+    // All of one moment.
+    let all = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    let transaction = all.start().await?;
+    let limit = limit.map_or(0, |limit| limit.as_millis());
+    transaction.batch_execute(&format!("SET LOCAL statement_timeout = {limit}")).await?;
+    let seconds = |time: SystemTime| {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        i64::try_from(since).unwrap_or(i64::MAX / 2)
+    };
+    let (first, end) = (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
+    let mut rows = ExportedRows::default();
+    who_and_what(transaction.client(), &mut rows).await?;
+    sums(transaction.client(), &mut rows, first, end).await?;
+    read_and_served(transaction.client(), &mut rows).await?;
+    missing(transaction.client(), &mut rows).await?;
+    Ok(FleetCounts { rows, part })
+}
+
+async fn skipped(client: &Client) -> Result<Vec<SkippedCounts>, FleetError> {
     let sql = "SELECT coalesce(name, store), (extract(epoch FROM skipped_at) * 1000000)::bigint
         FROM robots_gateway.writer LEFT JOIN robots_gateway.member USING (store) WHERE skipped > 0 ORDER BY 1";
-    let of = |row: &Row| Ok((row.try_get(0)?, micros(row.try_get(1)?)));
+    let of = |row: &Row| Ok(SkippedCounts { name: row.try_get(0)?, found: micros(row.try_get(1)?) });
     within(client.query(sql, &[])).await?.iter().map(of).collect()
 }
 

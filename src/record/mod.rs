@@ -15,6 +15,7 @@ mod doors;
 mod event;
 mod files;
 mod fleet;
+mod fleet_part;
 mod journal;
 mod json;
 mod latency;
@@ -51,6 +52,7 @@ pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, GenerationState, OfferedFiles,
     OwnFiles, UnlearntNews,
 };
+pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{
@@ -69,7 +71,7 @@ pub use store::{
     OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
     RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions,
     StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, UnseenRow,
-    VersionRecord, Window, copy_store, import_store,
+    VersionRecord, Window, copy_store,
 };
 pub use tally::{CountSubject, CountedDecision, Losses, OTHER_CRAWLERS, PathCounts};
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};

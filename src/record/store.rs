@@ -34,7 +34,6 @@ mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
-pub use import::import as import_store;
 pub use losses::{LossReason, MissingSpan};
 pub use outbox::{
     ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,

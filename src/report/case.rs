@@ -59,6 +59,12 @@ impl CrawlerCase {
         Ok(Self { versions: versions(records, &window), report, samples })
     }
 
+    /// The same to be shown around: without requests in full.
+    #[must_use]
+    pub fn public(self) -> Self {
+        Self { report: self.report.public(), samples: Vec::new(), ..self }
+    }
+
     /// The versions at the site of an element.
     pub fn versions_of(&self, entry: &ReportEntry) -> impl Iterator<Item = &CaseVersion> {
         self.versions.iter().filter(|version| version.site == entry.site)

@@ -28,6 +28,11 @@ impl Conduct {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+
+    /// The same for people.
+    pub fn words(self) -> &'static str {
+        if self == Self::NoReadSeen { "no read seen" } else { self.as_str() }
+    }
 }
 
 /// What the word rests on.

@@ -4,7 +4,7 @@ use super::conduct::Conduct;
 use super::delay::CrawlDelay;
 use super::optional_time;
 use super::proved::MethodCounts;
-use crate::decide::VersionId;
+use crate::decide::{Notice, VersionId};
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
@@ -88,6 +88,9 @@ pub struct ReportEntry {
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,
+    /// Its requests over the window, in stretches of equal length.
+    #[serde(skip)]
+    pub course: Vec<f64>,
 }
 
 /// How often one rule was met in one way, in whichever versions of the file it stands. The kind follows from
@@ -185,6 +188,19 @@ impl RuleCount {
         self.decision.kind
     }
 
+    /// The same in words.
+    pub fn what(&self) -> &'static str {
+        match (self.decision.kind, self.decision.notice) {
+            (EventKind::Violation, None) => "would be disallowed",
+            (EventKind::Violation, Some(Notice::Read)) => "after a counted read",
+            (EventKind::Violation, _) => "without a counted read",
+            (EventKind::Stale, _) => "stale",
+            (EventKind::Variant, _) => "in another spelling",
+            (EventKind::Spoof, _) => "borrowed name",
+            (EventKind::Allowed, _) => "allowed",
+        }
+    }
+
     /// Whether the version in force disallows it. A stale request may be one that only an older version
     /// disallows; then the rule is what allows it now, or there is none.
     pub fn is_of_disallow(&self) -> bool {
@@ -207,7 +223,7 @@ impl Serialize for RuleCount {
         rule.serialize_field("rule", &text)?;
         rule.serialize_field("source", &source)?;
         rule.serialize_field("robots_version", &decision.version.as_ref().map(ToString::to_string))?;
-        rule.serialize_field("notice", &decision.notice.map(crate::decide::Notice::as_str))?;
+        rule.serialize_field("notice", &decision.notice.map(Notice::as_str))?;
         rule.serialize_field("action", decision.action.as_str())?;
         rule.serialize_field("count", &self.count)?;
         rule.serialize_field("versions", &self.versions)?;

@@ -25,6 +25,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+/// How many stretches an element's course has.
+const COURSE: u32 = 48;
+
 /// What one element stands for. A name that was a crawler's and becomes a tool's has two. Upper and lower
 /// case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,10 +233,14 @@ impl Gathered {
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
-    pub(super) fn entries(mut self, question: &ReportQuestion) -> (Vec<ReportEntry>, Vec<Proposal>) {
+    pub(super) fn entries(
+        mut self,
+        question: &ReportQuestion,
+        window: &Window,
+    ) -> (Vec<ReportEntry>, Vec<Proposal>) {
         let accounts = std::mem::take(&mut self.accounts);
         let mut entries: Vec<ReportEntry> =
-            accounts.into_iter().map(|(key, account)| self.entry(key, account, question)).collect();
+            accounts.into_iter().map(|(key, account)| self.entry(key, account, question, window)).collect();
         entries.sort_by_key(|entry| {
             let deeds = (entry.violations_after_read, entry.violations, entry.requests);
             (entry.is_borrowed(), Reverse(deeds))
@@ -247,6 +254,7 @@ impl Gathered {
         mut key: ElementKey,
         mut account: GatheredActivity,
         question: &ReportQuestion,
+        window: &Window,
     ) -> ReportEntry {
         key.crawler = account.spelling();
         let subject = key.subject(account.purpose);
@@ -286,6 +294,7 @@ impl Gathered {
             paths: account.paths(question.top),
             violations_after_read: after_read,
             reads_of,
+            course: account.pace.course(window, COURSE),
             kin_read,
             other_fetch: account.other_fetch,
             reads_may_be_missing: facts.reads_may_be_missing,

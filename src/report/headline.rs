@@ -5,11 +5,10 @@
 //! network.
 
 use super::conduct::Conduct;
-use super::fleet::FleetPart;
-use super::{Report, ReportEntry, missing, unseen};
-use crate::identify::Proof;
+use super::names::{ConfirmedShare, NamedEntries};
+use super::{Report, ReportEntry, fleet, missing, unseen};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Totals over crawlers under their own names, and what they come to in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,82 +40,14 @@ pub struct Summary {
     pub refused: u64,
 }
 
-/// A number of violations, and how many of them came with a confirmed name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct ConfirmedShare {
-    all: u64,
-    confirmed: u64,
-}
-
-impl ConfirmedShare {
-    fn add(&mut self, count: u64, proof: Proof) {
-        self.all += count;
-        self.confirmed += if proof == Proof::Confirmed { count } else { 0 };
-    }
-}
-
-/// What one name did at all sites.
-#[derive(Clone, Copy, Debug, Default)]
-struct NameTotals<'a> {
-    /// As most requests of one element wrote it, and how many these are.
-    name: (u64, &'a str),
-    violations: ConfirmedShare,
-    after_read: ConfirmedShare,
-    /// Requests that rules disallow which were not published, as far as is known.
-    disallowed: ConfirmedShare,
-    ignored: bool,
-    /// It broke rules somewhere, and it cannot be said whether it knew them.
-    unknown: bool,
-}
-
-impl<'a> NameTotals<'a> {
-    fn add(&mut self, entry: &'a ReportEntry) {
-        self.name = self.name.max((entry.requests, entry.name()));
-        if entry.is_hypothetical() {
-            return self.disallowed.add(entry.violations, entry.proof);
-        }
-        self.violations.add(entry.violations, entry.proof);
-        match entry.conduct {
-            Conduct::Ignored => {
-                self.ignored = true;
-                self.after_read.add(entry.violations_after_read, entry.proof);
-            }
-            Conduct::Unknown => self.unknown |= entry.violations > 0,
-            Conduct::Obeyed | Conduct::NoReadSeen | Conduct::Hypothetical => {}
-        }
-    }
-
-    /// Only where no read was seen at any site is that said of the name.
-    const fn conduct(&self) -> Conduct {
-        match *self {
-            Self {
-                violations: ConfirmedShare { all: 0, .. },
-                disallowed: ConfirmedShare { all: 1.., .. },
-                ..
-            } => Conduct::Hypothetical,
-            Self { violations: ConfirmedShare { all: 0, .. }, .. } => Conduct::Obeyed,
-            Self { ignored: true, .. } => Conduct::Ignored,
-            Self { unknown: true, .. } => Conduct::Unknown,
-            Self { .. } => Conduct::NoReadSeen,
-        }
-    }
-}
-
 impl Summary {
     pub(super) fn of(report: &Report) -> Self {
-        // Upper and lower case are one (RFC 9309 §2.2.1).
-        let mut names: BTreeMap<String, NameTotals<'_>> = BTreeMap::new();
-        let (mut summary, mut rest) = (Self::default(), NameTotals::default());
+        let mut summary = Self::default();
         // Who only read robots.txt neither obeyed nor broke it: no request of theirs was judged.
-        for entry in report.named().filter(|entry| entry.requests > 0) {
-            summary.add(entry);
-            if entry.is_rest() {
-                rest.add(entry);
-            } else {
-                names.entry(entry.name().to_ascii_lowercase()).or_default().add(entry);
-            }
-        }
-        let names: Vec<NameTotals<'_>> = names.into_values().collect();
+        let judged = || report.named().filter(|entry| entry.requests > 0);
+        judged().for_each(|entry| summary.add(entry));
+        let names = NamedEntries::all(judged().filter(|entry| !entry.is_rest()));
+        let rest = NamedEntries { entries: judged().filter(|entry| entry.is_rest()).collect() };
         let are = |conduct| names.iter().filter(|deeds| deeds.conduct() == conduct).count();
         summary.crawlers = names.len();
         summary.ignoring = are(Conduct::Ignored);
@@ -135,11 +66,11 @@ impl Summary {
         if summary.crawlers == 0 && report.named().next().is_some() {
             "no request of a crawler was judged".clone_into(&mut summary.headline);
         }
-        if rest.name.0 > 0 {
+        if !rest.entries.is_empty() {
             summary.headline.push_str(&of_rest(&rest, summary.crawlers));
         }
         // Names beyond 1,000 a day are counted together, so the title could not say how many crawlers they were.
-        summary.title = summary.title(report.is_replay).filter(|_| rest.name.0 == 0);
+        summary.title = summary.title(report.is_replay).filter(|_| rest.entries.is_empty());
         summary.caveats = caveats(report);
         summary
     }
@@ -170,10 +101,25 @@ impl Summary {
     }
 }
 
+/// Of rules that it could know.
+fn violations(entry: &ReportEntry) -> u64 {
+    if entry.is_hypothetical() { 0 } else { entry.violations }
+}
+
+/// Of those that it had read.
+fn after_read(entry: &ReportEntry) -> u64 {
+    if entry.conduct == Conduct::Ignored { entry.violations_after_read } else { 0 }
+}
+
+/// By rules that were not published, as far as is known.
+fn hypothetically(entry: &ReportEntry) -> u64 {
+    if entry.is_hypothetical() { entry.violations } else { 0 }
+}
+
 /// The sentence on crawlers that are told by name, of which `ignoring` broke rules they had read and `unread`
 /// broke rules without a read being seen.
-fn headline(names: &[NameTotals<'_>], ignoring: usize, unread: usize) -> String {
-    let violating = names.iter().filter(|deeds| deeds.violations.all > 0).count();
+fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> String {
+    let violating = names.iter().filter(|deeds| deeds.share(violations).all > 0).count();
     let unknown = violating - ignoring - unread;
     let of_all = |count: usize| match names.len() {
         1 => "1 crawler".to_owned(),
@@ -197,12 +143,12 @@ fn headline(names: &[NameTotals<'_>], ignoring: usize, unread: usize) -> String 
             "{} broke rules {} had read{}{}{}",
             of_all(ignoring),
             pronoun(ignoring),
-            worst(names, |deeds| deeds.after_read),
+            worst(names, after_read),
             more(unread, "no read was seen"),
             more(unknown, &not_known(unknown))
         );
     }
-    let (who, worst) = (of_all(violating), worst(names, |deeds| deeds.violations));
+    let (who, worst) = (of_all(violating), worst(names, violations));
     match (unread, unknown) {
         (_, 0) => format!("{who} broke rules, and no read was seen{worst}"),
         (0, _) => format!("{who} broke rules, and {}{worst}", not_known(unknown)),
@@ -216,7 +162,7 @@ fn headline(names: &[NameTotals<'_>], ignoring: usize, unread: usize) -> String 
 }
 
 /// The same where nobody can have broken anything: what the rules would have meant, and for whom.
-fn hypothetical(names: &[NameTotals<'_>], disallowed: usize) -> String {
+fn hypothetical(names: &[NamedEntries<'_>], disallowed: usize) -> String {
     let all = grouped(names.len() as u64);
     match (disallowed, names.len()) {
         (_, 0) => "no crawler was seen".to_owned(),
@@ -228,19 +174,19 @@ fn hypothetical(names: &[NameTotals<'_>], disallowed: usize) -> String {
             } else {
                 format!("{} of {all} crawlers", grouped(disallowed as u64))
             };
-            let worst = worst(names, |deeds| deeds.disallowed);
+            let worst = worst(names, hypothetically);
             format!("these rules would have disallowed requests of {of}{worst}")
         }
     }
 }
 
 /// Whom nobody can tell apart are not counted, and not compared with those that are.
-fn of_rest(rest: &NameTotals<'_>, crawlers: usize) -> String {
+fn of_rest(rest: &NamedEntries<'_>, crawlers: usize) -> String {
     let others = if crawlers == 0 { "" } else { "others " };
-    if let count @ 1.. = rest.disallowed.all {
+    if let count @ 1.. = rest.sum(hypothetically) {
         return format!("; and {} of {others}names beyond 1,000 a day", amount(count, "request", "requests"));
     }
-    match rest.violations.all {
+    match rest.sum(violations) {
         0 => format!("; and {others}beyond 1,000 names a day broke none"),
         count => format!("; and {others}beyond 1,000 names a day broke rules {}", times(count)),
     }
@@ -251,16 +197,16 @@ const fn pronoun(count: usize) -> &'static str {
 }
 
 /// `once`, `12 times`.
-fn times(count: u64) -> String {
+pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
 /// Who did it most, how often, and how many of these requests are known to be its own.
-fn worst(names: &[NameTotals<'_>], share: impl Fn(&NameTotals<'_>) -> ConfirmedShare) -> String {
-    let Some(worst) = names.iter().max_by_key(|deeds| (share(deeds).all, Reverse(deeds.name.1))) else {
+fn worst(names: &[NamedEntries<'_>], count: fn(&ReportEntry) -> u64) -> String {
+    let Some(worst) = names.iter().max_by_key(|deeds| (deeds.sum(count), Reverse(deeds.name()))) else {
         return String::new();
     };
-    let ConfirmedShare { all, confirmed } = share(worst);
+    let ConfirmedShare { all, confirmed } = worst.share(count);
     let proof = match confirmed {
         1 if all == 1 => "confirmed".to_owned(),
         0 if all == 1 => "not confirmed".to_owned(),
@@ -268,7 +214,7 @@ fn worst(names: &[NameTotals<'_>], share: impl Fn(&NameTotals<'_>) -> ConfirmedS
         _ if confirmed == all => "all confirmed".to_owned(),
         _ => format!("{} confirmed", grouped(confirmed)),
     };
-    format!("; {} {} ({proof})", worst.name.1, times(all))
+    format!("; {} {} ({proof})", worst.name(), times(all))
 }
 
 fn caveats(report: &Report) -> Vec<String> {
@@ -280,7 +226,7 @@ fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
-    found.extend(report.fleet.iter().flat_map(FleetPart::sentences));
+    found.extend(report.fleet.iter().flat_map(fleet::sentences));
     found.extend(unseen::sentence(&report.partial_reads));
     found.extend(report.ahead.sentence());
     found.extend(missing::sentences(&report.losses));
@@ -296,6 +242,12 @@ fn caveats(report: &Report) -> Vec<String> {
         if count > 0 {
             found.push(format!("{} {what}", amount(count, one, many)));
         }
+    }
+    if report.is_public {
+        found.push(
+            "For the public: paths, addresses, User-Agent headers, request ids and names of gateways are left out."
+                .to_owned(),
+        );
     }
     let borrowed: BTreeSet<&str> = report.borrowed().map(ReportEntry::name).collect();
     if !borrowed.is_empty() {

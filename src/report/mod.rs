@@ -14,6 +14,7 @@
 //! the window touches.
 
 mod ahead;
+mod before;
 mod blocks;
 mod case;
 mod conduct;
@@ -27,6 +28,7 @@ mod headline;
 pub mod html;
 mod kin;
 mod missing;
+mod names;
 mod pace;
 mod proved;
 mod question;
@@ -34,6 +36,7 @@ mod rules;
 mod unseen;
 mod window;
 
+pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
 pub use conduct::Conduct;
@@ -41,14 +44,14 @@ pub use counted::WindowCounts;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use delay::CrawlDelay;
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
-pub use fleet::{FleetPart, PendingOutbox, SkippedCounts};
 pub use headline::{Summary, amount, grouped};
 pub use missing::MissingCounts;
+pub use names::NamedEntries;
 pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
 pub use unseen::PartialReads;
 
-pub use crate::record::Reads;
+pub use crate::record::{FleetPart, Reads};
 
 use crate::record::{Losses, StoreError, StoreReader, Window};
 use serde::{Serialize, Serializer};
@@ -91,6 +94,9 @@ pub struct Report {
     pub blocked: Vec<Blocked>,
     /// For crawlers that took most and that robots.txt does not name, the lines that would stop them.
     pub proposals: Vec<Proposal>,
+    /// What the same crawlers did in the time of the same length before; only where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<PeriodBefore>,
     /// Of all gateways of a fleet: what is not in it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetPart>,
@@ -100,6 +106,9 @@ pub struct Report {
     /// Whether it is of a log: what would have been refused was not.
     #[serde(skip)]
     pub is_replay: bool,
+    /// Whether it is fit to be shown around.
+    #[serde(skip)]
+    pub is_public: bool,
     #[serde(skip)]
     ahead: ahead::ClockAhead,
 }
@@ -112,7 +121,8 @@ impl Report {
     pub fn of(stores: &[StoreReader], question: &ReportQuestion) -> Result<Self, StoreError> {
         let window = window::common(stores, question)?;
         let gathered = gather::gather(stores, question, &window)?;
-        Ok(Self::made_of(gathered, question, window, false))
+        let before = before::of(stores, question, &window)?;
+        Ok(Self { before, ..Self::made_of(gathered, question, window, false) })
     }
 
     /// Adds up what was counted of a log, of exactly this `window`.
@@ -132,7 +142,7 @@ impl Report {
         let details_removed = gathered.details_removed;
         let ahead = gathered.ahead;
         let reads = if partial_reads.is_empty() { Reads::Complete } else { Reads::Partial };
-        let (crawlers, proposals) = gathered.entries(question);
+        let (crawlers, proposals) = gathered.entries(question, &window);
         let blocked = blocks::blocked(&crawlers);
         let Window { from, to } = window;
         let (title, headline, notes) = (None, String::new(), Vec::new());
@@ -152,9 +162,11 @@ impl Report {
             crawlers,
             blocked,
             proposals,
+            before: None,
             fleet: None,
             details_removed,
             is_replay,
+            is_public: false,
             ahead,
         };
         Summary { title: report.title, headline: report.headline, caveats: report.notes, .. } =
@@ -166,6 +178,20 @@ impl Report {
     #[must_use]
     pub fn of_fleet(mut self, part: FleetPart) -> Self {
         self.fleet = Some(part);
+        self.notes = self.summary().caveats;
+        self
+    }
+
+    /// The same without what is nobody else's business: what was asked for, which may name people, and names of gateways.
+    #[must_use]
+    pub fn public(mut self) -> Self {
+        self.is_public = true;
+        self.crawlers.iter_mut().for_each(|entry| entry.paths.clear());
+        if let Some(part) = &mut self.fleet {
+            let outboxes = part.outboxes.iter_mut().map(|outbox| &mut outbox.name);
+            let names = outboxes.chain(part.skipped.iter_mut().map(|skipped| &mut skipped.name));
+            names.for_each(|name| "a gateway".clone_into(name));
+        }
         self.notes = self.summary().caveats;
         self
     }

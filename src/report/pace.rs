@@ -4,10 +4,10 @@
 //! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
-use crate::record::PeriodCount;
+use crate::record::{PeriodCount, Window};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Requests by when a stretch of time begins and how long it is, in seconds. A longer stretch comes before the shorter
 /// ones within it; each length divides the next, so that none overlap otherwise.
@@ -52,6 +52,33 @@ impl Pace {
             seen >= half
         });
         middle.map(|(gap, _)| *gap)
+    }
+
+    /// Requests of a window in so many stretches; those of a roll-up are spread evenly over it.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts and times are far below 2^52"
+    )]
+    pub(super) fn course(&self, window: &Window, stretches: u32) -> Vec<f64> {
+        let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let (from, to) = (since(window.from), since(window.to));
+        let step = (to - from).max(1.0) / f64::from(stretches);
+        let mut course = vec![0.0; usize::try_from(stretches).unwrap_or_default()];
+        for spread in self.whole() {
+            let (start, end) = (spread.start as f64 - from, spread.end() as f64 - from);
+            let passed = (start / step).max(0.0) as usize;
+            let mut begins = passed as f64 * step;
+            for sum in course.iter_mut().skip(passed) {
+                if begins >= end {
+                    break;
+                }
+                *sum += (end.min(begins + step) - start.max(begins)).max(0.0) / spread.gap();
+                begins += step;
+            }
+        }
+        course
     }
 
     /// The shortest stretches alone: an hour would hide the pace of the minutes beside it. All, where the shortest

@@ -70,6 +70,15 @@ impl CatalogueView {
         self.crawlers.contains_key(name)
     }
 
+    /// The token by which a crawler of the catalogue is named in robots.txt. Neither it nor the name holds anything that
+    /// would have to be quoted there or in a command.
+    pub(super) fn token(&self, name: &str) -> Option<&str> {
+        let is_plain =
+            |text: &str| text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || "-_. ".contains(symbol));
+        let token = self.crawlers.get(&name.to_ascii_lowercase())?.tokens.first()?;
+        Some(&**token).filter(|token| is_plain(token) && is_plain(name))
+    }
+
     /// Who may hold the same copy of robots.txt, by name in lower case.
     pub(super) fn sharers(&self, name: &str) -> impl Iterator<Item = &str> {
         self.crawlers.get(name).into_iter().flat_map(|crawler| &crawler.shares).map(String::as_str)
@@ -104,6 +113,14 @@ impl ReportQuestion {
     /// The end of a question that asks for everything, also for what a clock that was ahead has dated later than now.
     pub fn open_end() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(YEAR_9999)
+    }
+
+    /// Where the time of the same length before the question begins: that is told, too.
+    pub fn reaches_back(&self) -> SystemTime {
+        let end = self.now.unwrap_or(self.to).min(self.to);
+        self.from
+            .checked_sub(end.duration_since(self.from).unwrap_or_default())
+            .unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     pub(super) fn filter(&self) -> Filter {

@@ -58,7 +58,7 @@ fn another_time_and_another_site_can_be_asked_for() {
         first.values("href").filter(|href| href.starts_with("/?")).map(str::to_owned).collect();
     assert!(
         links.contains(&"/?since=7d".to_owned())
-            && links.contains(&"/?since=86400s&site=*.b.example".to_owned()),
+            && links.contains(&"/?since=24h&site=*.b.example".to_owned()),
         "{links:?}"
     );
     for link in &links {

@@ -79,7 +79,7 @@ fn it_says_what_the_report_says() {
     for part in [
         "Violations over time",
         "Who it really was",
-        "Where rules were broken",
+        "Which rules were broken",
         "Not crawlers",
         "Borrowed names",
     ] {
@@ -109,6 +109,84 @@ fn the_bars_add_up_to_the_violations() {
     for bar in bars {
         assert!(number(bar, "y") + number(bar, "height") <= 1_000, "{bar:?} leaves the drawing");
     }
+}
+
+/// What page, terminal, JSON and CSV say is one sum, row by row and part by part.
+#[test]
+fn all_numbers_of_all_forms_add_up() {
+    for fill in [store::ordinary, store::crowded] {
+        let folder = filled(fill);
+        let json: Value = serde_json::from_str(&report(folder.path(), "json")).expect("JSON");
+        let page = parsed(&report(folder.path(), "html"));
+        let lines: Vec<&str> = page.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let number = |text: &str| text.replace(',', "").parse::<u64>().ok();
+        let begins = |title: &str| lines.iter().position(|line| *line == title).expect("a section");
+        for (key, label) in [("requests", "Requests"), ("violations", "Violations"), ("refused", "Refused")] {
+            let wanted = sum(&json, key, is_named);
+            let (mut all, mut row, mut parts) = (0, 0, 0);
+            let section = &lines[begins("Crawlers, all together") + 1..];
+            let section = &section[section.iter().position(|line| *line == "Crawlers").expect("cards")..];
+            let at = section.iter().position(|line| *line == "Name").expect("rows");
+            let end = section.iter().position(|line| *line == "Which rules were broken").expect("rules");
+            for pair in section[at..end].windows(2) {
+                let value = pair[1].split(' ').next().and_then(number);
+                let Some(value) = value.filter(|_| pair[0] == label) else { continue };
+                let value = if pair[1].contains(", ") && key == "violations" {
+                    pair[1].split(' ').filter_map(number).sum()
+                } else {
+                    value
+                };
+                if parts == row {
+                    (row, parts) = (value, 0);
+                    all += value;
+                } else {
+                    parts += value;
+                    assert!(parts <= row, "{label}: parts come to {parts}, the row says {row}");
+                }
+            }
+            assert_eq!((all, parts), (wanted, row), "{label} of all rows");
+            let csv = report(folder.path(), "csv");
+            let mut records = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+            let head = records.next().expect("a head");
+            let column = |name: &str| head.iter().position(|head| *head == name).expect("a column");
+            let told = records.filter(|cells| {
+                cells[column("proof")] != "contradicted" && cells[column("client")] == "crawler"
+            });
+            let told: u64 = told.map(|cells| number(cells[column(key)]).expect("a number")).sum();
+            assert_eq!(told, wanted, "{key} of the CSV");
+        }
+        let cells = lines.iter().filter(|line| line.ends_with(" violations") || line.ends_with(" violation"));
+        let broken =
+            cells.filter_map(|line| number(line.rsplit_once(": ")?.1.split(' ').next()?)).sum::<u64>();
+        assert_eq!(broken, sum(&json, "violations", is_named), "the cells of rules by crawler");
+        let text = report(folder.path(), "text");
+        let totals = text.lines().find(|line| line.starts_with("all crawlers: ")).expect("totals");
+        for key in ["requests", "violations", "refused"] {
+            let told = format!("{} {key}", grouped(sum(&json, key, is_named)));
+            assert!(totals.contains(&told) || sum(&json, key, is_named) == 0, "{totals}: {told}");
+        }
+    }
+}
+
+/// What is shown around names nobody.
+#[test]
+fn the_public_form_says_what_it_leaves_out() {
+    let folder = filled(store::ordinary);
+    let path = folder.path().to_str().expect("UTF-8");
+    for format in ["text", "json", "html", "csv"] {
+        let arguments = ["report", "--public", "--since", "25h", "--format", format, "--state-dir", path];
+        let printed = ctl(arguments).exits(0);
+        for target in ["/search?q=pasta", "/article/1", "/article/"] {
+            assert!(!printed.stdout.contains(target), "{format}: {target}");
+        }
+        let told = format!("{}{}", printed.stdout, printed.stderr).replace("\n     ", " ");
+        assert!(told.contains("request ids and names of gateways are left out"), "{format}: {told}");
+    }
+    let arguments =
+        ["report", "--public", "--evidence", "--crawler", "GPTBot", "--since", "25h", "--state-dir", path];
+    let printed = ctl(arguments).exits(0).stdout;
+    assert!(!printed.contains("User-Agent: ") && !printed.contains("/drafts/1"), "{printed}");
+    assert!(printed.contains("are not for the public"), "{printed}");
 }
 
 #[test]

@@ -3,8 +3,6 @@
 use super::cells::{pad, truncate};
 use super::table::{TableShape, format_minute, format_violations};
 use crate::ctl::output::{Output, escape_harmful};
-use crate::decide::Notice;
-use crate::record::EventKind;
 use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, grouped};
 use std::fmt::Write as _;
 use std::io;
@@ -14,7 +12,8 @@ const LABEL: usize = 12;
 
 pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
-    let title = format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct);
+    let title =
+        format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct.words());
     output.line("")?;
     output.line(shape.bold(&truncate(&title, shape.width)))?;
     let mut line = |label: &str, text: &str| -> io::Result<()> {
@@ -149,19 +148,6 @@ pub(super) fn rule_text(rule: &RuleCount) -> String {
         0 | 1 => String::new(),
         count => format!(" and {}", amount(count as u64 - 1, "other version", "other versions")),
     };
-    let what = format!("{}, {}", describe_decision(rule), decision.action.as_str());
+    let what = format!("{}, {}", rule.what(), decision.action.as_str());
     escape_harmful(&format!("{what}: {place}{text}  ({group}){version}{more}"))
-}
-
-/// What a count of a rule is.
-pub(super) fn describe_decision(rule: &RuleCount) -> &'static str {
-    match (rule.kind(), rule.decision.notice) {
-        (EventKind::Violation, None) => "would be disallowed",
-        (EventKind::Violation, Some(Notice::Read)) => "after a counted read",
-        (EventKind::Violation, _) => "without a counted read",
-        (EventKind::Stale, _) => "stale",
-        (EventKind::Variant, _) => "in another spelling",
-        (EventKind::Spoof, _) => "borrowed name",
-        (EventKind::Allowed, _) => "allowed",
-    }
 }

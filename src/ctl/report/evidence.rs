@@ -6,7 +6,7 @@
 mod letter;
 mod readings;
 
-use super::detail::{describe_decision, seconds};
+use super::detail::seconds;
 use super::table::format_minute;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::identify::{Proof, ProofMethod};
@@ -200,7 +200,7 @@ fn one_rule(rule: &RuleCount, output: &mut Output<'_>) -> io::Result<()> {
     let group = decision.group.join(", ");
     line(escape_harmful(&format!("    in the group for {group}{version}")), output)?;
     let requests = amount(rule.count, "request", "requests");
-    line(format!("    {requests} {}, {}", describe_decision(rule), decision.action.as_str()), output)?;
+    line(format!("    {requests} {}, {}", rule.what(), decision.action.as_str()), output)?;
     // A violation is proved by a version and a line, so each of them is named.
     for version in rule.versions.iter().filter(|_| rule.versions.len() > 1) {
         let name = version.version.map_or_else(|| "no robots.txt".to_owned(), |id| format!("version {id}"));
@@ -267,7 +267,12 @@ fn how_to_read(case: &CrawlerCase, output: &mut Output<'_>) -> io::Result<()> {
          on, a minute where the site chose no other, since a crawler may read on one machine and fetch from \
          the queue of another. A replaced version goes on excusing requests for the time of notice, unless the crawler has read the new one \
          (section 2.4).",
-        "Counts are exact for the time above. The requests shown are some of those counted.",
+        if case.report.is_public {
+            "Counts are exact for the time above. Requests in full are left out here: paths, addresses, User-Agent headers \
+             and request ids are not for the public."
+        } else {
+            "Counts are exact for the time above. The requests shown are some of those counted."
+        },
     ];
     if case.report.reads == Reads::Partial {
         parts.push(

@@ -69,15 +69,28 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     }
     if summary.requests > 0 {
         output.line("")?;
-        let totals = format!(
-            "all crawlers: {}, {}, {} stale, {}, {} refused",
+        let mut totals = vec![
             amount(summary.requests, "request", "requests"),
             format_violations(summary.violations, report.is_hypothetical()),
-            grouped(summary.stale),
-            amount(summary.variants, "variant", "variants"),
-            grouped(summary.refused)
-        );
+        ];
+        for (count, one, many) in [
+            (summary.stale, "stale", "stale"),
+            (summary.variants, "variant", "variants"),
+            (summary.refused, "refused", "refused"),
+        ] {
+            totals.extend((count > 0).then(|| amount(count, one, many)));
+        }
+        let totals = format!("all crawlers: {}", totals.join(", "));
         print_wrapped(&totals, shape.width, output)?;
+        if let Some(before) = &report.before {
+            let told = format!(
+                "the time before, from {}: {}, {}",
+                format_minute(before.from),
+                amount(before.all.requests, "request", "requests"),
+                format_violations(before.all.violations, report.is_hypothetical())
+            );
+            print_wrapped(&told, shape.width, output)?;
+        }
     }
     let several = report
         .crawlers
@@ -199,7 +212,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.name().to_owned()),
         text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
         text("PROOF", 1, &|entry| entry.proof.to_string()),
-        text("CONDUCT", 0, &|entry| entry.conduct.to_string()),
+        text("CONDUCT", 0, &|entry| entry.conduct.words().to_owned()),
         number("REQUESTS", 0, &|entry| entry.requests),
         number("READS", 0, &|entry| entry.reads),
         number(if is_hypothetical { "DISALLOWED" } else { "VIOLATIONS" }, 0, &|entry| entry.violations),

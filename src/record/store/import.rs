@@ -1,26 +1,50 @@
 //! A store made of rows that were exported from others: what a fleet counted, to be read like any store.
 
+use super::STORE_FILE;
 use super::database::{Database, SqlValue, transaction};
 use super::error::{StoreError, StoreErrorKind};
 use super::outbox::ExportedRows;
+use super::reader::StoreReader;
 use super::schema;
 use super::sqlite::Sqlite;
 use super::write::ADD_PATH;
 use crate::record::file_bytes;
 use SqlValue::{Blob, Integer, Text};
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs::{DirBuilder, remove_dir_all};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 
-/// Makes a store in the file `path`, which must not exist, of `rows`.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
-    if path.symlink_metadata().is_ok() {
-        let message =
-            format!("{}: there is something already; name a file that does not exist", path.display());
-        return Err(StoreError::new(StoreErrorKind::Io, message));
+impl StoreReader {
+    /// A store of `rows`, made in a folder of its own in `base`. Its file is removed at once: whoever has it open goes on
+    /// to read it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn of_rows(rows: &ExportedRows, base: &Path) -> Result<Self, StoreError> {
+        let folder = private_folder(base)?;
+        let path = folder.join(STORE_FILE);
+        let made = import(&path, rows).and_then(|()| Self::open(&path));
+        let _ = remove_dir_all(&folder);
+        made
     }
+}
+
+/// A folder that nobody else can look into.
+fn private_folder(base: &Path) -> Result<PathBuf, StoreError> {
+    let mut why = String::new();
+    for attempt in 0..100 {
+        let path = base.join(format!(".robots-gateway-report-{}-{attempt}", std::process::id()));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    let message = format!("{}: cannot make a folder for the counts of the fleet: {why}", base.display());
+    Err(StoreError::new(StoreErrorKind::Io, message))
+}
+
+fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
     let mut database = Sqlite::open(path)?;
     schema::migrate(&mut database, path)?;
     transaction(&mut database, |database| {

@@ -1,24 +1,25 @@
-//! Elements of a report one by one: the rules they met, where they went, what they read.
+//! Elements of a report one by one, one for each site and proof: the rules they met, where they went, what they read.
 
-use super::rows::{about, conduct, times};
-use super::text::{moment, seconds, visible};
-use crate::decide::Notice;
+use super::text::{isolated, moment, seconds, visible};
 use crate::enforce::Action;
-use crate::record::EventKind;
+use crate::record::{OTHER_PATHS, PathCounts};
+use crate::report::headline::times;
 use crate::report::{Conduct, CrawlDelay, PathCount, ReadOf, ReportEntry, RuleCount, amount, grouped};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-/// How many rules, paths and reads are shown of one element.
+/// How many rules, folders and reads are shown of one element.
 const MOST: usize = 10;
 
 pub(super) struct CaseView {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) about: String,
-    pub(super) site: Option<String>,
+    /// Site and proof, where there are several.
+    pub(super) title: Option<String>,
+    /// What no other element is called.
+    pub(super) label: String,
     pub(super) facts: Vec<Fact>,
     pub(super) rules: Vec<RuleView>,
     pub(super) more_rules: Option<String>,
-    pub(super) paths: Vec<PathView>,
+    pub(super) folders: Vec<FolderView>,
     pub(super) reads: Vec<ReadView>,
 }
 
@@ -38,8 +39,10 @@ pub(super) struct RuleView {
     pub(super) action: &'static str,
 }
 
-pub(super) struct PathView {
-    pub(super) target: String,
+pub(super) struct FolderView {
+    pub(super) folder: String,
+    /// How many different targets in it were asked for.
+    pub(super) targets: String,
     pub(super) requests: String,
     pub(super) violations: String,
     pub(super) refused: String,
@@ -54,69 +57,90 @@ pub(super) struct ReadView {
 }
 
 impl CaseView {
-    pub(super) fn new(entry: &ReportEntry, id: String, shows_site: bool) -> Self {
+    pub(super) fn new(entry: &ReportEntry, shows_site: bool, has_others: bool) -> Self {
         let more = entry.rules.len().saturating_sub(MOST);
-        let requests = amount(entry.requests, "request", "requests");
-        let mut about = format!("{}; {}; {requests}", about(entry), entry.proof);
-        if entry.is_crawler() && !entry.is_borrowed() {
-            about = format!("{about}; {}", conduct(entry.conduct));
-        }
+        let site = if shows_site { format!("{}, ", visible(&entry.site)) } else { String::new() };
         Self {
-            id,
-            name: visible(entry.name()),
-            about,
-            site: shows_site.then(|| visible(&entry.site)),
-            facts: facts(entry),
+            title: has_others.then(|| format!("{site}{}", entry.proof)),
+            label: isolated(&format!("{}, {}, {}, {}", entry.name(), entry.site, entry.client, entry.proof)),
+            facts: facts(entry, shows_site),
             rules: entry.rules.iter().take(MOST).map(rule).collect(),
             more_rules: (more > 0).then(|| {
                 let rest = entry.rules.iter().skip(MOST).map(|rule| rule.count).sum();
                 let requests = amount(rest, "request", "requests");
                 format!("{more} more, with {requests}, {} in the JSON.", if more == 1 { "is" } else { "are" })
             }),
-            paths: paths(&entry.paths),
+            folders: folders(&entry.paths),
             reads: entry.reads_of.iter().rev().take(MOST).map(read).collect(),
         }
     }
 }
 
-fn facts(entry: &ReportEntry) -> Vec<Fact> {
+fn facts(entry: &ReportEntry, shows_site: bool) -> Vec<Fact> {
     let time = |time: Option<std::time::SystemTime>| time.map_or_else(|| "–".to_owned(), moment);
+    let by = entry.proof_by.words(entry.requests);
+    let by = if by.is_empty() { by } else { format!(" ({by})") };
     let mut facts = vec![
-        Fact { label: "First seen", value: time(entry.first_seen) },
-        Fact { label: "Last seen", value: time(entry.last_seen) },
+        Fact { label: "Proof", value: format!("{}{by}", entry.proof) },
+        Fact { label: "Requests", value: grouped(entry.requests) },
     ];
-    if entry.is_hypothetical() && entry.violations > 0 {
-        facts.push(Fact {
-            label: "Would be disallowed",
-            value: amount(entry.violations, "request", "requests"),
-        });
-        facts.push(Fact { label: "The first of them", value: time(entry.first_violation) });
-        facts.push(Fact { label: "The last of them", value: time(entry.last_violation) });
-    } else if entry.violations > 0 {
-        let (after, without) = (entry.violations_after_read, entry.violations_without_read());
-        let value = match (after, without) {
-            (0, _) if entry.conduct == Conduct::NoReadSeen => {
-                format!("{}, and no read was seen; the notice was over", grouped(without))
-            }
-            (0, _) => format!("{} without a counted read; the notice was over", grouped(without)),
-            (_, 0) => format!("{} of a version that it had read", grouped(after)),
-            _ => format!(
-                "{} of a version that it had read, {} without a counted read; the notice was over",
-                grouped(after),
-                grouped(without)
-            ),
-        };
-        facts.push(Fact { label: "Violations", value });
-        facts.push(Fact { label: "First violation", value: time(entry.first_violation) });
-        facts.push(Fact { label: "Last violation", value: time(entry.last_violation) });
+    if shows_site {
+        facts.insert(0, Fact { label: "Site", value: visible(&entry.site) });
     }
-    if entry.reads > 0 {
-        facts.push(Fact { label: "Read robots.txt", value: times(entry.reads) });
+    if entry.is_crawler() && !entry.is_borrowed() {
+        facts.push(Fact { label: "Conduct", value: entry.conduct.words().to_owned() });
     }
+    facts.extend(broken(entry));
+    for (label, count) in [("Stale", entry.stale), ("Variants", entry.variants), ("Refused", entry.refused)] {
+        if count > 0 {
+            facts.push(Fact { label, value: grouped(count) });
+        }
+    }
+    let read = match (entry.reads, entry.other_fetch) {
+        (0, Some(_)) => "not known to be this file".to_owned(),
+        (0, None) => "no read seen".to_owned(),
+        (reads, _) => times(reads),
+    };
+    facts.push(Fact { label: "Read robots.txt", value: read });
     if let Some(value) = delay(entry.crawl_delay) {
         facts.push(Fact { label: "Crawl-delay", value });
     }
+    facts.push(Fact { label: "First seen", value: time(entry.first_seen) });
+    facts.push(Fact { label: "Last seen", value: time(entry.last_seen) });
     facts
+}
+
+fn broken(entry: &ReportEntry) -> Vec<Fact> {
+    let time = |time: Option<std::time::SystemTime>| time.map_or_else(|| "–".to_owned(), moment);
+    if entry.violations == 0 {
+        return Vec::new();
+    }
+    let (first, last) = (time(entry.first_violation), time(entry.last_violation));
+    if entry.is_hypothetical() {
+        return vec![
+            Fact { label: "Would be disallowed", value: amount(entry.violations, "request", "requests") },
+            Fact { label: "The first of them", value: first },
+            Fact { label: "The last of them", value: last },
+        ];
+    }
+    let (after, without) = (entry.violations_after_read, entry.violations_without_read());
+    let value = match (after, without) {
+        (0, _) if entry.conduct == Conduct::NoReadSeen => {
+            format!("{}, and no read was seen; the notice was over", grouped(without))
+        }
+        (0, _) => format!("{} without a counted read; the notice was over", grouped(without)),
+        (_, 0) => format!("{} after a counted read", grouped(after)),
+        _ => format!(
+            "{} after a counted read, {} without one; the notice was over",
+            grouped(after),
+            grouped(without)
+        ),
+    };
+    vec![
+        Fact { label: "Violations", value },
+        Fact { label: "First violation", value: first },
+        Fact { label: "Last violation", value: last },
+    ]
 }
 
 /// Beside what was asked for stands what was seen. It is no rule of RFC 9309, and nobody is accused of it.
@@ -135,15 +159,7 @@ fn rule(rule: &RuleCount) -> RuleView {
     let (decision, (text, source)) = (&*rule.decision, rule.text());
     RuleView {
         count: grouped(rule.count),
-        what: match (decision.kind, decision.notice) {
-            (EventKind::Violation, None) => "would be disallowed",
-            (EventKind::Violation, Some(Notice::Read)) => "violation, had read it",
-            (EventKind::Violation, _) => "violation, notice was over",
-            (EventKind::Stale, _) => "stale",
-            (EventKind::Variant, _) => "variant",
-            (EventKind::Spoof, _) => "borrowed name",
-            (EventKind::Allowed, _) => "allowed",
-        },
+        what: rule.what(),
         line: decision.line.map_or_else(String::new, |line| match source {
             Some(source) => format!("{line} ({})", visible(source)),
             None => line.to_string(),
@@ -165,14 +181,40 @@ fn more_versions(rule: &RuleCount) -> Option<String> {
     (more > 0).then(|| format!("and {}", amount(more as u64, "other version", "other versions")))
 }
 
-fn paths(paths: &[PathCount]) -> Vec<PathView> {
-    let view = |path: &PathCount| PathView {
-        target: visible(&path.target),
-        requests: grouped(path.counts.requests()),
-        violations: grouped(path.counts.violations),
-        refused: grouped(path.counts.refused),
+/// Targets by the first folder of their paths, as often as they were asked for; what is not known by name is last.
+fn folders(paths: &[PathCount]) -> Vec<FolderView> {
+    let mut sums: BTreeMap<&str, (u64, PathCounts)> = BTreeMap::new();
+    for path in paths {
+        let (targets, counts) = sums.entry(folder(&path.target)).or_default();
+        *targets += 1;
+        counts.add(&path.counts);
+    }
+    let rest = sums.remove(OTHER_PATHS);
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(folder, (_, counts))| (Reverse(counts.weight()), *folder));
+    let mut others = rest.map(|(_, counts)| (None, counts));
+    for (_, (targets, counts)) in sums.drain(MOST.min(sums.len())..) {
+        let (known, sum) = others.get_or_insert((Some(0), PathCounts::default()));
+        *known = known.map(|known| known + targets);
+        sum.add(&counts);
+    }
+    let view = |folder: String, targets: Option<u64>, counts: PathCounts| FolderView {
+        folder,
+        targets: targets.map_or_else(|| "–".to_owned(), grouped),
+        requests: grouped(counts.requests()),
+        violations: grouped(counts.violations),
+        refused: grouped(counts.refused),
     };
-    paths.iter().take(MOST).map(view).collect()
+    let known =
+        sums.into_iter().map(|(folder, (targets, counts))| view(visible(folder), Some(targets), counts));
+    known.chain(others.map(|(targets, counts)| view("all others".to_owned(), targets, counts))).collect()
+}
+
+/// `/news/` of `/news/2026/a?b`, and `/` of what is in no folder.
+pub(super) fn folder(target: &str) -> &str {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let Some(inside) = path.strip_prefix('/') else { return target };
+    inside.find('/').and_then(|at| path.get(..at + 2)).unwrap_or("/")
 }
 
 fn read(read: &ReadOf) -> ReadView {

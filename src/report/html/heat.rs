@@ -1,13 +1,14 @@
-//! Where crawlers go most: targets by crawler, the hotter the more.
+//! Which rules crawlers broke, or where they went: rows by crawler, the hotter the more.
 
+use super::cases::folder;
 use super::text::{isolated, visible};
-use crate::record::{OTHER_PATHS, PathCounts};
+use crate::record::{EventKind, OTHER_PATHS};
 use crate::report::{Report, ReportEntry, grouped};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How many targets are shown.
-const ROWS: usize = 15;
+/// How many rules or folders are shown.
+const ROWS: usize = 12;
 
 /// How many crawlers have a column of their own.
 const COLUMNS: usize = 5;
@@ -15,15 +16,23 @@ const COLUMNS: usize = 5;
 /// The hottest step.
 const HOTTEST: u32 = 5;
 
+/// What stands for all that has no row or column of its own.
+const OTHERS: &str = "all others";
+
 pub(super) struct Heat {
     pub(super) title: &'static str,
     pub(super) what: &'static str,
+    /// What a row is.
+    pub(super) head: &'static str,
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<HeatRow>,
 }
 
 pub(super) struct HeatRow {
-    pub(super) target: String,
+    /// `None` where it is all others.
+    pub(super) text: Option<String>,
+    /// The group of a rule.
+    pub(super) group: String,
     pub(super) cells: Vec<Cell>,
     pub(super) sum: String,
 }
@@ -34,121 +43,122 @@ pub(super) struct Cell {
     pub(super) title: String,
 }
 
-/// What is counted: violations where there are any, else requests.
-#[derive(Clone, Copy)]
-enum Measure {
-    Violations,
-    /// The same, where nobody can have violated anything.
-    Disallowed,
-    Requests,
-}
+/// A rule and its group; or a folder, and nothing.
+type HeatKey<'r> = (&'r str, String);
 
-impl Measure {
-    const fn of(self, counts: &PathCounts) -> u64 {
-        match self {
-            Self::Violations | Self::Disallowed => counts.violations,
-            Self::Requests => counts.requests(),
-        }
-    }
-
-    const fn word(self, count: u64) -> &'static str {
-        match (self, count) {
-            (Self::Violations, 1) => "violation",
-            (Self::Violations, _) => "violations",
-            (Self::Disallowed, _) => "disallowed",
-            (Self::Requests, 1) => "request",
-            (Self::Requests, _) => "requests",
-        }
-    }
-}
-
-/// Counts by target and crawler.
-type HeatTable<'r> = BTreeMap<&'r str, BTreeMap<&'r str, u64>>;
+/// Counts by row and crawler.
+type HeatTable<'r> = BTreeMap<HeatKey<'r>, BTreeMap<&'r str, u64>>;
 
 /// Whose columns there are, and how what stands in them is coloured.
 struct Columns<'r> {
     names: Vec<&'r str>,
     has_others: bool,
-    /// The highest count of one crawler at one target.
+    /// The highest count of one crawler in one row.
     most: u64,
-    measure: Measure,
+    /// One of what is counted, and several.
+    words: [&'static str; 2],
 }
 
 impl Heat {
-    /// The hottest targets of crawlers under their own names; `None` where no target is known.
+    /// The hottest rows of crawlers under their own names; `None` where there are none.
     pub(super) fn of(report: &Report) -> Option<Self> {
-        let violations = table(report, Measure::Violations);
-        let measure = match (violations.is_empty(), report.is_hypothetical()) {
-            (true, _) => Measure::Requests,
-            (false, true) => Measure::Disallowed,
-            (false, false) => Measure::Violations,
+        let rules = rules(report);
+        let (title, what, head, words) = match (rules.is_empty(), report.is_hypothetical()) {
+            (true, _) => (
+                "Where crawlers went",
+                "Requests by folder and crawler. The rules disallow none of them.",
+                "Folder",
+                ["request", "requests"],
+            ),
+            (false, true) => (
+                "What would be disallowed",
+                "Requests that these rules would have disallowed, by rule and crawler.",
+                "Rule",
+                ["disallowed", "disallowed"],
+            ),
+            (false, false) => (
+                "Which rules were broken",
+                "Violations by rule and crawler, all sites together.",
+                "Rule",
+                ["violation", "violations"],
+            ),
         };
-        let table = if violations.is_empty() { table(report, measure) } else { violations };
+        let mut table = if rules.is_empty() { folders(report) } else { rules };
         let most = table.values().flat_map(BTreeMap::values).copied().max()?;
         let names = hottest(table.values().flatten().map(|(name, count)| (*name, *count)), COLUMNS);
         let has_others = table.values().flat_map(BTreeMap::keys).any(|name| !names.contains(name));
-        let targets = hottest(table.iter().map(|(target, counts)| (*target, counts.values().sum())), ROWS);
-        let columns = Columns { names, has_others, most, measure };
-        let rows = targets.iter().filter_map(|target| Some(columns.row(target, table.get(target)?)));
-        let (title, what) = match measure {
-            Measure::Violations => ("Where rules were broken", "Violations by path and crawler."),
-            Measure::Disallowed => (
-                "What would be disallowed",
-                "Requests that these rules would have disallowed, by path and crawler.",
-            ),
-            Measure::Requests => (
-                "Where crawlers went",
-                "Requests by path and crawler, of the paths that each crawler asked for most. The rules disallow none \
-                 of them.",
-            ),
-        };
-        Some(Self { title, what, rows: rows.collect(), columns: columns.titles() })
+        let order = hottest(table.iter().map(|(key, counts)| (key.clone(), counts.values().sum())), ROWS);
+        let columns = Columns { names, has_others, most, words };
+        let rows = order.into_iter().filter_map(|key| Some(columns.row(Some(&key), &table.remove(&key)?)));
+        let mut rows: Vec<HeatRow> = rows.collect();
+        let mut rest: BTreeMap<&str, u64> = BTreeMap::new();
+        table.values().flatten().for_each(|(name, count)| *rest.entry(name).or_default() += count);
+        if !rest.is_empty() {
+            rows.push(columns.row(None, &rest));
+        }
+        Some(Self { title, what, head, rows, columns: columns.titles() })
     }
 }
 
 impl Columns<'_> {
     fn titles(&self) -> Vec<String> {
-        let others = self.has_others.then(|| "all others".to_owned());
+        let others = self.has_others.then(|| OTHERS.to_owned());
         self.names.iter().map(|name| visible(name)).chain(others).collect()
     }
 
-    fn row(&self, target: &str, counts: &BTreeMap<&str, u64>) -> HeatRow {
+    fn row(&self, key: Option<&HeatKey<'_>>, counts: &BTreeMap<&str, u64>) -> HeatRow {
         let of = |name: &&str| counts.get(*name).copied().unwrap_or_default();
         let sum: u64 = counts.values().sum();
         let rest = sum - self.names.iter().map(of).sum::<u64>();
-        let others = self.has_others.then(|| self.cell("all others", rest));
+        let others = self.has_others.then(|| self.cell(OTHERS, rest));
         let cells = self.names.iter().map(|name| self.cell(&isolated(name), of(name))).chain(others);
-        HeatRow { target: visible(target), cells: cells.collect(), sum: grouped(sum) }
+        HeatRow {
+            text: key.map(|(text, _)| visible(text)),
+            group: key.map_or_else(String::new, |(_, group)| visible(group)),
+            cells: cells.collect(),
+            sum: grouped(sum),
+        }
     }
 
     fn cell(&self, name: &str, count: u64) -> Cell {
-        let title = format!("{name}: {} {}", grouped(count), self.measure.word(count));
+        let [one, many] = self.words;
+        let title = format!("{name}: {} {}", grouped(count), if count == 1 { one } else { many });
         Cell { count: grouped(count), heat: heat(count, self.most), title }
     }
 }
 
-/// By target and name, whatever the site; without zeros, and without the rest that has no name.
-fn table(report: &Report, measure: Measure) -> HeatTable<'_> {
+/// Violations by rule and name, whatever the site.
+fn rules(report: &Report) -> HeatTable<'_> {
     let mut table: HeatTable<'_> = BTreeMap::new();
     for entry in report.named() {
-        let paths = entry.paths.iter().filter(|path| path.target != OTHER_PATHS);
-        for (target, count) in paths.map(|path| (path.target.as_str(), measure.of(&path.counts))) {
-            if count > 0 {
-                *table.entry(target).or_default().entry(ReportEntry::name(entry)).or_default() += count;
-            }
+        for rule in entry.rules.iter().filter(|rule| rule.kind() == EventKind::Violation) {
+            let key = (rule.text().0.unwrap_or_default(), rule.decision.group.join(", "));
+            *table.entry(key).or_default().entry(entry.name()).or_default() += rule.count;
+        }
+    }
+    table
+}
+
+/// Requests by folder and name, without the rest that has no name.
+fn folders(report: &Report) -> HeatTable<'_> {
+    let mut table: HeatTable<'_> = BTreeMap::new();
+    for entry in report.named() {
+        for path in entry.paths.iter().filter(|path| path.target != OTHER_PATHS) {
+            let counts = table.entry((folder(&path.target), String::new())).or_default();
+            *counts.entry(ReportEntry::name(entry)).or_default() += path.counts.requests();
         }
     }
     table
 }
 
 /// The `most` keys with the highest sums, the highest first.
-fn hottest<'r>(counts: impl Iterator<Item = (&'r str, u64)>, most: usize) -> Vec<&'r str> {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+fn hottest<K: Ord + Clone>(counts: impl Iterator<Item = (K, u64)>, most: usize) -> Vec<K> {
+    let mut sums: BTreeMap<K, u64> = BTreeMap::new();
     for (key, count) in counts {
         *sums.entry(key).or_default() += count;
     }
-    let mut sums: Vec<(&str, u64)> = sums.into_iter().collect();
-    sums.sort_by_key(|(key, sum)| (Reverse(*sum), *key));
+    let mut sums: Vec<(K, u64)> = sums.into_iter().collect();
+    sums.sort_by_key(|(key, sum)| (Reverse(*sum), key.clone()));
     sums.into_iter().take(most).map(|(key, _)| key).collect()
 }
 

@@ -12,16 +12,15 @@ mod proposed;
 mod rows;
 mod text;
 
-use super::{Report, ReportEntry, ReportQuestion, Series, Summary, ViolationTimeline, grouped};
+use super::{CountsBefore, Report, ReportQuestion, Series, Summary, ViolationTimeline, grouped};
 use crate::record::{StoreError, StoreReader};
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cases::CaseView;
 use chart::{COLOURS, CourseChart, ProofShare};
 use heat::Heat;
 use proposed::Proposed;
-use rows::{ElementRow, RowGroup};
+use rows::RowGroup;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -32,9 +31,6 @@ const STYLE: &str = include_str!("style.css");
 
 /// How many bars the drawing over time has at most: enough for two in each hour of a day.
 const STRETCHES: u32 = 60;
-
-/// Elements beyond these have a row, but nothing one by one.
-const CASES: usize = 500;
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -50,10 +46,8 @@ pub enum PageError {
 /// What a live page has around the report; a file has nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// Other times to look at.
-    pub links: Vec<Link>,
-    /// Other sites to look at.
-    pub sites: Vec<Link>,
+    /// Other pages to look at, by what they differ in; a list of none or one is left out.
+    pub lists: Vec<(&'static str, Vec<Link>)>,
 }
 
 /// A link of a live page.
@@ -96,6 +90,8 @@ struct Page<'a> {
     scope: Option<String>,
     from: String,
     to: String,
+    /// Where the time begins that changes are told of.
+    before: Option<String>,
     caveats: Vec<String>,
     totals: Vec<PageTotal>,
     course: Option<CourseChart>,
@@ -103,7 +99,6 @@ struct Page<'a> {
     heat: Option<Heat>,
     groups: Vec<RowGroup>,
     proposals: Vec<Proposed>,
-    cases: Vec<CaseView>,
 }
 
 /// One number of the totals.
@@ -111,6 +106,8 @@ struct PageTotal {
     label: &'static str,
     value: String,
     what: &'static str,
+    /// Beside the time before.
+    change: Option<String>,
 }
 
 #[derive(Template)]
@@ -168,23 +165,10 @@ pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result
 }
 
 impl<'a> Page<'a> {
-    fn case_parts(&self) -> Vec<(Option<String>, &[CaseView])> {
-        rows::parts(&self.cases)
-    }
-
     fn new(question: &ReportQuestion, report: &Report, course: &ViolationTimeline, frame: &'a Frame) -> Self {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
         let shows_site = sites.len() > 1;
-        let of_interest =
-            |entry: &ReportEntry| !entry.rules.is_empty() || entry.reads > 0 || !entry.paths.is_empty();
-        let id = |at: usize| format!("case-{}", at + 1);
-        let told: Vec<(usize, &ReportEntry)> =
-            report.crawlers.iter().enumerate().filter(|(_, entry)| of_interest(entry)).take(CASES).collect();
-        let row = |entry: &ReportEntry| {
-            let case = told.iter().find(|(_, other)| std::ptr::eq(*other, entry)).map(|(at, _)| id(*at));
-            ElementRow::new(entry, case, shows_site)
-        };
         Self {
             style: STYLE,
             security: content_security_policy(),
@@ -197,59 +181,54 @@ impl<'a> Page<'a> {
             scope: scope(question),
             from: moment(report.from),
             to: moment(report.to),
+            before: report.before.as_ref().map(|before| moment(before.from)),
             totals: totals(&summary, report),
             caveats: summary.caveats.iter().map(|caveat| as_sentence(caveat)).collect(),
             course: CourseChart::of(course),
             // The addresses of a log are not looked up.
             shares: if report.is_replay { Vec::new() } else { chart::shares(report) },
             heat: Heat::of(report),
-            groups: RowGroup::all(report, row),
+            groups: RowGroup::all(report, question, shows_site),
             proposals: Proposed::all(&report.proposals, shows_site),
-            cases: told.iter().map(|(at, entry)| CaseView::new(entry, id(*at), shows_site)).collect(),
         }
     }
 }
 
-/// What the totals of crawlers are, with a word on each.
+/// What the totals of crawlers are, with a word on each; what is nothing is left out.
 fn totals(summary: &Summary, report: &Report) -> Vec<PageTotal> {
-    let is_hypothetical = report.is_hypothetical();
-    let count = |count: usize| grouped(u64::try_from(count).unwrap_or(u64::MAX));
-    let mut totals = vec![
-        PageTotal {
-            label: "Crawlers",
-            value: count(summary.crawlers),
-            what: "by name, with judged requests; no borrowed names",
-        },
-        if is_hypothetical {
-            let value = count(summary.violating + summary.disallowed);
-            PageTotal { label: "Concerned", value, what: "of these, requests would be disallowed" }
-        } else {
-            PageTotal { label: "Broke rules", value: count(summary.violating), what: "read before or not" }
-        },
-        PageTotal { label: "Requests", value: grouped(summary.requests), what: "that were judged" },
-        if is_hypothetical {
-            let value = grouped(summary.violations);
-            PageTotal { label: "Disallowed", value, what: "by rules not known to be published" }
-        } else {
-            let value = grouped(summary.violations);
-            PageTotal { label: "Violations", value, what: "of rules they could know" }
-        },
-    ];
-    let refused = if report.is_replay {
-        ("Would be refused", summary.refused, "in enforce mode")
-    } else {
-        ("Refused", summary.refused, "answered by the gateway")
+    let (crawlers, violating) = (summary.crawlers as u64, summary.violating as u64);
+    let concerned = violating + summary.disallowed as u64;
+    let change = |now: u64, of: fn(&CountsBefore) -> u64| {
+        let before = report.before.as_ref()?;
+        Some(before.change(now, of(&before.all), &report.window()))
     };
-    for (label, count, what) in [
-        refused,
-        ("Stale", summary.stale, "within notice, forwarded"),
-        ("Variants", summary.variants, "other spellings, counted apart"),
-    ] {
-        if count > 0 {
-            totals.push(PageTotal { label, value: grouped(count), what });
-        }
-    }
-    totals
+    let asked = change(summary.requests, |before| before.requests);
+    let broken = change(summary.violations, |before| before.violations);
+    let refused = change(summary.refused, |before| before.refused);
+    let all = [
+        ("Crawlers", crawlers, "by name, with judged requests", None),
+        if report.is_hypothetical() {
+            ("Concerned", concerned, "of these, requests would be disallowed", None)
+        } else {
+            ("Broke rules", violating, "read before or not", None)
+        },
+        ("Requests", summary.requests, "that were judged", asked),
+        if report.is_hypothetical() {
+            ("Disallowed", summary.violations, "by rules not known to be published", None)
+        } else {
+            ("Violations", summary.violations, "of rules they could know", broken)
+        },
+        if report.is_replay {
+            ("Would be refused", summary.refused, "in enforce mode", None)
+        } else {
+            ("Refused", summary.refused, "answered by the gateway", refused)
+        },
+        ("Stale", summary.stale, "within notice, forwarded", None),
+        ("Variants", summary.variants, "other spellings, counted apart", None),
+    ];
+    let told = all.into_iter().filter(|(_, count, ..)| *count > 0);
+    told.map(|(label, count, what, change)| PageTotal { label, value: grouped(count), what, change })
+        .collect()
 }
 
 /// What the report was narrowed to.

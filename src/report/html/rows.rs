@@ -1,122 +1,191 @@
-//! Elements of a report as rows of a table.
+//! Crawlers as rows, one for each name, and what stands in them where they are opened.
 
-use super::text::{moment, visible};
+use super::cases::{CaseView, Fact};
+use super::text::visible;
 use crate::identify::{ClientKind, Purpose};
-use crate::report::{Conduct, Report, ReportEntry, grouped};
+use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, grouped};
+use std::fmt::Write as _;
 
-/// Clients that stand together in one table.
+/// Clients that stand together.
 pub(super) struct RowGroup {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) what: &'static str,
-    pub(super) shows_conduct: bool,
-    pub(super) rows: Vec<ElementRow>,
+    /// Heads of the numbers, in the order of the rows'.
+    pub(super) heads: Vec<&'static str>,
+    pub(super) shows_change: bool,
+    pub(super) rows: Vec<NameRow>,
 }
 
-/// One element. Every field is text as it stands on the page.
-pub(super) struct ElementRow {
-    /// Where more of it stands.
-    pub(super) case: Option<String>,
+/// One name. Every field is text as it stands on the page.
+pub(super) struct NameRow {
     pub(super) name: String,
     /// Purpose, or kind of client.
     pub(super) about: String,
-    /// The site, where there are several.
-    pub(super) site: Option<String>,
-    pub(super) conduct: &'static str,
-    pub(super) conduct_words: &'static str,
-    pub(super) proof: &'static str,
-    /// By which methods; empty where that is not known.
-    pub(super) proof_by: String,
-    pub(super) requests: String,
-    pub(super) violations: String,
-    pub(super) stale: String,
-    pub(super) variants: String,
-    pub(super) refused: String,
-    pub(super) reads: String,
-    /// Which version it read last, and when.
-    pub(super) last_read: Option<(String, String)>,
-    pub(super) last_seen: String,
+    /// The word, and its class.
+    pub(super) conduct: Option<(&'static str, &'static str)>,
+    /// What each is a number of, and the number.
+    pub(super) numbers: Vec<Fact>,
+    /// The outline of its requests over time, in a drawing of 48 by 20.
+    pub(super) spark: String,
+    pub(super) change: Option<String>,
+    /// One for each site and proof.
+    pub(super) parts: Vec<CaseView>,
+    /// Lines of robots.txt that disallow everything to it, where it has not been told so.
+    pub(super) lines: Option<String>,
+    /// What has rules enforced that it broke.
+    pub(super) command: Option<String>,
 }
 
 /// How many rows stand open; the others are a click away.
 const OPEN: usize = 10;
 
-/// What stands open of a list, and what is folded, with the words on it.
-pub(super) fn parts<T>(list: &[T]) -> Vec<(Option<String>, &[T])> {
-    let (open, folded) = list.split_at_checked(OPEN).unwrap_or((list, &[]));
-    let folded = (!folded.is_empty()).then(|| (Some(format!("{} more", folded.len())), folded));
-    std::iter::once((None, open)).chain(folded).collect()
-}
+/// Elements beyond these have a row, but cannot be opened.
+const PARTS: usize = 500;
+
+/// Height of the drawing over time.
+const HEIGHT: f64 = 20.0;
+
+type CountOf = fn(&ReportEntry) -> u64;
 
 impl RowGroup {
-    pub(super) fn parts(&self) -> Vec<(Option<String>, &[ElementRow])> {
-        parts(&self.rows)
+    /// What stands open of the rows, and what is folded, with the words on it.
+    pub(super) fn parts(&self) -> Vec<(Option<String>, &[NameRow])> {
+        let (open, folded) = self.rows.split_at_checked(OPEN).unwrap_or((&self.rows, &[]));
+        let folded = (!folded.is_empty()).then(|| (Some(format!("{} more", folded.len())), folded));
+        std::iter::once((None, open)).chain(folded).collect()
     }
 
-    /// The tables of a report, those without a row left out.
-    pub(super) fn all(report: &Report, row: impl Fn(&ReportEntry) -> ElementRow) -> Vec<Self> {
+    /// The groups of a report, those without a row left out.
+    pub(super) fn all(report: &Report, question: &ReportQuestion, shows_site: bool) -> Vec<Self> {
+        let mut left = PARTS;
+        let mut group = |id, title, what, names: Vec<NamedEntries<'_>>| {
+            let is_named = id == "crawlers";
+            let counts = counts(report, &names);
+            let shows_change = is_named && report.before.is_some();
+            let row = |name: &NamedEntries<'_>| {
+                let parts = name.entries.iter().take(left);
+                let parts = parts.map(|entry| CaseView::new(entry, shows_site, name.entries.len() > 1));
+                let parts: Vec<_> = parts.collect();
+                left -= parts.len();
+                let mut row = NameRow::new(name, &counts, parts);
+                if is_named {
+                    row.conduct = Some((name.conduct().as_str(), name.conduct().words()));
+                    row.change = change(report, name);
+                    (row.lines, row.command) = (lines(name, question), command(report, name, question));
+                }
+                row
+            };
+            let rows = names.iter().map(row).collect();
+            Self {
+                id,
+                title,
+                what,
+                heads: counts.iter().map(|(head, _)| *head).collect(),
+                shows_change,
+                rows,
+            }
+        };
         let groups = [
-            Self {
-                id: "crawlers",
-                title: "Crawlers",
-                what: if report.is_hypothetical() {
-                    "One row for each crawler and proof of its name. Those of which most would be disallowed come first."
+            group(
+                "crawlers",
+                "Crawlers",
+                if report.is_hypothetical() {
+                    "Those of which most would be disallowed come first. Open one for its sites, proofs, rules and folders."
                 } else {
-                    "One row for each crawler and proof of its name. Those that broke rules they had read come first."
+                    "Those that broke rules they had read come first. Open one for its sites, proofs, rules and folders."
                 },
-                // Of rules that nobody could know there is none.
-                shows_conduct: report.named().any(|entry| !entry.is_hypothetical()),
-                rows: report.named().map(&row).collect(),
-            },
-            Self {
-                id: "borrowed",
-                title: "Borrowed names",
-                what: "They came from addresses that are not the operator’s. They count against nobody.",
-                shows_conduct: false,
-                rows: report.borrowed().map(&row).collect(),
-            },
-            Self {
-                id: "others",
-                title: "Not crawlers",
-                what: "Fetchers that a person set off, tools, monitors and clients without a name. They are outside \
-                       the headline and the totals.",
-                shows_conduct: false,
-                rows: report.others().map(&row).collect(),
-            },
+                NamedEntries::all(report.named()),
+            ),
+            group(
+                "borrowed",
+                "Borrowed names",
+                "They came from addresses that are not the operator’s. They count against nobody.",
+                NamedEntries::all(report.borrowed()),
+            ),
+            group(
+                "others",
+                "Not crawlers",
+                "Fetchers that a person set off, tools, monitors and clients without a name. They are outside the headline \
+                 and the totals.",
+                NamedEntries::all(report.others()),
+            ),
         ];
         groups.into_iter().filter(|group| !group.rows.is_empty()).collect()
     }
 }
 
-impl ElementRow {
-    pub(super) fn new(entry: &ReportEntry, case: Option<String>, shows_site: bool) -> Self {
+/// What is counted of these, without what is nothing for all of them.
+fn counts(report: &Report, names: &[NamedEntries<'_>]) -> Vec<(&'static str, CountOf)> {
+    let broken = if report.is_hypothetical() { "Disallowed" } else { "Violations" };
+    let all: [(&str, CountOf); 5] = [
+        ("Requests", |entry| entry.requests),
+        (broken, |entry| entry.violations),
+        ("Stale", |entry| entry.stale),
+        ("Variants", |entry| entry.variants),
+        ("Refused", |entry| entry.refused),
+    ];
+    let is_met = |count: CountOf| names.iter().any(|name| name.sum(count) > 0);
+    all.into_iter().filter(|(head, count)| *head == "Requests" || is_met(*count)).collect()
+}
+
+impl NameRow {
+    fn new(name: &NamedEntries<'_>, counts: &[(&'static str, CountOf)], parts: Vec<CaseView>) -> Self {
+        let numbers =
+            counts.iter().map(|(label, count)| Fact { label, value: grouped(name.sum(count)) }).collect();
         Self {
-            case,
-            name: visible(entry.name()),
-            about: about(entry),
-            site: shows_site.then(|| visible(&entry.site)),
-            conduct: entry.conduct.as_str(),
-            conduct_words: conduct(entry.conduct),
-            proof: entry.proof.as_str(),
-            proof_by: entry.proof_by.words(entry.requests),
-            requests: grouped(entry.requests),
-            violations: grouped(entry.violations),
-            stale: grouped(entry.stale),
-            variants: grouped(entry.variants),
-            refused: grouped(entry.refused),
-            reads: match (entry.reads, entry.other_fetch) {
-                (0, Some(_)) => "not known to be this file".to_owned(),
-                (0, None) => "no read seen".to_owned(),
-                (reads, _) => times(reads),
-            },
-            last_read: last_read(entry),
-            last_seen: entry.last_seen.map_or_else(|| "–".to_owned(), moment),
+            name: visible(name.name()),
+            about: name.entries.first().map(|entry| about(entry)).unwrap_or_default(),
+            conduct: None,
+            numbers,
+            spark: spark(name),
+            change: None,
+            parts,
+            lines: None,
+            command: None,
         }
     }
 }
 
+/// An outline that ends where it began, at the bottom. The highest stretch is as high as the drawing.
+fn spark(name: &NamedEntries<'_>) -> String {
+    let length = name.entries.iter().map(|entry| entry.course.len()).max().unwrap_or_default();
+    let sum = |at: usize| -> f64 { name.entries.iter().filter_map(|entry| entry.course.get(at)).sum() };
+    let sums: Vec<f64> = (0..length).map(sum).collect();
+    let highest = sums.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let mut outline = format!("M0 {HEIGHT}");
+    for sum in sums {
+        // What is there at all can be seen. Writing to a `String` cannot fail.
+        let height = if sum > 0.0 { (sum / highest * HEIGHT).max(1.0) } else { 0.0 };
+        let _ = write!(outline, "V{:.1}h1", HEIGHT - height);
+    }
+    let _ = write!(outline, "V{HEIGHT}z");
+    outline
+}
+
+fn change(report: &Report, name: &NamedEntries<'_>) -> Option<String> {
+    let before = report.before.as_ref()?;
+    let known = before.crawlers.get(&name.name().to_ascii_lowercase()).copied().unwrap_or_default();
+    Some(before.change(name.sum(|entry| entry.requests), known.requests, &report.window()))
+}
+
+/// Nobody is told how to disallow what is disallowed.
+fn lines(name: &NamedEntries<'_>, question: &ReportQuestion) -> Option<String> {
+    let is_all = |entry: &&ReportEntry| entry.rules.iter().any(|rule| rule.text().0 == Some("Disallow: /"));
+    let token = question.known.token(name.name()).filter(|_| !name.entries.iter().any(is_all))?;
+    Some(format!("User-agent: {token}\nDisallow: /"))
+}
+
+/// Names that clients chose are not put into a command.
+fn command(report: &Report, name: &NamedEntries<'_>, question: &ReportQuestion) -> Option<String> {
+    let is_let_pass = name.sum(|entry| entry.violations) > name.sum(|entry| entry.refused);
+    let is_known = !report.is_replay && question.known.token(name.name()).is_some();
+    (is_let_pass && is_known)
+        .then(|| format!("gatewayctl mode --crawler '{}' --persist enforce", name.name()))
+}
+
 /// What it fetches for, and what kind of client it is where that is not a crawler like any other.
-pub(super) fn about(entry: &ReportEntry) -> String {
+fn about(entry: &ReportEntry) -> String {
     let purpose = entry.purpose.map(purpose_words);
     let kind = (entry.client != ClientKind::Crawler).then(|| entry.client.as_str());
     match (purpose, kind) {
@@ -146,23 +215,4 @@ const fn purpose_words(purpose: Purpose) -> &'static str {
         Purpose::Tool => "tool",
         Purpose::Webhook => "webhook",
     }
-}
-
-pub(super) const fn conduct(conduct: Conduct) -> &'static str {
-    match conduct {
-        Conduct::Obeyed => "obeyed",
-        Conduct::Ignored => "ignored",
-        Conduct::NoReadSeen => "no read seen",
-        Conduct::Unknown => "unknown",
-        Conduct::Hypothetical => "hypothetical",
-    }
-}
-
-fn last_read(entry: &ReportEntry) -> Option<(String, String)> {
-    entry.last_read.zip(entry.last_read_version).map(|(last, version)| (version.to_string(), moment(last)))
-}
-
-/// `once`, `12 times`.
-pub(super) fn times(count: u64) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }

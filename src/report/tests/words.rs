@@ -166,3 +166,26 @@ fn the_title_is_the_answer_in_a_line() {
     scene.requests(OTHER_CRAWLERS, Proof::Unchecked, READ, 50);
     assert_eq!(title(), None);
 }
+
+#[test]
+fn the_time_before_is_told_where_the_store_reaches_back() {
+    let scene = ReportScene::new();
+    let who = bot("Onebot");
+    let at = |hours: u32, minute: u64| noon() - DAY / 24 * hours + Duration::from_secs(60 * minute);
+    for number in 0..6 {
+        scene.request(&who, Proof::Unchecked, "/x", READ, at(4, number));
+        scene.request(&who, Proof::Unchecked, "/y", VerdictOutcome::Allow, at(1, number));
+    }
+    scene.request(&who, Proof::Unchecked, "/x", READ, at(1, 9));
+    let hours = |from: u32| ReportQuestion { from: at(from, 0), to: noon(), ..question() };
+    let report = scene.report(&hours(2));
+    let before = report.before.as_ref().expect("a time before");
+    let counts = CountsBefore { requests: 6, violations: 6, refused: 0 };
+    assert_eq!((before.to - Duration::from_secs(7_200), before.to), (before.from, report.from));
+    assert_eq!((before.all, before.crawlers.get("onebot")), (counts, Some(&counts)));
+    let change = |now, before_it| before.change(now, before_it, &report.window());
+    assert_eq!((change(7, 6), change(1, 6)), ("+17\u{a0}%".to_owned(), "\u{2212}83\u{a0}%".to_owned()));
+    assert_eq!((change(6, 6), change(60, 6)), ("as before".to_owned(), "10 times".to_owned()));
+    assert_eq!(change(6, 0), "none before");
+    assert_eq!(scene.report(&hours(4)).before, None, "the store begins within the time before");
+}

@@ -1,0 +1,104 @@
+//! The time of the same length before a report's window, to compare with.
+
+use super::headline::grouped;
+use super::question::ReportQuestion;
+use super::time;
+use crate::enforce::Action;
+use crate::identify::{ClientKind, Proof};
+use crate::record::{EventKind, StoreError, StoreReader, Window};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+/// What crawlers did in the time before, under their own names; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PeriodBefore {
+    /// Its first moment. Where the store keeps hours or days only, it is moved back to where one begins.
+    #[serde(serialize_with = "time")]
+    pub from: SystemTime,
+    /// The moment after its last: where the report begins.
+    #[serde(serialize_with = "time")]
+    pub to: SystemTime,
+    /// What all of them come to.
+    #[serde(flatten)]
+    pub all: CountsBefore,
+    /// The same by name, in lower case.
+    pub crawlers: BTreeMap<String, CountsBefore>,
+}
+
+/// Counts of the time before; field names are public API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CountsBefore {
+    /// Requests that were judged.
+    pub requests: u64,
+    /// Their violations.
+    pub violations: u64,
+    /// Those that were refused.
+    pub refused: u64,
+}
+
+/// `None` where a store does not reach back so far, or what it knows is too coarse to be compared.
+pub(super) fn of(
+    stores: &[StoreReader],
+    question: &ReportQuestion,
+    window: &Window,
+) -> Result<Option<PeriodBefore>, StoreError> {
+    let length = window.to.duration_since(window.from).unwrap_or_default();
+    let Some(wanted) = window.from.checked_sub(length) else { return Ok(None) };
+    let mut before = Window { from: wanted, to: window.from };
+    for store in stores {
+        before.from = before.from.min(store.window(before.from, before.to)?.from);
+        if store.span()?.is_none_or(|span| span.from > wanted) {
+            return Ok(None);
+        }
+    }
+    let widened = wanted.duration_since(before.from).unwrap_or_default();
+    if length == Duration::ZERO || widened > length / 5 {
+        return Ok(None);
+    }
+    let (mut all, mut crawlers) = (CountsBefore::default(), BTreeMap::new());
+    for store in stores {
+        for total in store.totals(&before, &question.filter())? {
+            let subject = &total.subject;
+            let is_crawler = matches!(subject.client, ClientKind::Crawler | ClientKind::SpecialCase);
+            if is_crawler && subject.proof != Proof::Contradicted {
+                let name = subject.crawler.as_deref().unwrap_or_default().to_ascii_lowercase();
+                let own: &mut CountsBefore = crawlers.entry(name).or_default();
+                for counts in [own, &mut all] {
+                    let is_of = |is: bool| if is { total.count } else { 0 };
+                    counts.requests += total.count;
+                    counts.violations += is_of(total.decision.kind == EventKind::Violation);
+                    counts.refused += is_of(total.decision.action == Action::Refuse);
+                }
+            }
+        }
+    }
+    Ok(Some(PeriodBefore { from: before.from, to: before.to, all, crawlers }))
+}
+
+impl PeriodBefore {
+    /// How much `now`, of a time of this length, is beside what was `before`, in few words. Both are taken by the hour,
+    /// since the time before may be a little longer.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn change(&self, now: u64, before: u64, window: &Window) -> String {
+        let length =
+            |from, to: SystemTime| to.duration_since(from).unwrap_or_default().as_secs_f64().max(1.0);
+        if before == 0 {
+            return if now == 0 { "as before" } else { "none before" }.to_owned();
+        }
+        let rate = now as f64 / length(window.from, window.to);
+        let change = rate / (before as f64 / length(self.from, self.to));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is rounded, and positive"
+        )]
+        let (percent, times) = (((change - 1.0).abs() * 100.0).round() as u64, change.round() as u64);
+        match percent {
+            0 => "as before".to_owned(),
+            _ if times >= 10 => format!("{} times", grouped(times)),
+            _ if change > 1.0 => format!("+{}\u{a0}%", grouped(percent)),
+            _ => format!("\u{2212}{percent}\u{a0}%"),
+        }
+    }
+}
