@@ -11,7 +11,7 @@ ROBOTS ?=
 BLOCK ?= $(if $(ROBOTS),,ai-train)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test soak lint check budgets bench throughput e2e beside attack readings
+.PHONY: help demo replay package test soak fleet-sizes lint check budgets bench throughput e2e beside attack readings
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ soak: ## Run the long models: 100,000 steps of fair notice, 1,000 sites from ori
 	@.ci/dependencies test
 	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test store -- --nocapture model
 	ROBOTS_GATEWAY_SITES=$${ROBOTS_GATEWAY_SITES:-1000} $(CARGO) test --release --locked --test gateway -- --nocapture many_origins
+
+fleet-sizes: ## Measure what fleets cost their database, and how soon members serve what is published; some minutes
+	@.ci/dependencies test
+	$(CARGO) test --release --locked --test fleet -- --ignored --nocapture --test-threads=1 sizes
 
 lint: ## Check style, lints and documentation
 	@.ci/dependencies lint

@@ -96,6 +96,10 @@ fn fleet(text: &mut Exposition, admin: &Admin) {
     if let Some(lag) = status.lag_seconds {
         text.gauge("fleet_lag_seconds", "How long ago the fleet's database last answered.").sample(&[], lag);
     }
+    if let Some(lag) = status.reads_lag_seconds {
+        let help = "How late reads of robots.txt at other members arrived last.";
+        text.gauge("fleet_reads_lag_seconds", help).sample(&[], lag);
+    }
     text.gauge("fleet_outbox_batches", "Batches of counts that wait for the fleet's database.")
         .sample(&[], status.outbox);
     text.gauge("fleet_outbox_age_seconds", "How long the oldest of them has waited.")

@@ -32,6 +32,8 @@ pub struct FleetStatus {
     pub error: Option<String>,
     /// How many seconds ago the database last answered; null where it never has.
     pub lag_seconds: Option<f64>,
+    /// How late the reads that crawlers made at other members arrived here last, in seconds; null until some have.
+    pub reads_lag_seconds: Option<f64>,
     /// How many batches of counts wait for it.
     pub outbox: i64,
     /// For how many seconds the oldest has waited.

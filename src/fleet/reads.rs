@@ -15,6 +15,9 @@ pub(super) struct ReadsTaken {
     before: u64,
     /// The part of a stamp that changes when a standby is promoted, or a dump restored: transactions are numbered anew then.
     timeline: u64,
+    /// How late the latest of those that came last was, in seconds, by the time of day of its member and of the database.
+    /// `None` until some came while this gateway ran. Nothing rests on it.
+    pub(super) lag: Option<f64>,
 }
 
 impl ReadsTaken {
@@ -36,6 +39,11 @@ impl ReadsTaken {
         let rows = within(client.query(READS, &[&self.before.to_string(), &end, &store, &MOST])).await?;
         let reads: Vec<ReadTotal> =
             rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
+        // What had come before this gateway asked for the first time has not come late.
+        if self.before > 0 {
+            let lags = rows.iter().map(|row| row.try_get(10)).collect::<Result<Vec<f64>, _>>()?;
+            self.lag = lags.into_iter().reduce(f64::max).map(|lag| lag.max(0.0)).or(self.lag);
+        }
         if !reads.is_empty() {
             ledger.learn_reads(reads);
         }
@@ -44,7 +52,8 @@ impl ReadsTaken {
     }
 }
 
-const READS: &str = "SELECT site, client, crawler, purpose, proof, version, host, network, rules, stamp
+const READS: &str = "SELECT site, client, crawler, purpose, proof, version, host, network, rules, stamp,
+    extract(epoch FROM clock_timestamp())::float8 - last / 1e6::float8
     FROM robots_gateway.read JOIN robots_gateway.subject ON subject.id = read.subject
     WHERE noted >= $1::text::xid8 AND noted < $2::text::xid8 AND store <> $3 ORDER BY stamp DESC LIMIT $4";
 

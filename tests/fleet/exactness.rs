@@ -1,18 +1,19 @@
 //! After every trouble the report of the fleet is the sum of its members' reports, to the last count.
 
-use crate::scene::{PATIENCE, Scene, ctl_of, fleet_report, requests, stands};
+use crate::scene::{PATIENCE, Scene, ctl_of, fleet_report, requests, stands, status};
 use crate::support::agents::{CURL, GPTBOT, REQUESTS};
 use crate::support::wait::within;
-use crate::support::{Daemon, get};
+use crate::support::{Client, Daemon, get};
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
 /// Sends requests to a gateway until it is told to stop; each answer counts.
 fn keep_asking(address: SocketAddr, stop: &AtomicBool, answered: &AtomicU64) {
-    let mut client = crate::support::Client::to(address);
+    let mut client = Client::to(address);
     for number in 0_u64.. {
         if stop.load(Ordering::Relaxed) {
             return;
@@ -135,4 +136,46 @@ fn a_standby_that_lost_its_last_second_is_told_again() {
     scene.adds_up(&a, &["a"]);
     let stamp: i64 = scene.engine.sql("SELECT robots_gateway.stamp() >> 48").parse().expect("a number");
     assert_eq!(stamp, 2, "the second timeline");
+}
+
+#[test]
+fn the_page_shows_the_whole_fleet_and_does_not_wait_long_for_its_database() {
+    let scene = Scene::new();
+    let a = scene.member("a", ROBOTS, "0s", "settle = \"0s\"");
+    let (b, admin) = scene.watched("b", ROBOTS, "settle = \"0s\"");
+    stands(&a, "member");
+    stands(&b, "member");
+    assert_eq!(status(&b)["reads_lag_seconds"], Value::Null);
+    for member in [&a, &b] {
+        member.send(&get("/robots.txt").by(GPTBOT));
+        member.send(&get("/article").by(GPTBOT));
+    }
+    let whole = scene.adds_up(&a, &["a", "b"]);
+    assert_eq!(requests(&whole), 2);
+    let page = |target: &str| Client::to(admin).send(&get(target));
+    let shows = |target: &str, count: u64| {
+        let wanted = format!("<dt>Requests</dt><dd>{count}</dd>");
+        assert!(
+            within(PATIENCE, || page(target).text().contains(&wanted).then_some(())).is_some(),
+            "{target}"
+        );
+    };
+    shows("/", 1);
+    shows("/?fleet=1", 2);
+    let lag = within(PATIENCE, || status(&b)["reads_lag_seconds"].as_f64());
+    assert!(lag.is_some_and(|lag| lag < 60.0), "the read at the other member is some seconds late: {lag:?}");
+    scene.engine.freeze();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let begun = Instant::now();
+            let response = page("/?fleet=1&since=2h");
+            (response.status, response.text(), begun.elapsed())
+        });
+        assert_eq!(page("/?since=2h").status, 200, "the page of this gateway alone");
+        let (code, text, took) = waits.join().expect("an answer");
+        assert!(code == 503 && text.contains("database does not answer"), "{code}: {text}");
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    });
+    scene.engine.thaw();
+    shows("/?fleet=1&since=3h", 2);
 }

@@ -15,6 +15,7 @@ mod pace;
 mod publishing;
 mod scene;
 mod schema;
+mod sizes;
 #[expect(
     dead_code,
     unused_imports,

@@ -5,6 +5,7 @@ use crate::support::command::ctl;
 use crate::support::wait::within;
 use crate::support::{Builder, Daemon, Ended, Folder, Nginx};
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,6 +61,16 @@ impl Scene {
     #[track_caller]
     pub(crate) fn published_in(&self, name: &str, robots: &str, mode: &str, keys: &str) -> Daemon {
         self.builder(name, robots, "1h", keys).in_mode(mode).published().start()
+    }
+
+    /// A member with an admin listener, and where that is.
+    #[track_caller]
+    pub(crate) fn watched(&self, name: &str, robots: &str, keys: &str) -> (Daemon, SocketAddr) {
+        let member = self.builder(name, robots, "0s", keys).arg("--admin").arg("127.0.0.1:0").start();
+        let line = member.log.line_with(&["admin listener is open"]);
+        let address = &line[line.find("127.0.0.1:").expect("an address is logged")..];
+        let address = address.split(['"', ' ']).next().and_then(|address| address.parse().ok());
+        (member, address.expect("a socket address"))
     }
 
     fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {

@@ -69,6 +69,7 @@ impl FleetTask {
         (status.0.outbox, status.0.mark) = (self.outbox.waiting, self.outbox.mark);
         status.0.outbox_seconds = if self.outbox.waiting > 0 { (now - since).max(0.0) } else { 0.0 };
         status.0.clock_offset_seconds = now - there;
+        status.0.reads_lag_seconds = self.reads.lag;
         status.0.generation = answer.generation;
         status.0.waits_for.clone_from(&answer.behind);
         status.1 = Some(Instant::now());
