@@ -152,10 +152,9 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
     let text = replay(&folder, &["access.log"]).exits(0).stdout;
     assert!(text.starts_with("enforce mode would have refused 5 of 11 requests\n"), "{text}");
     let totals = format!(
-        "all crawlers: {} requests, {} violations, {} stale, {} variant, {} refused\n",
+        "all crawlers: {} requests, {} violations, {} variant, {} refused\n",
         count("requests"),
         count("violations"),
-        count("stale"),
         count("variants"),
         count("refused")
     );

@@ -64,9 +64,6 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     if report.from > std::time::UNIX_EPOCH {
         output.line(format!("{} to {}", format_minute(report.from), format_minute(report.to)))?;
     }
-    for caveat in &summary.caveats {
-        print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
-    }
     if summary.requests > 0 {
         output.line("")?;
         let mut totals = vec![
@@ -111,6 +108,12 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         shape,
         output,
     )?;
+    if !summary.caveats.is_empty() {
+        output.line("")?;
+    }
+    for caveat in &summary.caveats {
+        print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
+    }
     let is_told = |entry: &&ReportEntry| {
         shape.in_full || (entry.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
     };
@@ -220,6 +223,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         number("REFUSED", 0, &|entry| entry.refused),
         text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), format_minute)),
     ];
+    columns.retain(|column| column.head != "STALE" || column.cells.iter().any(|cell| cell != "0"));
     if entries.iter().any(|entry| entry.proof_by.met().next().is_some()) {
         columns.insert(3, text("BY", 5, &|entry| entry.proof_by.words(entry.requests)));
     }

@@ -70,7 +70,9 @@ impl RowGroup {
                 left -= parts.len();
                 let mut row = NameRow::new(name, &counts, parts);
                 if is_named {
-                    row.conduct = Some((name.conduct().as_str(), name.conduct().words()));
+                    // Nothing is said of how anybody behaved towards rules that nobody could know.
+                    let known = name.entries.iter().any(|entry| !entry.is_hypothetical());
+                    row.conduct = known.then(|| (name.conduct().as_str(), name.conduct().words()));
                     row.change = change(report, name);
                     (row.lines, row.command) = (lines(name, question), command(report, name, question));
                 }
