@@ -99,11 +99,11 @@ impl LivePage {
     /// The page of `view`: as it was made a moment ago, or anew.
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
         let [own, whole] = &self.shelves;
-        let shelf = if view.is_of_fleet { whole } else { own };
-        let Some(_place) = WaitingPlace::take(&shelf.waiting) else {
+        let kept = if view.is_of_fleet { whole } else { own };
+        let Some(_place) = WaitingPlace::take(&kept.waiting) else {
             return render_failure(&crowded(), &self.frame(view, policy));
         };
-        let mut made = shelf.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = kept.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = made.iter().find(|made| made.view == *view && made.at.elapsed() < FRESH) {
             return (known.status, known.body.clone());
         }
@@ -161,7 +161,7 @@ impl LivePage {
             remedy: "The page of this gateway alone is there all the same. Counts wait in the stores of the members, and \
                      none is lost; `gatewayctl report --fleet` waits for longer.",
         })?;
-        let base = self.store.parent().unwrap_or(Path::new("."));
+        let base = self.store.parent().unwrap_or_else(|| Path::new("."));
         Ok((StoreReader::of_rows(&rows, base).map_err(|error| unreadable(&error))?, Some(part)))
     }
 

@@ -140,7 +140,7 @@ pub(super) fn rule_text(rule: &RuleCount) -> String {
     let decision = &rule.decision;
     let (text, source) = rule.text();
     let source = source.map(|source| format!(" ({source})")).unwrap_or_default();
-    let place = decision.line.map(|line| format!("line {line}{source} ")).unwrap_or_default();
+    let place = decision.line.map(|line| format!("line {line}{source}  ")).unwrap_or_default();
     let text = text.unwrap_or("(no rule)").trim();
     let group = decision.group.join(", ");
     let version = decision.version.map(|version| format!(" of {version}")).unwrap_or_default();
@@ -149,5 +149,5 @@ pub(super) fn rule_text(rule: &RuleCount) -> String {
         count => format!(" and {}", amount(count as u64 - 1, "other version", "other versions")),
     };
     let what = format!("{}, {}", rule.what(), decision.action.as_str());
-    escape_harmful(&format!("{text}  {what}: {place}({group}){version}{more}"))
+    escape_harmful(&format!("{what}: {place}{text}  ({group}){version}{more}"))
 }

@@ -5,7 +5,7 @@ use super::detail;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{Palette, TextStyle};
 use crate::record::timestamp;
-use crate::report::{Conduct, Report, ReportEntry, amount, grouped};
+use crate::report::{Conduct, Report, ReportEntry, Summary, amount, grouped};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
@@ -65,29 +65,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         output.line(format!("{} to {}", format_minute(report.from), format_minute(report.to)))?;
     }
     if summary.requests > 0 {
-        output.line("")?;
-        let mut totals = vec![
-            amount(summary.requests, "request", "requests"),
-            format_violations(summary.violations, report.is_hypothetical()),
-        ];
-        for (count, one, many) in [
-            (summary.stale, "stale", "stale"),
-            (summary.variants, "variant", "variants"),
-            (summary.refused, "refused", "refused"),
-        ] {
-            totals.extend((count > 0).then(|| amount(count, one, many)));
-        }
-        let totals = format!("all crawlers: {}", totals.join(", "));
-        print_wrapped(&totals, shape.width, output)?;
-        if let Some(before) = &report.before {
-            let told = format!(
-                "the time before, from {}: {}, {}",
-                format_minute(before.from),
-                amount(before.all.requests, "request", "requests"),
-                format_violations(before.all.violations, report.is_hypothetical())
-            );
-            print_wrapped(&told, shape.width, output)?;
-        }
+        totals(report, &summary, shape, output)?;
     }
     let several = report
         .crawlers
@@ -121,6 +99,34 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         detail::write(entry, shape, output)?;
     }
     proposals(report, several, output)
+}
+
+/// What all crawlers come to, and came to before; what is nothing is left out.
+fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
+    output.line("")?;
+    let mut totals = vec![
+        amount(summary.requests, "request", "requests"),
+        format_violations(summary.violations, report.is_hypothetical()),
+    ];
+    for (count, one, many) in [
+        (summary.stale, "stale", "stale"),
+        (summary.variants, "variant", "variants"),
+        (summary.refused, "refused", "refused"),
+    ] {
+        totals.extend((count > 0).then(|| amount(count, one, many)));
+    }
+    let totals = format!("all crawlers: {}", totals.join(", "));
+    print_wrapped(&totals, shape.width, output)?;
+    if let Some(before) = &report.before {
+        let told = format!(
+            "the time before, from {}: {}, {}",
+            format_minute(before.from),
+            amount(before.all.requests, "request", "requests"),
+            format_violations(before.all.violations, report.is_hypothetical())
+        );
+        print_wrapped(&told, shape.width, output)?;
+    }
+    Ok(())
 }
 
 /// Lines that would stop those that took most, to be copied: nothing is cut, and nothing stands beside them.

@@ -194,7 +194,7 @@ fn folders(paths: &[PathCount]) -> Vec<FolderView> {
     sums.sort_by_key(|(folder, (_, counts))| (Reverse(counts.weight()), *folder));
     let mut others = rest.map(|(_, counts)| (None, counts));
     for (_, (targets, counts)) in sums.drain(MOST.min(sums.len())..) {
-        let (known, sum) = others.get_or_insert((Some(0), PathCounts::default()));
+        let (known, sum) = others.get_or_insert_with(|| (Some(0), PathCounts::default()));
         *known = known.map(|known| known + targets);
         sum.add(&counts);
     }
