@@ -28,7 +28,7 @@ replay: ## Say what blocking AI training would have refused: LOG=access.log; BLO
 
 package: ## Build the Debian package, target/debian/*.deb
 	@.ci/dependencies package
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --bin robots-gateway
 	systemd/debian/prepare target/release target/package
 	$(CARGO) deb --locked --no-build $(ARGS)
 

@@ -4,6 +4,7 @@ use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource};
 use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, ListenerConfig};
+use robots_gateway::ctl;
 use robots_gateway::fleet::Fleet;
 use robots_gateway::gateway::{Gateway, is_near};
 use robots_gateway::policy::{
@@ -16,9 +17,11 @@ use robots_gateway::record::{
 };
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -38,6 +41,11 @@ enum StartFailure {
 }
 
 fn main() -> ExitCode {
+    // Packages have one program under both names: both are made of the same library.
+    let name = std::env::args_os().next().map(PathBuf::from);
+    if name.as_deref().and_then(Path::file_name) == Some(OsStr::new("gatewayctl")) {
+        return ctl::main();
+    }
     let arguments = Arguments::parse();
     let is_self_test = arguments.verb == Some(DaemonVerb::SelfTest);
     let (code, error) = match run(arguments) {

@@ -71,8 +71,10 @@ fn report(admin: &Admin, done: Option<(&ModeRequest, bool)>) -> ModeReport {
         if let Some(name) =
             scope.crawler.as_deref().filter(|name| policy.identifier.catalogue().get(name).is_none())
         {
+            let meant = policy.identifier.catalogue().alike(name);
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
             let warning =
-                format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so");
+                format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so{meant}");
             warnings.insert(warning);
         }
         let meant = |site: &&SiteModes| scope.site.as_ref().is_none_or(|name| *name == site.site);

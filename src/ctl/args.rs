@@ -2,6 +2,7 @@
 
 use super::report::TimeArgument;
 use crate::identify::Purpose;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,21 +16,24 @@ pub(super) use fleet::{FleetArgs, FleetVerb, PublishArgs};
 pub(super) use past::{DiffArgs, ReplayArgs};
 pub(super) use setup::{BesideProxy, CompletionsArgs, InitArgs, ManArgs, ModeArgs};
 
+/// Options that every verb has, below its own.
+const COMMON: &str = "Common options";
+
 /// Ask and steer robots-gateway.
 #[derive(Debug, Parser)]
 #[command(name = "gatewayctl", version, about, after_help = examples::ALL)]
 pub(super) struct Cli {
     /// Configuration file of the gateway [default: /etc/robots-gateway/gateway.toml, where it exists]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = COMMON)]
     pub(super) config: Option<PathBuf>,
     /// Control socket of the running gateway [default: the one of the configuration]
-    #[arg(long, global = true, value_name = "SOCKET")]
+    #[arg(long, global = true, value_name = "SOCKET", help_heading = COMMON)]
     pub(super) control: Option<PathBuf>,
     /// State folder of the gateway [default: the one of the configuration]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
     pub(super) state_dir: Vec<PathBuf>,
     /// Shape of the answer
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text, hide_default_value = false)]
+    #[arg(long, global = true, value_parser = plain_formats(), default_value = "text", help_heading = COMMON)]
     pub(super) format: Format,
     #[command(subcommand)]
     pub(super) verb: Verb,
@@ -47,6 +51,15 @@ pub(super) enum Format {
     Csv,
     /// A page with charts; of a report only.
     Html,
+}
+
+/// The formats that every verb has. The others are taken, so that they can be answered with what to write instead.
+fn plain_formats() -> impl TypedValueParser<Value = Format> {
+    let shown = Format::value_variants().iter().filter_map(|format| {
+        let value = format.to_possible_value()?;
+        Some(value.hide(matches!(format, Format::Csv | Format::Html)))
+    });
+    PossibleValuesParser::new(shown).try_map(|name| Format::from_str(&name, true))
 }
 
 #[derive(Debug, Subcommand)]
@@ -202,6 +215,13 @@ pub(super) struct ReportArgs {
     /// Fit to be shown around: no paths, addresses, User-Agent headers, request ids or names of gateways
     #[arg(long)]
     pub(super) public: bool,
+    /// Shape of the answer
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[expect(
+        dead_code,
+        reason = "the option of all verbs, [`Cli::format`], gets its value; here it is said that there are more"
+    )]
+    pub(super) format: Format,
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,

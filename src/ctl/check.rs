@@ -142,7 +142,15 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
             Severity::Warning,
             "unknown-crawler",
             format!("`[crawlers.{name}]`: the catalogue knows no crawler of this name"),
-            "the mode applies to a client that calls itself by this name; check the spelling",
+            &policy.identifier.catalogue().alike(name).map_or_else(
+                || {
+                    "the mode applies to a client that calls itself by this name; check the spelling"
+                        .to_owned()
+                },
+                |meant| {
+                    format!("did you mean `{meant}`? The mode applies to a client that calls itself `{name}`")
+                },
+            ),
         ));
     }
     complaints

@@ -1,5 +1,5 @@
 //! `gatewayctl man`: the manual, in roff, from the same texts as `--help`; one page for each verb, and one for
-//! the daemon.
+//! the daemon. The page of the configuration file is made of `conf/gateway.toml`.
 
 use super::args::{Cli, ManArgs};
 use super::output::Output;
@@ -19,6 +19,7 @@ pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> VerbResult {
                 pages(&command, None)?.into_iter().map(|(name, page)| (format!("{name}.1"), page)).collect();
             // 8 is where daemons are looked up.
             all.push(("robots-gateway.8".to_owned(), section(Arguments::command(), "8")?));
+            all.push(("gateway.toml.5".to_owned(), configuration().into_bytes()));
             for (name, page) in all {
                 let path = folder.join(name);
                 std::fs::write(&path, page).map_err(|error| unwritable(&path, &error))?;
@@ -55,4 +56,35 @@ fn section(command: Command, number: &str) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command).manual("Robots Gateway").section(number).render(&mut text)?;
     Ok(text)
+}
+
+/// The file that has every key, its default and the reason for it.
+const CONFIGURATION: &str = include_str!("../../conf/gateway.toml");
+
+/// gateway.toml(5): the file's comments as paragraphs, its keys as they are written there.
+fn configuration() -> String {
+    let mut page = String::from(
+        ".TH gateway.toml 5 \"\" \"\" \"Robots Gateway\"\n.SH NAME\ngateway.toml \\- configuration of robots\\-gateway\n.SH DESCRIPTION\n",
+    );
+    let mut is_key = false;
+    for line in CONFIGURATION.lines() {
+        let prose = line.strip_prefix("# ").or_else(|| (line == "#").then_some(""));
+        match prose {
+            Some("") => page.push_str(".PP\n"),
+            Some(prose) if !is_key => page.extend([&*escaped(prose), "\n"]),
+            Some(prose) => page.extend([".fi\n.PP\n", &escaped(prose), "\n"]),
+            None if line.is_empty() && is_key => page.push_str(".fi\n.PP\n"),
+            None if line.is_empty() => page.push_str(".PP\n"),
+            None if is_key => page.extend([&*escaped(line), "\n"]),
+            None => page.extend([".PP\n.nf\n", &escaped(line), "\n"]),
+        }
+        is_key = prose.is_none() && !line.is_empty();
+    }
+    page
+}
+
+/// Text that roff takes for nothing but text.
+fn escaped(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
 }

@@ -11,6 +11,9 @@ use crate::robots::compared;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// Below this likeness, from 0 to 1, a name was not meant to be the other.
+const LIKE: f64 = 0.85;
+
 /// What an operator says about obeying robots.txt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
@@ -174,6 +177,20 @@ impl Catalogue {
     /// The entry of this name, letters in either case.
     pub fn get(&self, name: &str) -> Option<&Crawler> {
         self.crawlers.iter().find(|crawler| crawler.name.eq_ignore_ascii_case(name))
+    }
+
+    /// A crawler's name as its entry spells it; another name as it is.
+    pub fn spelt<'a>(&'a self, name: &'a str) -> &'a str {
+        self.get(name).map_or(name, |crawler| &crawler.name)
+    }
+
+    /// The name that was probably meant by one that no entry has.
+    pub fn alike(&self, name: &str) -> Option<&str> {
+        let name = name.to_ascii_lowercase();
+        let likeness = |other: &str| strsim::jaro_winkler(&name, &other.to_ascii_lowercase());
+        let names = self.crawlers.iter().map(|crawler| (likeness(&crawler.name), &*crawler.name));
+        let nearest = names.filter(|(likeness, _)| *likeness >= LIKE);
+        nearest.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
     }
 
     /// The entry that answers to this token: the one of that name, else the

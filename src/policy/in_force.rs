@@ -51,7 +51,7 @@ pub struct ModeInForce {
 pub enum ModeScope {
     /// Everybody, whatever else is set.
     Everybody,
-    /// A crawler by name, in lower case.
+    /// A crawler by name.
     Crawler(String),
     /// What fetches for this.
     #[serde(with = "word")]
@@ -91,9 +91,15 @@ impl Reloader {
         // Both are swapped under this lock.
         let known = self.known();
         let policy = self.current();
+        let spelt = |mut one: ModeInForce| {
+            if let ModeScope::Crawler(name) = &mut one.whom {
+                *name = policy.identifier.catalogue().spelt(name).to_owned();
+            }
+            one
+        };
         let modes = |site: &SiteConfig| SiteModes {
             site: site.name.clone(),
-            modes: in_force(&policy.config, site, &known.overrides),
+            modes: in_force(&policy.config, site, &known.overrides).into_iter().map(spelt).collect(),
         };
         policy.sites().iter().map(|site| modes(&site.config)).collect()
     }

@@ -27,7 +27,12 @@ pub enum ModeError {
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
     pub fn overrides(&self) -> Vec<Override> {
-        self.known().overrides.in_force()
+        let mut overrides = self.known().overrides.in_force();
+        let policy = self.current();
+        for name in overrides.iter_mut().filter_map(|set| set.scope.crawler.as_mut()) {
+            *name = policy.identifier.catalogue().spelt(name).to_owned();
+        }
+        overrides
     }
 
     /// Sets a mode over the configured ones, without reading any file; `true` when that changes something.

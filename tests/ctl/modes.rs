@@ -199,7 +199,7 @@ fn alone_it_shows_what_is_in_force_for_whom_and_why() {
     let shown = mode(&gateway, &["--format", "json"], 0).json();
     assert!(shown["result"].is_null(), "nothing was changed: {shown}");
     let first = &shown["in_force"][0]["modes"][0];
-    assert_eq!((&first["whom"], &first["name"]), (&"crawler".into(), &"claudebot".into()), "{shown}");
+    assert_eq!((&first["whom"], &first["name"]), (&"crawler".into(), &"ClaudeBot".into()), "{shown}");
     assert_eq!((&first["mode"], &first["because"]), (&"audit".into(), &"crawlers".into()), "{shown}");
     mode(&gateway, &["off", "--all"], 0);
     let everybody = mode(&gateway, &[], 0).stdout;

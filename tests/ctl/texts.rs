@@ -34,6 +34,19 @@ fn every_verb_has_help_with_examples() {
 }
 
 #[test]
+fn a_verbs_own_options_stand_first_and_formats_only_where_they_exist() {
+    for verb in verbs() {
+        let help = ctl(&Folder::new(), &[&verb, "--help"]).exits(0).stdout;
+        let (own, common) = help.split_once("Common options:\n").unwrap_or_else(|| panic!("{verb}: {help}"));
+        assert!(own.contains("-h, --help") && common.contains("--config"), "{verb}: {help}");
+        let has_more = ["report", "replay"].contains(&&*verb);
+        assert_eq!(help.contains("csv"), has_more, "{verb}: {help}");
+    }
+    let ended = ctl(&Folder::new(), &["crawlers", "--format", "csv"]).exits(2);
+    assert!(ended.stderr.contains("only a report can be csv or html"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_misspelt_verb_or_option_is_answered_with_the_right_one() {
     let folder = Folder::new();
     let ended = ctl(&folder, &["explian"]).exits(2);
@@ -69,6 +82,11 @@ fn the_manual_has_a_page_for_each_verb() {
     }
     let page = fs::read_to_string(folder.join("man1/robots-gateway.8")).expect("a page of the daemon");
     assert!(page.contains(".TH robots-gateway 8") && page.contains("upgrade"), "{page}");
+    let page = fs::read_to_string(folder.join("man1/gateway.toml.5")).expect("a page of the configuration");
+    assert!(
+        page.starts_with(".TH gateway.toml 5") && page.contains("#listen = [\"127.0.0.1:8080\"]"),
+        "{page}"
+    );
     let ended = ctl(&folder, &["man", "--out", "absent"]).exits(2);
     assert!(ended.stderr.contains("absent/gatewayctl.1"), "{}", ended.stderr);
 }

@@ -1,7 +1,7 @@
 //! The Debian package names files, programs and directives that exist. What it does when it is installed, upgraded and
 //! purged, `systemd/debian/try` shows in a Debian of its own.
 
-use crate::{DAEMON, TOOL, path, text};
+use crate::{DAEMON, path, text};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -69,20 +69,21 @@ fn every_file_of_it_is_there_or_made() {
 }
 
 #[test]
-fn its_programs_have_their_debug_information_apart() {
+fn its_program_has_its_debug_information_apart_and_two_names() {
     let folder = prepared();
-    for program in [DAEMON, TOOL] {
-        let name = Path::new(program).file_name().unwrap().to_str().unwrap();
-        let bytes = |place: &str| std::fs::read(folder.path().join("package").join(place)).unwrap();
-        let (stripped, debug) = (bytes(&format!("bin/{name}")), bytes(&format!("debug/{name}.debug")));
-        let holds = |bytes: &[u8], word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
-        // The name as it stands among those of sections; the programs know it too, for backtraces of their own.
-        let section = "\0.debug_line\0";
-        assert!(!holds(&stripped, section) && holds(&debug, section), "{name}");
-        assert!(holds(&stripped, &format!("{name}.debug")), "{name} does not name the file");
-        assert!(stripped.len() * 2 < std::fs::read(program).unwrap().len(), "{name}: {}", stripped.len());
-        let version = Command::new(folder.path().join("package/bin").join(name)).arg("--version").output();
-        assert!(version.unwrap().status.success(), "{name}");
+    let bytes = |place: &str| std::fs::read(folder.path().join("package").join(place)).unwrap();
+    let (stripped, debug) = (bytes("bin/robots-gateway"), bytes("debug/robots-gateway.debug"));
+    let holds = |bytes: &[u8], word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    // The name as it stands among those of sections; the program knows it too, for backtraces of its own.
+    let section = "\0.debug_line\0";
+    assert!(!holds(&stripped, section) && holds(&debug, section));
+    assert!(holds(&stripped, "robots-gateway.debug"), "it does not name the file");
+    assert!(stripped.len() * 2 < std::fs::read(DAEMON).unwrap().len(), "{}", stripped.len());
+    // One file under both names, and each is what it is called.
+    for name in ["robots-gateway", "gatewayctl"] {
+        let version =
+            Command::new(folder.path().join("package/bin").join(name)).arg("--version").output().unwrap();
+        assert!(version.status.success() && version.stdout.starts_with(name.as_bytes()), "{version:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options of the verbs that look back: at access logs, or at what the store remembers.
 
+use super::Format;
 use crate::ctl::report::TimeArgument;
 use crate::identify::Purpose;
 use clap::Args;
@@ -28,6 +29,13 @@ pub(in crate::ctl) struct ReplayArgs {
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(in crate::ctl) top: Option<usize>,
+    /// Shape of the answer
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[expect(
+        dead_code,
+        reason = "the option of all verbs, `Cli::format`, gets its value; here it is said that there are more"
+    )]
+    pub(in crate::ctl) format: Format,
     /// Go on reading as the log grows; the report comes at the end (Ctrl-C)
     #[arg(long)]
     pub(in crate::ctl) follow: bool,
