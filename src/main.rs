@@ -93,6 +93,7 @@ fn serve(
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
+        demo.play(&reloader.current(), &recorder);
     }
     let access_log = access_log(&config).map_err(running)?;
     let alerts = Arc::default();

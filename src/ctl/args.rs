@@ -217,10 +217,7 @@ pub(super) struct ReportArgs {
     pub(super) public: bool,
     /// Shape of the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    #[expect(
-        dead_code,
-        reason = "the option of all verbs, [`Cli::format`], gets its value; here it is said that there are more"
-    )]
+    // The option of all verbs gets its value; here it is said that there are more.
     pub(super) format: Format,
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]

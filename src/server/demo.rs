@@ -1,18 +1,26 @@
 //! `robots-gateway --demo`: a built-in origin of a few pages, a sample robots.txt, and what to try.
 
+mod telling;
+mod traffic;
+
 use super::pages::Pages;
 use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig, ModeValue};
 use crate::enforce::Mode;
+use crate::policy::Policy;
 use crate::process::{SocketError, bind};
+use crate::record::{JournalTarget, Recorder};
 use http::{Request, Response, StatusCode};
 use std::io::{self, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The robots.txt that ships as an example.
 const SAMPLE: &str = include_str!("../../rules/robots.txt");
+
+/// Where the report is shown.
+const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9309);
 
 /// The pages of the built-in origin: path and text. The sample robots.txt speaks of the same paths.
 const PAGES: [(&str, &str); 6] = [
@@ -26,9 +34,11 @@ const PAGES: [(&str, &str); 6] = [
 
 pub(super) const CRAWLER: &str =
     "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)";
-const OTHER_CRAWLER: &str = "CCBot/2.0 (https://commoncrawl.org/faq/)";
 pub(super) const BROWSER: &str =
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36";
+
+/// A browser's header that leaves room for the rest of a command on a line.
+const SHORT_BROWSER: &str = "Mozilla/5.0 (X11) Firefox/140.0";
 
 /// Why the demonstration cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +72,7 @@ impl DemoOrigin {
         arguments.robots.get_or_insert(robots);
         arguments.state_dir.get_or_insert_with(|| folder.clone());
         arguments.control.get_or_insert_with(|| folder.join("control.sock"));
-        arguments.journal.get_or_insert_with(|| "-".to_owned());
-        arguments.admin.get_or_insert(AdminValue(None));
+        arguments.admin.get_or_insert_with(|| AdminValue(free_address(ADMIN)));
         // No notice, so that a change of the rules can be seen at once too.
         arguments.notice.get_or_insert(DurationValue(Duration::ZERO));
         // To be seen at once; everywhere else a gateway starts in audit.
@@ -87,48 +96,41 @@ impl DemoOrigin {
     pub fn introduce(&self, config: &Config, listeners: &[(TcpListener, ListenerConfig)]) {
         let address = listeners.first().and_then(|(listener, _)| listener.local_addr().ok());
         let url = address.map_or_else(String::new, |address| format!("http://{address}"));
-        let control = config.control.display();
         let robots = config
             .sites
             .first()
             .and_then(|site| site.robots.file())
             .unwrap_or_else(|| Path::new(""))
             .display();
+        let report =
+            config.admin.map(|admin| format!("An hour of made traffic, as a page:\n  http://{admin}/\n\n"));
         // A closed standard output costs the introduction, not the gateway.
         let _ = writeln!(
             io::stdout(),
             "\
-robots-gateway stands at {url} in front of a built-in site, in mode {mode}.
-Its rules: {robots}
+robots-gateway stands at {url} in front of a built-in site.
 
-A browser reads every page:
-  curl -A '{BROWSER}' {url}/drafts/
+{report}A crawler is refused what robots.txt forbids it, and told why:
+  curl -A 'CCBot/2.0' {url}/drafts/
 
-A crawler is refused what robots.txt forbids it, and told why:
-  curl -i -A '{CRAWLER}' {url}/drafts/
+A browser may read every page:
+  curl -A '{SHORT_BROWSER}' {url}/drafts/
 
-What it may read, it may:
-  curl -A '{CRAWLER}' {url}/news/
+Let the crawler in, and ask again; a saved file is in force at once:
+  echo 'Allow: /drafts/' >> {robots}
 
-So may a crawler without a group of its own, which obeys that of `*`:
-  curl -A '{OTHER_CRAWLER}' {url}/news/
-
-A tool is only recorded; each record is a line below:
-  curl {url}/drafts/
-
-The rules, served by the gateway itself:
-  curl -i {url}/robots.txt
-
-Change the rules in another terminal and ask again as that crawler; they are in force as soon as the file
-is saved:
-  echo 'Disallow: /news/' >> {robots}
-  {gatewayctl} status --control {control}
-
-Ctrl-C stops it.
+Each event is a line below. Ctrl-C stops it.
 ",
-            mode = config.mode,
-            gatewayctl = gatewayctl(),
+            report = report.unwrap_or_default(),
         );
+    }
+
+    /// Records an hour of made traffic, and tells what comes from now on.
+    pub fn play(&self, policy: &Policy, recorder: &Recorder) {
+        traffic::record(policy, recorder, SystemTime::now());
+        if let JournalTarget::File(journal) = &policy.config.journal.target {
+            telling::follow(journal.clone());
+        }
     }
 
     pub(super) fn pages() -> Pages {
@@ -141,15 +143,10 @@ Ctrl-C stops it.
     }
 }
 
-/// The tool as it can be called from here: it is built beside this program, which need not be on `PATH`.
-fn gatewayctl() -> String {
-    let beside = std::env::current_exe().ok().map(|program| program.with_file_name("gatewayctl"));
-    let here = std::env::current_dir().ok();
-    let found = beside.filter(|path| path.exists()).map(|path| {
-        let shortened = here.and_then(|here| path.strip_prefix(here).map(Path::to_owned).ok());
-        shortened.unwrap_or(path).display().to_string()
-    });
-    found.unwrap_or_else(|| "gatewayctl".to_owned())
+/// This address of the loopback or, where somebody listens there, one that is free now.
+fn free_address(wanted: SocketAddr) -> Option<SocketAddr> {
+    let free = |address| bind(address).ok().and_then(|listener| listener.local_addr().ok());
+    free(wanted).or_else(|| free(SocketAddr::new(wanted.ip(), 0)))
 }
 
 /// A new folder that nobody else can have prepared.

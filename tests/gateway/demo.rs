@@ -40,18 +40,21 @@ fn the_printed_commands_show_what_is_said_of_them() {
     output.line_with(&["echo '"]);
     let text = output.text();
     let lines: Vec<_> = text.lines().filter_map(parse).collect();
-    assert!(lines.len() >= 4, "{text}");
+    assert_eq!(lines.len(), 2, "{text}");
+    // It fits a terminal, and names three commands.
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("  curl ") || line.starts_with("  echo ")).count(),
+        3
+    );
     let mut statuses = Vec::new();
     for (agent, address, path) in &lines {
         let status = Client::to(*address).send(&get(path).by(agent)).status;
-        let expected = if agent.contains("GPTBot") { &[200, 403][..] } else { &[200] };
-        assert!(expected.contains(&status), "{path} by {agent}: {status}");
-        statuses.push((agent.contains("GPTBot"), status));
+        statuses.push((agent.contains("CCBot"), status));
     }
-    assert!(
-        statuses.contains(&(true, 403)) && statuses.contains(&(true, 200)),
-        "a refusal and an answer: {statuses:?}"
-    );
+    assert_eq!(statuses, [(true, 403), (false, 200)], "a refusal and an answer");
+    let told = output.line_with(&["CCBot was refused /drafts/ by line "]);
+    assert!(told.ends_with("Disallow: /drafts/"), "{told}");
     let (_, address, _) = &lines[0];
     assert_eq!(Client::to(*address).send(&get("/").by(CHROME)).status, 200);
     // `echo 'RULE' >> FILE` changes what a printed command shows, as soon as the file is saved.
@@ -73,6 +76,25 @@ fn the_printed_commands_show_what_is_said_of_them() {
 }
 
 #[test]
+fn its_page_shows_an_hour_of_made_traffic() {
+    let mut command = daemon();
+    command.args(["--demo", "--listen", "127.0.0.1:0"]);
+    let mut demo = Demo(command.spawn().expect("the gateway can be started"));
+    let output = Log::of(demo.0.stdout.take().expect("piped"));
+    output.line_with(&["echo '"]);
+    let text = output.text();
+    let page = text.lines().find_map(|line| line.trim().strip_prefix("http://")).expect("the page's address");
+    let address: SocketAddr = page.trim_end_matches('/').parse().expect("an address");
+    let shows = |name: &str| {
+        let page = Client::to(address).send(&get("/?since=1h").for_host(&address.to_string())).text();
+        page.contains(name).then_some(())
+    };
+    for crawler in ["GPTBot", "CCBot", "Googlebot", "Bytespider"] {
+        assert!(within(Duration::from_secs(10), || shows(crawler)).is_some(), "no {crawler} on the page");
+    }
+}
+
+#[test]
 fn it_ends_without_an_error_and_leaves_nothing_behind() {
     let mut command = daemon();
     command.args(["--demo", "--listen", "127.0.0.1:0", "--admin", "off"]);
@@ -81,7 +103,7 @@ fn it_ends_without_an_error_and_leaves_nothing_behind() {
     let log = Log::of(demo.0.stderr.take().expect("piped"));
     output.line_with(&["echo '"]);
     let text = output.text();
-    let of_crawler = |(agent, ..): &(String, SocketAddr, String)| agent.contains("GPTBot");
+    let of_crawler = |(agent, ..): &(String, SocketAddr, String)| agent.contains("CCBot");
     let (agent, address, path) = text.lines().filter_map(parse).find(of_crawler).expect("a command");
     assert_eq!(Client::to(address).send(&get(path).by(agent)).status, 403);
     let file = text.lines().find_map(|line| line.trim().split_once("' >> ")).expect("a change to try").1;

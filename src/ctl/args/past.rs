@@ -31,10 +31,7 @@ pub(in crate::ctl) struct ReplayArgs {
     pub(in crate::ctl) top: Option<usize>,
     /// Shape of the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    #[expect(
-        dead_code,
-        reason = "the option of all verbs, `Cli::format`, gets its value; here it is said that there are more"
-    )]
+    // The option of all verbs gets its value; here it is said that there are more.
     pub(in crate::ctl) format: Format,
     /// Go on reading as the log grows; the report comes at the end (Ctrl-C)
     #[arg(long)]
