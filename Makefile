@@ -18,7 +18,7 @@ help: ## Say what there is
 
 demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 	@.ci/dependencies build
-	$(CARGO) build --profile demo --locked --bins
+	$(CARGO) build --profile demo --locked --bin robots-gateway
 	@exec target/demo/robots-gateway --demo $(ARGS)
 
 replay: ## Say what blocking AI training would have refused: LOG=access.log; BLOCK=PURPOSE, ROBOTS=robots.txt
