@@ -3,7 +3,7 @@
 use super::BROWSER;
 use crate::decide::{NoticeTime, Read};
 use crate::identify::Proof;
-use crate::policy::{JudgedRequest, Policy, Site, judge};
+use crate::policy::{JudgedClient, JudgedRequest, Policy, Site};
 use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder};
 use crate::request::target::RequestTarget;
 use crate::request::{RequestFacts, Scheme};
@@ -68,18 +68,10 @@ struct MadeClient<'a> {
 impl MadeClient<'_> {
     fn judged(&self, facts: &RequestFacts<'_>, read: Option<Read>) -> JudgedRequest<'_> {
         let target = RequestTarget::new(&facts.target, self.site.config.path_parameters);
-        let (proof, reads) = (|_: &_| Proof::Unchecked.into(), |_: &_, _| read.into_iter().collect());
-        judge(
-            self.policy,
-            self.site,
-            &self.site.rules,
-            facts,
-            &target,
-            None,
-            proof,
-            reads,
-            NoticeTime::default(),
-        )
+        let recognised = self.site.recognise(self.policy, facts.user_agent.as_deref());
+        let (policy, site, now) = (self.policy, self.site, NoticeTime::default());
+        JudgedClient { policy, site, rules: &site.rules, facts, target: &target, recognised, now }
+            .judge(|_| Proof::Unchecked.into(), |_, _| read.into_iter().collect())
     }
 
     fn facts(&self, target: &'static str) -> RequestFacts<'static> {
