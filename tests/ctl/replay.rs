@@ -148,6 +148,10 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
         let told = format!("<dt>{label}</dt><dd>{}</dd>", count(field));
         assert!(page.contains(&told), "{told} in {page}");
     }
+    assert!(
+        !page.contains("<dt>Refused</dt>") && !page.contains("<span class=\"number\">Refused</span>"),
+        "{page}"
+    );
     assert!(page.contains("Nothing was refused") && page.contains("Lines not read: 1"), "{page}");
     let text = replay(&folder, &["access.log"]).exits(0).stdout;
     assert!(text.starts_with("enforce mode would have refused 5 of 11 requests\n"), "{text}");

@@ -57,13 +57,13 @@ pub(super) struct ReadView {
 }
 
 impl CaseView {
-    pub(super) fn new(entry: &ReportEntry, shows_site: bool, has_others: bool) -> Self {
+    pub(super) fn new(entry: &ReportEntry, shows_site: bool, has_others: bool, is_replay: bool) -> Self {
         let more = entry.rules.len().saturating_sub(MOST);
         let site = if shows_site { format!("{}, ", visible(&entry.site)) } else { String::new() };
         Self {
             title: has_others.then(|| format!("{site}{}", entry.proof)),
             label: isolated(&format!("{}, {}, {}, {}", entry.name(), entry.site, entry.client, entry.proof)),
-            facts: facts(entry, shows_site),
+            facts: facts(entry, shows_site, is_replay),
             rules: entry.rules.iter().take(MOST).map(rule).collect(),
             more_rules: (more > 0).then(|| {
                 let rest = entry.rules.iter().skip(MOST).map(|rule| rule.count).sum();
@@ -76,7 +76,7 @@ impl CaseView {
     }
 }
 
-fn facts(entry: &ReportEntry, shows_site: bool) -> Vec<Fact> {
+fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
     let time = |time: Option<std::time::SystemTime>| time.map_or_else(|| "–".to_owned(), moment);
     let by = entry.proof_by.words(entry.requests);
     let by = if by.is_empty() { by } else { format!(" ({by})") };
@@ -91,7 +91,8 @@ fn facts(entry: &ReportEntry, shows_site: bool) -> Vec<Fact> {
         facts.push(Fact { label: "Conduct", value: entry.conduct.words().to_owned() });
     }
     facts.extend(broken(entry));
-    for (label, count) in [("Stale", entry.stale), ("Variants", entry.variants), ("Refused", entry.refused)] {
+    let refused = if is_replay { "Would be refused" } else { "Refused" };
+    for (label, count) in [("Stale", entry.stale), ("Variants", entry.variants), (refused, entry.refused)] {
         if count > 0 {
             facts.push(Fact { label, value: grouped(count) });
         }

@@ -65,7 +65,8 @@ impl RowGroup {
             let shows_change = is_named && report.before.is_some();
             let row = |name: &NamedEntries<'_>| {
                 let parts = name.entries.iter().take(left);
-                let parts = parts.map(|entry| CaseView::new(entry, shows_site, name.entries.len() > 1));
+                let parts = parts
+                    .map(|entry| CaseView::new(entry, shows_site, name.entries.len() > 1, report.is_replay));
                 let parts: Vec<_> = parts.collect();
                 left -= parts.len();
                 let mut row = NameRow::new(name, &counts, parts);
@@ -128,7 +129,9 @@ fn counts(report: &Report, names: &[NamedEntries<'_>]) -> Vec<(&'static str, Cou
         ("Refused", |entry| entry.refused),
     ];
     let is_met = |count: CountOf| names.iter().any(|name| name.sum(count) > 0);
-    all.into_iter().filter(|(head, count)| *head == "Requests" || is_met(*count)).collect()
+    // Of a log nothing was refused.
+    let is_told = |head: &str| head != "Refused" || !report.is_replay;
+    all.into_iter().filter(|(head, count)| *head == "Requests" || is_met(*count) && is_told(head)).collect()
 }
 
 impl NameRow {
