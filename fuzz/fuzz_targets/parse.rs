@@ -17,7 +17,7 @@ fuzz_target!(|file: &[u8]| {
         let group = robots.group(&[token], false);
         let group = group.unwrap_or_else(|| panic!("{token:?} has no group"));
         assert!(group.matched().eq_ignore_ascii_case(token));
-        let _ = (group.crawl_delay(), group.content_signal(), group.content_usage(b"/x"));
+        let _ = (group.crawl_delay(), group.preferences_for(b"/x"), parsed.robots.preferences(Some(group)));
         assert!(!group.tokens().is_empty());
         let _ = group.judge(b"/a%2Fb?c=/d");
     }

@@ -124,6 +124,7 @@ pub(super) struct SiteTable {
     pub(super) reads: Option<Reads>,
     #[serde(default)]
     pub(super) accept_signature: bool,
+    pub(super) content_usage: Option<bool>,
     #[serde(default)]
     pub(super) redirect_https: bool,
     #[serde(default)]

@@ -44,6 +44,9 @@ pub struct SiteConfig {
     pub redirect_https: bool,
     /// Whether whoever is refused is asked to sign.
     pub accept_signature: bool,
+    /// Whether forwarded answers carry the `Content-Usage` preference that applies; `None` where the configuration as a
+    /// whole says.
+    pub content_usage: Option<bool>,
     /// How it refuses.
     pub refusal: RefusalPolicy,
 }
@@ -75,6 +78,7 @@ impl SiteConfig {
             reads: None,
             redirect_https: false,
             accept_signature: false,
+            content_usage: None,
             refusal: RefusalPolicy::default(),
         }
     }
@@ -118,6 +122,7 @@ impl SiteConfig {
             reads: table.reads,
             redirect_https: table.redirect_https,
             accept_signature: table.accept_signature,
+            content_usage: table.content_usage,
             refusal,
         })
     }

@@ -1,6 +1,7 @@
 //! `gatewayctl explain`: one request through the gateway's own stages, with every step.
 
 mod sent;
+mod told;
 
 use super::args::{Cli, ExplainArgs};
 use super::output::{Output, escape_harmful};
@@ -35,6 +36,8 @@ struct Explanation {
     /// From when on the version in force binds everyone, where a gateway is running and it does not yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     binds_from: Option<String>,
+    /// What robots.txt says to the client about the use of the page.
+    preferences: Vec<told::ToldPreference>,
 }
 
 /// The part of an explanation that `--batch` answers too.
@@ -208,6 +211,7 @@ fn explain(
         action,
         steps,
         binds_from: None,
+        preferences: told::preferences(trial, &judged_here.identity, target.judged()),
     }
 }
 
@@ -299,6 +303,9 @@ fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     field("site", Some(explanation.site.clone()))?;
     field("version", explanation.robots_version.clone())?;
     field("binds", explanation.binds_from.as_ref().map(|time| format!("everyone from {time}")))?;
+    for preference in &explanation.preferences {
+        field("told", Some(preference.text()))?;
+    }
     output.line("steps")?;
     for step in &explanation.steps {
         output.line(format!("  - {}", escape_harmful(step)))?;

@@ -173,7 +173,9 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
 /// What is odd in a file, each with its line.
 fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
-    parsed.compare_names(catalogue::bundled().catalogue.names());
+    let catalogue = &catalogue::bundled().catalogue;
+    parsed.compare_names(catalogue.names());
+    parsed.compare_purposes(catalogue.tokens_by_use());
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });

@@ -3,7 +3,7 @@
 //! A version is a site's bytes: equal bytes are one version, and bytes decide the entity tag. For fair notice
 //! versions that say the same are one ([`RulesId`]).
 
-use crate::identify::OperatorTokens;
+use crate::identify::{Identity, OperatorTokens};
 use crate::robots::{ParseLimits, Robots, RuleGroup, RuleKind};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -148,6 +148,14 @@ impl RobotsVersion {
     /// The version that allows everything: a site without a file, or what nobody knows.
     pub fn allowing_everything() -> Arc<Self> {
         Arc::new(Self::new(None, Arc::new(Robots::parse(b"", &ParseLimits::default()).robots)))
+    }
+
+    /// The group whose preferences about use a client is told. Who is judged by no group, as people are, is told what
+    /// holds for everyone.
+    pub fn group_told(&self, identity: &Identity) -> Option<RuleGroup<'_>> {
+        let own =
+            if identity.client.is_judged() { self.robots.group(&identity.tokens, true) } else { None };
+        own.or_else(|| self.robots.group::<&str>(&[], true))
     }
 
     /// The same version for a catalogue that has changed.

@@ -4,15 +4,9 @@
 use crate::identify::Identity;
 use crate::policy::Site;
 
-/// The preference for a client and a path, from the file in force. Who is judged by no group, as people are,
-/// is told what holds for everyone.
+/// The preference for a client and a path, from the file in force. A disallowed path has none, and what is no dictionary
+/// (RFC 9651 §3.2) is not sent: a field that cannot be read is worth nothing.
 pub(super) fn preference(site: &Site, identity: &Identity, path: &[u8]) -> Option<Box<[u8]>> {
-    let robots = &site.rules.current().robots;
-    let own = if identity.client.is_judged() { robots.group(&identity.tokens, true) } else { None };
-    let group = own.or_else(|| robots.group::<&str>(&[], true))?;
-    let preference = group.content_usage(path)?;
-    let preference = preference.trim().as_bytes();
-    // A file is any bytes; a field is not (RFC 9110 §5.5).
-    let may_stand = |byte: &u8| (*byte >= b' ' && *byte != 0x7f) || *byte == b'\t';
-    preference.iter().all(may_stand).then(|| preference.into())
+    let found = site.rules.current().group_told(identity)?.content_usage(path)?;
+    found.is_readable.then(|| found.value.as_bytes().into())
 }

@@ -262,9 +262,10 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecor
     let kind = recorded.then(|| kind(judged, site));
     let labels = (policy.config.verdict_headers || input.way != Way::Front).then(|| labels(judged));
     let (client, proof) = (judged.identity.client, judged.proof);
-    let usage = policy
+    let usage = site
         .config
         .content_usage
+        .unwrap_or(policy.config.content_usage)
         .then(|| content_usage::preference(site, &judged.identity, target.judged()));
     let standing = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
     DecisionRecord { decision, client, proof, standing, event: None, labels, usage: usage.flatten() }

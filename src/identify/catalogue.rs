@@ -7,7 +7,7 @@ use super::client::ClientKind;
 use super::identity::Purpose;
 use super::sign::Sign;
 use super::signature::AgentOrigin;
-use crate::robots::compared;
+use crate::robots::{UseCategory, compared};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -234,6 +234,18 @@ impl Catalogue {
         let mut seen = HashSet::new();
         let tokens = own.chain(control).filter(|token| !is_named(token) && !is_answered_to(token, &others));
         tokens.filter(|token| seen.insert(token.to_ascii_lowercase())).collect()
+    }
+
+    /// The tokens of those that fetch for what a preference about use is about.
+    pub fn tokens_by_use(&self) -> impl Iterator<Item = (UseCategory, &str)> {
+        let uses = [
+            (UseCategory::Training, Purpose::AiTrain),
+            (UseCategory::Input, Purpose::AiSearch),
+            (UseCategory::Search, Purpose::Search),
+        ];
+        uses.into_iter().flat_map(|(category, purpose)| {
+            self.to_block(purpose, &[purpose], &[]).into_iter().map(move |token| (category, token))
+        })
     }
 
     /// All names and tokens.

@@ -85,6 +85,10 @@ pub enum FindingKind {
     #[strum(message = "this is HTML, not robots.txt")]
     #[strum(detailed_message = "serve the plain text file itself")]
     Html,
+    /// A license that is not named by its whole URL, as RSL 1.0 asks.
+    #[strum(message = "the license `{d}` is not a whole URL; crawlers cannot fetch it")]
+    #[strum(detailed_message = "write its whole URL, beginning with `https://`")]
+    LicenseUrl,
     /// A record name that only nearly is one of the known names.
     #[strum(message = "`{d}` is misspelt; it was read as intended")]
     #[strum(detailed_message = "check the spelling; comments start with `#`")]
@@ -114,6 +118,46 @@ pub enum FindingKind {
     #[strum(message = "the file is not UTF-8 from here; its bytes are matched as they are")]
     #[strum(detailed_message = "save the file as UTF-8")]
     NotUtf8,
+    /// A word of `Content-Usage` in a `Content-Signal`, or the other way round.
+    #[strum(message = "`{d}` is a word of the other vocabulary; here the word is `{meant}`")]
+    #[strum(detailed_message = "crawlers ignore what they do not know")]
+    OtherVocabulary,
+    /// A preference between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it; for
+    /// the AIPREF drafts it is one.
+    #[strum(message = "the names go on in line {other}: crawlers that do not know `{d}` take both groups for one")]
+    #[strum(detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line")]
+    PreferenceBetweenAgents,
+    /// The same group says yes to a use in one vocabulary, and no in the other.
+    #[strum(message = "`{d}` says the opposite of line {other}")]
+    #[strum(detailed_message = "say the same in both vocabularies")]
+    PreferenceContradiction,
+    /// A preference about what may not be fetched: that has none (draft-ietf-aipref-attach section 3.1).
+    #[strum(message = "`{d}` says nothing: line {other} disallows what it is about")]
+    #[strum(detailed_message = "allow what may be used, or leave the preference out")]
+    PreferenceDisallowed,
+    /// A preference in a group by whose names nobody asks.
+    #[strum(message = "`{d}` binds nobody: no crawler fetches under the names of its group")]
+    #[strum(detailed_message = "write it in the group of the crawler that fetches, or in that of `*`")]
+    PreferenceForNobody,
+    /// A crawler with a group of its own, in which nothing is said.
+    #[strum(message = "`{d}` is not said to `{meant}`, which has a group of its own (line {other})")]
+    #[strum(detailed_message = "repeat it in that group, if it is meant for that crawler, too")]
+    PreferenceNotForAll,
+    /// A preference before the first group.
+    #[strum(message = "`{d}` is for nobody: it stands before the first group")]
+    #[strum(detailed_message = "write it below a `User-agent:` line")]
+    PreferenceOutsideGroup,
+    /// A category with a value that its vocabulary does not have.
+    #[strum(message = "`{d}` states nothing: expected {meant}")]
+    PreferenceValue,
+    /// A group refuses what its crawler fetches for, and lets it fetch everything.
+    #[strum(message = "`{d}` refuses what `{meant}` fetches for, and line {other} lets it fetch everything")]
+    #[strum(detailed_message = "disallow it, if there is nothing else it fetches for")]
+    PurposeAllowed,
+    /// A use is welcome, and a crawler that fetches for it is shut out.
+    #[strum(message = "`{d}` welcomes what `{meant}` fetches for, and line {other} disallows everything to it")]
+    #[strum(detailed_message = "allow the crawler, or say no to the use")]
+    PurposeDisallowed,
     /// A rule for a kind of file that ends in `$`: with a query behind it the file is let through.
     #[strum(message = "`{d}` does not match where a query such as `?x` follows: `$` stands behind the query")]
     #[strum(detailed_message = "add the same rule with `?` in place of the `$`")]
@@ -160,10 +204,20 @@ pub enum FindingKind {
     #[strum(message = "`{d}` starts neither with `/` nor `*`, so it matches nothing")]
     #[strum(detailed_message = "start the path with `/`")]
     UnmatchableRule,
+    /// A category that its vocabulary does not have.
+    #[strum(message = "unknown category `{d}`; it is kept, and crawlers ignore it")]
+    #[strum(
+        detailed_message = "`Content-Usage` has `train-ai`, `ai-use` and `search`; `Content-Signal` has `search`, `ai-input`, `ai-train` and `use`"
+    )]
+    UnknownCategory,
     /// A record name that nobody defines.
     #[strum(message = "unknown record `{d}`")]
     #[strum(detailed_message = "check the spelling; comments start with `#`")]
     UnknownRecord,
+    /// A preference that is no list of categories: of `Content-Usage`, no dictionary (RFC 9651 section 3.2).
+    #[strum(message = "`{d}` states nothing that can be read")]
+    #[strum(detailed_message = "write `train-ai=n, search=y` in Content-Usage, `ai-train=no, search=yes` in Content-Signal")]
+    UnreadablePreference,
     /// A user-agent line that names nobody.
     #[strum(message = "`{d}` names no crawler")]
     #[strum(detailed_message = "write a product token, or `*` for every crawler")]
@@ -205,6 +259,8 @@ impl FindingKind {
             | Self::DuplicateGroup
             | Self::HostRecord
             | Self::MoreFindings
+            | Self::PreferenceNotForAll
+            | Self::PurposeAllowed
             | Self::QueryPasses
             | Self::SitemapsSkipped
             | Self::TokenCut => Severity::Note,

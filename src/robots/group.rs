@@ -2,6 +2,7 @@
 
 use super::line::RecordName;
 use super::parse::{self, ParsedRecord, UserAgentLine};
+use super::preference::Preference;
 use super::rule::RuleKind;
 use super::{Judgement, JudgementReason, Robots, Rule};
 use super::{symbol, usage};
@@ -95,21 +96,30 @@ impl<'r> RuleGroup<'r> {
         self.extras(RecordName::CrawlDelay).find_map(|extra| parse::seconds(extra.value(&self.robots.source)))
     }
 
-    /// The first `Content-Signal` of the group, else the first that stands before any group.
-    pub fn content_signal(&self) -> Option<&'r str> {
-        let own = self.extras(RecordName::ContentSignal).next();
-        let before = || self.robots.extras(RecordName::ContentSignal).find(|extra| extra.block.is_none());
-        own.or_else(before).map(|extra| super::readable(extra.value(&self.robots.source)))
-    }
-
-    /// The `Content-Usage` preference that the group states for `target`: the one whose path is the
-    /// most specific match, the first of them on a tie; one without a path is for every target.
-    pub fn content_usage(&self, target: &[u8]) -> Option<&'r str> {
+    /// The `Content-Usage` preference that the group states for `target`: that of the most specific path, and of equal
+    /// ones the most restrictive. What may not be fetched has none.
+    pub fn content_usage(&self, target: &[u8]) -> Option<Preference<'r>> {
         let robots = self.robots;
         let blocks = robots.naming.blocks(self.number);
         let find =
             |bytes: &[u8]| usage::find(&robots.usages, blocks, &robots.compiled, robots.texts(), bytes);
-        symbol::with_symbols(target, usize::MAX, find).map(super::readable)
+        let found = symbol::with_symbols(target, usize::MAX, find)?;
+        self.judge(target).allow.then_some(found)
+    }
+
+    pub(super) const fn robots(&self) -> &'r Robots {
+        self.robots
+    }
+
+    pub(super) fn signals(&self) -> Vec<ParsedRecord> {
+        let own: Vec<_> = self.extras(RecordName::ContentSignal).copied().collect();
+        let before = || self.robots.extras(RecordName::ContentSignal).filter(|extra| extra.block.is_none());
+        if own.is_empty() { before().copied().collect() } else { own }
+    }
+
+    /// The records of the group that state a preference.
+    pub(super) fn stated_records(&self) -> impl Iterator<Item = ParsedRecord> + use<'r> {
+        self.extras(RecordName::ContentUsage).copied().chain(self.signals())
     }
 
     fn extras(&self, name: RecordName) -> impl Iterator<Item = &'r ParsedRecord> + use<'r> {

@@ -7,7 +7,7 @@ use super::bytes::{self, ByteTraits, is_blank};
 use memchr::{memchr, memchr2};
 
 /// The record names this engine knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum RecordName {
     UserAgent,
     Allow,
@@ -17,6 +17,8 @@ pub(super) enum RecordName {
     Host,
     ContentSignal,
     ContentUsage,
+    /// Where the terms of use are (RSL 1.0).
+    License,
     /// Google gave it up in 2019.
     Noindex,
     /// A record others define; kept out of the way without a finding.
@@ -206,7 +208,10 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
     let (name, misspelt) = name(key);
     if value.is_empty()
         || value.iter().any(|&b| is_blank(b))
-        || matches!(name, RecordName::Unknown | RecordName::Foreign | RecordName::Noindex)
+        || matches!(
+            name,
+            RecordName::Unknown | RecordName::Foreign | RecordName::License | RecordName::Noindex
+        )
     {
         return Content::Junk(text, start);
     }
@@ -230,7 +235,7 @@ fn colonless(text: &[u8], start: usize) -> Content<'_> {
 /// Names compare without regard to ASCII case. The misspellings are those that Google's parser
 /// accepts, no others: a file is tested against that parser by its owner.
 fn name(key: &[u8]) -> (RecordName, bool) {
-    const EXACT: [(&[u8], RecordName); 9] = [
+    const EXACT: [(&[u8], RecordName); 10] = [
         (b"disallow", RecordName::Disallow),
         (b"allow", RecordName::Allow),
         (b"user-agent", RecordName::UserAgent),
@@ -239,6 +244,7 @@ fn name(key: &[u8]) -> (RecordName, bool) {
         (b"host", RecordName::Host),
         (b"content-signal", RecordName::ContentSignal),
         (b"content-usage", RecordName::ContentUsage),
+        (b"license", RecordName::License),
         (b"noindex", RecordName::Noindex),
     ];
     const MISSPELT: [(&[u8], RecordName); 7] = [
@@ -250,8 +256,8 @@ fn name(key: &[u8]) -> (RecordName, bool) {
         (b"useragent", RecordName::UserAgent),
         (b"user agent", RecordName::UserAgent),
     ];
-    const FOREIGN: [&[u8]; 6] =
-        [b"clean-param", b"request-rate", b"visit-time", b"license", b"indexnow", b"content-access"];
+    const FOREIGN: [&[u8]; 5] =
+        [b"clean-param", b"request-rate", b"visit-time", b"indexnow", b"content-access"];
     let find = |list: &[(&[u8], RecordName)]| {
         list.iter().find(|(text, _)| text.eq_ignore_ascii_case(key)).map(|&(_, name)| name)
     };

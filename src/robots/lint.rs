@@ -10,7 +10,7 @@ use super::parse::Findings;
 use super::pattern::index;
 use super::rule::{RuleKind, RuleRecord};
 use super::token::{self, Named};
-use super::{LEAST_LIMIT, Robots, RuleGroup};
+use super::{LEAST_LIMIT, Robots, RuleGroup, vocabularies};
 use std::collections::{HashMap, HashSet};
 
 /// What a file's sitemaps may cost to judge, in rules with `*` and bytes. Sitemaps beyond are not
@@ -39,6 +39,7 @@ pub(super) fn add(
     same_pattern(robots, entries, &mut seen, findings);
     sitemaps(robots, entries, findings);
     mistakes::query_passes(robots, findings);
+    vocabularies::add(robots, findings);
 }
 
 /// What makes the file unreadable replaces the findings that follow from it.

@@ -21,6 +21,9 @@ impl fmt::Display for Finding {
                 "every crawler without a group of its own is shut out of all but the paths that rules allow \
                  (line {other})"
             }
+            FindingKind::PreferenceOutsideGroup if self.severity == Severity::Note => {
+                "`{d}` stands before the first group: some crawlers take it for everyone's, others for nobody's"
+            }
             kind => kind.get_message().unwrap_or_default(),
         };
         let said = said.replace("{other}", &other.to_string()).replace("{cut}", cut);

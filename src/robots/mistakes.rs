@@ -107,6 +107,10 @@ impl Parsed {
         });
         let found: Vec<Finding> = found.collect();
         self.findings.extend(found);
+        self.sort_findings();
+    }
+
+    pub(super) fn sort_findings(&mut self) {
         let is_last = |finding: &Finding| finding.kind == FindingKind::MoreFindings;
         self.findings.sort_by_key(|finding| (is_last(finding), finding.line, finding.column, finding.kind));
     }

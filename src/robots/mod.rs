@@ -56,6 +56,7 @@
 mod bytes;
 mod compile;
 mod compose;
+mod dictionary;
 mod finding;
 mod group;
 mod index;
@@ -68,11 +69,13 @@ mod mistakes;
 mod naming;
 mod parse;
 mod pattern;
+mod preference;
 mod rule;
 mod symbol;
 mod target;
 mod token;
 mod usage;
+mod vocabularies;
 
 pub use compose::{
     Composed, LineSource, PurposeBlock as BlockedTokens, Section, UngroupedRecord, generated_from, unmarked,
@@ -80,6 +83,7 @@ pub use compose::{
 pub use finding::{Finding, FindingKind, Severity};
 pub use group::{RuleGroup, Values};
 pub use judgement::{Judgement, JudgementReason};
+pub use preference::{Preference, PreferenceKind, UseCategory};
 pub use rule::{Rule, RuleKind};
 pub use token::cut as compared;
 

@@ -120,6 +120,35 @@ impl Findings {
         self.push(kind, line, || Finding { severity, ..Finding::new(kind, line, column, detail) });
     }
 
+    /// A finding that names what was probably meant, or expected.
+    pub(super) fn add_meant(
+        &mut self,
+        kind: FindingKind,
+        line: u32,
+        column: u32,
+        detail: &str,
+        meant: &str,
+    ) {
+        let meant = || Some(meant.into());
+        self.push(kind, line, || Finding {
+            meant: meant(),
+            ..Finding::new(kind, line, column, detail.as_bytes())
+        });
+    }
+
+    /// A finding about another line and a crawler.
+    pub(super) fn add_between(
+        &mut self,
+        kind: FindingKind,
+        (line, column): (u32, u32),
+        detail: &[u8],
+        other: u32,
+        crawler: &str,
+    ) {
+        let (other, meant) = (Some(other), || Some(crawler.into()));
+        self.push(kind, line, || Finding { other, meant: meant(), ..Finding::new(kind, line, column, detail) });
+    }
+
     pub(super) const fn new(generated_from: u32) -> Self {
         Self { list: Vec::new(), dropped: 0, generated_from }
     }
@@ -279,6 +308,7 @@ impl<'s> Parser<'s> {
                 FindingKind::NoindexRecord
             }
             RecordName::Host => FindingKind::HostRecord,
+            RecordName::License if !is_absolute(record.value) => FindingKind::LicenseUrl,
             _ => return,
         };
         self.draft.findings.add(odd, line, column, record.value);

@@ -1,25 +1,34 @@
 //! `Content-Usage` records: a preference for all paths, or for those a pattern matches.
 //!
 //! Not part of RFC 9309: the record is specified by the IETF's AIPREF drafts, which take paths and
-//! the most specific match from RFC 9309 section 2.2.2.
+//! the most specific match from RFC 9309 section 2.2.2. A record without a path is one for `/`. Of records
+//! that match equally, what is most restrictive counts.
 
 use super::bytes::{self, is_blank};
 use super::compile::Compiled;
+use super::dictionary;
 use super::index::{Choice, IndexedRule};
 use super::line::RecordName;
 use super::parse::ParsedRecord;
 use super::pattern::{self, Pattern, PatternPool, PatternShape, Texts, index};
+use super::preference::{Preference, PreferenceKind};
 use super::target::ComparableTarget;
+use std::borrow::Cow;
+
+/// Records that match equally and are looked at. Each costs a search.
+const MOST_EQUAL: usize = 16;
 
 /// One preference of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     block: u32,
+    line: u32,
     /// The paths it is for; none for all of them.
     pattern: Option<Pattern>,
     bytes: u32,
     start: u32,
     end: u32,
+    is_dictionary: bool,
 }
 
 /// The usable preferences of a file, in its order. Those before the first group are nobody's.
@@ -30,36 +39,85 @@ pub(super) fn compile(extras: &[ParsedRecord], source: &[u8], pool: &mut Pattern
 
 fn usage(extra: ParsedRecord, value: &[u8], pool: &mut PatternPool<'_>) -> Option<Usage> {
     let block = extra.block?;
-    let mut usage = Usage { block, pattern: None, bytes: 0, start: extra.start, end: extra.end };
-    if matches!(value.first(), Some(b'/' | b'*')) {
-        let path = value.iter().take_while(|&&b| !is_blank(b)).count();
-        let raw = value
-            .get(..path)
-            .filter(|raw| pattern::shape(raw, bytes::traits(raw)) == PatternShape::Usable)?;
+    let preference = without_path(value);
+    let start = extra.end - index(preference.len());
+    let is_dictionary = dictionary::parse(preference).is_some();
+    let (line, end) = (extra.line, extra.end);
+    let mut usage = Usage { block, line, pattern: None, bytes: 1, start, end, is_dictionary };
+    if let Some(raw) = path(value) {
         let traits = bytes::traits(raw);
-        let blanks = value.iter().skip(path).take_while(|&&b| is_blank(b)).count();
-        usage.start += index(path + blanks);
+        if pattern::shape(raw, traits) != PatternShape::Usable {
+            return None;
+        }
         usage.bytes = pattern::weight(raw, traits);
         usage.pattern = Some(pool.add_raw(raw, extra.start as usize, traits));
     }
     (usage.start < usage.end).then_some(usage)
 }
 
-/// The preference of the most specific match, the first of them on a tie. Patterns are tried like
-/// those of rules: one by one as long as that is little work, the others all at once.
+/// The path that a value begins with.
+pub(super) fn path(value: &[u8]) -> Option<&[u8]> {
+    matches!(value.first(), Some(b'/' | b'*')).then(|| {
+        let end = value.iter().position(|&byte| is_blank(byte)).unwrap_or(value.len());
+        value.get(..end).unwrap_or_default()
+    })
+}
+
+/// The preference of a value, behind its path.
+pub(super) fn without_path(value: &[u8]) -> &[u8] {
+    let rest = value.get(path(value).map_or(0, <[u8]>::len)..).unwrap_or_default();
+    let blanks = rest.iter().take_while(|&&byte| is_blank(byte)).count();
+    rest.get(blanks..).unwrap_or_default()
+}
+
+/// The preference of the most specific match; of equal matches what is most restrictive.
 pub(super) fn find<'r>(
     usages: &[Usage],
     blocks: &[u32],
     compiled: &Compiled,
     texts: Texts<'r>,
     target: &[u8],
-) -> Option<&'r [u8]> {
+) -> Option<Preference<'r>> {
+    let mut found: Vec<(u32, &Usage)> = Vec::new();
+    while found.len() < MOST_EQUAL {
+        let is_wanted = |at: u32, usage: &Usage| {
+            found.first().is_none_or(|(_, best)| best.bytes == usage.bytes)
+                && found.iter().all(|(known, _)| *known != at)
+        };
+        let Some(at) = search(usages, blocks, compiled, texts, target, is_wanted) else { break };
+        found.push((at, usages.get(at as usize)?));
+    }
+    let value = |usage: &Usage| texts.source.get(usage.start as usize..usage.end as usize);
+    let (_, first) = found.first()?;
+    let mut preference = Preference {
+        kind: PreferenceKind::ContentUsage,
+        lines: found.iter().map(|(_, usage)| usage.line).collect(),
+        value: String::from_utf8_lossy(value(first)?),
+        is_readable: found.iter().any(|(_, usage)| usage.is_dictionary),
+    };
+    if found.len() > 1 && preference.is_readable {
+        let all = found.iter().filter_map(|(_, usage)| dictionary::parse(value(usage)?));
+        preference.value = Cow::Owned(dictionary::most_restrictive(all)?);
+    }
+    Some(preference)
+}
+
+/// The most specific match among those that are wanted, the first of them on a tie. Patterns are tried like
+/// those of rules: one by one as long as that is little work, the others all at once.
+fn search(
+    usages: &[Usage],
+    blocks: &[u32],
+    compiled: &Compiled,
+    texts: Texts<'_>,
+    target: &[u8],
+    is_wanted: impl Fn(u32, &Usage) -> bool,
+) -> Option<u32> {
     let target = ComparableTarget::new(target);
     let mut best = Choice::NONE;
     for &block in blocks {
         let first = usages.partition_point(|usage| usage.block < block);
         let here = usages.iter().zip(0..).skip(first).take_while(|(usage, _)| usage.block == block);
-        for (usage, at) in here {
+        for (usage, at) in here.filter(|(usage, at)| is_wanted(*at, usage)) {
             // A rank is greater than 1.
             let choice = Choice::new(usage.bytes + 2, at);
             best = match usage.pattern {
@@ -68,9 +126,7 @@ pub(super) fn find<'r>(
             };
         }
     }
-    let best = compiled.decide_deferred(texts, &target, best).rule();
-    let usage = best.and_then(|at| usages.get(at as usize))?;
-    texts.source.get(usage.start as usize..usage.end as usize)
+    compiled.decide_deferred(texts, &target, best).rule()
 }
 
 #[cfg(test)]
@@ -80,17 +136,34 @@ mod tests {
 
     #[test]
     fn the_most_specific_path_of_the_group() {
-        let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=n\n\
-                     content-usage: /p\tb=y\ncontent-usage: /q\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
+        let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=y\n\
+                     content-usage: /p\tb=y, a=n\ncontent-usage: /q\ncontent-usage: /r A=n\n\
+                     content-usage: / c=n\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
         let extras = parse::parse(file, u32::MAX).extras;
         let mut pool = PatternPool::new(file);
         let usages = compile(&extras, file, &mut pool);
         let compiled = Compiled::default();
-        let find = |blocks: &[u32], target: &[u8]| find(&usages, blocks, &compiled, pool.texts(), target);
-        assert_eq!(find(&[0], b"/"), Some(&b"a=y"[..]));
-        assert_eq!(find(&[0], b"/p/x"), Some(&b"a=n"[..]), "the first on a tie");
-        assert_eq!(find(&[0], b"/q"), Some(&b"a=y"[..]), "a path without a preference says nothing");
-        assert_eq!(find(&[1], b"/p"), Some(&b"c=y"[..]));
+        let find = |blocks: &[u32], target: &[u8]| {
+            let found = find(&usages, blocks, &compiled, pool.texts(), target)?;
+            Some((found.value.into_owned(), found.lines, found.is_readable))
+        };
+        let said = |value: &str, lines: &[u32]| Some((value.to_owned(), lines.to_vec(), true));
+        assert_eq!(find(&[0], b"/"), said("a=y, c=n", &[3, 8]), "without a path it is for `/`");
+        assert_eq!(find(&[0], b"/p/x"), said("a=n, b=y", &[4, 5]), "the most restrictive of equal matches");
+        assert_eq!(find(&[0], b"/q"), find(&[0], b"/"), "a path without a preference says nothing");
+        assert_eq!(find(&[0], b"/r"), Some(("A=n".to_owned(), vec![7], false)), "what cannot be read states nothing");
+        assert_eq!(find(&[1], b"/p"), said("c=y", &[11]));
         assert_eq!(find(&[], b"/p"), None, "before the first group it is nobody's");
+    }
+
+    #[test]
+    fn many_equal_matches_cost_a_bounded_number_of_searches() {
+        let mut file = String::from("user-agent: x\n");
+        (0..40).for_each(|number| file.push_str(&format!("content-usage: /p k{number}=n\n")));
+        let file = file.as_bytes();
+        let mut pool = PatternPool::new(file);
+        let usages = compile(&parse::parse(file, u32::MAX).extras, file, &mut pool);
+        let found = find(&usages, &[0], &Compiled::default(), pool.texts(), b"/p").unwrap();
+        assert_eq!(found.lines, (2..18).collect::<Vec<_>>());
     }
 }

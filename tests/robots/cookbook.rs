@@ -94,29 +94,9 @@ fn prefixes_need_no_star() {
 }
 
 #[test]
-fn content_signals_and_crawl_delay() {
-    let robots =
-        robots("User-agent: *\nContent-Signal: search=yes, ai-train=no\nCrawl-delay: 10\nAllow: /\n");
+fn crawl_delay() {
+    let robots = robots("User-agent: *\nCrawl-delay: 10\nAllow: /\n");
     let group = robots.group(&["FooBot"], true).unwrap();
-    assert_eq!(group.content_signal(), Some("search=yes, ai-train=no"));
     assert_eq!(group.crawl_delay(), Some(10.0));
     assert_eq!(group.matched(), "*");
-    let before = crate::robots("Content-Signal: ai-train=no\n\nUser-agent: *\nAllow: /\n");
-    assert_eq!(before.group(&["FooBot"], true).unwrap().content_signal(), Some("ai-train=no"));
-}
-
-#[test]
-fn content_usage() {
-    let robots = robots(
-        "User-agent: *\nAllow: /\nDisallow: /never/\nContent-Usage: train-ai=n\nContent-Usage: /open/ train-ai=y\n\
-         Content-Usage: /open/*.png$ train-ai=n, search=n\n\nUser-agent: FooBot\nContent-Usage: train-ai=y\n",
-    );
-    let usage =
-        |token: &str, target: &str| robots.group(&[token], true).unwrap().content_usage(target.as_bytes());
-    assert_eq!(usage("BarBot", "/x"), Some("train-ai=n"));
-    assert_eq!(usage("BarBot", "/open/x"), Some("train-ai=y"));
-    assert_eq!(usage("BarBot", "/%6Fpen/x"), Some("train-ai=y"));
-    assert_eq!(usage("BarBot", "/open/x.png"), Some("train-ai=n, search=n"));
-    assert_eq!(usage("FooBot", "/open/x.png"), Some("train-ai=y"));
-    assert_eq!(crate::robots("User-agent: *\n").group(&["a"], true).unwrap().content_usage(b"/"), None);
 }

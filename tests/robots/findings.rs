@@ -17,7 +17,7 @@ fn findings(file: impl AsRef<[u8]>) -> Vec<String> {
 fn a_good_file_has_none() {
     let file = "# A comment\nUser-agent: FooBot\nUser-agent: BarBot\nDisallow: /a/\nAllow: /a/b\nDisallow: /*.pdf$\nDisallow: /*.pdf?\n\
                 Crawl-delay: 5\n\nUser-agent: *\nDisallow:\n\nSitemap: https://example.com/sitemap.xml\n\
-                Content-Signal: ai-train=no\n";
+                License: https://example.com/license.xml\n";
     assert_eq!(findings(file), Vec::<String>::new());
 }
 

@@ -18,6 +18,7 @@ mod generate;
 mod hostile;
 mod laws;
 mod naive;
+mod preferences;
 
 use robots_gateway::robots::{Judgement, ParseLimits, Parsed, Robots};
 

@@ -1,0 +1,43 @@
+//! What robots.txt says about the use of a page, to the client that is explained.
+
+use super::super::trial::TrialPolicy;
+use crate::identify::Identity;
+use crate::record::printable;
+use crate::robots::Preference;
+use serde::Serialize;
+
+/// One preference; field names and order are public API.
+#[derive(Debug, Serialize)]
+pub(super) struct ToldPreference {
+    record: &'static str,
+    value: String,
+    lines: Vec<u32>,
+    /// Whether its vocabulary can read it.
+    is_readable: bool,
+}
+
+impl ToldPreference {
+    fn of(preference: &Preference<'_>) -> Self {
+        let value = printable(preference.value.as_bytes());
+        let (lines, is_readable) = (preference.lines.clone(), preference.is_readable);
+        Self { record: preference.kind.into(), value, lines, is_readable }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let lines: Vec<String> = self.lines.iter().map(u32::to_string).collect();
+        let plural = if lines.len() == 1 { "line" } else { "lines" };
+        let unread = if self.is_readable { "" } else { " (cannot be read, so it states nothing)" };
+        format!("{plural} {}: {}: {}{unread}", lines.join(", "), self.record, self.value)
+    }
+}
+
+/// What applies to a path for a client, by the rules of each vocabulary.
+pub(super) fn preferences(trial: &TrialPolicy, identity: &Identity, path: &[u8]) -> Vec<ToldPreference> {
+    let version = trial.site.rules.current();
+    let told = match version.group_told(identity) {
+        Some(group) => group.preferences_for(path),
+        None => version.robots.licenses().collect(),
+    };
+    told.iter().map(ToldPreference::of).collect()
+}

@@ -1,0 +1,266 @@
+//! Findings about preferences: words of the other vocabulary or of none, records that bind nobody, and what contradicts.
+//!
+//! The words are those of draft-ietf-aipref-vocab, which has no consensus yet, and of contentsignals.org.
+
+use super::finding::{FindingKind, Severity};
+use super::lint::{column, is_everything};
+use super::line::RecordName;
+use super::parse::{Findings, ParsedRecord};
+use super::preference::{self, PreferenceKind, UseCategory};
+use super::rule::RuleKind;
+use super::token::{self, Named};
+use super::{Parsed, Robots, RuleGroup, dictionary, usage};
+use std::collections::{HashMap, HashSet};
+use strum::VariantArray as _;
+
+/// Records, and groups, that are compared with others: each comparison is a search. The words of all are looked at.
+const MOST_COMPARED: usize = 200;
+
+/// What `use` of a `Content-Signal` may say.
+const USES: [&str; 3] = ["immediate", "reference", "full"];
+
+/// The file's preferences, each with its kind.
+fn all(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKind)> {
+    let records = robots.extras.iter().filter(|extra| extra.line < robots.generated_from);
+    records.filter_map(|extra| Some((extra, preference::kind(extra.name)?)))
+}
+
+/// Those that belong to groups.
+fn grouped(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKind)> {
+    all(robots).filter(|(_, kind)| *kind != PreferenceKind::License)
+}
+
+pub(super) fn add(robots: &Robots, findings: &mut Findings) {
+    for (extra, kind) in grouped(robots) {
+        if !words(robots, extra, kind, findings) {
+            let at = (extra.line, column(robots, extra.start));
+            findings.add(FindingKind::UnreadablePreference, at.0, at.1, extra.value(&robots.source));
+        }
+        place(robots, extra, kind, findings);
+    }
+    for (extra, kind) in grouped(robots).take(MOST_COMPARED) {
+        disallowed(robots, extra, kind, findings);
+    }
+    contradictions(robots, findings);
+    left_out(robots, findings);
+}
+
+/// What is odd about the words of a record; `false` where there are none.
+fn words(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) -> bool {
+    let value = extra.value(&robots.source);
+    let mut check = |key: &str, answer: Option<&str>, expected: Option<&'static str>| {
+        let at = memchr::memmem::find(value, key.as_bytes()).unwrap_or_default();
+        let at = column(robots, extra.start) + super::pattern::index(at);
+        let other = match kind {
+            PreferenceKind::ContentUsage => PreferenceKind::ContentSignal,
+            _ => PreferenceKind::ContentUsage,
+        };
+        let meant = UseCategory::VARIANTS.iter().find(|category| category.word(other) == key);
+        if let (Some(meant), false) = (meant, is_known(kind, key)) {
+            findings.add_meant(FindingKind::OtherVocabulary, extra.line, at, key, meant.word(kind));
+        } else if !is_known(kind, key) {
+            findings.add(FindingKind::UnknownCategory, extra.line, at, key.as_bytes());
+        } else if let (Some(answer), Some(expected)) = (answer, expected) {
+            let pair = format!("{key}={answer}");
+            findings.add_meant(FindingKind::PreferenceValue, extra.line, at, &pair, expected);
+        }
+    };
+    if kind == PreferenceKind::ContentUsage {
+        let Some(found) = dictionary::parse(usage::without_path(value)) else { return false };
+        for (key, entry) in &found {
+            let is_odd = dictionary::allows(entry).is_none();
+            let written = is_odd.then(|| dictionary::written(entry)).flatten();
+            check(key.as_str(), written.as_deref(), Some("`y` or `n`"));
+        }
+        return !found.is_empty();
+    }
+    let mut is_any = false;
+    for (_, key, answer) in preference::pairs(value) {
+        is_any = true;
+        let (is_fine, expected) = match key {
+            "use" => (USES.contains(&answer), "`immediate`, `reference` or `full`"),
+            _ => (matches!(answer, "yes" | "no"), "`yes` or `no`"),
+        };
+        check(key, (!is_fine).then_some(answer), Some(expected));
+    }
+    is_any
+}
+
+fn is_known(kind: PreferenceKind, key: &str) -> bool {
+    UseCategory::VARIANTS.iter().any(|category| category.word(kind) == key)
+        || (kind == PreferenceKind::ContentSignal && key == "use")
+}
+
+/// Whether a record stands where it binds somebody, and where all crawlers read it alike.
+fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) {
+    let (value, at) = (extra.value(&robots.source), column(robots, extra.start));
+    let Some(block) = extra.block.and_then(|block| robots.blocks.get(block as usize)) else {
+        // Some crawlers take a signal there for everyone's.
+        let severity =
+            if kind == PreferenceKind::ContentSignal { Severity::Note } else { Severity::Warning };
+        return findings.add_as(severity, FindingKind::PreferenceOutsideGroup, extra.line, at, value);
+    };
+    let agents = robots.agents.get(block.agents.start as usize..block.agents.end as usize);
+    let agents = agents.unwrap_or_default();
+    let next = agents.partition_point(|agent| agent.line < extra.line);
+    if let Some(next) = agents.get(next) {
+        let kind = FindingKind::PreferenceBetweenAgents;
+        findings.add_beside(kind.severity(), kind, (extra.line, at), value, next.line);
+    }
+    // A run of nobodies is short: one name that is somebody's is enough.
+    let is_nobody = |value: &[u8]| {
+        let odd = token::oddity(value);
+        matches!(odd, Some(FindingKind::ControlToken | FindingKind::UnusableToken))
+    };
+    if agents.iter().take(MOST_COMPARED).all(|agent| is_nobody(agent.value(&robots.source))) {
+        findings.add(FindingKind::PreferenceForNobody, extra.line, at, value);
+    }
+}
+
+/// The group that a part of the file belongs to.
+fn group_of(robots: &Robots, block: u32) -> Option<RuleGroup<'_>> {
+    let agent = robots.blocks.get(block as usize).and_then(|block| robots.agents.get(block.agents.start as usize))?;
+    match token::named(agent.value(&robots.source)) {
+        Named::Everyone => robots.naming.everyone().map(|group| RuleGroup::new(robots, group, None)),
+        Named::Crawler(name, _) => {
+            let found = robots.naming.find(&robots.source, name)?;
+            Some(RuleGroup::new(robots, found.0, Some(found.1)))
+        }
+        Named::Nobody => None,
+    }
+}
+
+/// The line that disallows everything below `path` to a group.
+fn shut(group: RuleGroup<'_>, path: &[u8]) -> Option<u32> {
+    let judgement = group.judge(path);
+    let rule = judgement.rule.filter(|_| !judgement.allow)?;
+    let opens = |other: super::Rule<'_>| {
+        other.kind == RuleKind::Allow && other.bytes > 0 && other.pattern != b"/robots.txt"
+    };
+    let is_whole = is_everything(rule.pattern) || path.len() > 1;
+    (is_whole && !group.rules().any(opens)).then_some(rule.line)
+}
+
+/// A preference for what may not be fetched.
+fn disallowed(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) {
+    let value = extra.value(&robots.source);
+    let path = usage::path(value).filter(|_| kind == PreferenceKind::ContentUsage).unwrap_or(b"/");
+    let literal = path.iter().position(|&byte| matches!(byte, b'*' | b'$')).unwrap_or(path.len());
+    let literal = path.get(..literal).filter(|literal| !literal.is_empty()).unwrap_or(b"/");
+    let group = extra.block.and_then(|block| group_of(robots, block));
+    let Some(line) = group.and_then(|group| shut(group, literal)) else { return };
+    let welcomes = UseCategory::VARIANTS.iter().any(|category| preference::allows(kind, value, *category) == Some(true));
+    // Saying no twice is plain.
+    if kind == PreferenceKind::ContentUsage || welcomes {
+        let severity = if welcomes { Severity::Warning } else { Severity::Note };
+        let at = (extra.line, column(robots, extra.start));
+        findings.add_beside(severity, FindingKind::PreferenceDisallowed, at, value, line);
+    }
+}
+
+/// Whether a record is for all paths.
+fn is_of_all_paths(kind: PreferenceKind, value: &[u8]) -> bool {
+    kind == PreferenceKind::ContentSignal || usage::path(value).is_none_or(is_everything)
+}
+
+/// What a group says to the same in one vocabulary and in the other.
+fn contradictions(robots: &Robots, findings: &mut Findings) {
+    let mut said: HashMap<(u32, UseCategory), (bool, u32)> = HashMap::new();
+    for (extra, kind) in grouped(robots).take(MOST_COMPARED) {
+        let value = extra.value(&robots.source);
+        let Some(block) = extra.block.filter(|_| is_of_all_paths(kind, value)) else { continue };
+        for category in UseCategory::VARIANTS {
+            let Some(allows) = preference::allows(kind, value, *category) else { continue };
+            let (before, line) = *said.entry((block, *category)).or_insert((allows, extra.line));
+            if before != allows {
+                let (kind, at) =
+                    (FindingKind::PreferenceContradiction, (extra.line, column(robots, extra.start)));
+                findings.add_beside(kind.severity(), kind, at, value, line);
+                break;
+            }
+        }
+    }
+}
+
+/// Crawlers with a group of their own, to which nothing is said.
+fn left_out(robots: &Robots, findings: &mut Findings) {
+    let Some(everyone) = robots.naming.everyone() else { return };
+    let common = robots.naming.blocks(everyone);
+    let told: HashSet<(u32, RecordName)> =
+        grouped(robots).filter_map(|(extra, _)| Some((extra.block?, extra.name))).collect();
+    for name in [RecordName::ContentUsage, RecordName::ContentSignal] {
+        let is_common = |block: &u32| common.binary_search(block).is_ok();
+        let mut records = grouped(robots).map(|(extra, _)| extra).filter(|extra| extra.name == name);
+        let Some(record) = records.find(|extra| extra.block.as_ref().is_some_and(is_common)) else { continue };
+        let own = (0..super::pattern::index(robots.blocks.len())).filter(|block| !is_common(block));
+        let is_silent = |group: &RuleGroup<'_>| {
+            let blocks = robots.naming.blocks(group.id());
+            blocks.iter().all(|block| !told.contains(&(*block, name))) && shut(*group, b"/").is_none()
+        };
+        let found = own.take(MOST_COMPARED).find_map(|block| {
+            let agent = robots.blocks.get(block as usize)?.agents.start as usize;
+            let agent = robots.agents.get(agent).filter(|agent| agent.line < robots.generated_from)?;
+            let is_odd = token::oddity(agent.value(&robots.source)) == Some(FindingKind::ControlToken);
+            Some((group_of(robots, block).filter(|_| !is_odd).filter(is_silent)?, agent.line))
+        });
+        if let Some((group, line)) = found {
+            let at = (record.line, column(robots, record.start));
+            let value = record.value(&robots.source);
+            findings.add_between(FindingKind::PreferenceNotForAll, at, value, line, group.matched());
+        }
+    }
+}
+
+impl Parsed {
+    /// Adds what contradicts itself about crawlers that fetch for what a preference is about: these `tokens`.
+    pub fn compare_purposes<'k>(&mut self, tokens: impl Iterator<Item = (UseCategory, &'k str)>) {
+        let robots = &self.robots;
+        if grouped(robots).next().is_none() {
+            return;
+        }
+        let mut findings = Findings::new(robots.generated_from);
+        let mut seen = HashSet::new();
+        let named = tokens.filter_map(|(category, token)| Some((category, robots.group(&[token], false)?)));
+        for (category, group) in named.take(MOST_COMPARED) {
+            let Some((record, kind, allows)) = stance(robots, group, category) else { continue };
+            let value = record.value(&robots.source);
+            let rule = if allows { shut(group, b"/") } else { opened(group) };
+            if let Some(rule) = rule.filter(|_| seen.insert((record.line, category))) {
+                let at = (record.line, column(robots, record.start));
+                let kind = match (allows, kind) {
+                    (true, _) => FindingKind::PurposeDisallowed,
+                    (false, _) => FindingKind::PurposeAllowed,
+                };
+                findings.add_between(kind, at, value, rule, group.matched());
+            }
+        }
+        self.findings.extend(findings.into_sorted());
+        self.sort_findings();
+    }
+}
+
+/// What a group says to a category, else what is said to everyone, and by which record.
+fn stance<'r>(
+    robots: &'r Robots,
+    group: RuleGroup<'_>,
+    category: UseCategory,
+) -> Option<(&'r ParsedRecord, PreferenceKind, bool)> {
+    let of = |number: u32| {
+        let blocks = robots.naming.blocks(number);
+        let here = move |extra: &ParsedRecord| extra.block.is_some_and(|at| blocks.binary_search(&at).is_ok());
+        grouped(robots).filter(move |(extra, _)| here(extra)).take(MOST_COMPARED).find_map(|(extra, kind)| {
+            let value = extra.value(&robots.source);
+            let allows = preference::allows(kind, value, category).filter(|_| is_of_all_paths(kind, value))?;
+            Some((extra, kind, allows))
+        })
+    };
+    // That everyone is refused is no contradiction to one who is let in: that one is simply not told.
+    of(group.id()).or_else(|| robots.naming.everyone().and_then(of).filter(|(.., allows)| *allows))
+}
+
+/// The line that allows everything to a group.
+fn opened(group: RuleGroup<'_>) -> Option<u32> {
+    let rule = group.judge(b"/").rule.filter(|rule| is_everything(rule.pattern))?;
+    let shuts = |other: super::Rule<'_>| other.kind == RuleKind::Disallow && other.bytes > 0;
+    (rule.kind == RuleKind::Allow && !group.rules().any(shuts)).then_some(rule.line)
+}
