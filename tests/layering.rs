@@ -53,6 +53,7 @@ const HOMES: [(&str, &str); 24] = [
     ("ring", "src/fleet/signature.rs"),
     ("ring", "src/alerts/"),
     ("sfv", "src/identify/signature/"),
+    ("sfv", "src/robots/dictionary.rs"),
     ("woothee", "src/identify/user_agent.rs"),
     ("notify", "src/policy/watch"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
@@ -72,7 +73,7 @@ const HOMES: [(&str, &str); 24] = [
 ];
 
 /// What layer 0 may name from outside.
-const BOTTOM: [&str; 13] = [
+const BOTTOM: [&str; 14] = [
     "std",
     "core",
     "alloc",
@@ -84,6 +85,7 @@ const BOTTOM: [&str; 13] = [
     "ipnet",
     "itoa",
     "prefix_trie",
+    "sfv",
     "strum",
     "thiserror",
 ];

@@ -191,9 +191,9 @@ pub(super) struct LintArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z
-    #[arg(long, value_name = "T", default_value = "24h")]
-    pub(super) since: TimeArgument,
+    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z [default: 24h; with --told all that is kept]
+    #[arg(long, value_name = "T")]
+    pub(super) since: Option<TimeArgument>,
     /// End so long ago, or then [default: now, or after what a clock that was ahead has dated later]
     #[arg(long, value_name = "T")]
     pub(super) until: Option<TimeArgument>,
@@ -222,6 +222,9 @@ pub(super) struct ReportArgs {
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,
+    /// Who was told what about the use of pages, with the text of each version as json or html, fit for an annex
+    #[arg(long, conflicts_with = "evidence")]
+    pub(super) told: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 //! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
 
 mod beside;
+mod preferences;
 
 use super::args::{Cli, InitArgs};
 use super::output::{Output, escape_harmful};
@@ -116,6 +117,7 @@ impl InitPlan {
             }
             None => copy.map_or_else(|| (SAMPLE.as_bytes().to_vec(), "sample"), |copy| (copy, "origin")),
         };
+        let robots = if arguments.preferences { preferences::with_examples(robots) } else { robots };
         Ok(Self { origin, hosts, robots, source, warnings })
     }
 }

@@ -9,6 +9,7 @@ mod detail;
 mod evidence;
 mod moment;
 mod table;
+mod told;
 
 pub(super) use moment::TimeArgument;
 
@@ -19,17 +20,20 @@ use crate::config::catalogue;
 use crate::fleet::{FleetCounts, counts};
 use crate::policy;
 use crate::record::{Filter, STORE_FILE, StoreReader};
-use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
+use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, ToldAnnex, html};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// How many rows, rules and targets people are shown.
 const TOP: usize = 10;
 
 /// How many targets of each element programs are told by name: as many as the store keeps of a day.
 const TOP_FOR_PROGRAMS: usize = 1_000;
+
+/// How far a report looks back.
+const DEFAULT_SINCE: TimeArgument = TimeArgument::Ago(Duration::from_secs(24 * 60 * 60));
 
 pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> VerbResult {
     if arguments.evidence && cli.format != Format::Text {
@@ -66,6 +70,10 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     let report = if arguments.public { report.public() } else { report };
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
+    }
+    if arguments.told {
+        let annex = ToldAnnex::of(&stores, &question, &report).map_err(unreadable)?;
+        return told::write(&annex, cli.format, output);
     }
     if cli.format == Format::Html {
         let page = html::page(&stores, &question, &report, &html::Frame::default());
@@ -134,7 +142,9 @@ fn build_question(
     known: CatalogueView,
 ) -> Result<ReportQuestion, VerbFailure> {
     let now = SystemTime::now();
-    let from = arguments.since.resolve(now);
+    // What was told long ago was told.
+    let default = if arguments.told { TimeArgument::At(SystemTime::UNIX_EPOCH) } else { DEFAULT_SINCE };
+    let from = arguments.since.unwrap_or(default).resolve(now);
     let until = arguments.until.map(|until| until.resolve(now));
     let to = until.unwrap_or(now);
     if from >= to {

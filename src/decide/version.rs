@@ -153,8 +153,7 @@ impl RobotsVersion {
     /// The group whose preferences about use a client is told. Who is judged by no group, as people are, is told what
     /// holds for everyone.
     pub fn group_told(&self, identity: &Identity) -> Option<RuleGroup<'_>> {
-        let own =
-            if identity.client.is_judged() { self.robots.group(&identity.tokens, true) } else { None };
+        let own = if identity.client.is_judged() { self.robots.group(&identity.tokens, true) } else { None };
         own.or_else(|| self.robots.group::<&str>(&[], true))
     }
 

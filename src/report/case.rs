@@ -72,7 +72,7 @@ impl CrawlerCase {
 }
 
 /// Joins records of equal bytes at one site, and their times.
-fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion> {
+pub(super) fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion> {
     records.sort_by_key(|record| record.from);
     let is_within = |record: &VersionRecord| {
         record.from < window.to && record.until.is_none_or(|until| until >= window.from)

@@ -4,6 +4,7 @@ use super::conduct::Conduct;
 use super::delay::CrawlDelay;
 use super::optional_time;
 use super::proved::MethodCounts;
+use super::told::Told;
 use crate::decide::{Notice, VersionId};
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{CountedDecision, EventKind, PathCounts, word};
@@ -72,6 +73,8 @@ pub struct ReportEntry {
     pub rules: Vec<RuleCount>,
     /// What it asked for, over the days that the window touches: by violations, then by requests; `(other)` last.
     pub paths: Vec<PathCount>,
+    /// What it was told about the use of pages, in all that it read, the first first.
+    pub told: Vec<Told>,
     /// Violations of a version that it had read; part of `violations`.
     #[serde(skip)]
     pub violations_after_read: u64,

@@ -12,8 +12,9 @@ use super::pace::Pace;
 use super::proved::MethodCounts;
 use super::question::ReportQuestion;
 use super::rules::{DecisionTimes, rules};
+use super::told::ReadFiles;
 use super::unseen::{self, PartialReads};
-use crate::decide::Notice;
+use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
@@ -21,7 +22,7 @@ use crate::record::{
     PathTotal, PeriodCount, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
 };
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -69,6 +70,7 @@ pub(super) struct Gathered {
     /// Reads by anyone at the sites in question.
     kin: NameReads,
     files: SiteFiles,
+    read: ReadFiles,
     pub(super) lost: Losses,
     pub(super) losses: Vec<MissingCounts>,
     pub(super) details_removed: u64,
@@ -94,8 +96,7 @@ pub(super) fn gather(
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
     }
-    gathered.files = SiteFiles::new(in_force(&versions, window.to).into_values());
-    gathered.accounts.retain(|_, account| account.is_of(window));
+    gathered.take_versions(&versions, window);
     Ok(gathered)
 }
 
@@ -114,8 +115,7 @@ pub(super) fn add_up(counted: WindowCounts, question: &ReportQuestion, window: &
         let account = gathered.account(subject);
         account.other_fetch = account.other_fetch.max(Some(*last));
     }
-    gathered.files = SiteFiles::new(in_force(&counted.versions, window.to).into_values());
-    gathered.accounts.retain(|_, account| account.is_of(window));
+    gathered.take_versions(&counted.versions, window);
     gathered
 }
 
@@ -144,6 +144,7 @@ impl Gathered {
             accounts: BTreeMap::new(),
             kin: NameReads::default(),
             files: SiteFiles::default(),
+            read: ReadFiles::default(),
             lost: Losses::default(),
             losses: Vec::new(),
             details_removed: 0,
@@ -232,6 +233,15 @@ impl Gathered {
         }
     }
 
+    /// What robots.txt said; and who was of the window.
+    fn take_versions(&mut self, versions: &[VersionRecord], window: &Window) {
+        self.accounts.retain(|_, account| account.is_of(window));
+        let reads = self.accounts.values().flat_map(|account| &account.reads);
+        let read: HashSet<VersionId> = reads.map(|read| read.version).collect();
+        self.read = ReadFiles::new(versions, |id| read.contains(&id));
+        self.files = SiteFiles::new(in_force(versions, window.to).into_values());
+    }
+
     /// The elements of the report, in its order: those that count against nobody are last.
     pub(super) fn entries(
         mut self,
@@ -292,6 +302,7 @@ impl Gathered {
             crawl_delay: self.files.delay(&subject, &question.known, &account.pace),
             rules: rules(&account.totals),
             paths: account.paths(question.top),
+            told: self.read.told(&subject, &question.known, &account.reads),
             violations_after_read: after_read,
             reads_of,
             course: account.pace.course(window, COURSE),

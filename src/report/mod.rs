@@ -14,6 +14,7 @@
 //! the window touches.
 
 mod ahead;
+mod annex;
 mod before;
 mod blocks;
 mod case;
@@ -33,9 +34,11 @@ mod pace;
 mod proved;
 mod question;
 mod rules;
+mod told;
 mod unseen;
 mod window;
 
+pub use annex::{InForce, ToldAnnex, ToldCrawler, ToldVersion};
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
@@ -49,6 +52,7 @@ pub use missing::MissingCounts;
 pub use names::NamedEntries;
 pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
+pub use told::Told;
 pub use unseen::PartialReads;
 
 pub use crate::record::{FleetPart, Reads};

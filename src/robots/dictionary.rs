@@ -9,7 +9,9 @@ const LONGEST: usize = 8 * 1024;
 
 /// The keys and values, where the value is a dictionary at all.
 pub(super) fn parse(value: &[u8]) -> Option<Dictionary> {
-    Parser::new(value.get(..value.len().min(LONGEST + 1)).filter(|value| value.len() <= LONGEST)?).parse().ok()
+    Parser::new(value.get(..value.len().min(LONGEST + 1)).filter(|value| value.len() <= LONGEST)?)
+        .parse()
+        .ok()
 }
 
 /// Whether a value allows (`y`) or disallows (`n`); `None` of any other, which states nothing.

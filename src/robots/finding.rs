@@ -124,7 +124,9 @@ pub enum FindingKind {
     OtherVocabulary,
     /// A preference between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it; for
     /// the AIPREF drafts it is one.
-    #[strum(message = "the names go on in line {other}: crawlers that do not know `{d}` take both groups for one")]
+    #[strum(
+        message = "the names go on in line {other}: crawlers that do not know `{d}` take both groups for one"
+    )]
     #[strum(detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line")]
     PreferenceBetweenAgents,
     /// The same group says yes to a use in one vocabulary, and no in the other.
@@ -155,7 +157,9 @@ pub enum FindingKind {
     #[strum(detailed_message = "disallow it, if there is nothing else it fetches for")]
     PurposeAllowed,
     /// A use is welcome, and a crawler that fetches for it is shut out.
-    #[strum(message = "`{d}` welcomes what `{meant}` fetches for, and line {other} disallows everything to it")]
+    #[strum(
+        message = "`{d}` welcomes what `{meant}` fetches for, and line {other} disallows everything to it"
+    )]
     #[strum(detailed_message = "allow the crawler, or say no to the use")]
     PurposeDisallowed,
     /// A rule for a kind of file that ends in `$`: with a query behind it the file is let through.
@@ -216,7 +220,9 @@ pub enum FindingKind {
     UnknownRecord,
     /// A preference that is no list of categories: of `Content-Usage`, no dictionary (RFC 9651 section 3.2).
     #[strum(message = "`{d}` states nothing that can be read")]
-    #[strum(detailed_message = "write `train-ai=n, search=y` in Content-Usage, `ai-train=no, search=yes` in Content-Signal")]
+    #[strum(
+        detailed_message = "write `train-ai=n, search=y` in Content-Usage, `ai-train=no, search=yes` in Content-Signal"
+    )]
     UnreadablePreference,
     /// A user-agent line that names nobody.
     #[strum(message = "`{d}` names no crawler")]

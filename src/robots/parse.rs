@@ -121,14 +121,7 @@ impl Findings {
     }
 
     /// A finding that names what was probably meant, or expected.
-    pub(super) fn add_meant(
-        &mut self,
-        kind: FindingKind,
-        line: u32,
-        column: u32,
-        detail: &str,
-        meant: &str,
-    ) {
+    pub(super) fn add_meant(&mut self, kind: FindingKind, line: u32, column: u32, detail: &str, meant: &str) {
         let meant = || Some(meant.into());
         self.push(kind, line, || Finding {
             meant: meant(),
@@ -146,7 +139,11 @@ impl Findings {
         crawler: &str,
     ) {
         let (other, meant) = (Some(other), || Some(crawler.into()));
-        self.push(kind, line, || Finding { other, meant: meant(), ..Finding::new(kind, line, column, detail) });
+        self.push(kind, line, || Finding {
+            other,
+            meant: meant(),
+            ..Finding::new(kind, line, column, detail)
+        });
     }
 
     pub(super) const fn new(generated_from: u32) -> Self {

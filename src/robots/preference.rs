@@ -78,7 +78,8 @@ impl Robots {
     /// what is stated for everyone.
     pub fn preferences(&self, group: Option<RuleGroup<'_>>) -> Vec<Preference<'_>> {
         let of_group = group.into_iter().flat_map(|group| group.stated_records().collect::<Vec<_>>());
-        let mut all: Vec<_> = of_group.filter_map(|extra| self.stated(&extra)).chain(self.licenses()).collect();
+        let mut all: Vec<_> =
+            of_group.filter_map(|extra| self.stated(&extra)).chain(self.licenses()).collect();
         all.sort_by(|one, other| one.lines.cmp(&other.lines));
         all
     }

@@ -151,7 +151,11 @@ mod tests {
         assert_eq!(find(&[0], b"/"), said("a=y, c=n", &[3, 8]), "without a path it is for `/`");
         assert_eq!(find(&[0], b"/p/x"), said("a=n, b=y", &[4, 5]), "the most restrictive of equal matches");
         assert_eq!(find(&[0], b"/q"), find(&[0], b"/"), "a path without a preference says nothing");
-        assert_eq!(find(&[0], b"/r"), Some(("A=n".to_owned(), vec![7], false)), "what cannot be read states nothing");
+        assert_eq!(
+            find(&[0], b"/r"),
+            Some(("A=n".to_owned(), vec![7], false)),
+            "what cannot be read states nothing"
+        );
         assert_eq!(find(&[1], b"/p"), said("c=y", &[11]));
         assert_eq!(find(&[], b"/p"), None, "before the first group it is nobody's");
     }

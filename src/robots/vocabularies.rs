@@ -3,8 +3,8 @@
 //! The words are those of draft-ietf-aipref-vocab, which has no consensus yet, and of contentsignals.org.
 
 use super::finding::{FindingKind, Severity};
-use super::lint::{column, is_everything};
 use super::line::RecordName;
+use super::lint::{column, is_everything};
 use super::parse::{Findings, ParsedRecord};
 use super::preference::{self, PreferenceKind, UseCategory};
 use super::rule::RuleKind;
@@ -96,8 +96,7 @@ fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: 
     let (value, at) = (extra.value(&robots.source), column(robots, extra.start));
     let Some(block) = extra.block.and_then(|block| robots.blocks.get(block as usize)) else {
         // Some crawlers take a signal there for everyone's.
-        let severity =
-            if kind == PreferenceKind::ContentSignal { Severity::Note } else { Severity::Warning };
+        let severity = if kind == PreferenceKind::ContentSignal { Severity::Note } else { Severity::Warning };
         return findings.add_as(severity, FindingKind::PreferenceOutsideGroup, extra.line, at, value);
     };
     let agents = robots.agents.get(block.agents.start as usize..block.agents.end as usize);
@@ -119,7 +118,8 @@ fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: 
 
 /// The group that a part of the file belongs to.
 fn group_of(robots: &Robots, block: u32) -> Option<RuleGroup<'_>> {
-    let agent = robots.blocks.get(block as usize).and_then(|block| robots.agents.get(block.agents.start as usize))?;
+    let agent =
+        robots.blocks.get(block as usize).and_then(|block| robots.agents.get(block.agents.start as usize))?;
     match token::named(agent.value(&robots.source)) {
         Named::Everyone => robots.naming.everyone().map(|group| RuleGroup::new(robots, group, None)),
         Named::Crawler(name, _) => {
@@ -149,7 +149,8 @@ fn disallowed(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findi
     let literal = path.get(..literal).filter(|literal| !literal.is_empty()).unwrap_or(b"/");
     let group = extra.block.and_then(|block| group_of(robots, block));
     let Some(line) = group.and_then(|group| shut(group, literal)) else { return };
-    let welcomes = UseCategory::VARIANTS.iter().any(|category| preference::allows(kind, value, *category) == Some(true));
+    let welcomes =
+        UseCategory::VARIANTS.iter().any(|category| preference::allows(kind, value, *category) == Some(true));
     // Saying no twice is plain.
     if kind == PreferenceKind::ContentUsage || welcomes {
         let severity = if welcomes { Severity::Warning } else { Severity::Note };
@@ -191,7 +192,9 @@ fn left_out(robots: &Robots, findings: &mut Findings) {
     for name in [RecordName::ContentUsage, RecordName::ContentSignal] {
         let is_common = |block: &u32| common.binary_search(block).is_ok();
         let mut records = grouped(robots).map(|(extra, _)| extra).filter(|extra| extra.name == name);
-        let Some(record) = records.find(|extra| extra.block.as_ref().is_some_and(is_common)) else { continue };
+        let Some(record) = records.find(|extra| extra.block.as_ref().is_some_and(is_common)) else {
+            continue;
+        };
         let own = (0..super::pattern::index(robots.blocks.len())).filter(|block| !is_common(block));
         let is_silent = |group: &RuleGroup<'_>| {
             let blocks = robots.naming.blocks(group.id());
@@ -247,10 +250,12 @@ fn stance<'r>(
 ) -> Option<(&'r ParsedRecord, PreferenceKind, bool)> {
     let of = |number: u32| {
         let blocks = robots.naming.blocks(number);
-        let here = move |extra: &ParsedRecord| extra.block.is_some_and(|at| blocks.binary_search(&at).is_ok());
+        let here =
+            move |extra: &ParsedRecord| extra.block.is_some_and(|at| blocks.binary_search(&at).is_ok());
         grouped(robots).filter(move |(extra, _)| here(extra)).take(MOST_COMPARED).find_map(|(extra, kind)| {
             let value = extra.value(&robots.source);
-            let allows = preference::allows(kind, value, category).filter(|_| is_of_all_paths(kind, value))?;
+            let allows =
+                preference::allows(kind, value, category).filter(|_| is_of_all_paths(kind, value))?;
             Some((extra, kind, allows))
         })
     };

@@ -61,6 +61,46 @@ fn the_guides_way_to_enforce_works_on_what_it_writes() {
     }
 }
 
+/// What is a comment says nothing, and each example says what it is meant to once its `#` is removed.
+#[test]
+fn examples_of_preferences_are_comments_that_become_records() {
+    for robots in [&[][..], &["--robots", "rules.txt"]] {
+        let folder = Folder::new();
+        folder.write("rules.txt", "User-agent: GPTBot\nDisallow: /");
+        ctl(&folder, &[&["init", "--origin", NOBODY, "--preferences"], robots, &["site"]].concat()).exits(0);
+        let written = fs::read_to_string(folder.join("site/robots.txt")).expect("a robots.txt");
+        let explain = |file: &str| {
+            let ended = ctl(
+                &folder,
+                &[
+                    "explain", "--token", "FooBot", "--target", "/open/x", "--robots", file, "--format",
+                    "json",
+                ],
+            );
+            ended.json()["preferences"].clone()
+        };
+        assert_eq!(explain("site/robots.txt"), serde_json::json!([]));
+        let is_record = |line: &&str| {
+            ["#User-agent: *", "#Content-", "#License:"].iter().any(|start| line.starts_with(start))
+        };
+        let records = written.lines().map(|line| if is_record(&line) { &line[1..] } else { line });
+        folder.write("said.txt", records.collect::<Vec<_>>().join("\n") + "\n");
+        let said = explain("said.txt");
+        let values: Vec<_> =
+            said.as_array().expect("a list").iter().map(|one| one["value"].clone()).collect();
+        assert_eq!(
+            values,
+            [
+                "train-ai=y, search=y",
+                "search=yes, ai-input=yes, ai-train=no",
+                "https://example.org/license.xml"
+            ]
+        );
+        ctl(&folder, &["lint", "--deny", "warnings", "said.txt"]).exits(0);
+        ctl(&folder, &["check", "--offline", "--deny", "warnings", "--config", "site/gateway.toml"]).exits(0);
+    }
+}
+
 #[test]
 fn it_overwrites_nothing() {
     for name in ["gateway.toml", "robots.txt"] {

@@ -23,3 +23,4 @@ mod sizes;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod told;

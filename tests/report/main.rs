@@ -32,4 +32,5 @@ mod story;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod told;
 mod wrong;

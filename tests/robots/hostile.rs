@@ -99,7 +99,9 @@ fn records_in_any_order_are_parsed() {
             let size = random.below(40);
             let target = [&b"/"[..], &soup(&mut random, size)].concat();
             let group = parsed.robots.group(&["a", "b"], true);
-            group.map(|group| (group.preferences_for(&target).len(), parsed.robots.preferences(Some(group)).len()));
+            group.map(|group| {
+                (group.preferences_for(&target).len(), parsed.robots.preferences(Some(group)).len())
+            });
             decided += usize::from(parsed.robots.judge(&["a", "b"], true, &target).rule.is_some());
         }
     }

@@ -26,6 +26,9 @@ pub(in crate::ctl) struct InitArgs {
     /// Shut out the crawlers that fetch for this, such as ai-train; may be repeated
     #[arg(long, value_name = "PURPOSE")]
     pub(in crate::ctl) block: Vec<Purpose>,
+    /// Add an example of each way to say what may be done with pages, as comments that say what it means
+    #[arg(long)]
+    pub(in crate::ctl) preferences: bool,
     /// Mode to start in: audit, enforce or off
     #[arg(long, value_name = "MODE", default_value = "audit")]
     pub(in crate::ctl) mode: ModeValue,

@@ -12,7 +12,7 @@ use std::io;
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
                       first_violation,last_violation,crawl_delay_declared,crawl_delay_observed,\
-                      by_ranges,by_rdns,by_signature";
+                      by_ranges,by_rdns,by_signature,told";
 
 pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
@@ -23,7 +23,7 @@ pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> 
     Ok(())
 }
 
-fn cells(report: &Report, entry: &ReportEntry) -> [String; 26] {
+fn cells(report: &Report, entry: &ReportEntry) -> [String; 27] {
     let seconds = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let time = |value: Option<_>| value.map(timestamp).unwrap_or_default();
     [
@@ -53,11 +53,18 @@ fn cells(report: &Report, entry: &ReportEntry) -> [String; 26] {
         entry.proof_by.ranges.to_string(),
         entry.proof_by.rdns.to_string(),
         entry.proof_by.signature.to_string(),
+        told(entry),
     ]
 }
 
+/// The preferences in the version that it read last; `--told` has all, each on a line of its own.
+fn told(entry: &ReportEntry) -> String {
+    let last = entry.told.iter().filter(|told| Some(told.robots_version) == entry.last_read_version);
+    last.map(|told| told.preference.as_str()).collect::<Vec<_>>().join(" | ")
+}
+
 /// A cell that no spreadsheet computes, and no terminal obeys.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     let text = escape_harmful(text);
     let begins = text.trim_start().chars().next();
     // The wide forms are what some spreadsheets read as the narrow ones.
@@ -92,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_header_names_every_cell() {
-        assert_eq!(HEADER.split(',').count(), 26);
+        assert_eq!(HEADER.split(',').count(), 27);
         assert!(!HEADER.contains(' '));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! RFC 9651 has the last of two equal keys win. What is signed must not depend on that, so repetitions are noted.
 //! Reading stops where a field holds more than anybody signs, since keys are compared with all before them.
-//! The only file that names sfv.
+//! Beside the preferences of a robots.txt the only file that names sfv.
 
 use super::fault::SignatureFault;
 use sfv::visitor::{DictionaryVisitor, EntryVisitor, InnerListVisitor, ItemVisitor, ParameterVisitor};

@@ -132,7 +132,9 @@ const EXPIRED: [&str; 15] = [
     "DELETE FROM sample WHERE id IN
      (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
     "DELETE FROM unseen_reads WHERE last < ?1 * 1000000",
-    "DELETE FROM version WHERE until > 0 AND until < ?1 * 1000000",
+    // The text of a version that somebody is known to have read is kept as long as that is.
+    "DELETE FROM version WHERE until > 0 AND until < ?1 * 1000000
+     AND lower(hex(substr(sha256, 1, 6))) NOT IN (SELECT version FROM read WHERE last >= ?1 * 1000000)",
     "DELETE FROM robots WHERE ?1 > 0 AND sha256 NOT IN (SELECT sha256 FROM version)",
     // A read of the version in force is what `notice = \"read\"` rests on, however long ago it was.
     "DELETE FROM read WHERE last < ?1 * 1000000 AND version NOT IN

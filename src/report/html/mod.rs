@@ -11,6 +11,7 @@ mod heat;
 mod proposed;
 mod rows;
 mod text;
+mod told;
 
 use super::{CountsBefore, Report, ReportQuestion, Series, Summary, ViolationTimeline, grouped};
 use crate::record::{StoreError, StoreReader};
@@ -25,6 +26,8 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use text::{moment, sentence, visible};
+use told::ToldRow;
+pub use told::annex_page;
 
 /// The style sheet, as it stands in the page.
 const STYLE: &str = include_str!("style.css");
@@ -99,6 +102,7 @@ struct Page<'a> {
     heat: Option<Heat>,
     groups: Vec<RowGroup>,
     proposals: Vec<Proposed>,
+    told: Vec<ToldRow>,
 }
 
 /// One number of the totals.
@@ -165,6 +169,10 @@ pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result
 }
 
 impl<'a> Page<'a> {
+    fn told_parts(&self) -> Vec<(Option<String>, &[ToldRow])> {
+        told::parts(&self.told)
+    }
+
     fn new(question: &ReportQuestion, report: &Report, course: &ViolationTimeline, frame: &'a Frame) -> Self {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
@@ -190,6 +198,7 @@ impl<'a> Page<'a> {
             heat: Heat::of(report),
             groups: RowGroup::all(report, question, shows_site),
             proposals: Proposed::all(&report.proposals, shows_site),
+            told: ToldRow::all(report),
         }
     }
 }

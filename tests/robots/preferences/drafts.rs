@@ -72,7 +72,9 @@ fn attach_3_4_the_example() {
 
 #[test]
 fn vocab_5_1_one_no_outweighs_any_yes() {
-    let file = robots("User-agent: *\nContent-Usage: search=y\nContent-Usage: / search=n\nContent-Usage: a=y\nAllow: /\n");
+    let file = robots(
+        "User-agent: *\nContent-Usage: search=y\nContent-Usage: / search=n\nContent-Usage: a=y\nAllow: /\n",
+    );
     assert_eq!(usage(&file, "FooBot", "/").as_deref(), Some("search=n, a=y"));
 }
 

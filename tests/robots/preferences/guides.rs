@@ -23,7 +23,8 @@ fn public_documentation_beside_paid_articles() {
 
 #[test]
 fn a_general_rule_with_an_exception() {
-    let file = robots("User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open/ train-ai=y\nAllow: /\n");
+    let file =
+        robots("User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open/ train-ai=y\nAllow: /\n");
     assert_eq!(usage(&file, "FooBot", "/open/x").as_deref(), Some("train-ai=y"));
     assert_eq!(usage(&file, "FooBot", "/x").as_deref(), Some("train-ai=n"));
 }
@@ -55,7 +56,9 @@ fn all_three_vocabularies_in_one_file() {
 #[test]
 fn the_value_of_the_field_is_the_value_of_the_record() {
     // What a guide tells to send as a field is read from robots.txt, and sent, as it stands.
-    for value in ["train-ai=y, search=y", "train-ai=n, search=y", "train-genai=n, search=y", "bots=n, train-ai=n"] {
+    for value in
+        ["train-ai=y, search=y", "train-ai=n, search=y", "train-genai=n, search=y", "bots=n, train-ai=n"]
+    {
         let file = robots(format!("User-agent: *\nContent-Usage: {value}\nAllow: /\n"));
         assert_eq!(usage(&file, "FooBot", "/").as_deref(), Some(value));
     }

@@ -29,7 +29,9 @@ fn words_of_no_vocabulary() {
 #[test]
 fn words_of_the_other_vocabulary() {
     assert_eq!(
-        findings("User-agent: *\nContent-Usage: ai-train=n\nContent-Signal: search=yes, train-ai=no\nAllow: /\n"),
+        findings(
+            "User-agent: *\nContent-Usage: ai-train=n\nContent-Signal: search=yes, train-ai=no\nAllow: /\n"
+        ),
         [
             "2:16 other-vocabulary `ai-train` is a word of the other vocabulary; here the word is `train-ai`",
             "3:29 other-vocabulary `train-ai` is a word of the other vocabulary; here the word is `ai-train`"
@@ -56,12 +58,14 @@ fn values_that_state_nothing() {
 
 #[test]
 fn the_two_vocabularies_contradict_each_other() {
-    let file = "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=yes, search=yes\nAllow: /\n";
+    let file =
+        "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=yes, search=yes\nAllow: /\n";
     assert_eq!(
         findings(file),
         ["3:17 preference-contradiction `ai-train=yes, search=yes` says the opposite of line 2"]
     );
-    let of_a_path = "User-agent: *\nContent-Usage: /open/ train-ai=y\nContent-Signal: ai-train=no\nAllow: /\n";
+    let of_a_path =
+        "User-agent: *\nContent-Usage: /open/ train-ai=y\nContent-Signal: ai-train=no\nAllow: /\n";
     assert_eq!(findings(of_a_path), Vec::<String>::new());
 }
 
@@ -72,9 +76,18 @@ fn a_preference_for_what_is_disallowed() {
         ["2:16 preference-disallowed `/api/ search=n` says nothing: line 3 disallows what it is about"]
     );
     let shut = findings("User-agent: FooBot\nContent-Signal: search=yes\nDisallow: /\n");
-    assert_eq!(shut, ["2:17 preference-disallowed `search=yes` says nothing: line 3 disallows what it is about"]);
-    assert_eq!(findings("User-agent: FooBot\nContent-Signal: search=no\nDisallow: /\n"), Vec::<String>::new());
-    assert_eq!(findings("User-agent: FooBot\nContent-Usage: search=n\nDisallow: /\nAllow: /a\n"), Vec::<String>::new());
+    assert_eq!(
+        shut,
+        ["2:17 preference-disallowed `search=yes` says nothing: line 3 disallows what it is about"]
+    );
+    assert_eq!(
+        findings("User-agent: FooBot\nContent-Signal: search=no\nDisallow: /\n"),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        findings("User-agent: FooBot\nContent-Usage: search=n\nDisallow: /\nAllow: /a\n"),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -87,11 +100,15 @@ fn a_crawler_whose_purpose_is_welcome_is_shut_out() {
     };
     assert_eq!(
         of("User-agent: *\nContent-Signal: ai-train=yes\nAllow: /\n\nUser-agent: GPTBot\nDisallow: /\n"),
-        ["2:17 purpose-disallowed `ai-train=yes` welcomes what `GPTBot` fetches for, and line 6 disallows everything to it"]
+        [
+            "2:17 purpose-disallowed `ai-train=yes` welcomes what `GPTBot` fetches for, and line 6 disallows everything to it"
+        ]
     );
     assert_eq!(
         of("User-agent: GPTBot\nContent-Usage: train-ai=n\nAllow: /\n"),
-        ["2:16 purpose-allowed `train-ai=n` refuses what `GPTBot` fetches for, and line 3 lets it fetch everything"]
+        [
+            "2:16 purpose-allowed `train-ai=n` refuses what `GPTBot` fetches for, and line 3 lets it fetch everything"
+        ]
     );
     let plain = "User-agent: *\nContent-Signal: ai-train=no, search=yes\nAllow: /\n\nUser-agent: GPTBot\nDisallow: /\n";
     assert_eq!(of(plain), Vec::<String>::new());

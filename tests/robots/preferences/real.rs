@@ -38,13 +38,21 @@ fn files_of_real_sites() {
         let mut kinds = [0; 3];
         let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
         for (count, record) in kinds.iter_mut().zip(["content-usage", "content-signal", "license"]) {
-            *count = text.lines().filter(|line| line.trim_start().strip_prefix(record).is_some_and(|rest| rest.trim_start().starts_with(':'))).count();
+            *count = text
+                .lines()
+                .filter(|line| {
+                    line.trim_start()
+                        .strip_prefix(record)
+                        .is_some_and(|rest| rest.trim_start().starts_with(':'))
+                })
+                .count();
         }
         if kinds == [0; 3] {
             continue;
         }
         // Each record is one that some group or everyone is told.
-        let mut told: Vec<u32> = parsed.robots.preferences(None).into_iter().flat_map(|said| said.lines).collect();
+        let mut told: Vec<u32> =
+            parsed.robots.preferences(None).into_iter().flat_map(|said| said.lines).collect();
         for token in parsed.robots.tokens().chain(["*"]) {
             let group = parsed.robots.group(&[token], token == "*");
             told.extend(parsed.robots.preferences(group).into_iter().flat_map(|said| said.lines));
@@ -61,8 +69,19 @@ fn files_of_real_sites() {
         let unread = codes.iter().filter(|code| **code == "preference-outside-group").count();
         assert!(told.len() + unread >= kinds.iter().sum(), "{name}: {kinds:?} {told:?} {codes:?}");
         let default = group.map_or_else(Vec::new, |group| group.preferences_for(b"/"));
-        let says: Vec<String> = default.iter().filter(|said| said.kind != PreferenceKind::License).map(|said| said.value.to_string()).collect();
-        table.push(format!("{name:<34} {:>2} {:>2} {:>2}  {:<50} {}", kinds[0], kinds[1], kinds[2], says.join(" | "), codes.join(" ")));
+        let says: Vec<String> = default
+            .iter()
+            .filter(|said| said.kind != PreferenceKind::License)
+            .map(|said| said.value.to_string())
+            .collect();
+        table.push(format!(
+            "{name:<34} {:>2} {:>2} {:>2}  {:<50} {}",
+            kinds[0],
+            kinds[1],
+            kinds[2],
+            says.join(" | "),
+            codes.join(" ")
+        ));
     }
     println!("{:<34} CU CS  L  {:<50} findings", "file", "what `*` is told of /");
     table.iter().for_each(|row| println!("{row}"));

@@ -169,6 +169,34 @@ fn versions_in_force_and_their_reads_outlive_retention() {
     assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 1);
 }
 
+/// A read that ended a moment after its version: whoever is told of it can see what was read.
+#[test]
+fn the_text_of_a_version_stays_as_long_as_a_read_of_it() {
+    let folder = StoreFolder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    recorder.in_force("example.org", Some(b"a"), ago(300 * 86_400));
+    recorder.in_force("example.org", Some(b"b"), ago(91 * 86_400));
+    let who = identity("GPTBot", Basis::Catalogue);
+    let reader = ReaderId::new("h", &who, Proof::Unchecked, Some([198, 51, 100, 7].into()));
+    recorder.read(&CompleteRead {
+        site: "example.org",
+        identity: &who,
+        reader: &reader,
+        version: VersionId::of(b"a"),
+        in_force: ago(300 * 86_400),
+        time: ago(89 * 86_400),
+        read: some_read(),
+        addresses: AddressDetail::Full,
+    });
+    recorder.close();
+    let mut database = open(&folder);
+    let keep = Keep { retention: 90 * 86_400, ..GENEROUS };
+    tidy(&mut database, keep, NOW);
+    assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 2);
+    tidy(&mut database, keep, NOW + 2 * 86_400);
+    assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 1);
+}
+
 #[test]
 fn the_cap_takes_the_oldest_details_first_and_tells() {
     let folder = StoreFolder::new();

@@ -1,0 +1,169 @@
+//! Who was told what, as a file that can be handed over: with the very text of each version and its SHA-256, so that
+//! whoever gets it can check it without us.
+
+use super::case::versions;
+use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, optional_time, time};
+use crate::decide::VersionId;
+use crate::identify::{ClientKind, Proof, Purpose};
+use crate::record::{Reads, StoreError, StoreReader, VersionRecord, Window, word};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// What it proves, what it does not, and how to check it.
+const STATEMENTS: [&str; 5] = [
+    "It shows what was delivered. A read is a complete answer to a request for robots.txt, or the answer that the version \
+     which the client already holds is still in force (HTTP status 304).",
+    "It does not show use. What anybody did with a page cannot be seen from a site, so that nothing here says that a \
+     preference was kept, or that it was not.",
+    "`confirmed` means that the address or a signature proved at the time that the request came from the crawler of this \
+     name. Behind `unchecked` is somebody who gave this name: nothing is said about whoever it belongs to. Behind \
+     `contradicted` is somebody whose address is not that of this crawler.",
+    "Of each version a crawler is listed with the records that its group of the file has for it, and with those for \
+     everyone; the file was always delivered whole.",
+    "To check a version, decode its `base64` and take the SHA-256 of these bytes: it is `sha256`, and `robots_version` is \
+     its first 12 digits. `text` is the same bytes, where they are UTF-8.",
+];
+
+/// The whole of it; field names and order are public API.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToldAnnex {
+    /// What it proves, what it does not, and how to check it.
+    pub statements: [&'static str; 5],
+    /// The time that was asked for, but not before the first read.
+    #[serde(serialize_with = "time")]
+    pub from: SystemTime,
+    /// Its end.
+    #[serde(serialize_with = "time")]
+    pub to: SystemTime,
+    /// Whether every read was seen.
+    pub reads: Reads,
+    /// What it lacks, in whole sentences.
+    pub notes: Vec<String>,
+    /// One element for each site, crawler and proof.
+    pub crawlers: Vec<ToldCrawler>,
+    /// The versions that they read, by the time at which they came into force.
+    pub versions: Vec<ToldVersion>,
+}
+
+/// What one crawler was told, as far as one proof goes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToldCrawler {
+    /// The site.
+    pub site: Box<str>,
+    /// Its name; `None` of clients that give none.
+    pub crawler: Option<Box<str>>,
+    /// What kind of client it is.
+    #[serde(with = "word")]
+    pub client: ClientKind,
+    /// What it fetches for, where the catalogue knows.
+    #[serde(with = "word::optional")]
+    pub purpose: Option<Purpose>,
+    /// What supported its name at the time.
+    #[serde(with = "word")]
+    pub proof: Proof,
+    /// Every preference in every version that it read.
+    pub told: Vec<Told>,
+}
+
+/// One version of a site's robots.txt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToldVersion {
+    /// The site.
+    pub site: Box<str>,
+    /// The first 12 digits of its SHA-256.
+    #[serde(with = "word")]
+    pub robots_version: VersionId,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// When it was in force.
+    pub in_force: Vec<InForce>,
+    /// How many bytes it has; null where the size cap of the store took its text.
+    pub bytes: Option<usize>,
+    /// Its text; null where that is not UTF-8, or not kept.
+    pub text: Option<String>,
+    /// Its bytes; null where they are not kept.
+    pub base64: Option<String>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct InForce {
+    /// When it began.
+    #[serde(serialize_with = "time")]
+    pub from: SystemTime,
+    /// When another version took its place; null while none has.
+    #[serde(serialize_with = "optional_time")]
+    pub until: Option<SystemTime>,
+}
+
+impl ToldAnnex {
+    /// Of a `report` that answers `question` to `stores`.
+    ///
+    /// # Errors
+    /// When a store cannot be read.
+    pub fn of(
+        stores: &[StoreReader],
+        question: &ReportQuestion,
+        report: &Report,
+    ) -> Result<Self, StoreError> {
+        let crawlers: Vec<ToldCrawler> =
+            report.crawlers.iter().filter(|entry| !entry.told.is_empty()).map(told_crawler).collect();
+        let mut read: BTreeMap<&str, Vec<VersionId>> = BTreeMap::new();
+        for crawler in &crawlers {
+            let of_site = read.entry(&crawler.site).or_default();
+            of_site.extend(crawler.told.iter().map(|told| told.robots_version));
+        }
+        let mut records = Vec::new();
+        for store in stores {
+            records.extend(store.versions(question.site.as_deref())?);
+        }
+        let is_read = |record: &VersionRecord| {
+            record.id.is_some_and(|id| read.get(&*record.site).is_some_and(|read| read.contains(&id)))
+        };
+        records.retain(is_read);
+        let first = crawlers.iter().flat_map(|crawler| &crawler.told).map(|told| told.first).min();
+        let Report { to, reads, notes, .. } = report.clone();
+        let from = report.from.max(first.unwrap_or(report.from));
+        Ok(Self {
+            statements: STATEMENTS,
+            from,
+            to,
+            reads,
+            notes,
+            versions: told_versions(records),
+            crawlers,
+        })
+    }
+}
+
+fn told_crawler(entry: &ReportEntry) -> ToldCrawler {
+    let ReportEntry { client, purpose, proof, .. } = *entry;
+    let (site, crawler, told) = (entry.site.clone(), entry.crawler.clone(), entry.told.clone());
+    ToldCrawler { site, crawler, client, purpose, proof, told }
+}
+
+/// A version was read whenever it was in force, also before the time that was asked for.
+fn told_versions(records: Vec<VersionRecord>) -> Vec<ToldVersion> {
+    let kept = records.iter().filter_map(|record| Some((record.id?, Arc::clone(record.bytes.as_ref()?))));
+    let kept: HashMap<VersionId, Arc<[u8]>> = kept.collect();
+    let always = Window { from: SystemTime::UNIX_EPOCH, to: ReportQuestion::open_end() };
+    let found = versions(records, &always).into_iter().filter_map(|version| {
+        let robots_version = version.id?;
+        let bytes = kept.get(&robots_version);
+        let period = |period: &VersionPeriod| InForce { from: period.from, until: period.until };
+        Some(ToldVersion {
+            site: version.site,
+            robots_version,
+            sha256: version.sha256?.iter().map(|byte| format!("{byte:02x}")).collect(),
+            in_force: version.periods.iter().map(period).collect(),
+            bytes: bytes.map(|bytes| bytes.len()),
+            text: bytes.and_then(|bytes| Some(std::str::from_utf8(bytes).ok()?.to_owned())),
+            base64: bytes.map(|bytes| STANDARD.encode(bytes)),
+        })
+    });
+    found.collect()
+}

@@ -1,0 +1,128 @@
+//! Who was told what about the use of pages: a table of the page, and a page of its own that can be handed over.
+
+use super::rows;
+use super::text::{moment, visible};
+use super::{Frame, PageError, STYLE, content_security_policy};
+use crate::report::{Report, Told, ToldAnnex, ToldVersion, grouped};
+use askama::Template;
+
+/// One preference that one crawler read, in one version.
+pub(super) struct ToldRow {
+    pub(super) name: String,
+    pub(super) site: String,
+    pub(super) proof: String,
+    pub(super) preference: String,
+    pub(super) line: u32,
+    pub(super) version: String,
+    pub(super) reads: String,
+    pub(super) first: String,
+    pub(super) last: String,
+}
+
+impl ToldRow {
+    /// Those of a report, of crawlers alone.
+    pub(super) fn all(report: &Report) -> Vec<Self> {
+        let entries = report.crawlers.iter().filter(|entry| entry.is_crawler());
+        entries.flat_map(|entry| rows_of(entry.name(), &entry.site, &entry.proof, &entry.told)).collect()
+    }
+}
+
+fn rows_of(name: &str, site: &str, proof: &dyn ToString, told: &[Told]) -> Vec<ToldRow> {
+    let row = |told: &Told| ToldRow {
+        name: visible(name),
+        site: visible(site),
+        proof: proof.to_string(),
+        preference: visible(&told.preference),
+        line: told.line,
+        version: told.robots_version.to_string(),
+        reads: grouped(told.reads),
+        first: moment(told.first),
+        last: moment(told.last),
+    };
+    told.iter().map(row).collect()
+}
+
+#[derive(Template)]
+#[template(path = "annex.html", config = "src/report/html/askama.toml")]
+struct Annex<'a> {
+    style: &'static str,
+    security: &'static str,
+    program: &'static str,
+    frame: &'a Frame,
+    from: String,
+    to: String,
+    statements: &'a [&'static str],
+    notes: Vec<String>,
+    told: Vec<ToldRow>,
+    versions: Vec<VersionText>,
+}
+
+/// A version, and its text line by line.
+struct VersionText {
+    id: String,
+    site: String,
+    sha256: String,
+    in_force: Vec<String>,
+    lines: Vec<String>,
+    base64: Option<String>,
+}
+
+impl Annex<'_> {
+    fn told_parts(&self) -> Vec<(Option<String>, &[ToldRow])> {
+        vec![(None, &self.told)]
+    }
+}
+
+impl VersionText {
+    fn of(version: &ToldVersion) -> Self {
+        let text = version.text.as_deref().unwrap_or_default();
+        let in_force = version.in_force.iter().map(|period| {
+            let until = period.until.map_or_else(|| "now".to_owned(), moment);
+            format!("{} to {until}", moment(period.from))
+        });
+        Self {
+            id: version.robots_version.to_string(),
+            site: visible(&version.site),
+            sha256: version.sha256.clone(),
+            in_force: in_force.collect(),
+            lines: crate::robots::lines(text.as_bytes())
+                .map(|line| visible(&String::from_utf8_lossy(line)))
+                .collect(),
+            base64: version.base64.clone(),
+        }
+    }
+}
+
+/// The annex as a page that needs nothing else.
+///
+/// # Errors
+/// None that can be expected: what is written is written to memory.
+pub fn annex_page(annex: &ToldAnnex) -> Result<String, PageError> {
+    let of = annex.crawlers.iter();
+    let told = of.flat_map(|crawler| {
+        rows_of(
+            crawler.crawler.as_deref().unwrap_or("(no name)"),
+            &crawler.site,
+            &crawler.proof,
+            &crawler.told,
+        )
+    });
+    let page = Annex {
+        style: STYLE,
+        security: content_security_policy(),
+        program: env!("CARGO_PKG_VERSION"),
+        frame: &Frame::default(),
+        from: moment(annex.from),
+        to: moment(annex.to),
+        statements: &annex.statements,
+        notes: annex.notes.iter().map(|note| super::as_sentence(note)).collect(),
+        told: told.collect(),
+        versions: annex.versions.iter().map(VersionText::of).collect(),
+    };
+    Ok(page.render()?)
+}
+
+/// The rows of a page, and those that are folded.
+pub(super) fn parts(told: &[ToldRow]) -> Vec<(Option<String>, &[ToldRow])> {
+    rows::parts(told)
+}

@@ -1,0 +1,219 @@
+//! Who was told what: held against reads that are known, over reloads, restarts and kills; and what is handed over is
+//! checked as a stranger would, from the file alone.
+
+use crate::place::{ReportPlace, stop};
+use crate::support::agents::{CLAUDEBOT, CURL, GPTBOT};
+use crate::support::wait::{PATIENCE, within};
+use crate::support::{Daemon, get, head, version_of};
+use base64::Engine as _;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Name, proof, version and preference: how many reads.
+type KnownReads = BTreeMap<(String, String, String, String), u64>;
+
+/// User-Agent, address, and who that is.
+const GPTBOT_ITSELF: (&str, &str, &str, &str) = (GPTBOT, "20.171.206.7", "GPTBot", "confirmed");
+const READERS: [(&str, &str, &str, &str); 4] = [
+    GPTBOT_ITSELF,
+    (GPTBOT, "95.216.227.158", "GPTBot", "contradicted"),
+    (CLAUDEBOT, "198.51.100.7", "ClaudeBot", "unchecked"),
+    (CURL, "198.51.100.9", "curl", "unchecked"),
+];
+
+const FIRST: &[u8] = b"License: https://example.org/license.xml\nUser-agent: *\nContent-Signal: ai-train=no, search=yes\nDisallow: /x\n";
+/// GPTBot has a group of its own; not UTF-8, and it does not end in a line end.
+const SECOND: &[u8] = b"User-agent: GPTBot\nContent-Usage: /open train-ai=y\nContent-Usage: train-ai=n\nAllow: /\n\nUser-agent: *\n# caf\xE9\nContent-Usage: search=y\nDisallow: /x";
+/// Says nothing about use.
+const THIRD: &[u8] = b"User-agent: *\nDisallow: /x\n";
+
+/// What a version says to GPTBot, or to everyone else: by eye.
+fn said(version: &[u8], name: &str) -> &'static [&'static str] {
+    match (version, name) {
+        (FIRST, _) => {
+            &["License: https://example.org/license.xml", "Content-Signal: ai-train=no, search=yes"]
+        }
+        (SECOND, "GPTBot") => &["Content-Usage: /open train-ai=y", "Content-Usage: train-ai=n"],
+        (SECOND, _) => &["Content-Usage: search=y"],
+        _ => &[],
+    }
+}
+
+/// Reads `version` so often by each reader: whole, or as a copy that is still good.
+fn read(gateway: &Daemon, version: &[u8], times: u64, known: &mut KnownReads) {
+    for (agent, address, name, proof) in READERS {
+        for number in 0..times {
+            let mut request = get("/robots.txt").by(agent).with("X-Forwarded-For", address);
+            if number % 3 == 1 {
+                let entity = gateway.send(&get("/robots.txt").by(crate::support::agents::CHROME));
+                request = request.with("If-None-Match", entity.header("ETag").expect("an entity tag"));
+            }
+            let answer = gateway.send(&request);
+            assert_eq!(answer.status, if number % 3 == 1 { 304 } else { 200 }, "{name}");
+            // What shows nobody the file is no read.
+            gateway.send(&head("/robots.txt").by(agent).with("X-Forwarded-For", address));
+        }
+        for preference in said(version, name) {
+            let key = (name.to_owned(), proof.to_owned(), version_of(version), (*preference).to_owned());
+            *known.entry(key).or_default() += times;
+        }
+    }
+}
+
+/// The same of what is told.
+fn told(report: &Value) -> KnownReads {
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let mut found = KnownReads::new();
+    for crawler in report["crawlers"].as_array().expect("crawlers") {
+        for told in crawler["told"].as_array().expect("a list") {
+            let key = [&crawler["crawler"], &crawler["proof"], &told["robots_version"], &told["preference"]];
+            let [name, proof, version, preference] = key.map(text);
+            let reads = told["reads"].as_u64().expect("a count");
+            let twice = found.insert((name, proof, version, preference), reads);
+            assert_eq!(twice, None, "{report}");
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn settles_at(place: &ReportPlace, known: &KnownReads) {
+    let mut last = KnownReads::new();
+    let settled = within(PATIENCE, || {
+        last = told(&place.json(&[]));
+        (last == *known).then_some(())
+    });
+    assert!(settled.is_some(), "{last:#?} instead of {known:#?}");
+}
+
+#[track_caller]
+fn serve(place: &ReportPlace, gateway: &Daemon, version: &[u8]) {
+    place.folder.write("robots.txt", version);
+    gateway.ctl(&["reload"]).exits(0);
+    let served = gateway.send(&get("/robots.txt").by(crate::support::agents::CHROME));
+    assert_eq!(served.body, version);
+}
+
+fn place() -> ReportPlace {
+    let place = ReportPlace::with("User-agent: *\nDisallow:\n");
+    place.folder.write("robots.txt", FIRST);
+    place
+}
+
+#[test]
+fn every_read_of_every_preference_is_told_over_reloads_restarts_and_kills() {
+    let (place, mut known) = (place(), KnownReads::new());
+    let gateway = place.start();
+    read(&gateway, FIRST, 4, &mut known);
+    serve(&place, &gateway, SECOND);
+    read(&gateway, SECOND, 3, &mut known);
+    serve(&place, &gateway, THIRD);
+    read(&gateway, THIRD, 2, &mut known);
+    // It comes back: equal bytes are one version.
+    serve(&place, &gateway, FIRST);
+    read(&gateway, FIRST, 1, &mut known);
+    // At once, while the last reads still wait in memory.
+    stop(gateway);
+    assert_eq!(told(&place.json(&[])), known);
+    place.folder.write("robots.txt", SECOND);
+    for _ in 0..3 {
+        let mut gateway = place.start();
+        read(&gateway, SECOND, 2, &mut known);
+        settles_at(&place, &known);
+        gateway.signal("KILL");
+        gateway.ends_within(Duration::from_secs(10));
+    }
+    let gateway = place.start();
+    settles_at(&place, &known);
+    read(&gateway, SECOND, 1, &mut known);
+    stop(gateway);
+    let report = place.json(&[]);
+    assert_eq!(told(&report), known);
+    assert_eq!(told(&place.json(&["--told"])), known, "the annex tells the same");
+    println!("{} preferences told, {} reads", known.len(), known.values().sum::<u64>());
+}
+
+#[test]
+fn whoever_is_given_the_annex_can_check_it() {
+    let (place, mut known) = (place(), KnownReads::new());
+    let gateway = place.start();
+    read(&gateway, FIRST, 1, &mut known);
+    serve(&place, &gateway, SECOND);
+    read(&gateway, SECOND, 2, &mut known);
+    stop(gateway);
+    let annex = place.json(&["--told"]);
+    let versions = annex["versions"].as_array().expect("versions");
+    assert_eq!(versions.len(), 2, "{annex}");
+    for (version, bytes) in versions.iter().zip([FIRST, SECOND]) {
+        let base64 = version["base64"].as_str().expect("its bytes");
+        let decoded = base64::engine::general_purpose::STANDARD.decode(base64).expect("base64");
+        let digest: String = Sha256::digest(&decoded).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(version["sha256"], digest);
+        assert_eq!(version["robots_version"], digest[..12]);
+        assert_eq!((decoded.as_slice(), version["bytes"].as_u64()), (bytes, Some(bytes.len() as u64)));
+        assert_eq!(
+            version["text"].as_str(),
+            std::str::from_utf8(bytes).ok(),
+            "text is the same, or left out"
+        );
+        // Each preference stands on its line of the text.
+        for told in annex["crawlers"]
+            .as_array()
+            .expect("crawlers")
+            .iter()
+            .flat_map(|one| one["told"].as_array().expect("a list"))
+        {
+            if told["robots_version"] == version["robots_version"] {
+                let line = usize::try_from(told["line"].as_u64().expect("a line")).expect("small");
+                let text = String::from_utf8_lossy(&decoded).into_owned();
+                assert_eq!(text.lines().nth(line - 1), told["preference"].as_str());
+            }
+        }
+    }
+    let statements = annex["statements"].to_string();
+    for said in ["It does not show use", "nothing is said about whoever it belongs to"] {
+        assert!(statements.contains(said), "{statements}");
+    }
+    assert_eq!(annex["crawlers"].as_array().map(Vec::len), Some(READERS.len()));
+    assert_eq!(told(&place.json(&["--told", "--crawler", "claudebot"])).len(), 3);
+}
+
+#[test]
+fn the_annex_has_other_shapes_and_harmless_words() {
+    let (place, mut known) = (place(), KnownReads::new());
+    place.folder.write("robots.txt", "User-agent: *\nContent-Signal: =cmd</pre><script>\nDisallow: /x\n");
+    let gateway = place.start();
+    read(&gateway, b"", 1, &mut known);
+    stop(gateway);
+    let page = place.report(&["--told", "--format", "html"]).exits(0).stdout;
+    assert!(page.contains("&lt;script&gt;") || page.contains("&#60;script&#62;"), "{page}");
+    assert!(!page.contains("<script"));
+    for said in ["It does not show use", "SHA-256", "ClaudeBot", "contradicted"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    let csv = place.report(&["--told", "--format", "csv"]).exits(0).stdout;
+    assert_eq!(csv.lines().count(), 1 + READERS.len(), "{csv}");
+    assert!(csv.lines().nth(1).is_some_and(|line| line.contains("Content-Signal: =cmd")), "{csv}");
+    let text = place.report(&["--told"]).exits(0).stdout;
+    assert!(text.contains("GPTBot (confirmed) at default") && text.contains("1 read,"), "{text}");
+    let table = place.report(&["--format", "csv"]).exits(0).stdout;
+    assert!(table.lines().next().is_some_and(|head| head.ends_with(",told")), "{table}");
+    let report = place.report(&["--format", "html"]).exits(0).stdout;
+    assert!(report.contains("Who was told what about the use of pages"), "{report}");
+}
+
+/// A version that says nothing about use, and a store in which nobody read anything.
+#[test]
+fn where_nothing_was_said_nobody_was_told() {
+    let (place, mut known) = (place(), KnownReads::new());
+    place.folder.write("robots.txt", THIRD);
+    let gateway = place.start();
+    read(&gateway, THIRD, 1, &mut known);
+    stop(gateway);
+    let annex = place.json(&["--told"]);
+    assert_eq!((&annex["crawlers"], &annex["versions"]), (&serde_json::json!([]), &serde_json::json!([])));
+    let text = place.report(&["--told"]).exits(0).stdout;
+    assert!(text.starts_with("nobody read a version"), "{text}");
+}
