@@ -2,7 +2,7 @@
 
 use super::line::RecordName;
 use super::parse::{self, ParsedRecord, UserAgentLine};
-use super::preference::Preference;
+use super::preference::{EITHER, Preference};
 use super::rule::RuleKind;
 use super::{Judgement, JudgementReason, Robots, Rule};
 use super::{symbol, usage};
@@ -111,15 +111,18 @@ impl<'r> RuleGroup<'r> {
         self.robots
     }
 
-    pub(super) fn signals(&self) -> Vec<ParsedRecord> {
-        let own: Vec<_> = self.extras(RecordName::ContentSignal).copied().collect();
-        let before = || self.robots.extras(RecordName::ContentSignal).filter(|extra| extra.block.is_none());
-        if own.is_empty() { before().copied().collect() } else { own }
+    /// Each `Content-Signal` and `License` of the group; of those that it has none of, what stands before any group.
+    pub(super) fn either_records(&self) -> Vec<ParsedRecord> {
+        let of = |name| {
+            let own: Vec<_> = self.extras(name).copied().collect();
+            if own.is_empty() { self.robots.before_groups(name).collect() } else { own }
+        };
+        EITHER.iter().flat_map(|name| of(*name)).collect()
     }
 
-    /// The records of the group that state a preference.
-    pub(super) fn stated_records(&self) -> impl Iterator<Item = ParsedRecord> + use<'r> {
-        self.extras(RecordName::ContentUsage).copied().chain(self.signals())
+    /// The records that state a preference for the group.
+    pub(super) fn stated_records(&self) -> Vec<ParsedRecord> {
+        self.extras(RecordName::ContentUsage).copied().chain(self.either_records()).collect()
     }
 
     fn extras(&self, name: RecordName) -> impl Iterator<Item = &'r ParsedRecord> + use<'r> {

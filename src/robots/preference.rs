@@ -1,8 +1,9 @@
 //! What a file says about the use of what was fetched: `Content-Usage` (AIPREF drafts), `Content-Signal` (Content Signals)
 //! and `License` (RSL 1.0). None of it is part of RFC 9309, and none of it is ever a violation.
 //!
-//! The first two are records of a group, the third is for the whole file. Which crawler a record is for is decided here,
-//! and what a pair of a vocabulary says; which `Content-Usage` is for a path is decided in `usage`.
+//! All are records of a group. A `License` before the first group is for every crawler whose own group has none (RSL 1.0
+//! section 4.4), and some crawlers read a `Content-Signal` there likewise. Which `Content-Usage` is for a path is decided
+//! in `usage`.
 
 use super::dictionary;
 use super::line::RecordName;
@@ -24,6 +25,9 @@ pub enum PreferenceKind {
     #[strum(serialize = "License")]
     License,
 }
+
+/// Records that may stand before the first group.
+pub(super) const EITHER: [RecordName; 2] = [RecordName::ContentSignal, RecordName::License];
 
 /// A preference as a file states it. `Display` gives the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,19 +73,21 @@ impl UseCategory {
 }
 
 impl Robots {
-    /// Where the terms of use are, for everyone (RSL 1.0).
-    pub fn licenses(&self) -> impl Iterator<Item = Preference<'_>> {
-        self.extras(RecordName::License).filter_map(|extra| self.stated(extra))
-    }
-
-    /// Every preference that is stated for the crawlers of a group, as written and in the order of the file; without one,
-    /// what is stated for everyone.
+    /// Every preference that is stated for the crawlers of a group, as written and in the order of the file; without a
+    /// group, what is stated for everyone.
     pub fn preferences(&self, group: Option<RuleGroup<'_>>) -> Vec<Preference<'_>> {
-        let of_group = group.into_iter().flat_map(|group| group.stated_records().collect::<Vec<_>>());
-        let mut all: Vec<_> =
-            of_group.filter_map(|extra| self.stated(&extra)).chain(self.licenses()).collect();
+        let records = match group {
+            Some(group) => group.stated_records(),
+            None => EITHER.iter().flat_map(|name| self.before_groups(*name)).collect(),
+        };
+        let mut all: Vec<_> = records.iter().filter_map(|extra| self.stated(extra)).collect();
         all.sort_by(|one, other| one.lines.cmp(&other.lines));
         all
+    }
+
+    /// The records of a name that stand before any group.
+    pub(super) fn before_groups(&self, name: RecordName) -> impl Iterator<Item = ParsedRecord> {
+        self.extras(name).filter(|extra| extra.block.is_none()).copied()
     }
 
     /// A record as a preference, if it is one that says anything.
@@ -99,18 +105,11 @@ impl Robots {
 }
 
 impl<'r> RuleGroup<'r> {
-    /// What the group says for `target`: the `Content-Usage` of its path and each `Content-Signal`; and the licences of
-    /// the file.
+    /// What the group says for `target`: the `Content-Usage` of its path, and each `Content-Signal` and `License`.
     pub fn preferences_for(&self, target: &[u8]) -> Vec<Preference<'r>> {
-        let signals = self.content_signals().collect::<Vec<_>>();
-        self.content_usage(target).into_iter().chain(signals).chain(self.robots().licenses()).collect()
-    }
-
-    /// The `Content-Signal` records of the group, else those that stand before any group: some crawlers take these for
-    /// everyone's.
-    pub fn content_signals(&self) -> impl Iterator<Item = Preference<'r>> + use<'r> {
         let robots = self.robots();
-        self.signals().into_iter().filter_map(|extra| robots.stated(&extra))
+        let others = self.either_records().into_iter().filter_map(|extra| robots.stated(&extra));
+        self.content_usage(target).into_iter().chain(others).collect()
     }
 }
 

@@ -25,20 +25,20 @@ fn all(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKind)>
     records.filter_map(|extra| Some((extra, preference::kind(extra.name)?)))
 }
 
-/// Those that belong to groups.
-fn grouped(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKind)> {
+/// Those whose words are known here.
+fn worded(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKind)> {
     all(robots).filter(|(_, kind)| *kind != PreferenceKind::License)
 }
 
 pub(super) fn add(robots: &Robots, findings: &mut Findings) {
-    for (extra, kind) in grouped(robots) {
+    for (extra, kind) in worded(robots) {
         if !words(robots, extra, kind, findings) {
             let at = (extra.line, column(robots, extra.start));
             findings.add(FindingKind::UnreadablePreference, at.0, at.1, extra.value(&robots.source));
         }
         place(robots, extra, kind, findings);
     }
-    for (extra, kind) in grouped(robots).take(MOST_COMPARED) {
+    for (extra, kind) in worded(robots).take(MOST_COMPARED) {
         disallowed(robots, extra, kind, findings);
     }
     contradictions(robots, findings);
@@ -167,7 +167,7 @@ fn is_of_all_paths(kind: PreferenceKind, value: &[u8]) -> bool {
 /// What a group says to the same in one vocabulary and in the other.
 fn contradictions(robots: &Robots, findings: &mut Findings) {
     let mut said: HashMap<(u32, UseCategory), (bool, u32)> = HashMap::new();
-    for (extra, kind) in grouped(robots).take(MOST_COMPARED) {
+    for (extra, kind) in worded(robots).take(MOST_COMPARED) {
         let value = extra.value(&robots.source);
         let Some(block) = extra.block.filter(|_| is_of_all_paths(kind, value)) else { continue };
         for category in UseCategory::VARIANTS {
@@ -185,22 +185,24 @@ fn contradictions(robots: &Robots, findings: &mut Findings) {
 
 /// Crawlers with a group of their own, to which nothing is said.
 fn left_out(robots: &Robots, findings: &mut Findings) {
-    let Some(everyone) = robots.naming.everyone() else { return };
-    let common = robots.naming.blocks(everyone);
     let told: HashSet<(u32, RecordName)> =
-        grouped(robots).filter_map(|(extra, _)| Some((extra.block?, extra.name))).collect();
-    for name in [RecordName::ContentUsage, RecordName::ContentSignal] {
-        let is_common = |block: &u32| common.binary_search(block).is_ok();
-        let mut records = grouped(robots).map(|(extra, _)| extra).filter(|extra| extra.name == name);
-        let Some(record) = records.find(|extra| extra.block.as_ref().is_some_and(is_common)) else {
+        all(robots).filter_map(|(extra, _)| Some((extra.block?, extra.name))).collect();
+    for name in [RecordName::ContentUsage, RecordName::ContentSignal, RecordName::License] {
+        let records = || all(robots).map(|(extra, _)| extra).filter(|extra| extra.name == name);
+        let everyone = robots.naming.everyone().map_or(&[][..], |everyone| robots.naming.blocks(everyone));
+        let is_common =
+            |extra: &&ParsedRecord| extra.block.is_some_and(|block| everyone.binary_search(&block).is_ok());
+        // What is said to one crawler alone is meant for that one, but for one line at the end of the file.
+        let last = || records().next().filter(|only| records().count() == 1 && is_at_end(robots, only));
+        let Some(record) = records().find(is_common).or_else(last) else { continue };
+        if preference::EITHER.contains(&name) && robots.before_groups(name).next().is_some() {
             continue;
-        };
-        let own = (0..super::pattern::index(robots.blocks.len())).filter(|block| !is_common(block));
+        }
         let is_silent = |group: &RuleGroup<'_>| {
             let blocks = robots.naming.blocks(group.id());
             blocks.iter().all(|block| !told.contains(&(*block, name))) && shut(*group, b"/").is_none()
         };
-        let found = own.take(MOST_COMPARED).find_map(|block| {
+        let found = (0..super::pattern::index(robots.blocks.len())).take(MOST_COMPARED).find_map(|block| {
             let agent = robots.blocks.get(block as usize)?.agents.start as usize;
             let agent = robots.agents.get(agent).filter(|agent| agent.line < robots.generated_from)?;
             let is_odd = token::oddity(agent.value(&robots.source)) == Some(FindingKind::ControlToken);
@@ -214,27 +216,32 @@ fn left_out(robots: &Robots, findings: &mut Findings) {
     }
 }
 
+/// Whether a record stands behind all rules, so that it may be meant for the whole file.
+fn is_at_end(robots: &Robots, record: &ParsedRecord) -> bool {
+    let rules = robots.rules.last().is_some_and(|rule| rule.line < record.line);
+    rules && robots.blocks.len() > 1
+}
+
 impl Parsed {
     /// Adds what contradicts itself about crawlers that fetch for what a preference is about: these `tokens`.
     pub fn compare_purposes<'k>(&mut self, tokens: impl Iterator<Item = (UseCategory, &'k str)>) {
         let robots = &self.robots;
-        if grouped(robots).next().is_none() {
+        if worded(robots).next().is_none() {
             return;
         }
         let mut findings = Findings::new(robots.generated_from);
         let mut seen = HashSet::new();
         let named = tokens.filter_map(|(category, token)| Some((category, robots.group(&[token], false)?)));
         for (category, group) in named.take(MOST_COMPARED) {
-            let Some((record, kind, allows)) = stance(robots, group, category) else { continue };
-            let value = record.value(&robots.source);
-            let rule = if allows { shut(group, b"/") } else { opened(group) };
+            let Some((record, allows)) = stance(robots, group, category) else { continue };
+            let (kind, rule) = if allows {
+                (FindingKind::PurposeDisallowed, shut(group, b"/"))
+            } else {
+                (FindingKind::PurposeAllowed, opened(group))
+            };
             if let Some(rule) = rule.filter(|_| seen.insert((record.line, category))) {
                 let at = (record.line, column(robots, record.start));
-                let kind = match (allows, kind) {
-                    (true, _) => FindingKind::PurposeDisallowed,
-                    (false, _) => FindingKind::PurposeAllowed,
-                };
-                findings.add_between(kind, at, value, rule, group.matched());
+                findings.add_between(kind, at, record.value(&robots.source), rule, group.matched());
             }
         }
         self.findings.extend(findings.into_sorted());
@@ -247,20 +254,20 @@ fn stance<'r>(
     robots: &'r Robots,
     group: RuleGroup<'_>,
     category: UseCategory,
-) -> Option<(&'r ParsedRecord, PreferenceKind, bool)> {
+) -> Option<(&'r ParsedRecord, bool)> {
     let of = |number: u32| {
         let blocks = robots.naming.blocks(number);
         let here =
             move |extra: &ParsedRecord| extra.block.is_some_and(|at| blocks.binary_search(&at).is_ok());
-        grouped(robots).filter(move |(extra, _)| here(extra)).take(MOST_COMPARED).find_map(|(extra, kind)| {
+        worded(robots).filter(move |(extra, _)| here(extra)).take(MOST_COMPARED).find_map(|(extra, kind)| {
             let value = extra.value(&robots.source);
             let allows =
                 preference::allows(kind, value, category).filter(|_| is_of_all_paths(kind, value))?;
-            Some((extra, kind, allows))
+            Some((extra, allows))
         })
     };
     // That everyone is refused is no contradiction to one who is let in: that one is simply not told.
-    of(group.id()).or_else(|| robots.naming.everyone().and_then(of).filter(|(.., allows)| *allows))
+    of(group.id()).or_else(|| robots.naming.everyone().and_then(of).filter(|(_, allows)| *allows))
 }
 
 /// The line that allows everything to a group.

@@ -85,6 +85,7 @@ fn the_json_has_the_promised_fields_in_their_order() {
             "proof",
             "action",
             "steps",
+            "preferences",
         ]
     );
     let mut answer = ended.json();
@@ -98,10 +99,39 @@ fn the_json_has_the_promised_fields_in_their_order() {
             "verdict": "disallow", "client": "crawler", "crawler": "GPTBot", "tokens": ["GPTBot"], "token": "GPTBot",
             "group": ["GPTBot", "ClaudeBot"], "line": 4, "rule": "Disallow: /private", "reason": "rule",
             "robots_version": version_of(ROBOTS), "proof": "unchecked",
-            "action": { "audit": "forwarded", "enforce": "refused" },
+            "action": { "audit": "forwarded", "enforce": "refused" }, "preferences": [],
         })
     );
     assert_golden("explain-json", &folder, &ended);
+}
+
+/// Which preference is for a path, from which line: by the rules of each vocabulary.
+#[test]
+fn what_may_be_done_with_a_page_is_told_by_line() {
+    let folder = folder();
+    folder.write(
+        "robots.txt",
+        "License: https://example.org/l.xml\nUser-agent: *\nContent-Signal: ai-train=no\nContent-Usage: train-ai=n\n\
+         Content-Usage: /a train-ai=y\nContent-Usage: /a search=n, train-ai=n\nContent-Usage: /b Train=n\nDisallow: /x\n",
+    );
+    let of =
+        |target: &str| explain(&folder, GPTBOT, target, &["--format", "json"]).json()["preferences"].clone();
+    let usage = |lines: &[u32], value: &str, is_readable: bool| {
+        json!([
+            { "record": "Content-Usage", "value": value, "lines": lines, "is_readable": is_readable },
+            { "record": "Content-Signal", "value": "ai-train=no", "lines": [3], "is_readable": true },
+            { "record": "License", "value": "https://example.org/l.xml", "lines": [1], "is_readable": true },
+        ])
+    };
+    assert_eq!(of("/page"), usage(&[4], "train-ai=n", true));
+    assert_eq!(of("/a/b"), usage(&[5, 6], "train-ai=n, search=n", true));
+    assert_eq!(of("/b"), usage(&[7], "Train=n", false));
+    assert_eq!(of("/x").as_array().map(Vec::len), Some(2), "what is disallowed has no Content-Usage");
+    let text = explain(&folder, GPTBOT, "/a", &[]).stdout;
+    assert!(text.contains("\n  told     lines 5, 6: Content-Usage: train-ai=n, search=n\n"), "{text}");
+    assert!(text.contains("\n  told     line 3: Content-Signal: ai-train=no\n"), "{text}");
+    let text = explain(&folder, GPTBOT, "/b", &[]).stdout;
+    assert!(text.contains("line 7: Content-Usage: Train=n (cannot be read, so it states nothing)"), "{text}");
 }
 
 #[test]

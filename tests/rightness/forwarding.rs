@@ -277,23 +277,3 @@ fn a_private_listener_without_trusted_proxies_is_told_of() {
     gateway_with.send(&get("/page").by(CHROME));
     assert!(!gateway_with.log.text().contains(said), "{}", gateway_with.log.text());
 }
-
-const USAGE: &str = "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open train-ai=y\nAllow: /\n\n\
-                     User-agent: GPTBot\nContent-Usage: search=y\nDisallow: /private\n";
-
-#[test]
-fn content_usage_is_said_again_where_the_content_is() {
-    let origin = Keeper::answering(|head| {
-        let own = if head.starts_with(b"GET /own") { "Content-Usage: own=y\r\n" } else { "" };
-        format!("HTTP/1.1 200 OK\r\n{own}Content-Length: 0\r\n\r\n").into_bytes()
-    });
-    let said = Daemon::with(USAGE).at(&origin.url()).set("content_usage = true").start();
-    let usage =
-        |page: &str, agent: &str| said.send(&get(page).by(agent)).header("Content-Usage").map(str::to_owned);
-    assert_eq!(usage("/page", CHROME).as_deref(), Some("train-ai=n"));
-    assert_eq!(usage("/open/a", CHROME).as_deref(), Some("train-ai=y"));
-    assert_eq!(usage("/page", GPTBOT).as_deref(), Some("search=y"));
-    assert_eq!(usage("/own", CHROME).as_deref(), Some("own=y"));
-    let silent = Daemon::with(USAGE).at(&origin.url()).start();
-    assert_eq!(silent.send(&get("/page").by(CHROME)).header("Content-Usage"), None);
-}

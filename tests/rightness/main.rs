@@ -30,4 +30,5 @@ mod resolving;
 mod support;
 mod table;
 mod upgrades;
+mod usage;
 mod wire;

@@ -8,7 +8,7 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 21] = [
+const PAGES: [(&str, usize); 22] = [
     ("alerts", 1),
     ("quick-start", 2),
     ("replay", 4),
@@ -27,6 +27,7 @@ const PAGES: [(&str, usize); 21] = [
     ("under-attack", 1),
     ("limits", 0),
     ("reading-the-report", 1),
+    ("preferences", 4),
     ("tls", 0),
     ("verifying-crawlers", 0),
     ("ai-agents", 0),

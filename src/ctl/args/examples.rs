@@ -119,7 +119,8 @@ Examples:
   gatewayctl report --since 7d
   gatewayctl report --since 2026-11-01 --until 2026-11-08 --format csv
   gatewayctl report --purpose ai-train
-  gatewayctl report --crawler GPTBot --evidence";
+  gatewayctl report --crawler GPTBot --evidence
+  gatewayctl report --told --format html > told.html";
 
 pub(super) const REPLAY: &str = "\
 Examples:

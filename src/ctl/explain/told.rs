@@ -37,7 +37,7 @@ pub(super) fn preferences(trial: &TrialPolicy, identity: &Identity, path: &[u8])
     let version = trial.site.rules.current();
     let told = match version.group_told(identity) {
         Some(group) => group.preferences_for(path),
-        None => version.robots.licenses().collect(),
+        None => version.robots.preferences(None),
     };
     told.iter().map(ToldPreference::of).collect()
 }

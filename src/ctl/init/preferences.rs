@@ -17,7 +17,8 @@ const EXAMPLES: &str = "
 #Content-Usage: /open/ train-ai=y, search=y
 #Content-Signal: search=yes, ai-input=yes, ai-train=no
 #
-# License (RSL 1.0): the whole URL of your terms, for every crawler.
+# License (RSL 1.0): the whole URL of your terms. In a group it is for that group; before the first group it is for
+# everyone whose own group has none.
 #License: https://example.org/license.xml
 ";
 

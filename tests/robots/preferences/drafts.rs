@@ -139,15 +139,18 @@ fn content_signals_before_the_first_group_are_for_groups_without() {
 }
 
 #[test]
-fn rsl_4_1_a_license_is_for_everyone_wherever_it_stands() {
-    for file in [
-        "License: https://example.com/license.xml\n\nUser-agent: Googlebot\nAllow: /\n",
-        "User-agent: Googlebot\nAllow: /\n\nLicense: https://example.com/license.xml\n",
-    ] {
-        let file = robots(file);
-        let licenses: Vec<_> = file.licenses().map(|license| license.value.into_owned()).collect();
-        assert_eq!(licenses, ["https://example.com/license.xml"]);
-        assert!(told(&file, "Googlebot", "/")[0].ends_with("License: https://example.com/license.xml"));
-        assert_eq!(file.preferences(None).len(), 1, "also for who has no group");
-    }
+fn rsl_4_4_a_license_of_a_group_is_for_that_group_alone() {
+    let file = robots(
+        "License: https://example.com/all.xml\n\nUser-agent: ExampleBot\nAllow: /\n\
+         License: https://example.com/examplebot-license.xml\n\nUser-agent: *\nAllow: /\n",
+    );
+    assert_eq!(told(&file, "ExampleBot", "/"), ["[5] License: https://example.com/examplebot-license.xml"]);
+    assert_eq!(told(&file, "FooBot", "/"), ["[1] License: https://example.com/all.xml"]);
+    assert_eq!(file.preferences(None).len(), 1, "also for who has no group");
+    let own = robots(
+        "User-agent: ExampleBot\nAllow: /\nLicense: https://example.com/examplebot-license.xml\n\n\
+         User-agent: *\nAllow: /\nLicense: https://example.com/default-license.xml\n",
+    );
+    assert_eq!(told(&own, "ExampleBot", "/"), ["[3] License: https://example.com/examplebot-license.xml"]);
+    assert_eq!(told(&own, "FooBot", "/"), ["[7] License: https://example.com/default-license.xml"]);
 }

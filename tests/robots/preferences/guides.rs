@@ -40,15 +40,15 @@ fn another_preference_for_one_crawler() {
 
 #[test]
 fn all_three_vocabularies_in_one_file() {
-    let file = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: train-ai=n, search=y\nAllow: /\n\n\
-                License: https://example.com/license.xml\n";
+    let file = "License: https://example.com/license.xml\n\nUser-agent: *\nContent-Signal: search=yes, ai-train=no\n\
+                Content-Usage: train-ai=n, search=y\nAllow: /\n";
     assert_eq!(parse(file).findings, []);
     assert_eq!(
         told(&robots(file), "FooBot", "/"),
         [
-            "[3] Content-Usage: train-ai=n, search=y",
-            "[2] Content-Signal: search=yes, ai-train=no",
-            "[6] License: https://example.com/license.xml"
+            "[5] Content-Usage: train-ai=n, search=y",
+            "[4] Content-Signal: search=yes, ai-train=no",
+            "[1] License: https://example.com/license.xml"
         ]
     );
 }

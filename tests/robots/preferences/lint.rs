@@ -144,10 +144,40 @@ fn records_that_bind_nobody() {
     );
 }
 
+/// One line behind all groups is in the last of them.
+#[test]
+fn a_record_at_the_end_of_the_file_is_in_the_last_group() {
+    let file = "User-agent: *\nAllow: /\n\nUser-agent: FooBot\nAllow: /\n\nContent-Signal: ai-train=no\n";
+    assert_eq!(
+        findings(file),
+        [
+            "7:17 preference-not-for-all `ai-train=no` is not said to `*`, which has a group of its own (line 1)"
+        ]
+    );
+    let own = "User-agent: *\nAllow: /\n\nUser-agent: FooBot\nContent-Signal: ai-train=no\nAllow: /\n";
+    assert_eq!(findings(own), Vec::<String>::new());
+}
+
 #[test]
 fn a_license_is_a_url() {
     assert_eq!(
         findings("License: /license.xml\nUser-agent: *\nAllow: /\n"),
         ["1:10 license-url the license `/license.xml` is not a whole URL; crawlers cannot fetch it"]
     );
+}
+
+#[test]
+fn a_license_of_everyone_is_not_that_of_a_group() {
+    let file =
+        "User-agent: FooBot\nAllow: /\n\nUser-agent: *\nAllow: /\n\nLicense: https://example.com/l.xml\n";
+    assert_eq!(
+        findings(file),
+        [
+            "7:10 preference-not-for-all `https://example.com/l.xml` is not said to `FooBot`, which has a group of its own \
+             (line 1)"
+        ]
+    );
+    let before =
+        "License: https://example.com/l.xml\nUser-agent: FooBot\nAllow: /\n\nUser-agent: *\nAllow: /\n";
+    assert_eq!(findings(before), Vec::<String>::new());
 }
