@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -146,6 +147,15 @@ fn told_crawler(entry: &ReportEntry) -> ToldCrawler {
     ToldCrawler { site, crawler, client, purpose, proof, told }
 }
 
+fn hexadecimal(digest: &[u8; 32]) -> String {
+    let mut digits = String::new();
+    for byte in digest {
+        // Writing to a `String` cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
 /// A version was read whenever it was in force, also before the time that was asked for.
 fn told_versions(records: Vec<VersionRecord>) -> Vec<ToldVersion> {
     let kept = records.iter().filter_map(|record| Some((record.id?, Arc::clone(record.bytes.as_ref()?))));
@@ -158,7 +168,7 @@ fn told_versions(records: Vec<VersionRecord>) -> Vec<ToldVersion> {
         Some(ToldVersion {
             site: version.site,
             robots_version,
-            sha256: version.sha256?.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hexadecimal(&version.sha256?),
             in_force: version.periods.iter().map(period).collect(),
             bytes: bytes.map(|bytes| bytes.len()),
             text: bytes.and_then(|bytes| Some(std::str::from_utf8(bytes).ok()?.to_owned())),

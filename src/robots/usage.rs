@@ -162,8 +162,7 @@ mod tests {
 
     #[test]
     fn many_equal_matches_cost_a_bounded_number_of_searches() {
-        let mut file = String::from("user-agent: x\n");
-        (0..40).for_each(|number| file.push_str(&format!("content-usage: /p k{number}=n\n")));
+        let file = format!("user-agent: x\n{}", "content-usage: /p search=n\n".repeat(40));
         let file = file.as_bytes();
         let mut pool = PatternPool::new(file);
         let usages = compile(&parse::parse(file, u32::MAX).extras, file, &mut pool);

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Name, proof, version and preference: how many reads.
@@ -149,7 +150,10 @@ fn whoever_is_given_the_annex_can_check_it() {
     for (version, bytes) in versions.iter().zip([FIRST, SECOND]) {
         let base64 = version["base64"].as_str().expect("its bytes");
         let decoded = base64::engine::general_purpose::STANDARD.decode(base64).expect("base64");
-        let digest: String = Sha256::digest(&decoded).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut digest = String::new();
+        for byte in Sha256::digest(&decoded) {
+            write!(digest, "{byte:02x}").expect("a String takes everything");
+        }
         assert_eq!(version["sha256"], digest);
         assert_eq!(version["robots_version"], digest[..12]);
         assert_eq!((decoded.as_slice(), version["bytes"].as_u64()), (bytes, Some(bytes.len() as u64)));

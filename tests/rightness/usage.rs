@@ -80,14 +80,14 @@ fn huffman(text: &str) -> Vec<u8> {
     };
     let (mut bytes, mut held, mut bits) = (Vec::new(), 0_u32, 0);
     for (length, code) in text.chars().map(code) {
-        (held, bits) = (held << length | code, bits + length);
+        (held, bits) = ((held << length) | code, bits + length);
         while bits >= 8 {
             bits -= 8;
-            bytes.push(u8::try_from(held >> bits & 0xff).expect("a byte"));
+            bytes.push(u8::try_from((held >> bits) & 0xff).expect("a byte"));
         }
     }
     if bits > 0 {
-        let filled = held << (8 - bits) | (0xff >> bits);
+        let filled = (held << (8 - bits)) | (0xff >> bits);
         bytes.push(u8::try_from(filled & 0xff).expect("a byte"));
     }
     bytes
