@@ -1,6 +1,5 @@
 //! Who was told what about the use of pages: a table of the page, and a page of its own that can be handed over.
 
-use super::rows;
 use super::text::{moment, visible};
 use super::{Frame, PageError, STYLE, content_security_policy};
 use crate::report::{Report, Told, ToldAnnex, ToldVersion, grouped};
@@ -122,7 +121,12 @@ pub fn annex_page(annex: &ToldAnnex) -> Result<String, PageError> {
     Ok(page.render()?)
 }
 
-/// The rows of a page, and those that are folded.
+/// How many rows stand open on a page; the others are a click away.
+const OPEN: usize = 10;
+
+/// What stands open, and what is folded, with the words on it.
 pub(super) fn parts(told: &[ToldRow]) -> Vec<(Option<String>, &[ToldRow])> {
-    rows::parts(told)
+    let (open, folded) = told.split_at_checked(OPEN).unwrap_or((told, &[]));
+    let folded = (!folded.is_empty()).then(|| (Some(format!("{} more", folded.len())), folded));
+    std::iter::once((None, open)).chain(folded).collect()
 }
