@@ -223,7 +223,9 @@ BEGIN
         name := part || '_' || low;
         CONTINUE WHEN to_regclass(format('robots_gateway.%I', name)) IS NOT NULL;
         PERFORM pg_advisory_xact_lock(hashtext('robots_gateway.need_day'));
-        CONTINUE WHEN to_regclass(format('robots_gateway.%I', name)) IS NOT NULL;
+        -- What to_regclass remembers is older than the lock.
+        CONTINUE WHEN EXISTS (SELECT FROM pg_class
+            WHERE relname = name AND relnamespace = 'robots_gateway'::regnamespace);
         EXECUTE format('CREATE TABLE robots_gateway.%I (LIKE robots_gateway.%I INCLUDING ALL)', name, part);
         EXECUTE format('ALTER TABLE robots_gateway.%I ATTACH PARTITION robots_gateway.%I FOR VALUES FROM (%s) TO (%s)',
             part, name, low, low + 86400);
