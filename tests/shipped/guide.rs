@@ -8,7 +8,8 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 22] = [
+const PAGES: [(&str, usize); 23] = [
+    ("recipes", 2),
     ("alerts", 1),
     ("quick-start", 2),
     ("replay", 4),
