@@ -40,7 +40,7 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            // Browsers open a new connection without a murmur.
+            // Browsers silently reconnect.
             keepalive: Duration::from_secs(60),
             // A head is a packet or two, even over a bad mobile line.
             client_header: Duration::from_secs(20),
