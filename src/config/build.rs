@@ -13,7 +13,7 @@ use super::forwarding::{self, Forwarding};
 use super::host_pattern::HostPattern;
 use super::limits;
 use super::listener::Listening;
-use super::modes;
+use super::modes::{self, NamedSettings};
 use super::origin::Origin;
 use super::origin_url::OriginUrl;
 use super::robots::{RobotsConfig, RobotsSource};
@@ -100,7 +100,7 @@ pub(super) fn build(
     let store = store(&file, period, &mut faults);
     let alerts = alerts::build(file.alerts.take(), base, &mut faults);
     let fleet = fleet::build(&mut file, base, &mut faults);
-    let (purposes, crawlers) = (modes::purposes(&file, &mut faults), modes::crawlers(&file, &mut faults));
+    let NamedSettings { purposes, crawlers, rates } = NamedSettings::of(&file, &mut faults);
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, (authorize.is_some(), &listen), &mut faults);
     let removed_fields = forwarding::removed_fields(&file, &mut faults);
@@ -146,6 +146,7 @@ pub(super) fn build(
         clients: modes::clients(&file.clients),
         purposes,
         crawlers,
+        rates,
         sites,
     })
 }

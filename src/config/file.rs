@@ -13,7 +13,7 @@ use super::robots::RobotsKey;
 use super::timeouts::Timeouts;
 use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
-use crate::enforce::{Contradicted, Variants};
+use crate::enforce::{Contradicted, PaceChoice, Variants};
 use crate::record::{AccessFormat, AddressDetail, LogOptions, Reads};
 use crate::request::forwarded::ForwardedField;
 use crate::request::target::PathParameters;
@@ -103,7 +103,8 @@ pub(super) struct ClientsTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrawlerTable {
-    pub(super) mode: ModeValue,
+    pub(super) mode: Option<ModeValue>,
+    pub(super) rate: Option<RateValue>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +120,8 @@ pub(super) struct SiteTable {
     pub(super) contradicted: Contradicted,
     #[serde(default)]
     pub(super) variants: Variants,
+    #[serde(default)]
+    pub(super) crawl_delay: PaceChoice,
     #[serde(default, with = "PathParametersForm")]
     pub(super) path_parameters: PathParameters,
     pub(super) reads: Option<Reads>,

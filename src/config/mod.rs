@@ -57,7 +57,7 @@ pub use verify::{NameServers, VerifyOptions, mirror_folder};
 pub use written::{KeyChange, WrittenConfig, showable};
 
 use crate::decide::NoticePeriod;
-use crate::enforce::{ClientModes, Mode};
+use crate::enforce::{ClientModes, Mode, PaceRates};
 use crate::http::claims::FieldPatterns;
 use crate::identify::Purpose;
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
@@ -148,6 +148,8 @@ pub struct Config {
     pub purposes: BTreeMap<Purpose, Mode>,
     /// Modes by crawler, the names in lower case.
     pub crawlers: HashMap<String, Mode>,
+    /// Rates by crawler and purpose.
+    pub rates: PaceRates,
     /// The sites; at least one.
     pub sites: Vec<SiteConfig>,
 }

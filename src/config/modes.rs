@@ -1,11 +1,13 @@
-//! The tables of modes: by kind of client, by purpose, by crawler.
+//! The tables of modes, by kind of client, by purpose, by crawler; of the last two also rates.
 
 use super::build::Faults;
-use super::file::{ClientsTable, ConfigFile};
-use super::values::ModeValue;
-use crate::enforce::{ClientModes, Mode};
+use super::file::{ClientsTable, ConfigFile, CrawlerTable};
+use super::values::{ModeValue, RateValue};
+use crate::decide::PaceLimit;
+use crate::enforce::{ClientModes, Mode, PaceRates};
 use crate::identify::Purpose;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use toml::Spanned;
 
 pub(super) fn clients(table: &ClientsTable) -> ClientModes {
     let default = ClientModes::default();
@@ -20,26 +22,50 @@ pub(super) fn clients(table: &ClientsTable) -> ClientModes {
     }
 }
 
-pub(super) fn purposes(file: &ConfigFile, faults: &mut Faults<'_>) -> BTreeMap<Purpose, Mode> {
-    let mut modes = BTreeMap::new();
-    for (name, table) in &file.purposes {
-        let purpose = name.parse::<Purpose>();
-        let purpose = purpose.map_err(|unknown| format!("invalid purpose `{name}`: {unknown}"));
-        if let Some(purpose) = faults.value_or_fault(table.span(), purpose) {
-            modes.insert(purpose, table.as_ref().mode.0);
-        }
-    }
-    modes
+/// The modes and the rates of `[purposes]` and `[crawlers]`.
+#[derive(Default)]
+pub(super) struct NamedSettings {
+    pub(super) purposes: BTreeMap<Purpose, Mode>,
+    pub(super) crawlers: HashMap<String, Mode>,
+    pub(super) rates: PaceRates,
 }
 
-/// Names of crawlers compare without case, so two that differ in nothing else are one.
-pub(super) fn crawlers(file: &ConfigFile, faults: &mut Faults<'_>) -> HashMap<String, Mode> {
-    let mut modes = HashMap::new();
-    for (name, table) in &file.crawlers {
-        if modes.insert(name.to_ascii_lowercase(), table.as_ref().mode.0).is_some() {
-            let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
-            faults.push(table.span(), message, "remove one of the two; case does not matter");
+impl NamedSettings {
+    pub(super) fn of(file: &ConfigFile, faults: &mut Faults<'_>) -> Self {
+        let mut set = Self::default();
+        for (name, table) in &file.purposes {
+            let purpose = name.parse::<Purpose>();
+            let purpose = purpose.map_err(|unknown| format!("invalid purpose `{name}`: {unknown}"));
+            let Some(purpose) = faults.value_or_fault(table.span(), purpose) else { continue };
+            let CrawlerTable { mode, rate } = table.as_ref();
+            require_either(table, &format!("[purposes.{name}]"), faults);
+            set.purposes.extend(mode.map(|mode| (purpose, mode.0)));
+            set.rates.purposes.extend(rate.map(|rate| (purpose, limit(rate))));
         }
+        // Names of crawlers compare without case, so two that differ in nothing else are one.
+        let mut seen = HashSet::new();
+        for (name, table) in &file.crawlers {
+            let lower = name.to_ascii_lowercase();
+            if !seen.insert(lower.clone()) {
+                let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
+                faults.push(table.span(), message, "remove one of the two; case does not matter");
+            }
+            let CrawlerTable { mode, rate } = table.as_ref();
+            require_either(table, &format!("[crawlers.{name}]"), faults);
+            set.crawlers.extend(mode.map(|mode| (lower.clone(), mode.0)));
+            set.rates.crawlers.extend(rate.map(|rate| (lower, limit(rate))));
+        }
+        set
     }
-    modes
+}
+
+fn require_either(table: &Spanned<CrawlerTable>, name: &str, faults: &mut Faults<'_>) {
+    if table.as_ref().mode.is_none() && table.as_ref().rate.is_none() {
+        let message = format!("`{name}` sets nothing: expected `mode` or `rate`");
+        faults.push(table.span(), message, "write `mode = \"enforce\"` or `rate = \"60/m\"`");
+    }
+}
+
+fn limit(rate: RateValue) -> Option<PaceLimit> {
+    rate.0.map(|rate| PaceLimit::of_rate(rate.lines, rate.period))
 }

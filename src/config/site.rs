@@ -117,7 +117,11 @@ impl SiteConfig {
             robots,
             published,
             mode: table.mode.map(|mode| mode.0),
-            choices: SiteChoices { variants: table.variants, contradicted: table.contradicted },
+            choices: SiteChoices {
+                variants: table.variants,
+                contradicted: table.contradicted,
+                crawl_delay: table.crawl_delay,
+            },
             path_parameters: table.path_parameters,
             reads: table.reads,
             redirect_https: table.redirect_https,

@@ -6,12 +6,14 @@
 
 mod history;
 mod notice;
+mod pace;
 mod rules;
 mod verdict;
 mod version;
 
 pub use history::{HostHistory, Moment};
 pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
+pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
 pub use rules::{FormerVersion, Replacement, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
 pub use version::{IdError, RobotsVersion, RulesId, VersionId};

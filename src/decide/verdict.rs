@@ -22,6 +22,10 @@ pub enum VerdictReason {
     Exempt,
     /// Only what an origin may read the target as is disallowed.
     Variant,
+    /// It comes faster than its group's `Crawl-delay` asks for.
+    CrawlDelay,
+    /// It comes faster than the rate that the operator set.
+    Rate,
 }
 
 impl VerdictReason {

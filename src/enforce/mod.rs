@@ -5,9 +5,11 @@
 //! certificate authority's check of this host.
 
 mod mode;
+mod pace;
 mod refusal;
 
 pub use mode::{ClientModes, Mode, Modes};
+pub use pace::{PaceChoice, PaceRates, PaceRefusal, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 
 use crate::decide::{Notice, Verdict, VerdictOutcome};
@@ -64,6 +66,8 @@ pub struct SiteChoices {
     pub variants: Variants,
     /// Clients that borrow a name.
     pub contradicted: Contradicted,
+    /// Crawlers that come faster than they were asked to.
+    pub crawl_delay: PaceChoice,
 }
 
 /// Turns a verdict into an action.

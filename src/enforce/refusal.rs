@@ -50,7 +50,7 @@ pub struct Refusal<'a> {
 
 /// A version as it is written.
 #[derive(Clone, Copy, Debug)]
-struct ShownVersion(VersionId);
+pub(super) struct ShownVersion(pub(super) VersionId);
 
 impl Serialize for ShownVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -94,17 +94,7 @@ impl<'a> Refusal<'a> {
         } else {
             ("text/plain; charset=utf-8", self.text().into())
         };
-        let reply = Response::new(policy.status, body)
-            .with("Content-Type", content_type)
-            // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
-            .with("Cache-Control", "private, no-store")
-            .with("cdn-cache-control", "no-store")
-            .with("vary", "User-Agent")
-            .with("link", "</robots.txt>; rel=\"describedby\"");
-        if policy.status == 429 {
-            return reply.with("retry-after", policy.retry_after_seconds.to_string());
-        }
-        reply
+        answer_of(policy, content_type, body)
     }
 
     fn json(&self) -> Vec<u8> {
@@ -140,6 +130,21 @@ impl<'a> Refusal<'a> {
         self.contact.iter().for_each(|contact| field("contact: ", contact));
         body
     }
+}
+
+/// A refusal with this body.
+pub(super) fn answer_of(policy: &RefusalPolicy, content_type: &'static str, body: Bytes) -> Response {
+    let reply = Response::new(policy.status, body)
+        .with("Content-Type", content_type)
+        // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
+        .with("Cache-Control", "private, no-store")
+        .with("cdn-cache-control", "no-store")
+        .with("vary", "User-Agent")
+        .with("link", "</robots.txt>; rel=\"describedby\"");
+    if policy.status == 429 {
+        return reply.with("retry-after", policy.retry_after_seconds.to_string());
+    }
+    reply
 }
 
 /// Room for a body of usual length; longer ones grow.

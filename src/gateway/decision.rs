@@ -5,6 +5,7 @@
 //! fault leaves no half-told event behind.
 
 use super::facts::{self, HeadFacts};
+use super::pace::TooFast;
 use super::pending::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
@@ -39,14 +40,14 @@ pub const BODY_TOO_LARGE: &str = "the body of the request is larger than this se
 
 /// A request of a site, and under which policy and when it is judged.
 #[derive(Clone, Copy, Debug)]
-struct JudgeInput<'a> {
-    incoming: Incoming<'a>,
-    facts: &'a RequestFacts<'a>,
-    policy: &'a Policy,
-    site: &'a Site,
+pub(super) struct JudgeInput<'a> {
+    pub(super) incoming: Incoming<'a>,
+    pub(super) facts: &'a RequestFacts<'a>,
+    pub(super) policy: &'a Policy,
+    pub(super) site: &'a Site,
     rules: &'a SiteRules,
-    way: Way,
-    target: &'a RequestTarget<'a>,
+    pub(super) way: Way,
+    pub(super) target: &'a RequestTarget<'a>,
     now: SystemTime,
 }
 
@@ -175,11 +176,12 @@ impl Gateway {
     }
 
     fn stages(&self, input: JudgeInput<'_>, request_id: &RequestId) -> DecisionRecord {
-        let judged = self.judged(input);
+        let mut judged = self.judged(input);
         if judged.verdict.reason == VerdictReason::RobotsTxt && input.way == Way::Front {
             return served(input, &judged);
         }
-        let mut outcome = concluded(input, &judged);
+        let too_fast = self.keep_pace(input, &mut judged);
+        let mut outcome = concluded(input, &judged, too_fast);
         if input.way != Way::Again {
             outcome.event = self.count(input, &judged, request_id, outcome.standing);
         }
@@ -252,15 +254,20 @@ impl Gateway {
 }
 
 /// What follows from a judgement. Nothing of it is counted yet.
-fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
+fn concluded(
+    input: JudgeInput<'_>,
+    judged: &JudgedRequest<'_>,
+    too_fast: Option<TooFast>,
+) -> DecisionRecord {
     let JudgeInput { policy, site, target, .. } = input;
-    let decision = match judged.action {
-        Action::Forward => Decision::Forward,
-        Action::Refuse => Decision::Answer(refusal(input, judged)),
+    let decision = match (judged.action, too_fast) {
+        (Action::Forward, _) => Decision::Forward,
+        (Action::Refuse, Some(too_fast)) => Decision::Answer(too_fast.refusal(input, judged)),
+        (Action::Refuse, None) => Decision::Answer(refusal(input, judged)),
     };
     let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
     let kind = recorded.then(|| kind(judged, site));
-    let labels = (policy.config.verdict_headers || input.way != Way::Front).then(|| labels(judged));
+    let labels = (policy.config.verdict_headers || input.way != Way::Front).then(|| labels(judged, too_fast));
     let (client, proof) = (judged.identity.client, judged.proof);
     let usage = site
         .config
@@ -288,12 +295,12 @@ fn unjudged(
 }
 
 /// Whom a read of robots.txt counts for.
-fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> ReaderId<'a> {
+pub(super) fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> ReaderId<'a> {
     ReaderId::new(&facts.host, identity, proof, facts.address)
 }
 
 /// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
-fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
+pub(super) fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
     match EventKind::of(&judged.verdict, judged.proof) {
         EventKind::Spoof if site.config.choices.contradicted == Contradicted::Ignore => EventKind::Allowed,
         kind => kind,
@@ -364,10 +371,12 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
     if asks { reply.with("accept-signature", challenge(input.policy).as_bytes()) } else { reply }
 }
 
-fn labels(judged: &JudgedRequest<'_>) -> VerdictLabels {
+fn labels(judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> VerdictLabels {
+    let too_fast = too_fast.filter(|_| judged.action == Action::Refuse);
     VerdictLabels {
         crawler: judged.identity.crawler.clone().filter(|_| judged.identity.client.is_judged()),
         verdict: match (judged.verdict.is_judged(), judged.verdict.allows()) {
+            _ if too_fast.is_some() => "pace",
             (false, _) => "not-judged",
             (true, true) => "allow",
             (true, false) => "disallow",
@@ -375,5 +384,6 @@ fn labels(judged: &JudgedRequest<'_>) -> VerdictLabels {
         proof: judged.proof.as_str(),
         line: judged.verdict.ruling.as_ref().and_then(|ruling| ruling.rule).map(|rule| rule.line),
         version: judged.verdict.version,
+        retry_after: too_fast.map(|too_fast| too_fast.retry_after()),
     }
 }

@@ -11,6 +11,7 @@ mod facts;
 mod fault_guard;
 mod forwarding;
 mod malformed;
+mod pace;
 mod partial_reads;
 mod pending;
 mod redirect;
@@ -27,14 +28,14 @@ pub use decision::{BODY_TOO_LARGE, Decision};
 pub use facts::is_near;
 pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
-use request::Advised;
+use request::{Advised, Way};
 pub use request::{PendingRead, RequestContext};
 
 use crate::config::Config;
 use crate::http::{Body, RequestHead};
 use crate::policy::{CurrentPolicy, Prover};
 use crate::record::{
-    AccessLog, AddressDetail, CompleteRead, ConnectionTotals, Journal, ReadBook, Recorder, Totals,
+    AccessLog, AddressDetail, CompleteRead, ConnectionTotals, Journal, PaceBook, ReadBook, Recorder, Totals,
 };
 use crate::request::forwarded::ForwardedField;
 use pending::{PendingEvent, PendingEvents};
@@ -57,6 +58,8 @@ pub struct Gateway {
     pub reads: Arc<ReadBook>,
     /// What is known to prove names.
     pub prover: Arc<Prover>,
+    /// Who came how fast.
+    pub pace: Arc<PaceBook>,
     /// Where what becomes of connections is counted.
     pub connections: Arc<ConnectionTotals>,
     /// The access log, where one is wanted.
@@ -132,7 +135,7 @@ impl Gateway {
         reads: Arc<ReadBook>,
         prover: Arc<Prover>,
     ) -> Self {
-        let (connections, access_log) = (Arc::default(), None);
+        let (connections, access_log, pace) = (Arc::default(), None, Arc::default());
         let (pending, has_warned) = (Arc::default(), Arc::default());
         Self {
             current,
@@ -141,6 +144,7 @@ impl Gateway {
             totals,
             reads,
             prover,
+            pace,
             connections,
             access_log,
             pending,

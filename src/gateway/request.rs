@@ -92,6 +92,8 @@ pub(super) struct VerdictLabels {
     /// The line of the rule that decided.
     pub(super) line: Option<u32>,
     pub(super) version: Option<VersionId>,
+    /// How long to wait, in seconds, where the client comes too fast.
+    pub(super) retry_after: Option<u64>,
 }
 
 /// A read of robots.txt that counts once its answer has reached the client whole.

@@ -4,7 +4,7 @@
 //! `gatewayctl explain` judge through this one function.
 
 use super::{Policy, Site};
-use crate::decide::{NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide};
+use crate::decide::{DeclaredPace, NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide, declared_pace};
 use crate::enforce::{Action, Mode, enforce};
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, KnownProof, Proof, ProofMethod, Recognised};
@@ -27,6 +27,8 @@ pub struct JudgedRequest<'p> {
     pub mode: Mode,
     /// What is to be done.
     pub action: Action,
+    /// The pace that it is to keep, where it is forwarded and there is one.
+    pub pace: Option<DeclaredPace<'p>>,
 }
 
 /// Judges a request to `site` by `rules`, those of its host, and names who sent it after `signature`, where there is one
@@ -62,6 +64,20 @@ pub fn judge<'p>(
         }
     };
     JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads)
+}
+
+/// The pace of a client that is judged: the rate that the operator set, else what its group asks for. A client that no
+/// group is meant for keeps its own, and so does the check of a certificate.
+fn pace<'p>(policy: &Policy, rules: &'p SiteRules, case: &VerdictInput<'_>) -> Option<DeclaredPace<'p>> {
+    if case.target.is_acme_challenge() {
+        return None;
+    }
+    let Some(rate) = policy.config.rates.of(case.identity) else {
+        return declared_pace(rules, policy.config.period, case);
+    };
+    let Identity { tokens, star, .. } = case.identity;
+    let is_meant = *star || rules.current().robots.group(tokens, false).is_some();
+    rate.filter(|_| is_meant).map(|limit| DeclaredPace { limit, source: None })
 }
 
 /// A request whose sender is recognised already, as of many requests with one header.
@@ -110,6 +126,8 @@ impl<'p> JudgedClient<'p, '_> {
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
         let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
-        JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action }
+        let has_pace = mode != Mode::Off && action == Action::Forward && verdict.is_judged();
+        let pace = has_pace.then(|| pace(policy, rules, &case)).flatten();
+        JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action, pace }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::json::{JsonLine, key};
 use super::phrases;
-use crate::decide::{Verdict, VerdictOutcome};
+use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode};
 use crate::identify::{Identity, Proof, ProofMethod};
 use crate::request::RequestFacts;
@@ -28,6 +28,8 @@ pub enum EventKind {
     Variant,
     /// Allowed, from a client that borrows a crawler's name.
     Spoof,
+    /// Allowed, and faster than the crawler was asked to come.
+    Pace,
     /// Plainly allowed.
     Allowed,
 }
@@ -36,6 +38,7 @@ impl EventKind {
     /// The kind of event a verdict amounts to.
     pub fn of(verdict: &Verdict<'_>, proof: Proof) -> Self {
         match verdict.outcome {
+            _ if matches!(verdict.reason, VerdictReason::CrawlDelay | VerdictReason::Rate) => Self::Pace,
             VerdictOutcome::Violation(_) => Self::Violation,
             VerdictOutcome::Stale(_) => Self::Stale,
             VerdictOutcome::Variant => Self::Variant,
@@ -237,7 +240,6 @@ pub fn timestamp(time: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::VerdictReason;
     use crate::identify::{Basis, ClientKind};
     use crate::record::bytes::is_harmful;
     use crate::request::Scheme;

@@ -25,6 +25,7 @@ mod network;
 mod opening;
 mod operational;
 mod origins;
+mod pace;
 mod pairs;
 mod phrases;
 mod rate;
@@ -62,6 +63,7 @@ pub use ledger::{
 pub use opening::at_once;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
+pub use pace::{PaceBook, PaceName};
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};

@@ -32,8 +32,11 @@ pub enum RequestClass {
 
 impl RequestClass {
     /// Every word for a verdict, in the order of the counters.
-    pub const VERDICTS: [&str; 7] =
-        ["allowed", "violation", "stale", "variant", "spoof", "not-judged", "robots-txt"];
+    pub const VERDICTS: [&str; 8] =
+        ["allowed", "violation", "stale", "variant", "spoof", "pace", "not-judged", "robots-txt"];
+
+    /// How many of them are for clients that are judged.
+    const JUDGED: usize = 6;
 
     const fn index(self) -> usize {
         match self {
@@ -42,8 +45,9 @@ impl RequestClass {
             Self::Judged(EventKind::Stale, _) => 2,
             Self::Judged(EventKind::Variant, _) => 3,
             Self::Judged(EventKind::Spoof, _) => 4,
-            Self::NotJudged => 5,
-            Self::RobotsTxt(_) => 6,
+            Self::Judged(EventKind::Pace, _) => 5,
+            Self::NotJudged => Self::JUDGED,
+            Self::RobotsTxt(_) => Self::JUDGED + 1,
         }
     }
 }
@@ -58,6 +62,7 @@ const VERDICTS: usize = RequestClass::VERDICTS.len();
 pub struct SiteTotals {
     verdicts: Sharded<{ ClientKind::COUNT * VERDICTS }>,
     refusals: Sharded<{ ClientKind::COUNT }>,
+    slowed: Sharded<{ ClientKind::COUNT }>,
     proofs: Sharded<{ Proof::COUNT }>,
     robots: Sharded<{ ROBOTS_STATUSES.len() }>,
 }
@@ -66,10 +71,11 @@ impl SiteTotals {
     fn count(&self, client: ClientKind, proof: Proof, standing: RequestClass) {
         self.verdicts.add(client as usize * VERDICTS + standing.index(), 1);
         match standing {
-            RequestClass::Judged(_, action) => {
+            RequestClass::Judged(kind, action) => {
                 self.proofs.add(proof as usize, 1);
                 if action == Action::Refuse {
-                    self.refusals.add(client as usize, 1);
+                    let counters = if kind == EventKind::Pace { &self.slowed } else { &self.refusals };
+                    counters.add(client as usize, 1);
                 }
             }
             RequestClass::RobotsTxt(status) => {
@@ -85,7 +91,7 @@ impl SiteTotals {
     pub fn verdicts(&self) -> impl Iterator<Item = (ClientKind, &'static str, u64)> {
         let words = || RequestClass::VERDICTS.into_iter().enumerate();
         ClientKind::VARIANTS.iter().copied().flat_map(move |client| {
-            let spoken_of = words().filter(move |(index, _)| client.is_judged() || *index >= 5);
+            let spoken_of = words().filter(move |(index, _)| client.is_judged() || *index >= RequestClass::JUDGED);
             spoken_of.map(move |(index, word)| {
                 (client, word, self.verdicts.get(client as usize * VERDICTS + index))
             })
@@ -96,6 +102,12 @@ impl SiteTotals {
     pub fn refusals(&self) -> impl Iterator<Item = (ClientKind, u64)> {
         let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
         judged.map(|client| (client, self.refusals.get(client as usize)))
+    }
+
+    /// Requests answered 429 for their pace, by client; they are no refusals.
+    pub fn slowed(&self) -> impl Iterator<Item = (ClientKind, u64)> {
+        let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
+        judged.map(|client| (client, self.slowed.get(client as usize)))
     }
 
     /// Judged requests by what supported the name they gave.
@@ -163,7 +175,11 @@ pub struct TotalsSnapshot {
     pub variants: u64,
     /// Allowed requests under a borrowed name.
     pub spoofed: u64,
-    /// Refusals.
+    /// Requests that came faster than they were asked to.
+    pub too_fast: u64,
+    /// Those of them that were answered 429.
+    pub slowed: u64,
+    /// Refusals of what the rules disallow.
     pub refused: u64,
     /// Answers to `/robots.txt`.
     pub robots_txt: u64,
@@ -236,11 +252,13 @@ impl Totals {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         TotalsSnapshot {
             requests: self.requests.get(0),
-            judged: (0..5).map(|index| -> u64 { of(index) }).sum(),
+            judged: (0..RequestClass::JUDGED).map(|index| -> u64 { of(index) }).sum(),
             violations: of(1),
             stale: of(2),
             variants: of(3),
             spoofed: of(4),
+            too_fast: of(5),
+            slowed: sum(|site| site.slowed().map(|(_, count)| count).sum()),
             refused: sum(|site| site.refusals().map(|(_, count)| count).sum()),
             robots_txt: sum(|site| site.robots().map(|(_, count)| count).sum()),
             faults: read(&self.faults),
@@ -267,6 +285,7 @@ mod tests {
             (EventKind::Stale, Action::Forward),
             (EventKind::Variant, Action::Refuse),
             (EventKind::Spoof, Action::Forward),
+            (EventKind::Pace, Action::Refuse),
             (EventKind::Allowed, Action::Forward),
         ] {
             judged(&totals, "a", ClientKind::Crawler, kind, action);
@@ -274,16 +293,22 @@ mod tests {
         totals.count("a", ClientKind::Browser, Proof::Unchecked, RequestClass::NotJudged);
         totals.count("a", ClientKind::Browser, Proof::Unchecked, RequestClass::RobotsTxt(304));
         let counts = totals.snapshot();
-        assert_eq!((counts.judged, counts.violations, counts.stale), (6, 2, 1));
+        assert_eq!((counts.judged, counts.violations, counts.stale), (7, 2, 1));
         assert_eq!((counts.variants, counts.spoofed, counts.refused), (1, 1, 2));
+        assert_eq!((counts.too_fast, counts.slowed), (1, 1));
         assert_eq!(counts.robots_txt, 1);
     }
 
     #[test]
     fn the_words_of_events_are_those_of_verdicts() {
-        for kind in
-            [EventKind::Violation, EventKind::Stale, EventKind::Variant, EventKind::Spoof, EventKind::Allowed]
-        {
+        for kind in [
+            EventKind::Violation,
+            EventKind::Stale,
+            EventKind::Variant,
+            EventKind::Spoof,
+            EventKind::Pace,
+            EventKind::Allowed,
+        ] {
             let index = RequestClass::Judged(kind, Action::Forward).index();
             assert_eq!(kind.as_str(), RequestClass::VERDICTS[index]);
         }

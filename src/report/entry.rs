@@ -200,6 +200,7 @@ impl RuleCount {
             (EventKind::Stale, _) => "stale",
             (EventKind::Variant, _) => "in another spelling",
             (EventKind::Spoof, _) => "borrowed name",
+            (EventKind::Pace, _) => "too fast",
             (EventKind::Allowed, _) => "allowed",
         }
     }

@@ -1,7 +1,8 @@
 //! A group as a crawler sees it: everything in the file that names one of its tokens.
 
 use super::line::RecordName;
-use super::parse::{self, ParsedRecord, UserAgentLine};
+use super::delay::CrawlDelayLine;
+use super::parse::{ParsedRecord, UserAgentLine};
 use super::preference::{EITHER, Preference};
 use super::rule::RuleKind;
 use super::{Judgement, JudgementReason, Robots, Rule};
@@ -93,7 +94,12 @@ impl<'r> RuleGroup<'r> {
 
     /// The first `Crawl-delay` of the group, in seconds. Not part of RFC 9309.
     pub fn crawl_delay(&self) -> Option<f64> {
-        self.extras(RecordName::CrawlDelay).find_map(|extra| parse::seconds(extra.value(&self.robots.source)))
+        self.crawl_delay_line().map(|line| line.seconds)
+    }
+
+    /// The same, and where it stands.
+    pub fn crawl_delay_line(&self) -> Option<CrawlDelayLine<'r>> {
+        self.robots.delays.of(self.number, &self.robots.source)
     }
 
     /// The `Content-Usage` preference that the group states for `target`: that of the most specific path, and of equal

@@ -57,6 +57,7 @@ mod bytes;
 mod compile;
 mod compose;
 mod dictionary;
+mod delay;
 mod finding;
 mod group;
 mod index;
@@ -80,6 +81,7 @@ mod vocabularies;
 pub use compose::{
     Composed, LineSource, PurposeBlock as BlockedTokens, Section, UngroupedRecord, generated_from, unmarked,
 };
+pub use delay::CrawlDelayLine;
 pub use finding::{Finding, FindingKind, Severity};
 pub use group::{RuleGroup, Values};
 pub use judgement::{Judgement, JudgementReason};
@@ -88,6 +90,7 @@ pub use rule::{Rule, RuleKind};
 pub use token::cut as compared;
 
 use compile::Compiled;
+use delay::CrawlDelays;
 use index::IndexedRule;
 use line::RecordName;
 use naming::Naming;
@@ -155,6 +158,7 @@ pub struct Robots {
     pieces: Box<[PatternPiece]>,
     compiled: Compiled,
     usages: Vec<Usage>,
+    delays: CrawlDelays,
 }
 
 impl fmt::Debug for Robots {
@@ -189,6 +193,7 @@ impl Robots {
         let (mut compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
         let usages = usage::compile(&extras, &source, &mut pool);
         compiled.finish(pool.texts());
+        let delays = CrawlDelays::new(&extras, naming.groups(), &source);
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
         let robots = Self {
             source,
@@ -203,6 +208,7 @@ impl Robots {
             pieces,
             compiled,
             usages,
+            delays,
         };
         let rest = bytes.get(robots.source.len()..).unwrap_or_default();
         lint::add(&robots, rest, &entries, &shadow, &mut findings);
@@ -297,6 +303,11 @@ impl Robots {
 
     fn texts(&self) -> Texts<'_> {
         Texts { source: &self.source, rewritten: &self.rewritten, pieces: &self.pieces }
+    }
+
+    /// Whether any group has a `Crawl-delay`.
+    pub fn has_crawl_delay(&self) -> bool {
+        !self.delays.is_empty()
     }
 
     fn extras(&self, name: RecordName) -> impl Iterator<Item = &ParsedRecord> {

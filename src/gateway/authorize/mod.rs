@@ -281,6 +281,9 @@ fn labelled(answer: Response, context: &RequestContext, status: Option<u16>) -> 
     if let Some(line) = labels.line {
         answer = answer.with("x-robots-line", line.to_string());
     }
+    if let Some(seconds) = labels.retry_after {
+        answer = answer.with("x-robots-retry-after", seconds.to_string());
+    }
     match labels.version {
         Some(version) => answer.with("x-robots-version", version.to_string()),
         None => answer,

@@ -35,7 +35,7 @@ pub(in crate::record) struct RollUpPeriod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathCounts {
-    /// Plainly allowed.
+    /// Plainly allowed, however fast they came.
     pub allowed: u64,
     /// Violations.
     pub violations: u64,
@@ -52,13 +52,14 @@ pub struct PathCounts {
 impl PathCounts {
     /// One request that came to this.
     pub fn one(kind: EventKind, action: Action) -> Self {
-        let mut counts = Self { refused: u64::from(action == Action::Refuse), ..Self::default() };
+        let is_refused = action == Action::Refuse && kind != EventKind::Pace;
+        let mut counts = Self { refused: u64::from(is_refused), ..Self::default() };
         *match kind {
             EventKind::Violation => &mut counts.violations,
             EventKind::Stale => &mut counts.stale,
             EventKind::Variant => &mut counts.variants,
             EventKind::Spoof => &mut counts.spoofed,
-            EventKind::Allowed => &mut counts.allowed,
+            EventKind::Allowed | EventKind::Pace => &mut counts.allowed,
         } = 1;
         counts
     }

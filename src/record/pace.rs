@@ -1,0 +1,149 @@
+//! Who came how fast: a window for each site's host, crawler and proof, and network where nothing proves a name.
+//!
+//! Bounded: windows have places in a table, by two keyed hashes, so that two crawlers never share one. Where all places of
+//! a set are taken, the window goes that is the least full. So whoever makes up names takes places from others of that
+//! kind, and not from a crawler that is being slowed; what is forgotten only excuses. Nothing is kept until somebody is
+//! asked to keep a pace.
+
+use super::reads::ReaderId;
+use crate::decide::{PaceExcess, PaceLimit, PaceWindow};
+use hashbrown::DefaultHashBuilder;
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Sets of places.
+const SETS: usize = 2_048;
+
+/// Places of a set. All windows together take 5 MB.
+const PLACES: usize = 8;
+
+/// What another member of a fleet calls the same window: the head of a digest of whose it is.
+pub type PaceName = [u8; 16];
+
+/// So many windows are told to the others, the fullest first.
+const TOLD: usize = 1_000;
+
+/// A window with less than this part of what it may hold is not told.
+const QUIET: u32 = 32;
+
+#[derive(Debug)]
+struct PaceSlot {
+    of: (u64, u64),
+    window: PaceWindow,
+    limit: PaceLimit,
+    /// Only in a fleet.
+    name: Option<PaceName>,
+}
+
+impl PaceSlot {
+    /// How full it is: of 65,536.
+    fn level(&mut self, now: Duration) -> u64 {
+        self.window.go_on_to(now);
+        u64::from(self.window.asked()) * 65_536 / u64::from(self.limit.allowed.max(1))
+    }
+}
+
+type PaceSet = Mutex<Vec<PaceSlot>>;
+
+/// The windows of all hosts.
+#[derive(Debug, Default)]
+pub struct PaceBook {
+    sets: OnceLock<Box<[PaceSet]>>,
+    first: DefaultHashBuilder,
+    second: DefaultHashBuilder,
+    /// Whether windows are told to others.
+    is_shared: AtomicBool,
+}
+
+impl PaceBook {
+    /// Lets a request through and counts it, or says that it is one too many. What is only asked about again is not
+    /// counted.
+    ///
+    /// # Errors
+    /// How long to wait.
+    pub fn admit(
+        &self,
+        who: &ReaderId<'_>,
+        limit: &PaceLimit,
+        target: &[u8],
+        now: Duration,
+        is_counted: bool,
+    ) -> Result<(), PaceExcess> {
+        let of = (self.first.hash_one(who), self.second.hash_one(who));
+        let sets = self.sets.get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
+        let place = usize::try_from(of.0 >> 32).unwrap_or_default() % SETS;
+        let Some(set) = sets.get(place) else { return Ok(()) };
+        let mut set = lock(set);
+        let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {
+            let name = || self.is_shared.load(Ordering::Relaxed).then(|| name(who));
+            let new = || PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit, name: name() };
+            take_place(&mut set, now, new)
+        });
+        let Some(slot) = set.get_mut(at) else { return Ok(()) };
+        slot.limit = *limit;
+        if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(limit, target, now) }
+    }
+
+    /// Windows are told to other members of a fleet from now on.
+    pub fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    /// What this member is asked for, by whose window it is.
+    pub fn asked(&self, now: Duration) -> Vec<(PaceName, u32)> {
+        let mut found: Vec<(u64, PaceName, u32)> = Vec::new();
+        for set in self.sets.get().into_iter().flatten() {
+            for slot in lock(set).iter_mut() {
+                let level = slot.level(now);
+                let told = slot.name.filter(|_| level >= u64::from(65_536 / QUIET));
+                found.extend(told.map(|name| (level, name, slot.window.asked())));
+            }
+        }
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found.into_iter().take(TOLD).map(|(_, name, asked)| (name, asked)).collect()
+    }
+
+    /// What all other members are asked for. It holds until this is told again.
+    pub fn learn(&self, elsewhere: &HashMap<PaceName, u32>) {
+        for set in self.sets.get().into_iter().flatten() {
+            for slot in lock(set).iter_mut() {
+                let asked = slot.name.and_then(|name| elsewhere.get(&name));
+                slot.window.elsewhere = asked.copied().unwrap_or_default();
+            }
+        }
+    }
+}
+
+fn lock(set: &PaceSet) -> MutexGuard<'_, Vec<PaceSlot>> {
+    set.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A place for a new window, if need be that of the least full one.
+fn take_place(set: &mut Vec<PaceSlot>, now: Duration, new: impl FnOnce() -> PaceSlot) -> usize {
+    if set.len() < PLACES {
+        set.push(new());
+        return set.len() - 1;
+    }
+    let levels = set.iter_mut().map(|slot| slot.level(now)).enumerate();
+    let least = levels.min_by_key(|(_, level)| *level).map_or(0, |(at, _)| at);
+    if let Some(slot) = set.get_mut(least) {
+        *slot = new();
+    }
+    least
+}
+
+/// The same at all members.
+fn name(who: &ReaderId<'_>) -> PaceName {
+    let mut digest = Sha256::new();
+    for part in who.words() {
+        digest.update(part.as_bytes());
+        digest.update([0]);
+    }
+    let mut name = PaceName::default();
+    name.iter_mut().zip(digest.finalize()).for_each(|(byte, hashed)| *byte = hashed);
+    name
+}
