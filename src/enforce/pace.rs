@@ -46,7 +46,12 @@ impl PaceRates {
 
 /// What is done with a request that comes too fast.
 #[must_use]
-pub fn enforce_pace(mode: Mode, choice: PaceChoice, identity: &Identity, target: &RequestTarget<'_>) -> Action {
+pub fn enforce_pace(
+    mode: Mode,
+    choice: PaceChoice,
+    identity: &Identity,
+    target: &RequestTarget<'_>,
+) -> Action {
     let may_be_refused = mode == Mode::Enforce
         && choice == PaceChoice::Enforce
         && identity.client.is_judged()

@@ -254,11 +254,7 @@ impl Gateway {
 }
 
 /// What follows from a judgement. Nothing of it is counted yet.
-fn concluded(
-    input: JudgeInput<'_>,
-    judged: &JudgedRequest<'_>,
-    too_fast: Option<TooFast>,
-) -> DecisionRecord {
+fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> DecisionRecord {
     let JudgeInput { policy, site, target, .. } = input;
     let decision = match (judged.action, too_fast) {
         (Action::Forward, _) => Decision::Forward,

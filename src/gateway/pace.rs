@@ -26,7 +26,8 @@ impl TooFast {
         let robots = site.robots_url(facts.scheme.as_str());
         let (crawler, contact) = (judged.identity.crawler.as_deref(), site.config.refusal.contact.as_deref());
         let occasion = (&self.limit, self.excess);
-        PaceRefusal::new(&judged.verdict, crawler, occasion, &robots, contact).reply(incoming.head.get("accept"))
+        PaceRefusal::new(&judged.verdict, crawler, occasion, &robots, contact)
+            .reply(incoming.head.get("accept"))
     }
 }
 

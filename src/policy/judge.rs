@@ -4,7 +4,9 @@
 //! `gatewayctl explain` judge through this one function.
 
 use super::{Policy, Site};
-use crate::decide::{DeclaredPace, NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide, declared_pace};
+use crate::decide::{
+    DeclaredPace, NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide, declared_pace,
+};
 use crate::enforce::{Action, Mode, enforce};
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, KnownProof, Proof, ProofMethod, Recognised};

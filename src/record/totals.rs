@@ -91,7 +91,8 @@ impl SiteTotals {
     pub fn verdicts(&self) -> impl Iterator<Item = (ClientKind, &'static str, u64)> {
         let words = || RequestClass::VERDICTS.into_iter().enumerate();
         ClientKind::VARIANTS.iter().copied().flat_map(move |client| {
-            let spoken_of = words().filter(move |(index, _)| client.is_judged() || *index >= RequestClass::JUDGED);
+            let spoken_of =
+                words().filter(move |(index, _)| client.is_judged() || *index >= RequestClass::JUDGED);
             spoken_of.map(move |(index, word)| {
                 (client, word, self.verdicts.get(client as usize * VERDICTS + index))
             })

@@ -34,7 +34,11 @@ impl CrawlDelays {
             let at = first.binary_search_by_key(block, |(block, ..)| *block).ok()?;
             first.get(at).map(|(_, seconds, record)| (*seconds, *record))
         };
-        Self((0..pattern::index(groups.len())).map(|group| groups.blocks(group).iter().find_map(of_block)).collect())
+        Self(
+            (0..pattern::index(groups.len()))
+                .map(|group| groups.blocks(group).iter().find_map(of_block))
+                .collect(),
+        )
     }
 
     pub(super) fn is_empty(&self) -> bool {

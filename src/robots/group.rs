@@ -1,7 +1,7 @@
 //! A group as a crawler sees it: everything in the file that names one of its tokens.
 
-use super::line::RecordName;
 use super::delay::CrawlDelayLine;
+use super::line::RecordName;
 use super::parse::{ParsedRecord, UserAgentLine};
 use super::preference::{EITHER, Preference};
 use super::rule::RuleKind;

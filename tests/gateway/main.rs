@@ -40,6 +40,7 @@ mod memory;
 mod modes;
 mod notice;
 mod origin_robots;
+mod pace;
 mod proxy_protocol;
 mod recording;
 mod reload_bad;

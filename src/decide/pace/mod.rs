@@ -13,10 +13,10 @@ mod window;
 
 pub use window::{PaceExcess, PaceWindow};
 
+use super::VerdictInput;
 use super::notice::{HeldVersions, NoticePeriod};
 use super::rules::SiteRules;
 use super::verdict::{Ruling, Verdict, VerdictReason};
-use super::VerdictInput;
 use crate::robots::{CrawlDelayLine, Rule, RuleGroup, RuleKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +29,8 @@ const DELAYS: (f64, f64) = (0.01, 86_400.0);
 
 /// What only comes with a page, by the end of its path.
 const FILES: [&[u8]; 17] = [
-    b"css", b"js", b"mjs", b"png", b"jpg", b"jpeg", b"gif", b"webp", b"avif", b"svg", b"ico", b"bmp", b"woff", b"woff2",
-    b"ttf", b"otf", b"map",
+    b"css", b"js", b"mjs", b"png", b"jpg", b"jpeg", b"gif", b"webp", b"avif", b"svg", b"ico", b"bmp",
+    b"woff", b"woff2", b"ttf", b"otf", b"map",
 ];
 
 /// How many requests within which time.
@@ -119,8 +119,7 @@ pub fn declared_pace<'r>(
     let mut least = line.seconds;
     for former in holdings.former().filter(|former| !rules.is_waived(former.replaced, crawler)) {
         let version = &former.version;
-        let identity =
-            version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
+        let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
         let group = version.robots.group(&identity.tokens, identity.star)?;
         least = least.min(group.crawl_delay()?);
     }

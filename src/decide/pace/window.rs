@@ -58,7 +58,8 @@ impl PaceWindow {
             self.files -= 1;
         } else {
             self.sum += 1;
-            self.files = self.files.saturating_add(limit.files).min(limit.files.saturating_mul(limit.allowed));
+            self.files =
+                self.files.saturating_add(limit.files).min(limit.files.saturating_mul(limit.allowed));
             let newest = self.counts.get_mut(place(self.head));
             newest.into_iter().for_each(|count| *count += 1);
         }
