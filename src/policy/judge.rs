@@ -74,11 +74,27 @@ fn pace<'p>(policy: &Policy, rules: &'p SiteRules, case: &VerdictInput<'_>) -> O
     if case.target.is_acme_challenge() {
         return None;
     }
-    let Some(rate) = policy.config.rates.of(case.identity) else {
-        return declared_pace(rules, policy.config.period, case);
-    };
-    let Identity { tokens, star, .. } = case.identity;
-    let is_meant = *star || rules.current().robots.group(tokens, false).is_some();
+    let declared = || declared_pace(rules, policy.config.period, case);
+    pace_or(declared, policy, rules, case.identity)
+}
+
+/// The pace of a client under the version in force, whatever it could hold beside that.
+pub fn pace_in_force<'p>(
+    policy: &Policy,
+    rules: &'p SiteRules,
+    identity: &Identity,
+) -> Option<DeclaredPace<'p>> {
+    pace_or(|| rules.current().pace(identity), policy, rules, identity)
+}
+
+fn pace_or<'p>(
+    declared: impl FnOnce() -> Option<DeclaredPace<'p>>,
+    policy: &Policy,
+    rules: &'p SiteRules,
+    identity: &Identity,
+) -> Option<DeclaredPace<'p>> {
+    let Some(rate) = policy.config.rates.of(identity) else { return declared() };
+    let is_meant = identity.star || rules.current().robots.group(&identity.tokens, false).is_some();
     rate.filter(|_| is_meant).map(|limit| DeclaredPace { limit, source: None })
 }
 

@@ -1,14 +1,14 @@
 //! `Crawl-delay`: how fast a crawler was asked to come, beside how fast it came. Not part of RFC 9309, and
-//! enforced by nothing here; breaking it is no violation.
+//! breaking it is no violation.
 
-use super::pace::Pace;
+use super::pace::{MinuteCounts, Pace};
 use super::question::CatalogueView;
 use crate::record::{CountSubject, VersionRecord};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Both in seconds.
+/// The first two in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CrawlDelay {
     /// What the robots.txt in force at the window's end asks of the crawler.
@@ -16,6 +16,8 @@ pub struct CrawlDelay {
     /// The median time between two of its requests in the window, derived from how many came in each minute; in
     /// each hour or day, where the store keeps no minutes any more.
     pub observed: Option<f64>,
+    /// How its requests were spread over the window.
+    pub per_minute: Option<MinuteCounts>,
 }
 
 /// The robots.txt of every site.
@@ -43,6 +45,6 @@ impl SiteFiles {
         let (tokens, star) = known.tokens(subject);
         let group = self.0.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
         let declared = group.and_then(|group| group.crawl_delay());
-        CrawlDelay { declared, observed: pace.median() }
+        CrawlDelay { declared, observed: pace.median(), per_minute: pace.minute_counts() }
     }
 }

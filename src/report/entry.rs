@@ -3,6 +3,7 @@
 use super::conduct::Conduct;
 use super::delay::CrawlDelay;
 use super::optional_time;
+use super::pace::ObeyedSlowdowns;
 use super::proved::MethodCounts;
 use super::told::Told;
 use crate::decide::{Notice, VersionId};
@@ -52,7 +53,13 @@ pub struct ReportEntry {
     pub variants: u64,
     /// Allowed requests under a borrowed name.
     pub spoofed: u64,
-    /// Requests that were refused; each of them is one of the above, too.
+    /// Allowed requests that came faster than it was asked to come. No violations.
+    pub too_fast: u64,
+    /// Those of them that were answered 429.
+    pub slowed: u64,
+    /// What it made of such answers.
+    pub obeyed_429: Option<ObeyedSlowdowns>,
+    /// Requests that were refused for what the rules say; each of them is one of the above, too.
     pub refused: u64,
     /// First seen, over all that is kept.
     #[serde(serialize_with = "optional_time")]

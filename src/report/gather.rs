@@ -273,6 +273,7 @@ impl Gathered {
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
         let kin_read = self.kin.read(&subject, &question.known);
         let violated = account.violated();
+        let is_pace = |decision: &CountedDecision| decision.kind == EventKind::Pace;
         let facts = ConductFacts {
             requests,
             violations,
@@ -294,7 +295,10 @@ impl Gathered {
             stale: account.sum(|decision| decision.kind == EventKind::Stale),
             variants: account.sum(|decision| decision.kind == EventKind::Variant),
             spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
-            refused: account.sum(|decision| decision.action == Action::Refuse),
+            too_fast: account.sum(is_pace),
+            slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
+            obeyed_429: account.pace.obeyed(),
+            refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),

@@ -50,6 +50,7 @@ pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
 pub use headline::{Summary, amount, grouped};
 pub use missing::MissingCounts;
 pub use names::NamedEntries;
+pub use pace::{MinuteCounts, ObeyedSlowdowns};
 pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
 pub use told::Told;

@@ -5,6 +5,7 @@
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
 use crate::record::{PeriodCount, Window};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +13,39 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Requests by when a stretch of time begins and how long it is, in seconds. A longer stretch comes before the shorter
 /// ones within it; each length divides the next, so that none overlap otherwise.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pace(BTreeMap<(u64, Reverse<u64>), u64>);
+pub(super) struct Pace {
+    stretches: BTreeMap<(u64, Reverse<u64>), u64>,
+    /// By the start of a minute: its requests, and those of them that were answered 429.
+    minutes: BTreeMap<u64, (u64, u64)>,
+}
+
+/// How many requests came in a minute, of the minutes in which any came. Where the store keeps no minutes any more, the
+/// mean of an hour or a day stands for its minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MinuteCounts {
+    /// In half of the minutes no more than this.
+    pub median: f64,
+    /// In nine of ten.
+    pub p90: f64,
+    /// In the busiest.
+    pub most: f64,
+}
+
+/// What a crawler made of answers that told it to slow down, to the minute, as counts are kept. It has slowed down in the
+/// first minute in which at most a tenth of its requests had such an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ObeyedSlowdowns {
+    /// How often it was told to, after it had kept its pace.
+    pub times: u64,
+    /// How often it did, within ten minutes.
+    pub obeyed: u64,
+    /// After how many seconds at most, in half of those.
+    pub after: Option<u64>,
+}
+
+/// A crawler that takes longer, in seconds, has not obeyed.
+const PATIENCE: u64 = 600;
+const MINUTE: u64 = 60;
 
 /// Requests within a stretch of time.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +71,45 @@ impl Pace {
     /// Adds the requests of a stretch of time, of whichever store.
     pub(super) fn add(&mut self, stretch: &PeriodCount) {
         let start = stretch.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        *self.0.entry((start, Reverse(stretch.length.as_secs()))).or_default() += stretch.count;
+        let length = stretch.length.as_secs();
+        *self.stretches.entry((start, Reverse(length))).or_default() += stretch.count;
+        if length == MINUTE {
+            let (requests, slowed) = self.minutes.entry(start).or_default();
+            (*requests, *slowed) = (*requests + stretch.count, *slowed + stretch.slowed);
+        }
+    }
+
+    /// How many requests came in a minute.
+    pub(super) fn minute_counts(&self) -> Option<MinuteCounts> {
+        #[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
+        let rate = |spread: &Spread| spread.count as f64 * MINUTE as f64 / spread.length.max(1) as f64;
+        let mut rates: Vec<f64> = self.finest().iter().map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        let of = |tenths: usize| rates.get((rates.len() * tenths).div_ceil(10).saturating_sub(1)).copied();
+        Some(MinuteCounts { median: of(5)?, p90: of(9)?, most: of(10)? })
+    }
+
+    /// What became of requests to slow down; `None` without any.
+    pub(super) fn obeyed(&self) -> Option<ObeyedSlowdowns> {
+        let (mut spans, mut begun): (Vec<(u64, bool)>, Option<(u64, u64)>) = (Vec::new(), None);
+        for (&start, &(requests, slowed)) in &self.minutes {
+            let is_too_fast = slowed * 10 > requests;
+            // A minute in which nothing came is one in which it had slowed down.
+            if let Some((first, last)) = begun.filter(|(_, last)| !is_too_fast || start > last + MINUTE) {
+                spans.push((last + MINUTE - first, true));
+                begun = None;
+            }
+            if is_too_fast {
+                begun = Some((begun.map_or(start, |(first, _)| first), start));
+            }
+        }
+        spans.extend(begun.map(|(first, last)| (last + MINUTE - first, last == first)));
+        let mut obeyed: Vec<u64> =
+            spans.iter().filter(|(span, is_over)| *is_over && *span <= PATIENCE).map(|(span, _)| *span).collect();
+        obeyed.sort_unstable();
+        let after = obeyed.get(obeyed.len().div_ceil(2).saturating_sub(1)).copied();
+        let (times, obeyed) = (spans.len() as u64, obeyed.len() as u64);
+        (times > 0).then_some(ObeyedSlowdowns { times, obeyed, after })
     }
 
     /// The time that half of the gaps between requests do not exceed, in seconds. `None` without any gap.
@@ -95,7 +166,7 @@ impl Pace {
     /// both.
     fn whole(&self) -> Vec<Spread> {
         let mut found: Vec<Spread> = Vec::new();
-        for (&(start, Reverse(length)), &count) in &self.0 {
+        for (&(start, Reverse(length)), &count) in &self.stretches {
             match found.last_mut() {
                 Some(last) if start < last.end() => last.count += count,
                 _ => found.push(Spread { start, length, count }),
@@ -124,7 +195,7 @@ mod tests {
     fn pace(stretches: &[(u64, u64, u64)]) -> Pace {
         let mut pace = Pace::default();
         for (start, length, count) in stretches {
-            *pace.0.entry((*start, Reverse(*length))).or_default() += count;
+            *pace.stretches.entry((*start, Reverse(*length))).or_default() += count;
         }
         pace
     }
@@ -142,6 +213,30 @@ mod tests {
         is_near(&pace(&[(60, 60, 6), (120, 60, 6)]), 10.0);
         let each_ten_minutes: Vec<_> = (0..9).map(|at| (at * 600, 60, 1)).collect();
         is_near(&pace(&each_ten_minutes), 600.0);
+    }
+
+    #[test]
+    fn minutes_tell_how_its_pace_was_spread() {
+        let mut all: Vec<_> = (0..9).map(|at| (at * 60, 60, 10)).collect();
+        all.push((600, 60, 500));
+        let counts = pace(&all).minute_counts().unwrap();
+        assert_eq!((counts.median, counts.p90, counts.most), (10.0, 10.0, 500.0));
+        assert_eq!(pace(&[]).minute_counts(), None);
+    }
+
+    #[test]
+    fn a_crawler_has_obeyed_when_hardly_any_request_is_too_many() {
+        let of = |minutes: &[(u64, u64, u64)]| {
+            let minutes = minutes.iter().map(|(minute, requests, slowed)| (minute * 60, (*requests, *slowed)));
+            let pace = Pace { minutes: minutes.collect(), ..Pace::default() };
+            pace.obeyed().map(|told| (told.times, told.obeyed, told.after))
+        };
+        assert_eq!(of(&[(0, 90, 0), (1, 95, 2)]), None);
+        assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 80, 0)]), Some((1, 1, Some(60))));
+        assert_eq!(of(&[(0, 300, 205), (1, 200, 100), (9, 90, 0)]), Some((1, 1, Some(120))));
+        assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 300, 205), (3, 9, 0)]), Some((2, 2, Some(60))));
+        let goes_on: Vec<_> = (0..30).map(|minute| (minute, 300, 205)).collect();
+        assert_eq!(of(&goes_on), Some((1, 0, None)));
     }
 
     #[test]

@@ -77,6 +77,7 @@ fn a_new_delay_binds_only_who_could_hold_no_other() {
     // Nobody knows what was published before the gateway's first start.
     let gateway = Daemon::with(ROBOTS)
         .in_mode("enforce")
+        .with_notice("24h")
         .in_front_of(&origin)
         .site("crawl_delay = \"enforce\"")
         .start();

@@ -3,6 +3,7 @@
 //! The memory is bounded whatever the log holds: names of strangers, targets and readers beyond a number are
 //! counted with the rest, in the order of the log, so that the result does not depend on the number of threads.
 
+use super::pace::ReplayPace;
 use super::part::{ChunkResult, ForwardReason, JudgedKind, JudgedLine, LineCounts, NewDecision};
 use super::published::{Answers, ReplayFiles};
 use super::sites::Sites;
@@ -10,7 +11,8 @@ use super::timeline::{REQUESTS, Timeline, VIOLATIONS};
 use crate::decide::{Notice, NoticePeriod, NoticeTime, Read, RulesId};
 use crate::identify::{Basis, ClientKind, Identity, Proof};
 use crate::record::{
-    CountSubject, CountedDecision, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadBook, ReaderId,
+    CountSubject, CountedDecision, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PaceBook, PathCounts, ReadBook,
+    ReaderId,
 };
 use crate::request::address::Network;
 use std::collections::{BTreeMap, HashMap};
@@ -46,6 +48,7 @@ pub(super) struct SubjectTotals {
     pub(super) reads: BTreeMap<ReplayReadKey, SeenTimes>,
     /// When it last fetched a robots.txt that is not known to be the one that is judged by.
     pub(super) other_fetch: Option<i64>,
+    pace: Option<ReplayPace>,
 }
 
 /// On which host, and from which network.
@@ -104,6 +107,7 @@ pub(super) struct ReplayTotals<'a> {
     targets: (usize, usize),
     readers: usize,
     book: ReadBook,
+    windows: PaceBook,
     /// Disallowed requests that enforce mode would forward, by reason and subject.
     pub(super) spared: BTreeMap<(ForwardReason, u32), u64>,
     /// Violations of crawlers over time.
@@ -137,6 +141,7 @@ impl<'a> ReplayTotals<'a> {
             targets: (0, 0),
             readers: 0,
             book: ReadBook::default(),
+            windows: PaceBook::default(),
             spared: BTreeMap::new(),
             timeline: Timeline::new(VIOLATIONS),
             requests: Timeline::new(REQUESTS),
@@ -184,11 +189,7 @@ impl<'a> ReplayTotals<'a> {
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.subjects.push(number));
         }
         for new in &part.decisions {
-            let next = u32::try_from(self.decisions.len()).unwrap_or(u32::MAX / 2);
-            let number = *self.by_decision.entry(new.clone()).or_insert(next);
-            if number == next {
-                self.decisions.push(new.clone());
-            }
+            let number = self.decision_number(new.clone());
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.decisions.push(number));
         }
         for host in &part.hosts {
@@ -199,6 +200,15 @@ impl<'a> ReplayTotals<'a> {
             }
             self.numbers.get_mut(worker).into_iter().for_each(|numbers| numbers.hosts.push(number));
         }
+    }
+
+    fn decision_number(&mut self, new: NewDecision) -> u32 {
+        let next = u32::try_from(self.decisions.len()).unwrap_or(u32::MAX / 2);
+        let number = *self.by_decision.entry(new.clone()).or_insert(next);
+        if number == next {
+            self.decisions.push(new);
+        }
+        number
     }
 
     fn subject(&mut self, site: usize, identity: &Arc<Identity>) -> u32 {
@@ -223,6 +233,8 @@ impl<'a> ReplayTotals<'a> {
         } else {
             self.strangers += usize::from(is_stranger);
         }
+        let pace = self.sites.all.get(site).and_then(|site| ReplayPace::of(self.sites, site, identity));
+        let pace = pace.map(|(limit, decided)| ReplayPace { limit, decision: self.decision_number(decided) });
         let number = u32::try_from(self.accounts.len()).unwrap_or(u32::MAX);
         self.by_subject.insert(subject.clone(), number);
         self.accounts.push(SubjectTotals {
@@ -236,6 +248,7 @@ impl<'a> ReplayTotals<'a> {
             other_paths: PathCounts::default(),
             reads: BTreeMap::new(),
             other_fetch: None,
+            pace,
         });
         number
     }
@@ -263,7 +276,11 @@ impl<'a> ReplayTotals<'a> {
                 return;
             }
         };
-        let decision = of(&numbers.decisions, decision);
+        let mut decision = of(&numbers.decisions, decision);
+        if let Some(pace) = &account.pace {
+            let who = reader(account, host_name, hit);
+            decision = pace.of_request(&self.windows, &self.decisions, decision, (&who, target, now));
+        }
         let Some(NewDecision { decision: decided, spared }) = self.decisions.get(decision as usize) else {
             return;
         };

@@ -9,6 +9,7 @@ mod crew;
 mod events;
 mod judge;
 mod ledger;
+mod pace;
 mod part;
 mod progress;
 mod publication;

@@ -96,7 +96,7 @@ fn stretches(ledger: &ReplayTotals<'_>) -> Vec<PeriodCount> {
     let stretch = |(account, start, count): (Option<u32>, i64, u64)| {
         let subject = Arc::clone(&ledger.accounts.get(account? as usize)?.subject);
         let start = UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default());
-        Some(PeriodCount { subject, start, length, count })
+        Some(PeriodCount { subject, start, length, count, slowed: 0 })
     };
     ledger.requests.counts().filter_map(stretch).collect()
 }

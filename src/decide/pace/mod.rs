@@ -16,7 +16,9 @@ pub use window::{PaceExcess, PaceWindow};
 use super::VerdictInput;
 use super::notice::{HeldVersions, NoticePeriod};
 use super::rules::SiteRules;
+use super::version::RobotsVersion;
 use super::verdict::{Ruling, Verdict, VerdictReason};
+use crate::identify::Identity;
 use crate::robots::{CrawlDelayLine, Rule, RuleGroup, RuleKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,6 +99,15 @@ impl<'r> DeclaredPace<'r> {
     }
 }
 
+impl RobotsVersion {
+    /// The pace that this version asks of a crawler.
+    pub fn pace(&self, identity: &Identity) -> Option<DeclaredPace<'_>> {
+        let group = self.robots.group(&identity.tokens, identity.star)?;
+        let line = group.crawl_delay_line()?;
+        PaceLimit::of_delay(line.seconds).map(|limit| DeclaredPace { limit, source: Some((group, line)) })
+    }
+}
+
 /// The pace that the group asks of a crawler which judges it. Fair notice holds as for a rule: where a version that the
 /// crawler could hold asks for less, that is what holds, and where one asks for nothing, or is not known, nothing does.
 pub fn declared_pace<'r>(
@@ -104,26 +115,25 @@ pub fn declared_pace<'r>(
     period: NoticePeriod,
     case: &VerdictInput<'_>,
 ) -> Option<DeclaredPace<'r>> {
-    let robots = &rules.current().robots;
-    if !robots.has_crawl_delay() || rules.is_unrecorded || rules.is_isolated {
+    let in_force = rules.current();
+    if !in_force.robots.has_crawl_delay() || rules.is_unrecorded || rules.is_isolated {
         return None;
     }
-    let group = robots.group(&case.identity.tokens, case.identity.star)?;
-    let line = group.crawl_delay_line()?;
+    let declared = in_force.pace(case.identity)?;
     let holdings = HeldVersions::new(rules, case.reads, period, case.now);
     let crawler = case.identity.crawler.as_deref();
     let is_elsewhere = rules.elsewhere_until.is_some_and(|until| holdings.is_from_elsewhere(until));
     if is_elsewhere || holdings.unknown().is_some_and(|at| !rules.is_waived(Some(at), crawler)) {
         return None;
     }
-    let mut least = line.seconds;
+    let mut least = declared.source?.1.seconds;
     for former in holdings.former().filter(|former| !rules.is_waived(former.replaced, crawler)) {
         let version = &former.version;
         let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
         let group = version.robots.group(&identity.tokens, identity.star)?;
         least = least.min(group.crawl_delay()?);
     }
-    PaceLimit::of_delay(least).map(|limit| DeclaredPace { limit, source: Some((group, line)) })
+    PaceLimit::of_delay(least).map(|limit| DeclaredPace { limit, ..declared })
 }
 
 #[cfg(test)]

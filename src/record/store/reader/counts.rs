@@ -53,6 +53,8 @@ pub struct PeriodCount {
     pub length: Duration,
     /// How many requests came in it.
     pub count: u64,
+    /// Those of them that were answered 429 for their pace.
+    pub slowed: u64,
 }
 
 /// How often one subject asked for one target.
@@ -190,14 +192,18 @@ impl StoreReader {
         let mut found = Vec::new();
         // In the order of the primary key, so that nothing has to be sorted.
         let sql =
-            "SELECT start, subject, sum(count) FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3
-                   GROUP BY start, subject";
+            "SELECT start, subject, sum(count), sum(CASE WHEN decision IN
+                       (SELECT id FROM decision WHERE kind = 'pace' AND action = 'refused') THEN count ELSE 0 END)
+                   FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 GROUP BY start, subject";
         for span in [MINUTE, HOUR, DAY] {
             let length = Duration::from_secs(span.unsigned_abs());
             found.extend(self.rows(sql, [span, from, to], |row| {
                 let (start, count) = (instant(begins(row.get(0)?)), unsigned(row.get(2)?));
-                let subject = subjects.get(&row.get(1)?);
-                Ok(subject.map(|subject| PeriodCount { subject: Arc::clone(subject), start, length, count }))
+                let (subject, slowed) = (subjects.get(&row.get(1)?), unsigned(row.get(3)?));
+                Ok(subject.map(|subject| {
+                    let subject = Arc::clone(subject);
+                    PeriodCount { subject, start, length, count, slowed }
+                }))
             })?);
         }
         Ok(found.into_iter().flatten().collect())
