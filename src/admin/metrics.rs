@@ -149,6 +149,12 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
             text.sample(&[("site", name), ("client", client.as_str())], count);
         }
     }
+    text.counter("slowed_total", "Requests that were answered 429 because they came too fast.");
+    for (name, site) in &sites {
+        for (client, count) in site.slowed() {
+            text.sample(&[("site", name), ("client", client.as_str())], count);
+        }
+    }
     text.counter(
         "crawler_requests_total",
         "Judged requests of crawlers of the catalogue, as of a second ago.",

@@ -133,9 +133,11 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
             "make `notice` at least as long",
         ));
     }
-    let mut unknown: Vec<&str> = config.crawlers.keys().map(String::as_str).collect();
+    let named = config.crawlers.keys().chain(config.rates.crawlers.keys());
+    let mut unknown: Vec<&str> = named.map(String::as_str).collect();
     unknown.retain(|name| policy.identifier.catalogue().get(name).is_none());
     unknown.sort_unstable();
+    unknown.dedup();
     for name in unknown {
         complaints.push(FileFinding::whole(
             path,
@@ -144,11 +146,11 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
             format!("`[crawlers.{name}]`: the catalogue knows no crawler of this name"),
             &policy.identifier.catalogue().alike(name).map_or_else(
                 || {
-                    "the mode applies to a client that calls itself by this name; check the spelling"
+                    "what is set applies to a client that calls itself by this name; check the spelling"
                         .to_owned()
                 },
                 |meant| {
-                    format!("did you mean `{meant}`? The mode applies to a client that calls itself `{name}`")
+                    format!("did you mean `{meant}`? What is set applies to a client that calls itself `{name}`")
                 },
             ),
         ));

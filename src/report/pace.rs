@@ -104,8 +104,11 @@ impl Pace {
             }
         }
         spans.extend(begun.map(|(first, last)| (last + MINUTE - first, last == first)));
-        let mut obeyed: Vec<u64> =
-            spans.iter().filter(|(span, is_over)| *is_over && *span <= PATIENCE).map(|(span, _)| *span).collect();
+        let mut obeyed: Vec<u64> = spans
+            .iter()
+            .filter(|(span, is_over)| *is_over && *span <= PATIENCE)
+            .map(|(span, _)| *span)
+            .collect();
         obeyed.sort_unstable();
         let after = obeyed.get(obeyed.len().div_ceil(2).saturating_sub(1)).copied();
         let (times, obeyed) = (spans.len() as u64, obeyed.len() as u64);
@@ -227,7 +230,8 @@ mod tests {
     #[test]
     fn a_crawler_has_obeyed_when_hardly_any_request_is_too_many() {
         let of = |minutes: &[(u64, u64, u64)]| {
-            let minutes = minutes.iter().map(|(minute, requests, slowed)| (minute * 60, (*requests, *slowed)));
+            let minutes =
+                minutes.iter().map(|(minute, requests, slowed)| (minute * 60, (*requests, *slowed)));
             let pace = Pace { minutes: minutes.collect(), ..Pace::default() };
             pace.obeyed().map(|told| (told.times, told.obeyed, told.after))
         };

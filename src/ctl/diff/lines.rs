@@ -2,6 +2,7 @@
 
 use super::SitePair;
 use super::flips::{FileVerdict, FlipWord, Flips};
+use super::pace::PacedLine;
 use crate::ctl::access_log::{Chunk, LogEntry, parse};
 use crate::ctl::replay::Sites;
 use crate::decide::NoticeTime;
@@ -30,6 +31,8 @@ pub(super) struct DiffResult {
     /// Logs that could not be read to their end: which, and why.
     pub(super) broken: Vec<(usize, String)>,
     pub(super) flips: Flips,
+    /// In the order of the log.
+    pub(super) paced: Vec<PacedLine>,
 }
 
 impl DiffResult {
@@ -93,9 +96,14 @@ impl<'a> DiffMemory<'a> {
         let target = RequestTarget::new(&facts.target, self.pair.old.config.path_parameters);
         let identity =
             Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });
+        let senders = (Arc::clone(&old.identity), Arc::clone(&new.identity));
         let by_old = judge_at_site(self.pair, self.pair.old, &facts, &target, old, entry.at);
         let by_new = judge_at_site(self.pair, self.pair.new, &facts, &target, new, entry.at);
         part.judged += u64::from(by_old.is_some() || by_new.is_some());
+        let is_allowed = [&by_old, &by_new]
+            .map(|by| by.as_ref().is_some_and(|by| by.word == FlipWord::Allowed) && !target.is_robots_txt());
+        let at = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
+        part.paced.extend(PacedLine::of(self.pair, &facts, [&senders.0, &senders.1], is_allowed, at));
         count(&identity, &facts.target, by_old, by_new, part);
     }
 

@@ -6,6 +6,7 @@
 
 mod flips;
 mod lines;
+mod pace;
 mod rules;
 mod stored;
 mod text;
@@ -20,6 +21,7 @@ use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
 use flips::{Flip, Flips};
 use lines::DiffMemory;
+use pace::{PaceChange, PaceTotals};
 use rules::{RuleChange, changed};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -37,6 +39,8 @@ struct Difference {
     requests: Option<JudgedRequests>,
     /// Requests that would be judged otherwise, the most frequent first.
     flips: Vec<Flip>,
+    /// Crawlers of which more or fewer requests would have been too fast; only of logs.
+    paces: Vec<PaceChange>,
     /// Search engines that would lose pages they fetch today.
     losses: Vec<OmittedFlips>,
 }
@@ -100,14 +104,14 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
     let new = with_new_file(old, &sites.policy, arguments)?;
     let pair = SitePair { policy: &sites.policy, old, new: &new };
-    let (requests, flips) = if let Some(since) = arguments.since {
+    let (requests, flips, paces) = if let Some(since) = arguments.since {
         let (requests, flips) = stored::flips(&pair, &store(cli)?, since.resolve(SystemTime::now()))?;
-        (Some(requests), flips)
+        (Some(requests), flips, Vec::new())
     } else if arguments.logs.is_empty() {
-        (None, Flips::default())
+        (None, Flips::default(), Vec::new())
     } else {
-        let (requests, flips) = of_logs(&pair, &sites, arguments)?;
-        (Some(requests), flips)
+        let (requests, flips, paces) = of_logs(&pair, &sites, arguments)?;
+        (Some(requests), flips, paces)
     };
     let version = |site: &Site| site.version().map(|version| version.to_string());
     let difference = Difference {
@@ -116,6 +120,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
         new_version: version(&new),
         rules: changed(&old.rules.current().robots, &new.rules.current().robots),
         requests,
+        paces,
         losses: losses(&flips),
         flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
     };
@@ -147,7 +152,7 @@ fn of_logs(
     pair: &SitePair<'_>,
     sites: &Sites,
     arguments: &DiffArgs,
-) -> Result<(JudgedRequests, Flips), VerbFailure> {
+) -> Result<(JudgedRequests, Flips, Vec<PaceChange>), VerbFailure> {
     let logs = sorted_by_time(&arguments.logs);
     let (bytes, sources) = open(&logs)?;
     let workers: Vec<_> = (0..worker_count())
@@ -157,8 +162,9 @@ fn of_logs(
         })
         .collect();
     let (mut all, mut progress) = (lines::DiffResult::default(), LogProgress::new(&logs, &bytes));
-    let stop = AtomicBool::new(false);
-    crew(LogChunks::new(sources, false, &stop), workers, |_, part| {
+    let (stop, mut paces) = (AtomicBool::new(false), PaceTotals::default());
+    crew(LogChunks::new(sources, false, &stop), workers, |_, mut part| {
+        std::mem::take(&mut part.paced).iter().for_each(|line| paces.add(line));
         all.add(part);
         progress.at(all.lines);
         Ok(())
@@ -182,7 +188,7 @@ fn of_logs(
         broken: all.broken.into_iter().map(broken).collect(),
         unlisted: all.flips.unlisted(),
     };
-    Ok((requests, all.flips))
+    Ok((requests, all.flips, paces.changes()))
 }
 
 /// What search engines would lose.

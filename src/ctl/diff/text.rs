@@ -1,5 +1,6 @@
 //! The difference for people: what hurts first.
 
+use super::pace::PaceChange;
 use super::rules::{RuleChange, RuleLine};
 use super::{Difference, JudgedRequests};
 use crate::ctl::output::{Output, escape_harmful};
@@ -69,6 +70,17 @@ fn rules(changed: &RuleChange, output: &mut Output<'_>) -> io::Result<()> {
     Ok(())
 }
 
+/// `with Crawl-delay: 10 AhrefsBot would have been slowed 4,120 times (before: without one, never)`.
+fn pace(change: &PaceChange) -> String {
+    let delay = |delay: Option<f64>| {
+        delay.map_or_else(|| "without a Crawl-delay".to_owned(), |delay| format!("with Crawl-delay: {delay}"))
+    };
+    let times = |count| if count == 0 { "never".to_owned() } else { amount(count, "time", "times") };
+    let who = escape_harmful(change.crawler.as_deref().unwrap_or("(no name)"));
+    let (new, old) = (delay(change.new_delay), delay(change.old_delay));
+    format!("{new} {who} would have been slowed {} (now, {old}: {})", times(change.new), times(change.old))
+}
+
 fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
     output.line("")?;
     if requests.judged == 0 {
@@ -97,6 +109,9 @@ fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Out
         if count > 0 {
             output.line(format!("left out: {} {what}", grouped(count)))?;
         }
+    }
+    for change in difference.paces.iter().take(RULES) {
+        output.line(pace(change))?;
     }
     let widest = difference.flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default();
     for flip in &difference.flips {

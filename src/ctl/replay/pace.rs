@@ -29,9 +29,8 @@ impl ReplayPace {
             action: if is_enforced { Action::Refuse } else { Action::Forward },
             notice: None,
             version: site.version(),
-            group: source.map_or_else(Vec::new, |(group, _)| {
-                group.tokens().into_iter().map(Into::into).collect()
-            }),
+            group: source
+                .map_or_else(Vec::new, |(group, _)| group.tokens().into_iter().map(Into::into).collect()),
             line: source.map(|(_, line)| line.line),
             rule: source.map(|(_, line)| printable(line.text).into()),
             proof_by: None,
@@ -49,8 +48,7 @@ impl ReplayPace {
     ) -> u32 {
         let Some(NewDecision { decision, .. }) = decisions.get(decided as usize) else { return decided };
         let is_forwarded = decision.action == Action::Forward;
-        let is_too_many =
-            is_forwarded && windows.admit(who, &self.limit, target, now.0, true).is_err();
+        let is_too_many = is_forwarded && windows.admit(who, &self.limit, target, now.0, true).is_err();
         if is_too_many && decision.kind == EventKind::Allowed { self.decision } else { decided }
     }
 }
