@@ -2,7 +2,12 @@
 //!
 //! Time is simulated. `ROBOTS_GATEWAY_REQUESTS` sets how many requests those make that keep their delay.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and prints what it measured")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test may fail, and prints what it measured; its numbers are small"
+)]
 
 #[path = "dice/mod.rs"]
 mod dice;
@@ -32,8 +37,10 @@ fn identity(name: &str) -> Identity {
     Identity { client, crawler, purpose: None, tokens, star: true, basis: Basis::Catalogue }
 }
 
-fn address(number: u32) -> Option<IpAddr> {
-    Some(Ipv4Addr::from_bits(0x0100_0000 + (number << 8)).into())
+/// The reader at a numbered network.
+fn reader(identity: &Identity, proof: Proof, network: u32) -> ReaderId<'_> {
+    let address = IpAddr::from(Ipv4Addr::from_bits(0x0100_0000 + (network << 8)));
+    ReaderId::new("h", identity, proof, Some(address))
 }
 
 /// A crawler that keeps its delay, in one of the ways in which crawlers do.
@@ -119,7 +126,7 @@ fn nobody_who_keeps_the_delay_is_ever_limited() {
         let Reverse((at, number, target)) = due.pop().unwrap();
         let (now, keeper) = (Duration::from_micros(at), &mut keepers[number]);
         // Some share their network with others, of other names.
-        let who = ReaderId::new("h", &keeper.identity, Proof::Unchecked, address(number as u32 % 40));
+        let who = reader(&keeper.identity, Proof::Unchecked, number as u32 % 40);
         let answer = book.admit(&who, &keeper.limit, target, now, true);
         assert_eq!(answer, Ok(()), "request {made} of {} at {at}", keeper.delay);
         let (next, target) = keeper.next(&mut dice);
@@ -127,7 +134,7 @@ fn nobody_who_keeps_the_delay_is_ever_limited() {
         // And names that somebody makes up take places from them.
         if made.is_multiple_of(3) {
             let stranger = identity(&format!("Stranger{made}"));
-            let who = ReaderId::new("h", &stranger, Proof::Unchecked, address(dice.below(9_999) as u32));
+            let who = reader(&stranger, Proof::Unchecked, dice.below(9_999) as u32);
             book.admit(&who, &flood, PAGE, now, true).unwrap();
         }
     }
@@ -141,7 +148,7 @@ fn let_through(limit: &PaceLimit, gap: f64, windows: f64) -> Vec<u32> {
     let mut at = 0.0;
     while at < windows * length {
         if window.admit(limit, PAGE, seconds(at)).is_ok() {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
+            #[expect(clippy::cast_sign_loss, reason = "small and positive")]
             let number = (at / length) as u64;
             *counts.entry(number).or_default() += 1;
         }
@@ -158,7 +165,7 @@ fn whoever_goes_on_too_fast_gets_what_may_be_and_no_less_than_the_delay_gives() 
         let limit = PaceLimit::of_delay(delay).unwrap();
         for faster in [1.7, 3.0, 20.0, 1_000.0] {
             for count in let_through(&limit, delay / faster, 6.0) {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+                #[expect(clippy::cast_sign_loss, reason = "small")]
                 let own = (limit.window.as_secs_f64() / delay) as u32;
                 // One part of the window at most is forgotten early.
                 assert!(
@@ -183,7 +190,7 @@ fn whoever_waits_as_long_as_told_is_let_through() {
                 Err(PaceExcess { retry_after, asked }) => {
                     limited += 1;
                     assert!(asked > limit.allowed && retry_after <= limit.window + Duration::from_secs(1));
-                    let before = now + retry_after - Duration::from_secs(2).min(retry_after);
+                    let before = now + retry_after.saturating_sub(Duration::from_secs(2));
                     if before > now {
                         assert!(
                             window.clone().look(&limit, PAGE, before).is_err(),
@@ -218,7 +225,7 @@ fn a_crawler_has_one_pace_at_all_addresses_where_its_name_is_proved() {
         let book = PaceBook::default();
         let admitted = |proof| {
             let ask = |number: u32| {
-                let who = ReaderId::new("h", &crawler, proof, address(number % addresses));
+                let who = reader(&crawler, proof, number % addresses);
                 book.admit(&who, &limit, PAGE, seconds(f64::from(number) / 1_000.0), true).is_ok()
             };
             (0..40_000).filter(|number| ask(*number)).count()
@@ -234,7 +241,7 @@ fn a_million_made_up_crawlers_take_no_more_memory_and_free_nobody() {
     let (book, limit) = (PaceBook::default(), PaceLimit::of_delay(10.0).unwrap());
     let fast = identity("Fastbot");
     let ask = |number: u32| {
-        let who = ReaderId::new("h", &fast, Proof::Unchecked, address(1));
+        let who = reader(&fast, Proof::Unchecked, 1);
         book.admit(&who, &limit, PAGE, seconds(f64::from(number) / 1_000_000.0 * 50.0), true).is_ok()
     };
     assert_eq!((0..100).filter(|_| ask(0)).count(), 20);
@@ -245,7 +252,7 @@ fn a_million_made_up_crawlers_take_no_more_memory_and_free_nobody() {
     let before = resident();
     for number in 0..1_000_000 {
         let stranger = identity(&format!("Made{number}"));
-        let who = ReaderId::new("h", &stranger, Proof::Unchecked, address(number % 65_000));
+        let who = reader(&stranger, Proof::Unchecked, number % 65_000);
         let now = seconds(f64::from(number) / 1_000_000.0 * 50.0);
         assert_eq!(book.admit(&who, &limit, PAGE, now, true), Ok(()));
     }
@@ -285,7 +292,9 @@ fn a_crawler_at_three_members_is_held_to_one_pace_and_one_that_keeps_it_never_li
             for (number, book) in books.iter().enumerate() {
                 let mut others: HashMap<_, u32> = HashMap::new();
                 for (_, told) in told.iter().enumerate().filter(|(other, _)| *other != number) {
-                    told.iter().for_each(|(name, asked)| *others.entry(*name).or_default() += asked);
+                    for (name, asked) in told {
+                        *others.entry(*name).or_default() += asked;
+                    }
                 }
                 book.learn(&others);
             }

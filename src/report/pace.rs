@@ -91,7 +91,8 @@ impl Pace {
 
     /// What became of requests to slow down; `None` without any.
     pub(super) fn obeyed(&self) -> Option<ObeyedSlowdowns> {
-        let (mut spans, mut begun): (Vec<(u64, bool)>, Option<(u64, u64)>) = (Vec::new(), None);
+        let mut spans: Vec<(u64, bool)> = Vec::new();
+        let mut begun: Option<(u64, u64)> = None;
         for (&start, &(requests, slowed)) in &self.minutes {
             let is_too_fast = slowed * 10 > requests;
             // A minute in which nothing came is one in which it had slowed down.

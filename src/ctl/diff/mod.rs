@@ -164,7 +164,9 @@ fn of_logs(
     let (mut all, mut progress) = (lines::DiffResult::default(), LogProgress::new(&logs, &bytes));
     let (stop, mut paces) = (AtomicBool::new(false), PaceTotals::default());
     crew(LogChunks::new(sources, false, &stop), workers, |_, mut part| {
-        std::mem::take(&mut part.paced).iter().for_each(|line| paces.add(line));
+        for line in std::mem::take(&mut part.paced) {
+            paces.add(&line);
+        }
         all.add(part);
         progress.at(all.lines);
         Ok(())

@@ -61,11 +61,14 @@ impl PacedLine {
     }
 }
 
+/// By the old file and by the new one: the limit, and how many requests were too fast.
+type FoundPace = ([Option<PaceLimit>; 2], [u64; 2]);
+
 /// Both files' windows, and what they came to.
 #[derive(Debug, Default)]
 pub(super) struct PaceTotals {
     windows: [PaceBook; 2],
-    found: BTreeMap<Option<Arc<str>>, ([Option<PaceLimit>; 2], [u64; 2])>,
+    found: BTreeMap<Option<Arc<str>>, FoundPace>,
 }
 
 impl PaceTotals {
@@ -90,8 +93,8 @@ impl PaceTotals {
     /// Those of whom the two files make something else, the most requests first.
     pub(super) fn changes(self) -> Vec<PaceChange> {
         let delay = |limit: Option<PaceLimit>| limit.map(|limit| limit.delay.as_secs_f64());
-        let changed = self.found.into_iter().filter(|(_, (_, [old, new]))| old != new);
-        let mut changes: Vec<PaceChange> = changed
+        let differing = self.found.into_iter().filter(|(_, (_, [old, new]))| old != new);
+        let mut changes: Vec<PaceChange> = differing
             .map(|(crawler, ([by_old, by_new], [old, new]))| PaceChange {
                 crawler: crawler.as_deref().map(Into::into),
                 old_delay: delay(by_old),

@@ -60,8 +60,9 @@ impl PaceWindow {
             self.sum += 1;
             self.files =
                 self.files.saturating_add(limit.files).min(limit.files.saturating_mul(limit.allowed));
-            let newest = self.counts.get_mut(place(self.head));
-            newest.into_iter().for_each(|count| *count += 1);
+            if let Some(newest) = self.counts.get_mut(place(self.head)) {
+                *newest += 1;
+            }
         }
         answer
     }
@@ -91,9 +92,8 @@ impl PaceWindow {
     #[must_use]
     pub fn asked(&self) -> u32 {
         let [newest, before] = self.excess;
-        let place = u32::try_from(place(self.head)).unwrap_or_default();
-        let left = PARTS as u32 - place;
-        let before = u64::from(before) * u64::from(left) / PARTS as u64;
+        let left = PARTS as u64 - self.head % PARTS as u64;
+        let before = u64::from(before) * left / PARTS as u64;
         self.sum.saturating_add(newest).saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
     }
 
