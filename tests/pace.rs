@@ -44,17 +44,17 @@ fn reader(identity: &Identity, proof: Proof, network: u32) -> ReaderId<'_> {
 }
 
 /// A crawler that keeps its delay, in one of the ways in which crawlers do.
-struct Keeper {
+struct SlowCrawler {
     identity: Identity,
     limit: PaceLimit,
     delay: f64,
-    manner: Manner,
+    manner: FetchManner,
     now: f64,
     step: u64,
 }
 
 #[derive(Clone, Copy)]
-enum Manner {
+enum FetchManner {
     /// A request each delay, to the millisecond.
     Steady,
     /// One within each stretch of a delay, wherever in it.
@@ -65,19 +65,19 @@ enum Manner {
     Rendering(u64),
 }
 
-impl Keeper {
+impl SlowCrawler {
     fn new(number: usize) -> Self {
         let delay = DELAYS[number % DELAYS.len()];
         let manner = match number / DELAYS.len() % 5 {
-            0 => Manner::Steady,
-            1 => Manner::Windowed,
-            2 => Manner::Parallel(5),
-            3 => Manner::Parallel(15),
-            _ => Manner::Rendering(u64::from(FILES_OF_A_PAGE)),
+            0 => FetchManner::Steady,
+            1 => FetchManner::Windowed,
+            2 => FetchManner::Parallel(5),
+            3 => FetchManner::Parallel(15),
+            _ => FetchManner::Rendering(u64::from(FILES_OF_A_PAGE)),
         };
         let limit = PaceLimit::of_delay(delay).unwrap();
         let now = delay * f64::from(u32::try_from(number % 97).unwrap());
-        Self { identity: identity(&format!("Keeper{number}")), limit, delay, manner, now, step: 0 }
+        Self { identity: identity(&format!("SlowCrawler{number}")), limit, delay, manner, now, step: 0 }
     }
 
     /// When it comes next, and for what.
@@ -86,16 +86,16 @@ impl Keeper {
         self.step += 1;
         let is_last = |many| (step + 1).is_multiple_of(many);
         match self.manner {
-            Manner::Steady => self.now += self.delay,
-            Manner::Windowed => {
+            FetchManner::Steady => self.now += self.delay,
+            FetchManner::Windowed => {
                 self.now += self.delay;
                 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
                 return (at + self.delay * dice.below(1_000) as f64 / 1_000.0, PAGE);
             }
             #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-            Manner::Parallel(many) if is_last(many) => self.now += self.delay * many as f64,
-            Manner::Parallel(_) => {}
-            Manner::Rendering(files) => {
+            FetchManner::Parallel(many) if is_last(many) => self.now += self.delay * many as f64,
+            FetchManner::Parallel(_) => {}
+            FetchManner::Rendering(files) => {
                 if is_last(files + 1) {
                     self.now += self.delay;
                 }
@@ -115,7 +115,7 @@ fn nobody_who_keeps_the_delay_is_ever_limited() {
     let wanted = std::env::var("ROBOTS_GATEWAY_REQUESTS").ok().and_then(|number| number.parse().ok());
     let wanted: u64 = wanted.unwrap_or(300_000);
     let (book, mut dice) = (PaceBook::default(), Dice(7));
-    let mut keepers: Vec<Keeper> = (0..900).map(Keeper::new).collect();
+    let mut keepers: Vec<SlowCrawler> = (0..900).map(SlowCrawler::new).collect();
     let mut due: BinaryHeap<Reverse<(u64, usize, &[u8])>> = BinaryHeap::new();
     for (number, keeper) in keepers.iter_mut().enumerate() {
         let (at, target) = keeper.next(&mut dice);

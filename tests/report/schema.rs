@@ -49,9 +49,9 @@ fn fits(schema: &Value, keyword: &str, wanted: &Value, value: &Value) -> bool {
         "type" => one_or_many(wanted).iter().any(|kind| is(kind.as_str().expect("a type"), value)),
         "enum" => one_or_many(wanted).contains(value),
         "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().expect("a number")),
-        "required" => {
-            one_or_many(wanted).iter().all(|name| value.get(name.as_str().expect("a name")).is_some())
-        }
+        "required" => value.as_object().is_none_or(|fields| {
+            one_or_many(wanted).iter().all(|name| fields.contains_key(name.as_str().expect("a name")))
+        }),
         "additionalProperties" => {
             assert_eq!(*wanted, json!(false));
             value

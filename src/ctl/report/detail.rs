@@ -31,12 +31,7 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     line("pace", &pace(&entry.crawl_delay))?;
     if let Some(counts) = entry.crawl_delay.per_minute {
         let MinuteCounts { median, p90, most } = counts;
-        line(
-            "",
-            &format!(
-                "a minute: {median:.0} requests in half of them, {p90:.0} in 9 of 10, at most {most:.0}"
-            ),
-        )?;
+        line("", &format!("a minute {median:.0} (median), {p90:.0} in 9 of 10 minutes, {most:.0} at most"))?;
     }
     if let Some(told) = &entry.obeyed_429 {
         line("obeyed 429", &obeyed(told))?;
