@@ -109,6 +109,7 @@ fn another(key: &str, value: &str) -> String {
         "refresh" => "\"24h\"".to_owned(),
         "contradicted" => "\"ignore\"".to_owned(),
         "variants" => "\"forward\"".to_owned(),
+        "crawl_delay" => "\"enforce\"".to_owned(),
         "path_parameters" => "\"drop\"".to_owned(),
         "addresses" => "\"none\"".to_owned(),
         "format" => "\"json\"".to_owned(),
