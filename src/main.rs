@@ -12,8 +12,8 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, ReadBook, Recorder, Totals, make_folder,
-    start_log,
+    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, PaceBook, ReadBook, Recorder, Totals,
+    make_folder, start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
@@ -86,9 +86,10 @@ fn serve(
     let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
+    let pace = Arc::new(PaceBook::default());
     let connections = Arc::new(ConnectionTotals::default());
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
-    let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
+    let fleet = member(&config, &reloader, (&reads, &pace), &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start().map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
@@ -115,7 +116,7 @@ fn serve(
     alerts::watch(Arc::clone(&admin), alerts).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
-    gateway.connections = connections;
+    (gateway.connections, gateway.pace) = (connections, pace);
     gateway.access_log.clone_from(&access_log);
     let kept = Arc::clone(&reloader);
     let whole = Server {
@@ -165,13 +166,13 @@ fn follow_files(reloader: &Arc<Reloader>, is_test: bool) -> std::io::Result<()> 
 fn member(
     config: &Config,
     reloader: &Arc<Reloader>,
-    reads: &Arc<ReadBook>,
+    (reads, pace): (&Arc<ReadBook>, &Arc<PaceBook>),
     recorder: &Arc<Recorder>,
 ) -> std::io::Result<Option<Arc<Fleet>>> {
     reloader.keep_history()?;
     let Some(fleet) = &config.fleet else { return Ok(None) };
     let ledger: Arc<dyn FleetLedger> = Arc::clone(reloader) as _;
-    let fleet = Fleet::start(config, fleet, ledger, reads, recorder)?;
+    let fleet = Fleet::start(config, fleet, ledger, reads, pace, recorder)?;
     policy::offer_first(reloader, &reads.fleet);
     Ok(Some(Arc::new(fleet)))
 }

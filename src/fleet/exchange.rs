@@ -51,6 +51,8 @@ pub(super) struct FleetTask {
     outbox: SentOutbox,
     refused: RefusedBatch,
     reads: ReadsTaken,
+    /// Whether nothing was told of the pace of crawlers last.
+    is_quiet: bool,
     /// The number of the last beat, as the database counts them.
     beats: i64,
     /// Whether what the others serve cannot be noted.
@@ -94,6 +96,7 @@ impl FleetTask {
             outbox: SentOutbox::default(),
             refused: RefusedBatch::default(),
             reads: ReadsTaken::default(),
+            is_quiet: true,
             beats: 0,
             is_deaf: false,
             is_reloading: Arc::default(),

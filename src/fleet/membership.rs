@@ -2,7 +2,7 @@
 
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
-use crate::record::{FleetDoubt, FleetLedger, FleetStanding, ReadBook, Recorder};
+use crate::record::{FleetDoubt, FleetLedger, FleetStanding, PaceBook, ReadBook, Recorder};
 use serde::Serialize;
 use std::io;
 use std::path::PathBuf;
@@ -54,6 +54,7 @@ pub(super) struct FleetShared {
     pub(super) store: PathBuf,
     pub(super) ledger: Arc<dyn FleetLedger>,
     reads: Arc<ReadBook>,
+    pub(super) pace: Arc<PaceBook>,
     pub(super) recorder: Arc<Recorder>,
     /// And when the database last answered.
     status: Mutex<(FleetStatus, Option<Instant>)>,
@@ -69,15 +70,18 @@ impl Fleet {
         fleet: &FleetConfig,
         ledger: Arc<dyn FleetLedger>,
         reads: &Arc<ReadBook>,
+        pace: &Arc<PaceBook>,
         recorder: &Arc<Recorder>,
     ) -> io::Result<Self> {
         reads.fleet.begin();
+        pace.share();
         let status = FleetStatus { name: fleet.name.clone(), ..FleetStatus::default() };
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),
             store: config.store.path.clone(),
             ledger,
             reads: Arc::clone(reads),
+            pace: Arc::clone(pace),
             recorder: Arc::clone(recorder),
             status: Mutex::new((status, None)),
         });

@@ -22,6 +22,9 @@
 //! **Reads** come with the counts. Each carries a stamp that had been given before it. Others let go of a version by such
 //! a read only where the version was replaced before that stamp. A read that is not known only excuses.
 //!
+//! **Pace.** Once a second a member tells which windows of crawlers are filling, in one row of its own, and reads those of the
+//! others. Nothing of it has to last.
+//!
 //! **Leases.** Others wait for a member for `lease` after its last beat. They measure that by their own clocks, and so does
 //! the member itself, from the moment at which it began to ask; no time of day is ever compared. A member whose lease has
 //! run out goes on refusing what the version in force forbids, and accuses nobody (`stale`, `waived`). It joins again when the
@@ -46,6 +49,7 @@ mod exchange;
 mod members;
 mod membership;
 mod outbox;
+mod pace;
 mod publish;
 mod reads;
 mod report;

@@ -6,7 +6,7 @@ use crate::decide::{PaceExcess, PaceLimit};
 use crate::enforce::{Action, PaceRefusal, enforce_pace};
 use crate::http::Response;
 use crate::policy::JudgedRequest;
-use crate::record::EventKind;
+use crate::record::{EventKind, PaceBook};
 
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +36,10 @@ impl Gateway {
     /// verdict and, where the site enforces that, another action. What is only forwarded, and is a violation or the like
     /// already, stays that: a request is counted as one thing.
     pub(super) fn keep_pace(&self, input: JudgeInput<'_>, judged: &mut JudgedRequest<'_>) -> Option<TooFast> {
-        let JudgeInput { facts, policy, site, target, way, .. } = input;
+        let JudgeInput { facts, site, target, way, .. } = input;
         let pace = judged.pace?;
         let who = reader(facts, &judged.identity, judged.proof);
-        let (now, is_counted) = (policy.clock.now().0, way != Way::Again);
+        let (now, is_counted) = (PaceBook::moment(), way != Way::Again);
         let excess = self.pace.admit(&who, &pace.limit, target.judged(), now, is_counted).err()?;
         let action = enforce_pace(judged.mode, site.config.choices.crawl_delay, &judged.identity, target);
         if action == Action::Forward && kind(judged, site) != EventKind::Allowed {

@@ -5,6 +5,7 @@
 //! kind, and not from a crawler that is being slowed; what is forgotten only excuses. Nothing is kept until somebody is
 //! asked to keep a pace.
 
+use super::ledger::uptime;
 use super::reads::ReaderId;
 use crate::decide::{PaceExcess, PaceLimit, PaceWindow};
 use hashbrown::DefaultHashBuilder;
@@ -86,6 +87,11 @@ impl PaceBook {
         let Some(slot) = set.get_mut(at) else { return Ok(()) };
         slot.limit = *limit;
         if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(limit, target, now) }
+    }
+
+    /// The moment that windows are counted by.
+    pub fn moment() -> Duration {
+        uptime()
     }
 
     /// Windows are told to other members of a fleet from now on.

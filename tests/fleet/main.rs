@@ -16,6 +16,7 @@ mod publishing;
 mod scene;
 mod schema;
 mod sizes;
+mod slowing;
 #[expect(
     dead_code,
     unused_imports,

@@ -73,6 +73,13 @@ impl Scene {
         (member, address.expect("a socket address"))
     }
 
+    /// One that enforces the pace of crawlers; `tables` sets it.
+    #[track_caller]
+    pub(crate) fn slowing(&self, name: &str, robots: &str, tables: &str) -> Daemon {
+        let builder = self.builder(name, robots, "0s", "settle = \"0s\"").table(tables).in_mode("enforce");
+        builder.site("crawl_delay = \"enforce\"").published().start()
+    }
+
     fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {
         let table =
             format!("[fleet]\ndatabase = \"{}\"\nname = \"{name}\"\n{keys}", self.engine.url("gateway"));

@@ -1,0 +1,46 @@
+//! A crawler that is spread over the members has one pace.
+
+use crate::scene::{Scene, stands};
+use crate::support::agents::GPTBOT;
+use crate::support::{Client, Daemon, get};
+use std::time::{Duration, Instant};
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
+
+/// What may come in a minute.
+const RATE: usize = 120;
+
+/// How often the crawler comes to each member in a second, and for how many seconds.
+const PULSE: Duration = Duration::from_millis(100);
+const SECONDS: u32 = 25;
+
+fn passes(client: &mut Client) -> bool {
+    match client.send(&get("/open").by(GPTBOT)).status {
+        200 => true,
+        429 => false,
+        status => panic!("{status}"),
+    }
+}
+
+#[test]
+fn a_crawler_at_three_members_is_held_to_its_pace_and_a_partition_changes_nothing() {
+    let mut scene = Scene::new();
+    let start = |name| scene.slowing(name, ROBOTS, &format!("[crawlers.GPTBot]\nrate = \"{RATE}/m\""));
+    let members: Vec<Daemon> = ["a", "b", "c"].map(start).into_iter().collect();
+    members.iter().for_each(|member| stands(member, "member"));
+    let mut clients: Vec<Client> = members.iter().map(Daemon::client).collect();
+    let (begun, mut passed, mut asked) = (Instant::now(), 0, 0);
+    while begun.elapsed() < Duration::from_secs(SECONDS.into()) {
+        let next = Instant::now() + PULSE;
+        passed += clients.iter_mut().filter_map(|client| passes(client).then_some(())).count();
+        asked += clients.len();
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    println!("{passed} of {asked} requests passed at three members; {RATE} a minute may");
+    assert!(asked > 3 * RATE && passed.abs_diff(RATE) <= RATE / 10, "{passed} of {asked}");
+    // Each goes on with the part it has.
+    scene.engine.kill();
+    let more: usize =
+        (0..RATE).flat_map(|_| clients.iter_mut().map(passes).collect::<Vec<_>>()).map(usize::from).sum();
+    assert!(passed + more <= RATE + RATE / 10, "{passed} and {more} more");
+}
