@@ -296,7 +296,7 @@ fn a_crawler_at_three_members_is_held_to_one_pace_and_one_that_keeps_it_never_li
                         *others.entry(*name).or_default() += asked;
                     }
                 }
-                book.learn(&others);
+                book.learn(&others, now);
             }
         }
         let windows: Vec<u32> = by_second.windows(60).skip(60).map(|counts| counts.iter().sum()).collect();

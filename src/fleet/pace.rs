@@ -34,7 +34,7 @@ pub(super) async fn exchange(
             *sum = sum.saturating_add(asked);
         }
     }
-    book.learn(&elsewhere);
+    book.learn(&elsewhere, PaceBook::moment());
     Ok(())
 }
 

@@ -114,11 +114,11 @@ impl PaceBook {
     }
 
     /// What all other members are asked for. It holds until this is told again.
-    pub fn learn(&self, elsewhere: &HashMap<PaceName, u32>) {
+    pub fn learn(&self, elsewhere: &HashMap<PaceName, u32>, now: Duration) {
         for set in self.sets.get().into_iter().flatten() {
             for slot in lock(set).iter_mut() {
                 let asked = slot.name.and_then(|name| elsewhere.get(&name));
-                slot.window.elsewhere = asked.copied().unwrap_or_default();
+                slot.window.hear(asked.copied().unwrap_or_default(), now);
             }
         }
     }

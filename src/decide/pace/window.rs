@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Parts of a window. One minute has parts of a second; when the oldest is over, all that was counted in it is.
 const PARTS: usize = 60;
 
+/// After so long the others cannot be heard: they tell once a second.
+const CUT_OFF: Duration = Duration::from_secs(5);
+
 /// What one crawler asked for in the last window.
 ///
 /// Only what is let through counts. So a crawler that goes on too fast gets what it may have, and no less than one that
@@ -23,8 +26,10 @@ pub struct PaceWindow {
     files: u32,
     /// Requests that were too many, in this stretch of a window's length and in the one before it.
     excess: [u32; 2],
-    /// What other members of a fleet were asked for in the same time, as far as is known.
-    pub elsewhere: u32,
+    /// What other members of a fleet were asked for in the same time, what this one was then, and when that was heard.
+    elsewhere: u32,
+    here: u32,
+    heard: Duration,
 }
 
 /// One request too many.
@@ -42,7 +47,14 @@ impl PaceWindow {
     pub fn new(limit: &PaceLimit, now: Duration) -> Self {
         let part = part_of(limit);
         let head = number(now, part);
-        Self { counts: [0; PARTS], sum: 0, head, part, files: 0, excess: [0; 2], elsewhere: 0 }
+        let (sum, files, excess, elsewhere, here, heard) = (0, 0, [0; 2], 0, 0, Duration::ZERO);
+        Self { counts: [0; PARTS], sum, head, part, files, excess, elsewhere, here, heard }
+    }
+
+    /// Takes up what other members of a fleet are asked for.
+    pub fn hear(&mut self, elsewhere: u32, now: Duration) {
+        self.go_on_to(now);
+        (self.elsewhere, self.here, self.heard) = (elsewhere, self.asked(), now);
     }
 
     /// Lets a request through and counts it, or says that it is one too many.
@@ -74,14 +86,14 @@ impl PaceWindow {
     pub fn look(&mut self, limit: &PaceLimit, target: &[u8], now: Duration) -> Result<(), PaceExcess> {
         if self.part != part_of(limit) {
             // The operator asks for another pace now: nobody broke that yet.
-            *self = Self { elsewhere: self.elsewhere, ..Self::new(limit, now) };
+            *self = Self::new(limit, now);
         }
         self.go_on_to(now);
         if limit.files > 0 && self.files > 0 && PaceLimit::is_file(target) {
             return Ok(());
         }
         let asked = self.asked().saturating_add(1);
-        let allowed = self.share(limit.allowed, asked);
+        let allowed = self.share(limit.allowed, asked, now);
         if self.sum < allowed {
             return Ok(());
         }
@@ -122,13 +134,16 @@ impl PaceWindow {
     }
 
     /// How much of what a crawler may have it may have here: as large a part as it asks for here. Who keeps to its pace at
-    /// all members together asks for no more than that at any.
-    fn share(&self, allowed: u32, asked: u32) -> u32 {
-        if self.elsewhere == 0 {
+    /// all members together asks for no more than that at any. When nothing was heard for a while, it keeps the part that it had;
+    /// one that had none here is not held to any.
+    fn share(&self, allowed: u32, asked: u32, now: Duration) -> u32 {
+        let is_cut_off = now.saturating_sub(self.heard) > CUT_OFF;
+        let here = if is_cut_off { self.here } else { asked };
+        if self.elsewhere == 0 || here == 0 {
             return allowed;
         }
-        let all = u64::from(asked) + u64::from(self.elsewhere);
-        u32::try_from((u64::from(allowed) * u64::from(asked)).div_ceil(all)).unwrap_or(allowed)
+        let all = u64::from(here) + u64::from(self.elsewhere);
+        u32::try_from((u64::from(allowed) * u64::from(here)).div_ceil(all)).unwrap_or(allowed)
     }
 
     /// How long it is until fewer than `allowed` are left, in whole seconds.
