@@ -29,7 +29,7 @@ pub struct PaceWindow {
     /// What other members of a fleet were asked for in the same time, what this one was then, and when that was heard.
     elsewhere: u32,
     here: u32,
-    heard: Duration,
+    told_at: Duration,
 }
 
 /// One request too many.
@@ -47,14 +47,14 @@ impl PaceWindow {
     pub fn new(limit: &PaceLimit, now: Duration) -> Self {
         let part = part_of(limit);
         let head = number(now, part);
-        let (sum, files, excess, elsewhere, here, heard) = (0, 0, [0; 2], 0, 0, Duration::ZERO);
-        Self { counts: [0; PARTS], sum, head, part, files, excess, elsewhere, here, heard }
+        let (sum, files, excess, elsewhere, here, told_at) = (0, 0, [0; 2], 0, 0, Duration::ZERO);
+        Self { counts: [0; PARTS], sum, head, part, files, excess, elsewhere, here, told_at }
     }
 
     /// Takes up what other members of a fleet are asked for.
     pub fn hear(&mut self, elsewhere: u32, now: Duration) {
         self.go_on_to(now);
-        (self.elsewhere, self.here, self.heard) = (elsewhere, self.asked(), now);
+        (self.elsewhere, self.here, self.told_at) = (elsewhere, self.asked(), now);
     }
 
     /// Lets a request through and counts it, or says that it is one too many.
@@ -137,7 +137,7 @@ impl PaceWindow {
     /// all members together asks for no more than that at any. When nothing was heard for a while, it keeps the part that it had;
     /// one that had none here is not held to any.
     fn share(&self, allowed: u32, asked: u32, now: Duration) -> u32 {
-        let is_cut_off = now.saturating_sub(self.heard) > CUT_OFF;
+        let is_cut_off = now.saturating_sub(self.told_at) > CUT_OFF;
         let here = if is_cut_off { self.here } else { asked };
         if self.elsewhere == 0 || here == 0 {
             return allowed;
