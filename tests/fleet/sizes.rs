@@ -158,7 +158,8 @@ impl SimulatedMember {
         reloader.keep_history().expect("a thread");
         let ledger: Arc<dyn FleetLedger> = Arc::clone(&reloader) as _;
         let settings = config.fleet.as_ref().expect("[fleet]");
-        let fleet = Fleet::start(&config, settings, ledger, &reads, &recorder).expect("a thread");
+        let fleet =
+            Fleet::start(&config, settings, ledger, &reads, &Arc::default(), &recorder).expect("a thread");
         offer_first(&reloader, &reads.fleet);
         Self { reloader, recorder, fleet }
     }
