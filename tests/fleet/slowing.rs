@@ -30,7 +30,9 @@ fn a_crawler_at_three_members_is_held_to_its_pace_and_a_partition_changes_nothin
     let mut scene = Scene::new();
     let start = |name| scene.slowing(name, ROBOTS, &format!("[crawlers.GPTBot]\nrate = \"{RATE}/m\""));
     let members: Vec<Daemon> = ["a", "b", "c"].map(start).into_iter().collect();
-    members.iter().for_each(|member| stands(member, "member"));
+    for member in &members {
+        stands(member, "member");
+    }
     let mut clients: Vec<Client> = members.iter().map(Daemon::client).collect();
     let (begun, mut passed, mut asked) = (Instant::now(), 0, 0);
     while begun.elapsed() < Duration::from_secs(SECONDS.into()) {
