@@ -150,7 +150,9 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
                         .to_owned()
                 },
                 |meant| {
-                    format!("did you mean `{meant}`? What is set applies to a client that calls itself `{name}`")
+                    format!(
+                        "did you mean `{meant}`? What is set applies to a client that calls itself `{name}`"
+                    )
                 },
             ),
         ));

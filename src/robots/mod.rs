@@ -56,8 +56,8 @@
 mod bytes;
 mod compile;
 mod compose;
-mod dictionary;
 mod delay;
+mod dictionary;
 mod finding;
 mod group;
 mod index;

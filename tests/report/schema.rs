@@ -136,7 +136,10 @@ fn what_breaks_the_promise_is_found() {
         ("/crawlers/0/conduct", json!("bad")),
         ("/crawlers/0/last_read_version", json!("xyz")),
         ("/crawlers/0/paths/0", json!({"target": "/"})),
-        ("/crawlers/0/crawl_delay", json!({"declared": null, "observed": null, "per_minute": null, "more": 1})),
+        (
+            "/crawlers/0/crawl_delay",
+            json!({"declared": null, "observed": null, "per_minute": null, "more": 1}),
+        ),
     ] {
         let mut broken = report.clone();
         *broken.pointer_mut(pointer).expect("a field") = wrong;
