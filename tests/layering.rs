@@ -69,6 +69,7 @@ const HOMES: [(&str, &str); 25] = [
     ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/process/"),
     ("rustix", "src/process/"),
+    ("rustix", "src/server/"),
     ("rustix", "src/record/"),
 ];
 

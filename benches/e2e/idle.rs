@@ -44,12 +44,16 @@ pub(crate) fn measure(count: usize, folder: &Path) -> Result<bool, Box<dyn Error
             open.len(),
             *ours.get_or_insert(each) / each,
         );
-        passed &= kind != Kind::Enforce || count > MANY || idle <= MOST;
+        if kind == Kind::Enforce {
+            // A machine that allows fewer open files measures fewer connections.
+            let all = fresh + idle.saturating_sub(fresh) * MANY as u64 / open.len().max(1) as u64;
+            passed &= all <= MOST;
+            let word = if passed { "pass" } else { "FAIL" };
+            println!(
+                "{word:<12} the gateway with {MANY} idle connections, from these: {all} bytes, {MOST} at most"
+            );
+        }
     }
-    println!(
-        "{:<12} the gateway with {count} idle connections: {MOST} bytes at most",
-        if passed { "pass" } else { "FAIL" }
-    );
     Ok(passed)
 }
 
@@ -63,7 +67,10 @@ fn asked(address: SocketAddr) -> Result<TcpStream, Box<dyn Error>> {
     while !answer.ends_with(b"ssss") {
         let count = stream.read(&mut piece)?;
         if count == 0 {
-            return Err("the connection is not kept".into());
+            return Err(
+                "a connection was not kept: allow more open files (ulimit -n), or measure fewer (--idle)"
+                    .into(),
+            );
         }
         answer.extend(piece.iter().take(count));
     }

@@ -1,22 +1,39 @@
 //! The date as answers carry it (RFC 9110 §6.6.1), written once a second.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// A date in the form that is preferred (RFC 9110 §5.6.7), which always has so many bytes.
+pub type DateBytes = [u8; 29];
+
 thread_local! {
-    static LAST: RefCell<(u64, Arc<str>)> = RefCell::new((u64::MAX, Arc::from("")));
+    static LAST: Cell<(u64, DateBytes)> = const { Cell::new((u64::MAX, [b' '; 29])) };
 }
 
 /// The date of this second.
 #[must_use]
-pub fn now() -> Arc<str> {
+pub fn now() -> DateBytes {
     let now = SystemTime::now();
     let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    LAST.with_borrow_mut(|last| {
-        if last.0 != second {
-            *last = (second, httpdate::fmt_http_date(now).into());
+    let (last, mut date) = LAST.get();
+    if last != second {
+        for (place, byte) in date.iter_mut().zip(httpdate::fmt_http_date(now).bytes()) {
+            *place = byte;
         }
-        Arc::clone(&last.1)
-    })
+        LAST.set((second, date));
+    }
+    date
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_date_of_now() {
+        let date = now();
+        let read = httpdate::parse_http_date(std::str::from_utf8(&date).unwrap()).unwrap();
+        let age = SystemTime::now().duration_since(read).unwrap();
+        assert!(age.as_secs() < 60, "{age:?}");
+    }
 }

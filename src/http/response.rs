@@ -47,7 +47,7 @@ impl Response {
     }
 
     /// Writes the answer to a request of `method`.
-    pub fn write(&self, out: &mut Vec<u8>, method: &str, date: &str, keeps_alive: bool) {
+    pub fn write(&self, out: &mut Vec<u8>, method: &str, date: &[u8], keeps_alive: bool) {
         out.reserve(160 + self.fields.len() + self.body.len());
         let mut head = ResponseWriter::begin(out, self.status, reason(self.status));
         head.0.extend_from_slice(&self.fields);
@@ -56,7 +56,7 @@ impl Response {
         if has_content {
             head.length(self.body.len() as u64);
         }
-        head.field(b"Date", date.as_bytes());
+        head.field(b"Date", date);
         head.end(keeps_alive);
         if method != "HEAD" && has_content {
             out.extend_from_slice(&self.body);
@@ -128,7 +128,7 @@ mod tests {
 
     fn written(answer: &Response, method: &str, keeps_alive: bool) -> String {
         let mut out = Vec::new();
-        answer.write(&mut out, method, "Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
+        answer.write(&mut out, method, b"Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
         String::from_utf8(out).unwrap()
     }
 

@@ -2,28 +2,55 @@
 
 use super::front::Front;
 use super::workers::WorkerPool;
+use rustix::net::{SocketFlags, acceptfrom_with, sockopt};
 use std::io;
-use std::net::{self, IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 
 /// How long to wait after an error that a next `accept` would meet again at once, such as the limit of
 /// open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A bound socket.
-pub(super) enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
+/// A bound socket, of TCP or a Unix socket.
+pub(super) struct Listener(AsyncFd<OwnedFd>);
+
+/// An accepted connection, before it is served. No thread's runtime watches it yet.
+pub(super) struct Accepted {
+    pub(super) socket: OwnedFd,
+    /// Who connected, where that has an address.
+    pub(super) peer: Option<SocketAddr>,
 }
 
-/// An accepted connection, where it will be served.
-pub(super) enum Accepted {
-    Tcp(TcpStream, SocketAddr),
-    Unix(UnixStream),
+impl Listener {
+    /// A listener that does not block, in the runtime of the thread that this is called on.
+    ///
+    /// # Errors
+    /// When the kernel does not watch it.
+    #[expect(deprecated, reason = "unsound where a descriptor changes; one that is owned here does not")]
+    pub(super) fn new(socket: impl Into<OwnedFd>) -> io::Result<Self> {
+        AsyncFd::new(socket.into()).map(Self)
+    }
+
+    async fn next(&self) -> io::Result<Accepted> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        loop {
+            let mut ready = self.0.readable().await?;
+            let accepted = ready.try_io(|listener| Ok(acceptfrom_with(listener, flags)?));
+            let Ok(accepted) = accepted else { continue };
+            let (socket, peer) = accepted?;
+            let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+            if peer.is_some() {
+                // A client that is gone already cannot be told; whoever reads from it will notice, too.
+                let _ = sockopt::set_tcp_nodelay(&socket, true);
+            }
+            return Ok(Accepted { socket, peer });
+        }
+    }
 }
 
 /// The connections that are open, and a way to wait until none is.
@@ -76,7 +103,7 @@ pub(super) async fn accept(
             // Who comes now is left to whoever listens next.
             biased;
             _ = shutdown.wait_for(|stop| *stop) => return,
-            accepted = next(&listener) => accepted,
+            accepted = listener.next() => accepted,
         };
         match accepted {
             Ok(newcomer) => {
@@ -97,64 +124,16 @@ pub(super) async fn accept(
 }
 
 /// Has `newcomer` served by whose turn it is.
-fn give(newcomer: IncomingConnection, worker_pool: &WorkerPool, fronts: &[Arc<Front>], open: OpenConnection) {
+fn give(newcomer: Accepted, worker_pool: &WorkerPool, fronts: &[Arc<Front>], open: OpenConnection) {
     let Some(slot) = worker_pool.take_slot() else { return };
     let Some(front) = fronts.get(slot.index).map(Arc::clone) else { return };
     // Without a place it is closed at once: a word would cost what there is too little of.
-    let Some(permit) = front.enter(newcomer.peer()) else { return };
-    let newcomer = if slot.stays() { Ok(newcomer) } else { newcomer.leave() };
-    let (runtime, shutdown) = (slot.runtime().clone(), slot.stopped());
+    let Some(permit) = front.enter(newcomer.peer.map(|peer| peer.ip())) else { return };
+    // On the heap, where its size is its own: the next size of a task would be half as large again.
+    let serving = Box::pin(front.serve(newcomer, permit, slot.stopped()));
+    let runtime = slot.runtime().clone();
     runtime.spawn(async move {
-        match newcomer.and_then(IncomingConnection::arrive) {
-            // On the heap, where its size is its own: the next size of a task would be half as large again.
-            Ok(accepted) => Box::pin(front.serve(accepted, permit, shutdown)).await,
-            Err(error) => tracing::warn!("cannot wait for an accepted connection: {error}"),
-        }
+        serving.await;
         drop((open, slot));
     });
-}
-
-async fn next(listener: &Listener) -> io::Result<IncomingConnection> {
-    match listener {
-        Listener::Tcp(listener) => {
-            let (stream, peer) = listener.accept().await?;
-            // A client that is gone already cannot be told; whoever reads from it will notice, too.
-            let _ = stream.set_nodelay(true);
-            Ok(IncomingConnection::Here(Accepted::Tcp(stream, peer)))
-        }
-        Listener::Unix(listener) => Ok(IncomingConnection::Here(Accepted::Unix(listener.accept().await?.0))),
-    }
-}
-
-/// A connection on its way to whoever serves it.
-enum IncomingConnection {
-    Here(Accepted),
-    /// For another thread, which will wait for it in its own runtime.
-    Leaving(net::TcpStream, SocketAddr),
-}
-
-impl IncomingConnection {
-    /// Who connected, where that has an address.
-    const fn peer(&self) -> Option<IpAddr> {
-        match self {
-            Self::Here(Accepted::Tcp(_, peer)) | Self::Leaving(_, peer) => Some(peer.ip()),
-            Self::Here(Accepted::Unix(_)) => None,
-        }
-    }
-
-    /// Takes the connection out of this thread's runtime. Those of Unix sockets are served where they are accepted.
-    fn leave(self) -> io::Result<Self> {
-        match self {
-            Self::Here(Accepted::Tcp(stream, peer)) => Ok(Self::Leaving(stream.into_std()?, peer)),
-            other => Ok(other),
-        }
-    }
-
-    /// The connection in the runtime of the thread that this is called on.
-    fn arrive(self) -> io::Result<Accepted> {
-        match self {
-            Self::Here(accepted) => Ok(accepted),
-            Self::Leaving(stream, peer) => Ok(Accepted::Tcp(TcpStream::from_std(stream)?, peer)),
-        }
-    }
 }

@@ -6,6 +6,7 @@ use super::connection::{Http1Connection, Lifetime, NewConnection, Service, Worke
 use super::http2;
 use super::preamble;
 use super::room::ConnectionRoom;
+use super::stream::ClientSocket;
 use crate::config::{Config, ConnectionLimits};
 use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
@@ -16,10 +17,12 @@ use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
 use pingora::protocols::{ALPN, GetSocketDigest as _, SocketDigest, Ssl as _};
 use pingora::tls::ServerConfig;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::io::AsyncRead;
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -38,8 +41,7 @@ pub(super) struct Front {
 }
 
 /// Whose connection it is.
-struct PeerConnection {
-    stream: TcpStream,
+struct Introduced {
     client: SocketAddr,
     /// Bytes that were read behind the header of the PROXY protocol.
     first: Vec<u8>,
@@ -48,9 +50,10 @@ struct PeerConnection {
     may_relay: bool,
 }
 
-/// A connection over TLS, by what is spoken there.
-enum TlsConnection {
-    Http1(Box<Http1Connection<TlsStream<L4Stream>>>, ConnectionInfo),
+/// A connection, by what is spoken there.
+enum Opened {
+    Plain(Box<Http1Connection<ClientSocket>>, ConnectionInfo),
+    Tls(Box<Http1Connection<TlsStream<L4Stream>>>, ConnectionInfo),
     Http2(Arc<WorkerContext>, Box<NewConnection<TlsStream<L4Stream>>>, ConnectionInfo),
 }
 
@@ -74,48 +77,49 @@ impl Front {
     }
 
     /// Serves a connection to its end.
-    pub(super) async fn serve(
+    pub(super) fn serve(
         self: Arc<Self>,
         accepted: Accepted,
         permit: Permit,
         stopping: watch::Receiver<bool>,
-    ) {
-        let lifetime = Lifetime { stopping, closing: self.closing.clone() };
-        // On the heap, and gone when they are done: a start takes kilobytes that an idle connection would hold to its end.
-        match accepted {
-            Accepted::Unix(stream) => {
-                let connection = self.unix(stream, permit);
-                connection.serve(&self.service, ConnectionInfo::new(None, false, false), lifetime).await;
-            }
-            Accepted::Tcp(stream, peer) if self.tls.is_none() => {
-                let Some((connection, info)) = Box::pin(self.plain(stream, peer, permit)).await else {
-                    return;
-                };
-                connection.serve(&self.service, info, lifetime).await;
-            }
-            Accepted::Tcp(stream, peer) => match Box::pin(self.encrypted(stream, peer, permit)).await {
+    ) -> impl Future<Output = ()> + Send {
+        // On the heap, and gone when it is done: a start takes kilobytes that an idle connection would hold to its end.
+        let open = Box::pin(Arc::clone(&self).open(accepted, permit));
+        async move {
+            let opened = open.await;
+            let lifetime = Lifetime { stopping, closing: self.closing.clone() };
+            match opened {
                 None => {}
-                Some(TlsConnection::Http1(connection, info)) => {
-                    connection.serve(&self.service, info, lifetime).await;
+                Some(Opened::Plain(connection, info)) => {
+                    connection.serve(&self.service, info, lifetime).await
                 }
-                Some(TlsConnection::Http2(site, opened, info)) => {
+                Some(Opened::Tls(connection, info)) => connection.serve(&self.service, info, lifetime).await,
+                Some(Opened::Http2(site, opened, info)) => {
                     Box::pin(http2::serve(&site, *opened, info, lifetime)).await;
                 }
-            },
+            }
         }
     }
 
-    fn unix(&self, stream: UnixStream, permit: Permit) -> Box<Http1Connection<UnixStream>> {
+    /// Finds out whose connection it is, and what is spoken there.
+    async fn open(self: Arc<Self>, Accepted { socket, peer }: Accepted, permit: Permit) -> Option<Opened> {
+        let tell = |error: &io::Error| tracing::warn!("cannot wait for an accepted connection: {error}");
+        if let (Some(peer), true) = (peer, self.tls.is_some()) {
+            let stream = TcpStream::from_std(socket.into()).inspect_err(tell).ok()?;
+            return self.encrypted(stream, peer, permit).await;
+        }
+        let stream = ClientSocket::new(socket).inspect_err(tell).ok()?;
+        match peer {
+            Some(peer) => self.plain(stream, peer, permit).await,
+            None => Some(self.unix(stream, permit)),
+        }
+    }
+
+    fn unix(&self, stream: ClientSocket, permit: Permit) -> Opened {
         let config = &self.current.get().config;
         let (limits, timeouts) = (self.limits(config), Arc::clone(&config.timeouts));
-        Http1Connection::new(NewConnection {
-            stream,
-            socket: None,
-            first: Vec::new(),
-            permit,
-            limits,
-            timeouts,
-        })
+        let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
+        Opened::Plain(Http1Connection::new(opened), ConnectionInfo::new(None, false, false))
     }
 
     fn limits(&self, config: &Config) -> ConnectionLimits {
@@ -126,27 +130,22 @@ impl Front {
         }
     }
 
-    async fn plain(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        permit: Permit,
-    ) -> Option<(Box<Http1Connection<TcpStream>>, ConnectionInfo)> {
+    async fn plain(&self, mut stream: ClientSocket, peer: SocketAddr, permit: Permit) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
-        let PeerConnection { stream, client, first, permit, may_relay } =
-            self.introduced(stream, peer, permit, &config).await?;
-        let socket = Some(stream.as_raw_fd());
+        let Introduced { client, first, permit, may_relay } =
+            self.introduced(&mut stream, peer, permit, &config).await?;
+        let socket = Some(stream.raw());
         let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
         let opened = NewConnection { stream, socket, first, permit, limits, timeouts };
         let is_asking = matches!(self.service, Service::Doors(_));
         let info = ConnectionInfo::new(Some(client.ip()), false, may_relay);
-        Some((Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
+        Some(Opened::Plain(Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
     }
 
-    async fn encrypted(&self, stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<TlsConnection> {
+    async fn encrypted(&self, mut stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
-        let PeerConnection { stream, client, first, permit, may_relay } =
-            self.introduced(stream, peer, permit, &config).await?;
+        let Introduced { client, first, permit, may_relay } =
+            self.introduced(&mut stream, peer, permit, &config).await?;
         let socket = stream.as_raw_fd();
         let mut stream = L4Stream::from(stream);
         stream.rewind(&first);
@@ -166,19 +165,19 @@ impl Front {
         let opened =
             NewConnection { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
         Some(match &self.service {
-            Service::Site(site) if is_http2 => TlsConnection::Http2(Arc::clone(site), Box::new(opened), info),
-            _ => TlsConnection::Http1(Http1Connection::new(opened), info),
+            Service::Site(site) if is_http2 => Opened::Http2(Arc::clone(site), Box::new(opened), info),
+            _ => Opened::Tls(Http1Connection::new(opened), info),
         })
     }
 
     /// Finds out whose connection it is.
     async fn introduced(
         &self,
-        mut stream: TcpStream,
+        stream: &mut (impl AsyncRead + Unpin),
         peer: SocketAddr,
         mut permit: Permit,
         config: &Config,
-    ) -> Option<PeerConnection> {
+    ) -> Option<Introduced> {
         if let Service::Doors(site) = &self.service
             && !config.trusted_proxies.contain(peer.ip().to_canonical())
         {
@@ -194,7 +193,7 @@ impl Front {
                 refused();
                 return None;
             }
-            let header = timeout(config.timeouts.client_header, preamble::read(&mut stream));
+            let header = timeout(config.timeouts.client_header, preamble::read(stream));
             let Ok(Ok((named, rest))) = header.await else {
                 refused();
                 return None;
@@ -209,6 +208,6 @@ impl Front {
                 return None;
             }
         }
-        Some(PeerConnection { stream, client, first, permit, may_relay })
+        Some(Introduced { client, first, permit, may_relay })
     }
 }

@@ -8,7 +8,7 @@ use crate::gateway::{ConnectionInfo, Gateway};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 /// Serves sites to clients without a socket, on one thread.
@@ -30,7 +30,7 @@ impl MemoryServer {
     }
 
     /// Serves a connection of HTTP/1 from `client` to its end.
-    pub async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send>(&self, stream: S, client: IpAddr) {
+    pub async fn serve(&self, stream: DuplexStream, client: IpAddr) {
         let (limits, timeouts) = {
             let config = &self.gateway.current.get().config;
             (config.limits, Arc::clone(&config.timeouts))

@@ -15,6 +15,7 @@ mod room;
 mod self_test;
 mod serve;
 mod services;
+mod stream;
 mod tls;
 mod workers;
 

@@ -2,8 +2,7 @@
 
 use crate::request::proxy_protocol::{LONGEST, ProxyHeaderProgress, parse};
 use std::net::SocketAddr;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// How much is read at a time: all that proxies send, as a rule.
 const PIECE: usize = 256;
@@ -13,7 +12,7 @@ const PIECE: usize = 256;
 /// # Errors
 /// When the connection ends, or what comes is no header. Nothing is answered then: whoever speaks is not
 /// speaking HTTP.
-pub(super) async fn read(stream: &mut TcpStream) -> Result<(Option<SocketAddr>, Vec<u8>), ()> {
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Option<SocketAddr>, Vec<u8>), ()> {
     let mut bytes = Vec::with_capacity(PIECE);
     loop {
         match parse(&bytes) {

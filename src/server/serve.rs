@@ -180,7 +180,7 @@ async fn sweep(sites: Vec<Arc<WorkerContext>>, mut stopped: watch::Receiver<bool
 
 /// Serves the built-in origin.
 fn show(demo: &DemoOrigin, front: Front, stopped: watch::Receiver<bool>) -> io::Result<()> {
-    let listener = Listener::Tcp(tokio::net::TcpListener::from_std(demo.listener.try_clone()?)?);
+    let listener = Listener::new(demo.listener.try_clone()?)?;
     tokio::spawn(show_pages(listener, front, stopped));
     Ok(())
 }
@@ -294,11 +294,10 @@ async fn control(
     let again = || ControlSocket::bind(&path);
     let Some(socket) = bind_with_retry(first, again, &mut stopped).await else { return };
     logs.set_rotating(true);
-    let listener = socket.listener().and_then(tokio::net::UnixListener::from_std);
-    match listener {
+    match socket.listener().and_then(Listener::new) {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
-            show_pages(Listener::Unix(listener), front, stopped).await;
+            show_pages(listener, front, stopped).await;
             // Whoever takes the socket next rotates from now on.
             logs.set_rotating(false);
         }
@@ -314,11 +313,11 @@ async fn admin(
     mut stopped: watch::Receiver<bool>,
 ) {
     let Some(listener) = bind_with_retry(first, || bind(address), &mut stopped).await else { return };
-    match tokio::net::TcpListener::from_std(listener) {
+    let address = listener.local_addr().unwrap_or(address);
+    match Listener::new(listener) {
         Ok(listener) => {
-            let address = listener.local_addr().unwrap_or(address);
             tracing::info!(%address, "admin listener is open");
-            show_pages(Listener::Tcp(listener), front, stopped).await;
+            show_pages(listener, front, stopped).await;
         }
         Err(error) => tracing::error!("cannot serve the admin listener: {error}"),
     }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 
@@ -137,7 +136,7 @@ impl WorkerPool {
     ) -> io::Result<()> {
         let Some(first) = self.workers.first() else { return Ok(()) };
         let _inside = first.runtime.enter();
-        let listener = Listener::Tcp(TcpListener::from_std(listener)?);
+        let listener = Listener::new(listener)?;
         // As one that is open itself, so that nobody is cut off whom it has just accepted.
         let open = connections.open();
         let accepting = accept(listener, self.clone(), fronts, stopped, connections);
@@ -188,14 +187,14 @@ impl WorkerSlot {
         &self.worker.runtime
     }
 
-    /// Whether the connection is to come to its end.
+    /// Whether the connection is to come to its end: it has changed once it is. To see that takes no lock, where looking at
+    /// the value does.
     pub(super) fn stopped(&self) -> watch::Receiver<bool> {
-        self.worker.stop.subscribe()
-    }
-
-    /// Whether the connection stays on the thread that has accepted it.
-    pub(super) const fn stays(&self) -> bool {
-        self.index == 0
+        let mut stopped = self.worker.stop.subscribe();
+        if *stopped.borrow() {
+            stopped.mark_changed();
+        }
+        stopped
     }
 }
 
@@ -236,11 +235,11 @@ mod tests {
         let (worker_pool, _runtimes) = worker_pool(3);
         let slots: Vec<WorkerSlot> = (0..3).filter_map(|_| worker_pool.take_slot()).collect();
         let mut told: Vec<_> = slots.iter().map(WorkerSlot::stopped).collect();
-        assert!(told.iter_mut().all(|told| !*told.borrow()));
+        assert!(told.iter().all(|told| !told.has_changed().unwrap()));
         worker_pool.stop();
         // Whoever comes only now, too.
         told.extend(slots.iter().map(WorkerSlot::stopped));
-        assert!(told.len() == 6 && told.iter_mut().all(|told| *told.borrow()));
+        assert!(told.len() == 6 && told.iter().all(|told| *told.borrow() && told.has_changed().unwrap()));
     }
 
     #[test]

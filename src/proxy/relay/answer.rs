@@ -259,7 +259,7 @@ fn put_fields(
     }
     // RFC 9110 §6.6.1: who forwards an answer without a date writes one.
     if !head.has("date") {
-        put(b"Date", date::now().as_bytes());
+        put(b"Date", &date::now());
     }
     if let Some(preference) = request.usage.filter(|_| !head.has("content-usage")) {
         put(b"Content-Usage", preference);

@@ -4,17 +4,13 @@ use super::{AHEAD, Http1Connection};
 use crate::http::BodyReader;
 use crate::proxy::{ClientFault, ExchangeClient};
 use crate::record::ConnectionEvent;
+use crate::server::stream::ClientStream;
 use http::HeaderMap;
-use std::future::Future as _;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-/// How much of a body is read at a time.
-const PIECE: usize = 64 * 1024;
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> ExchangeClient for Http1Connection<S> {
+impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
     fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
         loop {
             if self.body.is_done() {
@@ -103,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> ExchangeClient for Http1Connectio
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
+impl<S: ClientStream> Http1Connection<S> {
     /// Reads on in a body: straight into `out`, where all that can come belongs to it. How many bytes of data that were;
     /// 0 where they are to be looked at first.
     fn poll_more_body(
@@ -115,11 +111,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
             let _: usize = ready!(self.poll_fill(context)).map_err(|_| ClientFault::Gone)?;
             return Poll::Ready(Ok(0));
         };
-        let most = usize::try_from(*left).unwrap_or(usize::MAX).min(PIECE);
-        out.reserve(most.min(16 * 1024));
-        let mut stream = (&mut self.stream).take(most as u64);
-        let read = pin!(stream.read_buf(out)).poll(context);
-        let count = ready!(read).map_err(|_| ClientFault::Gone)?;
+        let most = usize::try_from(*left).unwrap_or(usize::MAX);
+        let count = ready!(self.stream.poll_append(context, out, most)).map_err(|_| ClientFault::Gone)?;
         if count == 0 {
             return Poll::Ready(Err(ClientFault::Gone));
         }

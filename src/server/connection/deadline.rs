@@ -15,9 +15,14 @@ pub(in crate::server) struct Deadline(Option<Pin<Box<Sleep>>>);
 impl Deadline {
     /// Ready at `at`.
     pub(in crate::server) fn poll(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()> {
+        self.poll_from(context, at, Instant::now())
+    }
+
+    /// Ready at `at`, for who has just looked at the clock.
+    pub(super) fn poll_from(&mut self, context: &mut Context<'_>, at: Instant, mut now: Instant) -> Poll<()> {
         let wake = tokio::time::Instant::from_std(at);
         loop {
-            if at <= Instant::now() {
+            if at <= now {
                 return Poll::Ready(());
             }
             let timer = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
@@ -25,6 +30,7 @@ impl Deadline {
                 timer.as_mut().reset(wake);
             }
             ready!(timer.as_mut().poll(context));
+            now = Instant::now();
         }
     }
 }

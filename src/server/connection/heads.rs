@@ -7,11 +7,11 @@ use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, date, malformed_answ
 use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
+use crate::server::stream::ClientStream;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// How long an idle connection is left alone where others need the room.
 const CROWDED: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ pub(super) enum NextRequest {
 /// The signal to close a connection between two requests, until it was seen.
 pub(super) type Closing<'a, F> = Option<Pin<&'a mut F>>;
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
+impl<S: ClientStream> Http1Connection<S> {
     pub(super) async fn next_head<F: Future<Output = ()>>(
         &mut self,
         closing: &mut Closing<'_, F>,
@@ -135,9 +135,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
             }
         }
         loop {
-            let (at, event) = self.patience(since);
-            let wake = if since.is_none() { at.min(Instant::now() + LOOK) } else { at };
-            if self.deadline.poll(context, wake).is_pending() {
+            let now = Instant::now();
+            let (at, event) = self.patience(since, now);
+            let wake = if since.is_none() { at.min(now + LOOK) } else { at };
+            if self.deadline.poll_from(context, wake, now).is_pending() {
                 return Poll::Pending;
             }
             if at <= Instant::now() {
@@ -150,11 +151,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
     }
 
     /// Until when the client may be silent, and what it is called when it was for longer.
-    fn patience(&self, since: Option<Instant>) -> (Instant, ConnectionEvent) {
+    fn patience(&mut self, since: Option<Instant>, now: Instant) -> (Instant, ConnectionEvent) {
         let is_crowded = since.is_none() && self.permit.is_crowded(&self.limits);
         let is_first = self.requests == 0;
         // The first head from the moment of connecting.
-        let from = since.filter(|_| !is_first).unwrap_or(self.idle_since);
+        let idle_since = *self.idle_since.get_or_insert(now);
+        let from = since.filter(|_| !is_first).unwrap_or(idle_since);
         let (patience, event) = patience(&self.timeouts, is_first || since.is_some(), is_crowded);
         (from + patience, event)
     }

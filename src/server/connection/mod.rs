@@ -17,19 +17,20 @@ pub(super) use heads::{LOOK, patience};
 pub(super) use requests::{Recipient, RequestOutcome, Service, WorkerContext, answer, drain, page, send};
 
 use super::admission::Permit;
+use super::stream::ClientStream;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use heads::NextRequest;
 use std::future::Future;
+use std::io;
 use std::os::fd::RawFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use std::{io, mem::MaybeUninit};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
 
 /// How much is read at a time of what may be a head.
@@ -52,7 +53,7 @@ fn on_heap<F: Future>(future: F) -> Pin<Box<F>> {
 /// What a connection's loop is told of the life of the process.
 #[derive(Clone, Debug)]
 pub(super) struct Lifetime {
-    /// Every request is the last one of its connection.
+    /// Every request is the last one of its connection, once this has changed.
     pub(super) stopping: watch::Receiver<bool>,
     /// Connections between two requests are closed.
     pub(super) closing: watch::Receiver<bool>,
@@ -89,13 +90,13 @@ pub(super) struct Http1Connection<S> {
     stalled: Option<Instant>,
     deadline: Deadline,
     requests: u32,
-    /// When it began to wait for the next request.
-    idle_since: Instant,
+    /// Since when it waits for the next request, once it has to.
+    idle_since: Option<Instant>,
     /// Whether what ended it is counted already.
     is_counted: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
+impl<S: ClientStream> Http1Connection<S> {
     /// A connection that is about to be served. It is on the heap once, and so not in each future that passes it on.
     pub(super) fn new(opened: NewConnection<S>) -> Box<Self> {
         let NewConnection { stream, socket, first, permit, limits, timeouts } = opened;
@@ -113,59 +114,64 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
             stalled: None,
             deadline: Deadline::default(),
             requests: 0,
-            idle_since: Instant::now(),
+            idle_since: None,
             is_counted: false,
         })
     }
 
     /// Serves a connection to its end.
-    pub(super) async fn serve(
+    #[expect(clippy::manual_async_fn, reason = "arguments of an async function are in its state twice")]
+    pub(super) fn serve(
         mut self: Box<Self>,
         service: &Service,
         info: ConnectionInfo,
-        lifetime: Lifetime,
-    ) {
-        let Lifetime { stopping, mut closing } = lifetime;
-        let closing = pin!(async move { drop(closing.wait_for(|closing| *closing).await) });
-        self.requests(service, &info, &stopping, closing).await;
-        self.count_silence();
+        mut lifetime: Lifetime,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            let closing = pin!(async { drop(lifetime.closing.wait_for(|closing| *closing).await) });
+            self.requests(service, &info, &lifetime.stopping, closing).await;
+            self.count_silence();
+        }
     }
 
     /// Answers one request after the other, until there is no next one.
-    async fn requests(
+    #[expect(clippy::manual_async_fn, reason = "arguments of an async function are in its state twice")]
+    fn requests(
         &mut self,
         service: &Service,
         info: &ConnectionInfo,
         stopping: &watch::Receiver<bool>,
-        closing: Pin<&mut impl Future<Output = ()>>,
-    ) {
-        let mut closing = Some(closing);
-        loop {
-            match self.next_head(&mut closing).await {
-                NextRequest::Request(head) => {
-                    // On the heap for as long as it takes: an idle connection has no room for it.
-                    let goes_on = on_heap(self.request(*head, service, info, stopping)).await;
-                    self.idle_since = Instant::now();
-                    if !goes_on {
+        closing: Pin<&mut (impl Future<Output = ()> + Send)>,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            let mut closing = Some(closing);
+            loop {
+                match self.next_head(&mut closing).await {
+                    NextRequest::Request(head) => {
+                        // On the heap for as long as it takes: an idle connection has no room for it.
+                        let goes_on = on_heap(self.request(*head, service, info, stopping)).await;
+                        self.idle_since = None;
+                        if !goes_on {
+                            break;
+                        }
+                    }
+                    NextRequest::Fault { fault, since } => {
+                        on_heap(self.refuse(service, info, fault, since)).await;
+                        return;
+                    }
+                    NextRequest::Late { event, since } => {
+                        on_heap(self.give_up(service, info, event, since)).await;
+                        return;
+                    }
+                    NextRequest::Left { since } => {
+                        self.record_unfinished(service, info, since);
                         break;
                     }
+                    NextRequest::End => break,
                 }
-                NextRequest::Fault { fault, since } => {
-                    on_heap(self.refuse(service, info, fault, since)).await;
-                    return;
-                }
-                NextRequest::Late { event, since } => {
-                    on_heap(self.give_up(service, info, event, since)).await;
-                    return;
-                }
-                NextRequest::Left { since } => {
-                    self.record_unfinished(service, info, since);
-                    break;
-                }
-                NextRequest::End => break,
             }
+            on_heap(self.end()).await;
         }
-        on_heap(self.end()).await;
     }
 
     /// Closes the connection.
@@ -180,12 +186,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
 
     /// Reads what has come into the connection's own memory; 0 at the end of the stream. An idle connection holds none.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut piece = [MaybeUninit::uninit(); PIECE];
-        let mut piece = ReadBuf::uninit(&mut piece);
-        ready!(Pin::new(&mut self.stream).poll_read(context, &mut piece))?;
-        self.unread.extend_from_slice(piece.filled());
-        self.has_ended |= piece.filled().is_empty();
-        Poll::Ready(Ok(piece.filled().len()))
+        let count = ready!(self.stream.poll_append(context, &mut self.unread, PIECE))?;
+        self.has_ended |= count == 0;
+        Poll::Ready(Ok(count))
     }
 
     /// Takes so many of the bytes that were read.

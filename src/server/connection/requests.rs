@@ -9,10 +9,10 @@ use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, ExchangeOutcome, Exchanger};
 use crate::server::delivery;
 use crate::server::pages::Pages;
+use crate::server::stream::ClientStream;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -90,7 +90,7 @@ impl Service {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
+impl<S: ClientStream> Http1Connection<S> {
     /// Answers a request; whether a next one may follow.
     pub(super) async fn request(
         &mut self,
@@ -102,7 +102,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
         self.requests = self.requests.saturating_add(1);
         self.body = BodyReader::new(head.body);
         self.meter = super::BodyMeter::default();
-        let keeps_alive = self.may_go_on(&head) && !*stopping.borrow();
+        let keeps_alive = self.may_go_on(&head) && !stopping.has_changed().unwrap_or(true);
         let incoming = Incoming { head: &head, connection: info };
         match service {
             Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
@@ -166,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Http1Connection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Recipient for Http1Connection<S> {
+impl<S: ClientStream> Recipient for Http1Connection<S> {
     async fn respond(
         &mut self,
         response: &Response,

@@ -128,7 +128,7 @@ impl Stream {
     /// Sends an answer to its end, without waiting for what is left of the request's body (RFC 9113 §8.1).
     async fn send_answer(&mut self, response: &Response, head: &RequestHead) -> RequestOutcome {
         let mut fields = HeaderMap::with_capacity(8);
-        fields.extend(HeaderValue::from_str(&date::now()).map(|date| (DATE, date)));
+        fields.extend(HeaderValue::from_bytes(&date::now()).map(|date| (DATE, date)));
         for (name, value) in response.fields() {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) {
                 fields.insert(name, value);
