@@ -118,7 +118,6 @@ fn serve(
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     (gateway.connections, gateway.pace) = (connections, pace);
     gateway.access_log.clone_from(&access_log);
-    let kept = Arc::clone(&reloader);
     let whole = Server {
         gateway,
         listeners,
@@ -126,10 +125,10 @@ fn serve(
         admin: config.admin.map(|address| (address, pages(&admin, RequestSource::Listener))),
         control: (config.control.clone(), pages(&admin, RequestSource::Control)),
         demo: demo.map(Arc::clone),
-        reloader,
+        reloader: Arc::clone(&reloader),
     };
     let served = whole.run(workers);
-    kept.close_history();
+    reloader.close_history();
     journal.close();
     access_log.inspect(|log| log.close());
     recorder.close();

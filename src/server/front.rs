@@ -91,7 +91,7 @@ impl Front {
             match opened {
                 None => {}
                 Some(Opened::Plain(connection, info)) => {
-                    connection.serve(&self.service, info, lifetime).await
+                    connection.serve(&self.service, info, lifetime).await;
                 }
                 Some(Opened::Tls(connection, info)) => connection.serve(&self.service, info, lifetime).await,
                 Some(Opened::Http2(site, opened, info)) => {

@@ -8,7 +8,7 @@ use crate::{path, text};
 use std::time::{Duration, Instant};
 
 /// Pages that are tested here, and how many blocks of commands each has at least. Others have tests of their own.
-const PAGES: [(&str, usize); 23] = [
+const PAGES: [(&str, usize); 24] = [
     ("recipes", 2),
     ("alerts", 1),
     ("quick-start", 2),
