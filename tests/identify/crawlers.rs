@@ -24,6 +24,26 @@ fn ninety_nine_in_a_hundred_are_automated() {
     assert!(percent(found, records.len()) >= 99.0);
 }
 
+/// A whole browser's header with one more product: only the name in the catalogue tells it from a person's.
+#[test]
+fn products_of_monitors_behind_a_browser_are_known() {
+    let chrome = "AppleWebKit/537.36 (KHTML, like Gecko)";
+    for (rest, name) in [
+        (
+            "Chrome/130.0.0.0 Safari/537.36 CloudWatchSynthetics/arn:aws:synthetics:eu-1:1:canary:x",
+            "CloudWatch Synthetics",
+        ),
+        ("Chrome/130.0.0.0 Safari/537.36 Elastic/Synthetics", "Elastic Synthetics"),
+        ("SolarWindsTransactionBot/1.0 Safari/537.36 Chrome/134.0.0.0", "SolarWinds"),
+        ("YLT Chrome/85.0.4183.121 Safari/537.36", "Yellow Lab Tools"),
+        ("Version/6.0 Safari/8536.25 mixed-content-scan", "mixed-content-scan"),
+    ] {
+        let header = format!("Mozilla/5.0 (X11; Linux x86_64) {chrome} {rest}");
+        let identity = identifier().recognise_uncached(Some(header.as_bytes()));
+        assert_eq!(identity.crawler.as_deref(), Some(name), "{header}");
+    }
+}
+
 /// Leaves out a third of the entries at a time, seeded: what recognition is
 /// worth on names nobody wrote down yet.
 #[test]

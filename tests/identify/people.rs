@@ -128,6 +128,34 @@ fn words_of_crawlers_do_not_convict_people() {
     }
 }
 
+/// Handsets of the 2000s open with network, maker and model, whoever made them; builds of browsers before a release
+/// send their code name.
+#[test]
+fn old_handsets_and_code_names_are_people() {
+    for maker in
+        ["KYOCERA/WX310K/2;1.2.9/0.1/C100", "jrc/WX310J/2;1/1/C128", "SHARP/WS007SH;1.0", "Zork/Z1;1.0"]
+    {
+        for opening in ["Mozilla/3.0(WILLCOM;", "Mozilla/3.0(DDIPOCKET;", "Mozilla/3.0(", "Mozilla/2.0("] {
+            let header = format!("{opening}{maker})");
+            let identity = identifier().recognise(Some(header.as_bytes()));
+            assert!(!identity.is_judged(), "{}: {header}", identity.client);
+        }
+    }
+    for name in
+        ["Minefield", "Shiretoko/3.5b4", "BonEcho/2.0", "Deer Park/1.0", "Iceweasel/38.8.0", "Flock/2.6"]
+    {
+        let identity = identifier().recognise(Some(name.as_bytes()));
+        assert!(!identity.is_judged(), "{}: {name}", identity.client);
+    }
+    // A crawler's own word still counts.
+    for header in
+        ["Mozilla/3.0(Zorkbot/1.0; +http://example.org/bot)", "Mozilla/3.0 (Slurp/si; slurp@inktomi.com)"]
+    {
+        let identity = identifier().recognise(Some(header.as_bytes()));
+        assert!(identity.client.is_automated(), "{}: {header}", identity.client);
+    }
+}
+
 #[test]
 fn browsers_inside_apps_are_people() {
     for header in PEOPLE {
