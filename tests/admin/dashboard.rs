@@ -1,9 +1,10 @@
 //! The Grafana dashboard can be imported, and asks for nothing that a real gateway does not show.
 
 use crate::queries;
+use crate::reference::of_a_fleet;
 use crate::scene::{Watched, with_everything};
 use crate::support::agents::GPTBOT;
-use crate::support::{Nginx, get};
+use crate::support::{Nginx, get, until};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -42,8 +43,16 @@ fn every_metric_and_label_it_names_exists() {
     let origin = Nginx::start();
     let watched = Watched::start(with_everything(&origin));
     watched.gateway.send(&get("/private").by(GPTBOT));
-    let metrics = watched.metrics();
-    let (known, dashboard) = (metrics.names(), dashboard());
+    let metrics = until("the request is counted by crawler", || {
+        let metrics = watched.metrics();
+        let is_counted = metrics.samples("robots_gateway_crawler_requests_total").next().is_some();
+        is_counted.then_some(metrics)
+    });
+    let (mut known, dashboard) = (metrics.names(), dashboard());
+    let fleet = of_a_fleet();
+    known.extend(
+        fleet.iter().map(|(name, labels)| (name.as_str(), labels.iter().map(String::as_str).collect())),
+    );
     let mut queries = BTreeSet::new();
     for panel in dashboard["panels"].as_array().expect("panels") {
         for target in panel["targets"].as_array().into_iter().flatten() {

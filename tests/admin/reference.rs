@@ -12,6 +12,12 @@ fn reference() -> String {
     std::fs::read_to_string(path).expect("the reference is shipped")
 }
 
+/// Metrics that only members of a fleet show, with their labels.
+pub(crate) fn of_a_fleet() -> BTreeMap<String, BTreeSet<String>> {
+    let rows = rows(&reference()).into_iter().map(|(name, (_, labels))| (name, labels));
+    rows.filter(|(name, _)| name.starts_with("robots_gateway_fleet_")).collect()
+}
+
 /// Rows `| name | type | labels | meaning |` of its tables.
 fn rows(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
     let mut rows = BTreeMap::new();
