@@ -1,6 +1,7 @@
 //! `gatewayctl check`: loads everything as the daemon would, and prints every error and finding.
 
 mod beside;
+mod compression;
 
 use super::args::{CheckArgs, Cli};
 use super::excerpt::{Excerpt, line_of};
@@ -80,6 +81,8 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
         complaints.extend(site.findings.iter().map(|finding| of_finding(site, finding)));
         if !offline {
             complaints.extend(origin_copy::compare(path, site));
+            let names_itself = policy.config.forwarding.via;
+            complaints.extend(names_itself.then(|| compression::finding(path, site)).flatten());
         }
     }
     complaints

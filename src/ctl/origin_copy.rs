@@ -8,6 +8,8 @@ use crate::policy::Site;
 use crate::robots::Severity;
 use std::path::Path;
 use std::time::Duration;
+use ureq::Body;
+use ureq::http::Response;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -18,11 +20,7 @@ const MOST_BYTES: u64 = 1024 * 1024;
 pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
     let complaint = |severity, code, message, hint| FileFinding::whole(config, severity, code, message, hint);
     let name = &site.config.name;
-    // All servers of an origin serve the same.
-    let origin = &site.config.origin.servers.first()?.url;
-    if site.config.origin.ca.is_some() || matches!(origin, OriginUrl::Socket(_)) {
-        return None;
-    }
+    let origin = askable(site)?;
     match fetch(&origin.to_string(), site.config.exact_host()) {
         // It is the gateway's, too, once it was fetched.
         Ok(_) if site.config.robots.origin().is_some() => None,
@@ -47,21 +45,38 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
     }
 }
 
+/// The origin of a site, where it can be asked from here. All servers of an origin serve the same.
+pub(super) fn askable(site: &Site) -> Option<&OriginUrl> {
+    let origin = &site.config.origin.servers.first()?.url;
+    let is_plain = site.config.origin.ca.is_none() && !matches!(origin, OriginUrl::Socket(_));
+    is_plain.then_some(origin)
+}
+
 /// The robots.txt that the origin at this URL has for a host, if it has one.
 pub(super) fn fetch(origin: &str, host: Option<&str>) -> Result<Option<Vec<u8>>, ureq::Error> {
+    let mut answer = ask(origin, host, "/robots.txt", &[])?;
+    if answer.status() != 200 {
+        return Ok(None);
+    }
+    answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map(Some)
+}
+
+/// The answer of the origin at this URL to a GET with these fields.
+pub(super) fn ask(
+    origin: &str,
+    host: Option<&str>,
+    target: &str,
+    fields: &[(&str, &str)],
+) -> Result<Response<Body>, ureq::Error> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
         .max_redirects(0)
         .build()
         .into();
-    let mut request = agent.get(format!("{}/robots.txt", origin.trim_end_matches('/')));
-    if let Some(host) = host {
-        request = request.header("Host", host);
+    let mut request = agent.get(format!("{}{target}", origin.trim_end_matches('/')));
+    for (name, value) in host.map(|host| ("Host", host)).iter().chain(fields) {
+        request = request.header(*name, *value);
     }
-    let mut answer = request.call()?;
-    if answer.status() != 200 {
-        return Ok(None);
-    }
-    answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map(Some)
+    request.call()
 }

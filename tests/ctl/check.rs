@@ -2,6 +2,8 @@
 
 use crate::golden::{assert_golden, ctl};
 use crate::support::{Ended, Folder};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 const SITE: &str = "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robots.txt\"\n";
@@ -212,4 +214,44 @@ fn the_name_with_www_or_without_it_is_offered_where_it_is_nobodys() {
     let beside = "listen = []\ntrusted_proxies = [\"127.0.0.1\"]\n[authorize]\n[[sites]]\nhosts = [\"example.org\"]\nrobots = \"robots.txt\"\n";
     let said = check("check-sibling-beside", beside, ROBOTS, &[], 0).stdout;
     assert!(said.contains("requests for it pass unjudged"), "{said}");
+}
+
+/// An origin that compresses, but not for proxies, as nginx does unless it is told otherwise.
+fn compressing() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let lines = BufReader::new(stream.try_clone().expect("a second handle")).lines();
+            let head: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            let has = |field: &str| head.iter().any(|line| line.to_ascii_lowercase().starts_with(field));
+            let coding = match has("accept-encoding: gzip") && !has("via:") {
+                true => "Content-Encoding: gzip\r\n",
+                false => "",
+            };
+            let status = if has("get /robots.txt") { "404 Not Found" } else { "200 OK" };
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\n{coding}Connection: close\r\nContent-Length: 4\r\n\r\npage"
+            );
+        }
+    });
+    address
+}
+
+#[test]
+fn an_origin_that_stops_compressing_for_proxies() {
+    let folder = Folder::new();
+    folder.write("robots.txt", ROBOTS);
+    let site = format!("[[sites]]\norigin = \"http://{}\"\nrobots = \"robots.txt\"\n", compressing());
+    let told = |config: String| {
+        folder.write("gateway.toml", config);
+        let ended = ctl(&folder, &["check", "--config", "gateway.toml"]).exits(0);
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+    let warned = told(site.clone());
+    assert!(warned.contains("not for requests with the field `Via`"), "{warned}");
+    assert!(warned.contains("gzip_proxied any;"), "{warned}");
+    let quiet = told(format!("via = false\n{site}"));
+    assert!(!quiet.contains("compresses"), "{quiet}");
 }
