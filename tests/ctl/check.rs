@@ -225,10 +225,8 @@ fn compressing() -> SocketAddr {
             let lines = BufReader::new(stream.try_clone().expect("a second handle")).lines();
             let head: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
             let has = |field: &str| head.iter().any(|line| line.to_ascii_lowercase().starts_with(field));
-            let coding = match has("accept-encoding: gzip") && !has("via:") {
-                true => "Content-Encoding: gzip\r\n",
-                false => "",
-            };
+            let is_client = has("accept-encoding: gzip") && !has("via:");
+            let coding = if is_client { "Content-Encoding: gzip\r\n" } else { "" };
             let status = if has("get /robots.txt") { "404 Not Found" } else { "200 OK" };
             let _ = write!(
                 stream,
