@@ -11,7 +11,7 @@ ROBOTS ?=
 BLOCK ?= $(if $(ROBOTS),,ai-train)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test soak fleet-sizes lint check budgets bench throughput e2e beside attack readings
+.PHONY: help demo replay package test soak sizes lint check budgets bench throughput e2e beside attack readings
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ soak: ## Run the long models: 100,000 steps of fair notice, 1,000 sites from ori
 	ROBOTS_GATEWAY_SITES=$${ROBOTS_GATEWAY_SITES:-1000} $(CARGO) test --release --locked --test gateway -- --nocapture many_origins
 	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-10000000} $(CARGO) test --release --locked --test pace -- --nocapture
 
-fleet-sizes: ## Measure what fleets cost their database, and how soon members serve what is published; some minutes
+sizes: ## Measure what fleets cost their database, and how soon members serve what is published; some minutes
 	@.ci/dependencies test
 	$(CARGO) test --release --locked --test fleet -- --ignored --nocapture --test-threads=1 sizes
 

@@ -4,6 +4,7 @@
 //! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
+use super::grouped;
 use crate::record::{PeriodCount, Window};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -41,6 +42,26 @@ pub struct ObeyedSlowdowns {
     pub obeyed: u64,
     /// After how many seconds at most, in half of those.
     pub after: Option<u64>,
+}
+
+impl MinuteCounts {
+    /// The same in words.
+    pub(crate) fn words(&self) -> String {
+        let Self { median, p90, most } = self;
+        format!("{median:.0} (median), {p90:.0} in 9 of 10 minutes, {most:.0} at most")
+    }
+}
+
+impl ObeyedSlowdowns {
+    /// The same in words.
+    pub(crate) fn words(&self) -> String {
+        let within = self.after.map(|after| format!(", within {} s", grouped(after))).unwrap_or_default();
+        match (self.times, self.obeyed) {
+            (_, 0) => "no".to_owned(),
+            (times, obeyed) if times == obeyed => format!("yes{within}"),
+            (times, obeyed) => format!("{} of {} times{within}", grouped(obeyed), grouped(times)),
+        }
+    }
 }
 
 /// A crawler that takes longer, in seconds, has not obeyed.

@@ -45,6 +45,9 @@ fn requests_are_as_fast_while_the_database_is_frozen_or_gone() {
     }
 }
 
+/// What is not shown before another member's read has come.
+const UNKNOWN: &str = "robots_gateway_fleet_reads_lag_seconds";
+
 #[test]
 fn metrics_are_those_of_the_reference() {
     let scene = Scene::new();
@@ -54,7 +57,7 @@ fn metrics_are_those_of_the_reference() {
     let listed: Vec<&str> = reference
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
-        .filter(|name| name.starts_with("robots_gateway_fleet_"))
+        .filter(|name| name.starts_with("robots_gateway_fleet_") && *name != UNKNOWN)
         .collect();
     let socket = a.folder().join("control.sock");
     let output = std::process::Command::new("curl")
@@ -65,7 +68,7 @@ fn metrics_are_those_of_the_reference() {
     let shown: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
-        .filter(|name| name.starts_with("robots_gateway_fleet_"))
+        .filter(|name| name.starts_with("robots_gateway_fleet_") && *name != UNKNOWN)
         .collect();
     assert_eq!(shown, listed, "{text}");
 }

@@ -1,4 +1,4 @@
-//! What a fleet costs its database, and how soon its members come to serve what is published. Run by `make fleet-sizes`; what
+//! What a fleet costs its database, and how soon its members come to serve what is published. Run by `make sizes`; what
 //! it prints is in docs/fleet-sizes.md.
 
 use crate::scene::Scene;
@@ -78,7 +78,7 @@ async fn write(url: String, store: u32, until: Instant) -> Vec<Duration> {
 }
 
 #[test]
-#[ignore = "takes minutes, and measures: `make fleet-sizes`"]
+#[ignore = "takes minutes, and measures: `make sizes`"]
 fn batches_of_16_and_200_members() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     for members in [16, number("ROBOTS_GATEWAY_MEMBERS", 200)] {
@@ -180,7 +180,7 @@ fn watch(members: &[SimulatedMember], applied: &mut [Option<f64>], begun: Instan
 }
 
 #[test]
-#[ignore = "takes minutes, and measures: `make fleet-sizes`"]
+#[ignore = "takes minutes, and measures: `make sizes`"]
 fn members_apply_what_is_published() {
     let count = number("ROBOTS_GATEWAY_CONVERGING", 100);
     let scene = Scene::new();

@@ -15,9 +15,8 @@ fn findings(file: impl AsRef<[u8]>) -> Vec<String> {
 
 #[test]
 fn a_good_file_has_none() {
-    let file = "# A comment\nUser-agent: FooBot\nUser-agent: BarBot\nDisallow: /a/\nAllow: /a/b\nDisallow: /*.pdf$\nDisallow: /*.pdf?\n\
-                Crawl-delay: 5\n\nUser-agent: *\nDisallow:\n\nSitemap: https://example.com/sitemap.xml\n\
-                License: https://example.com/license.xml\n";
+    let file = "# A comment\nLicense: https://example.com/license.xml\n\nUser-agent: FooBot\nUser-agent: BarBot\nDisallow: /a/\nAllow: /a/b\nDisallow: /*.pdf$\nDisallow: /*.pdf?\n\
+                Crawl-delay: 5\n\nUser-agent: *\nDisallow:\n\nSitemap: https://example.com/sitemap.xml\n";
     assert_eq!(findings(file), Vec::<String>::new());
 }
 

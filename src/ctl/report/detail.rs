@@ -3,7 +3,7 @@
 use super::cells::{pad, truncate};
 use super::table::{TableShape, format_minute, format_violations};
 use crate::ctl::output::{Output, escape_harmful};
-use crate::report::{CrawlDelay, MinuteCounts, ObeyedSlowdowns, ReportEntry, RuleCount, amount, grouped};
+use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, grouped};
 use std::fmt::Write as _;
 use std::io;
 
@@ -30,11 +30,10 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     }
     line("pace", &pace(&entry.crawl_delay))?;
     if let Some(counts) = entry.crawl_delay.per_minute {
-        let MinuteCounts { median, p90, most } = counts;
-        line("", &format!("a minute {median:.0} (median), {p90:.0} in 9 of 10 minutes, {most:.0} at most"))?;
+        line("a minute", &counts.words())?;
     }
     if let Some(told) = &entry.obeyed_429 {
-        line("obeyed 429", &obeyed(told))?;
+        line("obeyed 429", &told.words())?;
     }
     if let (Some(first), Some(last)) = (entry.first_seen, entry.last_seen) {
         line("seen", &format!("first {}, last {}", format_minute(first), format_minute(last)))?;
@@ -130,17 +129,6 @@ fn pace(delay: &CrawlDelay) -> String {
     match delay.declared {
         Some(declared) => format!("{observed}; Crawl-delay asks for {}", seconds(declared)),
         None => format!("{observed}; no Crawl-delay"),
-    }
-}
-
-/// What it made of answers 429.
-fn obeyed(told: &ObeyedSlowdowns) -> String {
-    let ObeyedSlowdowns { times, obeyed, after } = *told;
-    let within = after.map(|after| format!(", within {} s", grouped(after))).unwrap_or_default();
-    match (times, obeyed) {
-        (_, 0) => "no".to_owned(),
-        _ if times == obeyed => format!("yes{within}"),
-        _ => format!("{} of {} times{within}", grouped(obeyed), grouped(times)),
     }
 }
 

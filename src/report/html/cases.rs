@@ -92,7 +92,14 @@ fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
     }
     facts.extend(broken(entry));
     let refused = if is_replay { "Would be refused" } else { "Refused" };
-    for (label, count) in [("Stale", entry.stale), ("Variants", entry.variants), (refused, entry.refused)] {
+    let slowed = if is_replay { "Would be answered 429" } else { "Answered 429" };
+    for (label, count) in [
+        ("Stale", entry.stale),
+        ("Variants", entry.variants),
+        (refused, entry.refused),
+        ("Too fast", entry.too_fast),
+        (slowed, entry.slowed),
+    ] {
         if count > 0 {
             facts.push(Fact { label, value: grouped(count) });
         }
@@ -105,6 +112,12 @@ fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
     facts.push(Fact { label: "Read robots.txt", value: read });
     if let Some(value) = delay(entry.crawl_delay) {
         facts.push(Fact { label: "Crawl-delay", value });
+    }
+    if let Some(counts) = entry.crawl_delay.per_minute.filter(|_| entry.crawl_delay.declared.is_some()) {
+        facts.push(Fact { label: "Requests a minute", value: counts.words() });
+    }
+    if let Some(told) = &entry.obeyed_429 {
+        facts.push(Fact { label: "Obeyed 429", value: told.words() });
     }
     facts.push(Fact { label: "First seen", value: time(entry.first_seen) });
     facts.push(Fact { label: "Last seen", value: time(entry.last_seen) });

@@ -85,6 +85,7 @@ struct Page<'a> {
     frame: &'a Frame,
     /// Nobody is said to have broken rules that were not published.
     is_hypothetical: bool,
+    is_replay: bool,
     /// Of some at least it can be said how they behaved.
     tells_conduct: bool,
     headline: String,
@@ -183,6 +184,7 @@ impl<'a> Page<'a> {
             program: env!("CARGO_PKG_VERSION"),
             frame,
             is_hypothetical: report.is_hypothetical(),
+            is_replay: report.is_replay,
             tells_conduct: report.crawlers.iter().any(|entry| !entry.is_hypothetical()),
             headline: capitalised(&sentence(summary.title.as_ref().unwrap_or(&summary.headline))),
             detail: summary.title.is_some().then(|| capitalised(&sentence(&summary.headline))),

@@ -121,12 +121,13 @@ impl RowGroup {
 /// What is counted of these, without what is nothing for all of them.
 fn counts(report: &Report, names: &[NamedEntries<'_>]) -> Vec<(&'static str, CountOf)> {
     let broken = if report.is_hypothetical() { "Disallowed" } else { "Violations" };
-    let all: [(&str, CountOf); 5] = [
+    let all: [(&str, CountOf); 6] = [
         ("Requests", |entry| entry.requests),
         (broken, |entry| entry.violations),
         ("Stale", |entry| entry.stale),
         ("Variants", |entry| entry.variants),
         ("Refused", |entry| entry.refused),
+        ("Too fast", |entry| entry.too_fast),
     ];
     let is_met = |count: CountOf| names.iter().any(|name| name.sum(count) > 0);
     // Of a log nothing was refused.
