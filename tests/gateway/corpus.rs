@@ -238,7 +238,7 @@ fn a_real_log_replayed_is_judged_as_explain_says() {
     }
     let folder = Folder::new();
     // They all come at once here: a pace would be reported that they did not have.
-    let robots = folder.write("robots.txt", &ROBOTS.replace("Crawl-delay", "# Crawl-delay"));
+    let robots = folder.write("robots.txt", ROBOTS.replace("Crawl-delay", "# Crawl-delay"));
     let mut batch = String::new();
     for (id, request) in counts.keys().enumerate() {
         let mut line = json!({ "id": id, "target": request.target });
